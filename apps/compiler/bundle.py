@@ -1,0 +1,98 @@
+"""COMPILE, the output: the exact files that a HAProxy node runs, and their digest.
+
+A bundle does not know where it will lie: `haproxy.cfg` names its maps relative to itself
+(`default-path config`) and takes every address, directory and number that differs from node to node from
+environment variables that the agent sets in a small `node.cfg` of its own. So the bytes are the same on
+every node of a fleet, and the taste on spare ports runs the very file that will go live.
+
+| variable | meaning | set by |
+|---|---|---|
+| `SPILLWAY_RUN` | private directory of this process's sockets | agent |
+| `SPILLWAY_GENERATION`, `SPILLWAY_DIGEST` | what this worker runs; answered on the probe path | agent |
+| `SPILLWAY_PROBE` | secret path segment of the probe, new for each node | agent |
+| `SPILLWAY_BIND_<listener id, upper case, - as _>` | `address:port` of one listener | agent, from `manifest.binds` |
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+MANIFEST = "manifest.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    """Where a listener binds: `address` None stands for the node's own address."""
+
+    listener_id: str
+    address: str | None
+    port: int
+    protocol: str
+
+    @property
+    def variable(self) -> str:
+        """Name of the environment variable that carries `address:port` into haproxy.cfg."""
+        return bind_variable(self.listener_id)
+
+
+def bind_variable(listener_id: str) -> str:
+    """`lst-2` → `SPILLWAY_BIND_LST_2`."""
+    return "SPILLWAY_BIND_" + listener_id.upper().replace("-", "_")
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """Files by relative path (`haproxy.cfg`, `maps/…`, `certs/…`, `manifest.json`) and their digest.
+
+    `digest` is the SHA-256 (hex) over path and content digest of every file, sorted by path. `line_owners`
+    says which object wrote which line of haproxy.cfg (1-based), so that a refusal can name the object.
+    """
+
+    files: Mapping[str, bytes]
+    digest: str
+    binds: tuple[Bind, ...]
+    line_owners: Mapping[int, str] = field(default_factory=dict)
+
+
+def digest_of(content: bytes) -> str:
+    """SHA-256 of one file, hex."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def digest_of_all(file_digests: Mapping[str, str]) -> str:
+    """SHA-256 (hex) over `path NUL digest LF` of every file but the manifest, sorted by path."""
+    whole = hashlib.sha256()
+    for path in sorted(file_digests):
+        if path != MANIFEST:
+            whole.update(f"{path}\0{file_digests[path]}\n".encode())
+    return whole.hexdigest()
+
+
+def assemble(
+    files: Mapping[str, bytes], binds: tuple[Bind, ...], line_owners: Mapping[int, str]
+) -> Bundle:
+    """Add `manifest.json` to the compiled files and seal them.
+
+    The manifest is `{"digest", "files": {path: sha256}, "binds": [{listener_id, address, port, protocol}]}`;
+    it carries no generation, which belongs to a push and not to the content.
+    """
+    file_digests = {path: digest_of(content) for path, content in files.items()}
+    digest = digest_of_all(file_digests)
+    manifest = {
+        "digest": digest,
+        "files": dict(sorted(file_digests.items())),
+        "binds": [
+            {
+                "listener_id": bind.listener_id,
+                "address": bind.address,
+                "port": bind.port,
+                "protocol": bind.protocol,
+            }
+            for bind in binds
+        ],
+    }
+    content = json.dumps(manifest, indent=1, sort_keys=True).encode() + b"\n"
+    return Bundle({**files, MANIFEST: content}, digest, binds, line_owners)

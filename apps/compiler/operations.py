@@ -1,0 +1,60 @@
+"""COMPILE, the short way: typed runtime operations that change a running HAProxy without a reload.
+
+`plan.py` decides which of them turn one bundle into another; the agent turns each into Runtime API
+commands, from ids and values of an allow-list alphabet only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class SetMapEntry:
+    """Add the key to the map, or change its value; `path` is relative to the bundle (`maps/lb-1-prefix.map`)."""
+
+    path: str
+    key: str
+    value: str
+    op: Literal["set_map_entry"] = "set_map_entry"
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteMapEntry:
+    """Remove the key from the map."""
+
+    path: str
+    key: str
+    op: Literal["delete_map_entry"] = "delete_map_entry"
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaceMap:
+    """Replace all entries of a map at once (prepare, add, commit): for large changes."""
+
+    path: str
+    op: Literal["replace_map"] = "replace_map"
+
+
+@dataclass(frozen=True, slots=True)
+class SetServerWeight:
+    """Change a server's weight, 0–256."""
+
+    pool_id: str
+    server_id: str
+    weight: int
+    op: Literal["set_server_weight"] = "set_server_weight"
+
+
+@dataclass(frozen=True, slots=True)
+class SetServerState:
+    """Change a server's administrative state: ready, drain or maint."""
+
+    pool_id: str
+    server_id: str
+    state: Literal["ready", "drain", "maint"]
+    op: Literal["set_server_state"] = "set_server_state"
+
+
+Operation = SetMapEntry | DeleteMapEntry | ReplaceMap | SetServerWeight | SetServerState

@@ -1,0 +1,148 @@
+"""PUSH + OBSERVE, the proxy border: what every driver of a HAProxy node promises.
+
+Two implementations stand behind it, chosen in `registry.py`: the agent (`agent.py`, over a Unix socket or
+HTTPS with a client certificate) and an honest fake in memory (`memory.py`). `tests/conformance/` runs one
+suite against both. Drivers know the world and nothing of Django.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from apps.compiler.bundle import Bundle
+from apps.compiler.operations import Operation
+
+
+class ProxyError(Exception):
+    """A node did not do what it was asked; `message` is a sentence for operators."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+class Unreachable(ProxyError):
+    """Nobody answered, or not in time: try again, the node may or may not have done it."""
+
+
+class Superseded(ProxyError):
+    """The node already runs this generation or a higher one: never try again with this number."""
+
+
+class Refused(ProxyError):
+    """The node looked at the bundle and said no; it goes on running what it ran.
+
+    `stage` is validate, taste, switch, confirm or runtime; `line` is HAProxy's line number in haproxy.cfg where it
+    named one, `output` its own words.
+    """
+
+    def __init__(self, message: str, *, stage: str, line: int | None = None, output: str = "") -> None:
+        super().__init__(message)
+        self.stage = stage
+        self.line = line
+        self.output = output
+
+
+@dataclass(frozen=True, slots=True)
+class NodeTarget:
+    """How to reach a node: `unix:///path/agent.sock`, `https://host:port`, or `memory://name`.
+
+    The three paths name PEM files of the control plane and are needed for https only.
+    """
+
+    name: str
+    url: str
+    ca_file: str = ""
+    certificate_file: str = ""
+    key_file: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeState:
+    """What a node says it runs.
+
+    `digest` and `generation` are what the worker that answers runs, ("", 0) when nothing was ever pushed. `on_disk`
+    is the digest of the files at the live path, computed from the bytes: unequal to `digest` means
+    that somebody edited them. `drift` names what differs, in words. `workers` counts live haproxy workers.
+    """
+
+    generation: int
+    digest: str
+    on_disk: str
+    haproxy_version: str
+    agent_version: str
+    boot_id: str
+    workers: int
+    serving: bool
+    reloads: int
+    drift: tuple[str, ...] = ()
+    last_error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CounterRow:
+    """Cumulative counters of one frontend, backend or server since the worker started.
+
+    `kind` is frontend, backend or server; `object_id` the model id (`lst-2`, `pool-17`, `srv-4`), `parent_id`
+    the pool of a server. Latencies are HAProxy's averages over its last 1 024 requests in milliseconds; `check`
+    is the last check's text (`L7OK/200 in 3 ms`), `status` HAProxy's word (`UP`, `DOWN`, `MAINT`, `DRAIN`, `OPEN`).
+    """
+
+    kind: str
+    object_id: str
+    parent_id: str
+    requests: int
+    status_2xx: int
+    status_3xx: int
+    status_4xx: int
+    status_5xx: int
+    connections: int
+    connections_now: int
+    queue_now: int
+    bytes_in: int
+    bytes_out: int
+    errors: int
+    latency_ms: int
+    status: str
+    check: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CounterReading:
+    """All counters of a node at one instant; counters restart from zero when `epoch` changes.
+
+    `read_at` is Unix seconds by the node's clock; `latency_buckets` counts requests per upper bound in ms
+    (cumulative since the epoch; key -1 is "above all") per pool id where the node measures it, else empty.
+    """
+
+    epoch: str
+    read_at: float
+    rows: tuple[CounterRow, ...]
+    latency_buckets: Mapping[str, Mapping[int, int]]
+
+
+class ProxyDriver(Protocol):
+    """One node. Every call may raise `Unreachable`; none blocks longer than its timeout."""
+
+    def push_bundle(self, bundle: Bundle, generation: int) -> NodeState:
+        """Make the node run `bundle`: validate, taste, switch, reload, and wait until a new worker answers with it.
+
+        Raises Refused (the node keeps its old configuration) or Superseded.
+        """
+
+    def run_operations(
+        self, operations: tuple[Operation, ...], bundle: Bundle, base_digest: str, generation: int
+    ) -> NodeState:
+        """Change the running worker without a reload and bring the files on disk to `bundle`.
+
+        Only valid when the node runs `base_digest`; else Refused with stage "runtime", as when an operation
+        fails: the caller then pushes the whole bundle.
+        """
+
+    def read_state(self) -> NodeState:
+        """What the node runs now."""
+
+    def read_counters(self) -> CounterReading:
+        """The node's counters now."""
