@@ -1,0 +1,1 @@
+"""How a definition becomes traffic; README.md beside this file is the map."""

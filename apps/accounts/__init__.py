@@ -1,0 +1,1 @@
+"""Tenants: accounts, users and their roles, API tokens, and who owns which hostname."""

@@ -1,0 +1,1 @@
+"""SHOW to machines: the REST API."""

@@ -1,0 +1,31 @@
+"""The audit record as rows: written in the same transaction as the change that they describe."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from apps.accounts.models import Account
+
+
+class Entry(models.Model):
+    """One change: who, what, before, after, why. Rows are only ever added."""
+
+    at = models.DateTimeField(auto_now_add=True)
+    actor = models.CharField(max_length=150)
+    account = models.ForeignKey(Account, on_delete=models.PROTECT, related_name="audit_entries")
+    request_id = models.CharField(max_length=64, blank=True)
+    action = models.CharField(max_length=40)
+    object_kind = models.CharField(max_length=40)
+    object_id = models.BigIntegerField(null=True)
+    object_label = models.CharField(max_length=400)
+    before = models.JSONField(null=True)
+    after = models.JSONField(null=True)
+    reason = models.CharField(max_length=400, blank=True)
+
+    class Meta:
+        ordering = ("-id",)
+        verbose_name_plural = "entries"
+        indexes = (models.Index(fields=("object_kind", "object_id")),)
+
+    def __str__(self) -> str:
+        return f"{self.actor} {self.action} {self.object_label}"

@@ -1,0 +1,37 @@
+"""The one way to write the audit record; callers are services, inside the transaction of their change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from apps.accounts.actors import Actor
+from apps.accounts.models import Account
+from apps.audit.models import Entry
+from apps.core.requests import request_id
+
+
+def record(
+    *,
+    actor: Actor,
+    action: str,
+    kind: str,
+    object_id: int | None,
+    label: str,
+    account: Account | None = None,
+    before: dict[str, Any] | None = None,
+    after: dict[str, Any] | None = None,
+    reason: str = "",
+) -> Entry:
+    """Add one entry: `action` is create, update, delete or a verb such as roll_back; secrets are left out by callers."""
+    return Entry.objects.create(
+        actor=actor.name,
+        account=account or actor.account,
+        request_id=request_id(),
+        action=action,
+        object_kind=kind,
+        object_id=object_id,
+        object_label=label[:400],
+        before=before,
+        after=after,
+        reason=reason[:400],
+    )

@@ -1,0 +1,1 @@
+"""SHOW to operators: management commands."""

@@ -1,0 +1,62 @@
+"""Kernel: the errors that services raise and doors translate (422, 404, 409)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing wrong with what was sent.
+
+    `pointer` is a JSON pointer into the document (`/spec/hostname`), `code` a stable word for programs,
+    `detail` a sentence for people that says what to do.
+    """
+
+    pointer: str
+    code: str
+    detail: str
+
+
+class SpillwayError(Exception):
+    """Base of everything that a service refuses; `detail` is a sentence for people."""
+
+    status = 400
+    title = "Refused"
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(detail)
+        self.detail = detail
+
+
+class Invalid(SpillwayError):
+    """The input is wrong; nothing was stored. Every fault is named."""
+
+    status = 422
+    title = "Invalid input"
+
+    def __init__(self, faults: Iterable[Fault]) -> None:
+        self.faults = tuple(faults)
+        super().__init__(" ".join(fault.detail for fault in self.faults))
+
+
+class NotFound(SpillwayError):
+    """There is no such object, or the actor may not see it: the two are never told apart."""
+
+    status = 404
+    title = "Not found"
+
+
+class Forbidden(SpillwayError):
+    """The actor may see the object but not do this with it."""
+
+    status = 403
+    title = "Not allowed"
+
+
+class Conflict(SpillwayError):
+    """The object moved, or is in use: read again and decide again."""
+
+    status = 409
+    title = "Conflict"

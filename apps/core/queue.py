@@ -1,0 +1,26 @@
+"""Kernel: wake a worker by task name once the transaction is committed, and survive a dead Redis."""
+
+from __future__ import annotations
+
+import functools
+import logging
+
+from celery import current_app
+from django.db import transaction
+from kombu.exceptions import OperationalError
+from redis.exceptions import RedisError
+
+logger = logging.getLogger(__name__)
+
+
+def wake_after_commit(task_name: str, *args: int | str) -> None:
+    """Send the task by name after commit; a broker that is away costs a delay until the next sweep, not the work."""
+    transaction.on_commit(functools.partial(wake, task_name, *args))
+
+
+def wake(task_name: str, *args: int | str) -> None:
+    """Send the task by name now; never raises when the broker is away."""
+    try:
+        current_app.send_task(task_name, args=args, retry=False)
+    except (OperationalError, RedisError, OSError) as error:
+        logger.warning("could not wake %s%s, the sweep will find the work: %s", task_name, args, error)

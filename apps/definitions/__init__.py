@@ -1,0 +1,1 @@
+"""DEFINE: load balancers, listeners, routes, pools, backends, servers, certificates, and the snapshot of them."""

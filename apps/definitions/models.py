@@ -1,0 +1,190 @@
+"""DEFINE as rows: what should be balanced, exactly as people and pipelines said it.
+
+Every row belongs to an account and carries a `version` that rises with each change: the ETag of the API and
+the conflict check of the pages. Choices are those of `apps.compiler.model`, so there is one list of each.
+"""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+
+from apps.accounts.models import Account, Hostname
+from apps.compiler import model
+from apps.fleet.models import Fleet, Region, StaticIP
+
+
+def _choices(enum: type[model.StrEnum]) -> list[tuple[str, str]]:
+    return [(member.value, member.value) for member in enum]
+
+
+class Definition(models.Model):
+    """What every definition has: an owner, a name that is unique within the account, a version."""
+
+    account = models.ForeignKey(Account, on_delete=models.PROTECT)
+    name = models.CharField(max_length=63)
+    manager = models.CharField(max_length=63, blank=True, default="")
+    version = models.PositiveIntegerField(default=1)
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        abstract = True
+        ordering = ("name",)
+        constraints = (models.UniqueConstraint(fields=("account", "name"), name="%(class)s_name_in_account"),)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Certificate(Definition):
+    """A PEM chain with its private key; the key is encrypted at rest and never read back through any door."""
+
+    chain_pem = models.TextField()
+    encrypted_key = models.BinaryField()
+    hostnames = models.JSONField(default=list)
+    not_before = models.DateTimeField()
+    not_after = models.DateTimeField()
+    fingerprint = models.CharField(max_length=64)
+
+
+class Pool(Definition):
+    """One service; a backend in each region says with which servers."""
+
+    protocol = models.CharField(max_length=5, choices=_choices(model.Protocol), default=model.Protocol.HTTP)
+    balance = models.CharField(max_length=10, choices=_choices(model.Balance), default=model.Balance.LEASTCONN)
+    connect_timeout_ms = models.PositiveIntegerField(default=2000)
+    server_timeout_ms = models.PositiveIntegerField(default=30_000)
+    queue_timeout_ms = models.PositiveIntegerField(default=10_000)
+    server_keepalive_ms = models.PositiveIntegerField(null=True)
+
+
+class HealthCheck(models.Model):
+    """How a pool's servers are asked whether they work; an empty path is a bare TCP connect. Times in ms."""
+
+    pool = models.OneToOneField(Pool, on_delete=models.CASCADE, related_name="health_check")
+    path = models.CharField(max_length=1024, blank=True, default="")
+    method = models.CharField(max_length=10, default="GET")
+    host = models.CharField(max_length=253, blank=True, default="")
+    expect_status = models.PositiveIntegerField(default=200)
+    interval_ms = models.PositiveIntegerField(default=2000)
+    timeout_ms = models.PositiveIntegerField(default=2000)
+    rise = models.PositiveIntegerField(default=2)
+    fall = models.PositiveIntegerField(default=3)
+
+    def __str__(self) -> str:
+        return f"check of {self.pool}"
+
+
+class Backend(models.Model):
+    """A pool's share in one region: servers, a limit with where it came from, a capacity scaler (0–1)."""
+
+    account = models.ForeignKey(Account, on_delete=models.PROTECT)
+    pool = models.ForeignKey(Pool, on_delete=models.CASCADE, related_name="backends")
+    region = models.ForeignKey(Region, on_delete=models.PROTECT, related_name="backends")
+    limit_kind = models.CharField(max_length=12, choices=_choices(model.LimitKind), default=model.LimitKind.NONE)
+    limit_value = models.PositiveIntegerField(default=0)
+    limit_scope = models.CharField(max_length=8, choices=_choices(model.LimitScope), default=model.LimitScope.BACKEND)
+    limit_set_by = models.CharField(max_length=150, blank=True, default="")
+    limit_set_at = models.DateTimeField(null=True)
+    capacity_scaler = models.FloatField(default=1.0)
+
+    class Meta:
+        ordering = ("region__name",)
+        constraints = (models.UniqueConstraint(fields=("pool", "region"), name="one_backend_per_region"),)
+
+    def __str__(self) -> str:
+        return f"{self.pool} in {self.region}"
+
+
+class Server(models.Model):
+    """One address that answers, with its weight (0–256) and administrative state."""
+
+    account = models.ForeignKey(Account, on_delete=models.PROTECT)
+    backend = models.ForeignKey(Backend, on_delete=models.CASCADE, related_name="servers")
+    name = models.CharField(max_length=63)
+    address = models.CharField(max_length=253)
+    port = models.PositiveIntegerField()
+    weight = models.PositiveIntegerField(default=100)
+    state = models.CharField(max_length=11, choices=_choices(model.ServerState), default=model.ServerState.READY)
+
+    class Meta:
+        ordering = ("name",)
+        constraints = (
+            models.UniqueConstraint(fields=("backend", "name"), name="server_name_in_backend"),
+            models.UniqueConstraint(fields=("backend", "address", "port"), name="server_address_in_backend"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.address}:{self.port})"
+
+
+class LoadBalancer(Definition):
+    """The front: listeners on the nodes of its fleets, and the routes that they all serve."""
+
+    fleets = models.ManyToManyField(Fleet, related_name="load_balancers")
+
+
+class Listener(models.Model):
+    """Where clients connect: a port on a static IP, or on each node's own address."""
+
+    account = models.ForeignKey(Account, on_delete=models.PROTECT)
+    load_balancer = models.ForeignKey(LoadBalancer, on_delete=models.CASCADE, related_name="listeners")
+    name = models.CharField(max_length=63)
+    protocol = models.CharField(max_length=5, choices=_choices(model.Protocol))
+    port = models.PositiveIntegerField()
+    static_ip = models.ForeignKey(StaticIP, on_delete=models.PROTECT, null=True, related_name="listeners")
+    certificates = models.ManyToManyField(Certificate, related_name="listeners")
+    default_pool = models.ForeignKey(Pool, on_delete=models.PROTECT, null=True, related_name="listeners")
+
+    class Meta:
+        ordering = ("name",)
+        constraints = (models.UniqueConstraint(fields=("load_balancer", "name"), name="listener_name_in_balancer"),)
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.protocol} :{self.port})"
+
+
+class Route(Definition):
+    """Hostname + path (+ methods, headers) → weighted pools, a redirect or a fixed response.
+
+    `headers` is `[{name, match, value}]`, `methods` `["GET", …]`; exactly one of the rows in `pools`, `redirect` and
+    `fixed_response` says what happens, named by `action`.
+    """
+
+    class Action(models.TextChoices):
+        POOLS = "pools"
+        REDIRECT = "redirect"
+        FIXED_RESPONSE = "fixed_response"
+
+    load_balancer = models.ForeignKey(LoadBalancer, on_delete=models.PROTECT, related_name="routes")
+    hostname = models.ForeignKey(Hostname, on_delete=models.PROTECT, related_name="routes")
+    path = models.CharField(max_length=1024)
+    path_kind = models.CharField(max_length=6, choices=_choices(model.PathKind), default=model.PathKind.PREFIX)
+    methods = models.JSONField(default=list)
+    headers = models.JSONField(default=list)
+    action = models.CharField(max_length=14, choices=Action.choices)
+    redirect = models.JSONField(null=True)
+    fixed_response = models.JSONField(null=True)
+    prefix_rewrite = models.CharField(max_length=1024, null=True)
+
+    class Meta(Definition.Meta):
+        indexes = (models.Index(fields=("load_balancer", "hostname", "path")),)
+
+
+class RoutePool(models.Model):
+    """One share of a route: weight (0–1000) out of the sum of the route's weights."""
+
+    route = models.ForeignKey(Route, on_delete=models.CASCADE, related_name="pools")
+    pool = models.ForeignKey(Pool, on_delete=models.PROTECT, related_name="route_shares")
+    weight = models.PositiveIntegerField(default=100)
+
+    class Meta:
+        ordering = ("id",)
+        constraints = (
+            models.UniqueConstraint(fields=("route", "pool"), name="pool_once_per_route"),
+            models.CheckConstraint(condition=Q(weight__lte=1000), name="route_weight_at_most_1000"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.pool} {self.weight}"

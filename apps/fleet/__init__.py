@@ -1,0 +1,1 @@
+"""Where traffic is handled: regions, their fleets and nodes, static IPs."""

@@ -1,0 +1,105 @@
+"""OBSERVE as rows: samples in time buckets, the last report of every node, conditions."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from apps.fleet.models import Node
+
+
+class NodeReport(models.Model):
+    """What a node last said it runs, and when it was last reached; the collector keeps it."""
+
+    node = models.OneToOneField(Node, on_delete=models.CASCADE, related_name="report")
+    seen_at = models.DateTimeField(null=True)
+    generation = models.PositiveBigIntegerField(default=0)
+    digest = models.CharField(max_length=64, blank=True)
+    on_disk = models.CharField(max_length=64, blank=True)
+    haproxy_version = models.CharField(max_length=40, blank=True)
+    agent_version = models.CharField(max_length=40, blank=True)
+    boot_id = models.CharField(max_length=64, blank=True)
+    workers = models.PositiveIntegerField(default=0)
+    serving = models.BooleanField(default=False)
+    reloads = models.PositiveIntegerField(default=0)
+    drift = models.JSONField(default=list)
+    error = models.CharField(max_length=1000, blank=True)
+    last_contact_error = models.CharField(max_length=400, blank=True)
+
+    def __str__(self) -> str:
+        return f"report of {self.node}"
+
+
+class Sample(models.Model):
+    """Numbers observed on one object of one node in one bucket of `resolution` seconds (10 or 60) from `at`.
+
+    Counts are of the bucket (not cumulative); `*_now` are the last value seen in it; `latency_buckets` counts
+    requests per upper bound in ms ("-1" is above all). `object_id` is a model id (`pool-17`, `srv-4`, `lst-2`, `route-9`).
+    """
+
+    at = models.DateTimeField()
+    resolution = models.PositiveSmallIntegerField()
+    node = models.ForeignKey(Node, on_delete=models.CASCADE, related_name="samples")
+    kind = models.CharField(max_length=8)
+    object_id = models.CharField(max_length=30)
+    parent_id = models.CharField(max_length=30, blank=True)
+    requests = models.PositiveBigIntegerField(default=0)
+    status_2xx = models.PositiveBigIntegerField(default=0)
+    status_3xx = models.PositiveBigIntegerField(default=0)
+    status_4xx = models.PositiveBigIntegerField(default=0)
+    status_5xx = models.PositiveBigIntegerField(default=0)
+    connections = models.PositiveBigIntegerField(default=0)
+    connections_now = models.PositiveIntegerField(default=0)
+    queue_now = models.PositiveIntegerField(default=0)
+    bytes_in = models.PositiveBigIntegerField(default=0)
+    bytes_out = models.PositiveBigIntegerField(default=0)
+    errors = models.PositiveBigIntegerField(default=0)
+    latency_ms = models.PositiveIntegerField(default=0)
+    latency_buckets = models.JSONField(default=dict)
+    status = models.CharField(max_length=20, blank=True)
+    check_text = models.CharField(max_length=200, blank=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(
+                fields=("resolution", "at", "node", "kind", "object_id"), name="one_sample_per_bucket"
+            ),
+        )
+        indexes = (models.Index(fields=("kind", "object_id", "resolution", "at")),)
+
+    def __str__(self) -> str:
+        return f"{self.object_id} on {self.node_id} at {self.at:%H:%M:%S}"
+
+
+class Condition(models.Model):
+    """A verdict on an object: type, status, reason (closed list in conditions.py), message, since when.
+
+    `generation` is the one that the verdict speaks about.
+    """
+
+    object_kind = models.CharField(max_length=20)
+    object_id = models.BigIntegerField()
+    type = models.CharField(max_length=20)
+    status = models.BooleanField()
+    reason = models.CharField(max_length=40)
+    message = models.CharField(max_length=1000)
+    generation = models.PositiveBigIntegerField(default=0)
+    since = models.DateTimeField()
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("object_kind", "object_id", "type"), name="one_verdict_per_type"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.type}={self.status} {self.reason}"
+
+
+class CollectorLease(models.Model):
+    """Which collector process reads the nodes of a shard, until when (database time)."""
+
+    shard = models.PositiveSmallIntegerField(unique=True)
+    holder = models.CharField(max_length=80)
+    until = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"shard {self.shard}: {self.holder}"

@@ -1,0 +1,105 @@
+"""PUSH as rows: immutable revisions, rollouts and their steps, and how far each fleet has come."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from apps.fleet.models import Fleet, Node
+from apps.rollouts.states import RolloutState, StepState
+
+
+class Revision(models.Model):
+    """A stored, numbered snapshot of one fleet with its compiled bundle; never changed after creation.
+
+    `bundle` is the encrypted, compressed `bundle_to_bytes` (it holds private keys), `snapshot` the compressed JSON of it.
+    """
+
+    fleet = models.ForeignKey(Fleet, on_delete=models.CASCADE, related_name="revisions")
+    number = models.PositiveIntegerField()
+    digest = models.CharField(max_length=64)
+    snapshot = models.BinaryField()
+    bundle = models.BinaryField()
+    summary = models.CharField(max_length=400)
+    actor = models.CharField(max_length=150)
+    quarantined = models.JSONField(default=list)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ("-number",)
+        constraints = (models.UniqueConstraint(fields=("fleet", "number"), name="revision_number_in_fleet"),)
+
+    def __str__(self) -> str:
+        return f"{self.fleet} r{self.number}"
+
+
+class FleetSync(models.Model):
+    """How far a fleet has come: what was compiled, what should run, who works on it.
+
+    `compiled_generation` is the desired generation that `wanted` was compiled from. `held_at` is set while a person
+    keeps the fleet at an old revision. `claimed_until` is a lease by database time, `attempt` its fence.
+    """
+
+    fleet = models.OneToOneField(Fleet, on_delete=models.CASCADE, related_name="sync")
+    compiled_generation = models.PositiveBigIntegerField(default=0)
+    wanted = models.ForeignKey(Revision, on_delete=models.SET_NULL, null=True, related_name="+")
+    last_good = models.ForeignKey(Revision, on_delete=models.SET_NULL, null=True, related_name="+")
+    held_at = models.ForeignKey(Revision, on_delete=models.SET_NULL, null=True, related_name="+")
+    held_by = models.CharField(max_length=150, blank=True)
+    refused_digest = models.CharField(max_length=64, blank=True)
+    compile_error = models.CharField(max_length=2000, blank=True)
+    claimed_by = models.CharField(max_length=80, blank=True)
+    claimed_until = models.DateTimeField(null=True)
+    attempt = models.PositiveBigIntegerField(default=0)
+
+    def __str__(self) -> str:
+        return f"sync of {self.fleet}"
+
+
+class Rollout(models.Model):
+    """One travel of a revision to the nodes of its fleet, under one generation."""
+
+    class Kind(models.TextChoices):
+        CHANGE = "change"
+        ROLLBACK = "rollback"
+        REPAIR = "repair"
+
+    fleet = models.ForeignKey(Fleet, on_delete=models.CASCADE, related_name="rollouts")
+    revision = models.ForeignKey(Revision, on_delete=models.CASCADE, related_name="rollouts")
+    previous = models.ForeignKey(Revision, on_delete=models.SET_NULL, null=True, related_name="+")
+    kind = models.CharField(max_length=8, choices=Kind.choices, default=Kind.CHANGE)
+    generation = models.PositiveBigIntegerField()
+    state = models.CharField(max_length=20, choices=RolloutState.choices, default=RolloutState.COMPILED)
+    actor = models.CharField(max_length=150)
+    reason = models.CharField(max_length=400, blank=True)
+    message = models.CharField(max_length=2000, blank=True)
+    object_label = models.CharField(max_length=400, blank=True)
+    line = models.PositiveIntegerField(null=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ("-id",)
+
+    def __str__(self) -> str:
+        return f"rollout {self.pk} of {self.revision}"
+
+
+class Step(models.Model):
+    """What happened on one node during a rollout; `how` is nothing, runtime or reload."""
+
+    rollout = models.ForeignKey(Rollout, on_delete=models.CASCADE, related_name="steps")
+    node = models.ForeignKey(Node, on_delete=models.CASCADE, related_name="steps")
+    wave = models.PositiveSmallIntegerField(default=1)
+    state = models.CharField(max_length=12, choices=StepState.choices, default=StepState.WAITING)
+    how = models.CharField(max_length=10, blank=True)
+    generation = models.PositiveBigIntegerField(default=0)
+    message = models.CharField(max_length=2000, blank=True)
+    started_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ("wave", "node__name")
+        constraints = (models.UniqueConstraint(fields=("rollout", "node"), name="one_step_per_node"),)
+
+    def __str__(self) -> str:
+        return f"{self.rollout} on {self.node}: {self.state}"

@@ -1,0 +1,171 @@
+"""Wiring of Django: every setting that differs between places is read from the environment here, nowhere else."""
+
+import os
+from pathlib import Path
+
+import dj_database_url
+from csp.constants import SELF
+from django.core.exceptions import ImproperlyConfigured
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+VAR_DIR = Path(os.environ.get("SPILLWAY_VAR", BASE_DIR / "var"))
+
+# Development is what a person gets who sets nothing; production must say so and then must bring its secrets.
+DEVELOPMENT = os.environ.get("SPILLWAY_ENV", "development") == "development"
+DEBUG = os.environ.get("SPILLWAY_DEBUG", "") == "1"
+DEVELOPMENT_SECRET = "development-only-secret-never-used-in-production"  # noqa: S105 - refused below outside development
+SECRET_KEY = os.environ.get("SPILLWAY_SECRET_KEY", DEVELOPMENT_SECRET)
+# Numbered peppers of API token digests, newest first: "2:abc,1:old".
+TOKEN_PEPPERS = dict(
+    entry.split(":", 1) for entry in os.environ.get("SPILLWAY_TOKEN_PEPPERS", f"1:{SECRET_KEY}").split(",")
+)
+if not DEVELOPMENT and SECRET_KEY == DEVELOPMENT_SECRET:
+    raise ImproperlyConfigured("Set SPILLWAY_SECRET_KEY: the development secret is refused outside development.")
+
+ALLOWED_HOSTS = os.environ.get("SPILLWAY_ALLOWED_HOSTS", "127.0.0.1,localhost,testserver").split(",")
+CSRF_TRUSTED_ORIGINS = [origin for origin in os.environ.get("SPILLWAY_ORIGINS", "").split(",") if origin]
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+
+INSTALLED_APPS = [
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "rest_framework",
+    "django_filters",
+    "template_partials",
+    "csp",
+    "apps.core",
+    "apps.accounts",
+    "apps.audit",
+    "apps.fleet",
+    "apps.definitions",
+    "apps.observe",
+    "apps.rollouts",
+    "apps.api",
+    "apps.web",
+    "apps.cli",
+]
+
+MIDDLEWARE = [
+    "apps.core.requests.RequestIdMiddleware",
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django.middleware.gzip.GZipMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+
+ROOT_URLCONF = "controlplane.urls"
+WSGI_APPLICATION = "controlplane.wsgi.application"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "frontend" / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    }
+]
+
+DATABASES = {
+    "default": dj_database_url.parse(
+        os.environ.get("SPILLWAY_DATABASE_URL", f"sqlite:///{VAR_DIR / 'spillway.sqlite3'}"),
+        conn_max_age=60,
+        conn_health_checks=True,
+    )
+}
+if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
+    # Immediate transactions take the write lock at BEGIN: writers queue instead of failing half-way.
+    DATABASES["default"]["OPTIONS"] = {
+        "transaction_mode": "IMMEDIATE",
+        "timeout": 20,
+        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;",
+    }
+
+AUTH_USER_MODEL = "accounts.User"
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.ScryptPasswordHasher"]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+LOGIN_URL = "web:sign-in"
+LOGIN_REDIRECT_URL = "web:overview"
+LOGOUT_REDIRECT_URL = "web:sign-in"
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not DEVELOPMENT
+CSRF_FAILURE_VIEW = "apps.web.errors.csrf_failure"
+
+LANGUAGE_CODE = "en"
+USE_I18N = False
+USE_TZ = True
+TIME_ZONE = "UTC"
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+STATIC_URL = "static/"
+STATIC_ROOT = VAR_DIR / "static"
+STATICFILES_DIRS = [BASE_DIR / "frontend" / "static"]
+WHITENOISE_USE_FINDERS = DEVELOPMENT
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [SELF],
+        "base-uri": [SELF],
+        "form-action": [SELF],
+        "frame-ancestors": ["'none'"],
+        "object-src": ["'none'"],
+    }
+}
+DATA_UPLOAD_MAX_MEMORY_SIZE = 16 * 1024 * 1024
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["apps.api.v1.authentication.BearerToken"],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["apps.api.v1.parsers.StrictJSONParser", "apps.api.v1.parsers.StrictYAMLParser"],
+    "EXCEPTION_HANDLER": "apps.api.v1.problems.problem_response",
+    "UNAUTHENTICATED_USER": None,
+}
+
+REDIS_URL = os.environ.get("SPILLWAY_REDIS_URL", "redis://127.0.0.1:6379/0")
+CELERY_BROKER_URL = REDIS_URL
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    # A lost wake-up costs at most one sweep; a request must never hang because Redis does.
+    "socket_connect_timeout": 1,
+    "socket_timeout": 5,
+    "visibility_timeout": 600,
+}
+CELERY_TASK_DEFAULT_QUEUE = "default"
+CELERY_TASK_ROUTES = {"apps.rollouts.tasks.*": {"queue": "push"}}
+
+# PEM files with which the control plane shows itself to agents over HTTPS.
+AGENT_CA_FILE = os.environ.get("SPILLWAY_AGENT_CA", "")
+AGENT_CERTIFICATE_FILE = os.environ.get("SPILLWAY_AGENT_CERTIFICATE", "")
+AGENT_KEY_FILE = os.environ.get("SPILLWAY_AGENT_KEY", "")
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain"}},
+    "root": {"handlers": ["stderr"], "level": os.environ.get("SPILLWAY_LOG_LEVEL", "INFO")},
+}

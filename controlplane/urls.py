@@ -1,0 +1,14 @@
+"""Wiring of URLs: the API below /api/v1/, everything else is pages."""
+
+from django.urls import include, path
+
+urlpatterns = [
+    path("api/v1/", include("apps.api.v1.urls")),
+    path("", include("apps.observe.urls")),
+    path("", include("apps.web.urls")),
+]
+
+handler400 = "apps.web.errors.bad_request"
+handler403 = "apps.web.errors.forbidden"
+handler404 = "apps.web.errors.not_found"
+handler500 = "apps.web.errors.server_error"
