@@ -1,0 +1,1 @@
+"""Tests of services and selectors against a real database."""

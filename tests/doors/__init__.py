@@ -1,0 +1,1 @@
+"""Tests of the API and the pages as their users see them."""

@@ -1,0 +1,1 @@
+"""Tests on the real parts: HAProxy, Redis, Celery, Chromium."""
