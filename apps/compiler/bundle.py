@@ -71,9 +71,7 @@ def digest_of_all(file_digests: Mapping[str, str]) -> str:
     return whole.hexdigest()
 
 
-def assemble(
-    files: Mapping[str, bytes], binds: tuple[Bind, ...], line_owners: Mapping[int, str]
-) -> Bundle:
+def assemble(files: Mapping[str, bytes], binds: tuple[Bind, ...], line_owners: Mapping[int, str]) -> Bundle:
     """Add `manifest.json` to the compiled files and seal them.
 
     The manifest is `{"digest", "files": {path: sha256}, "binds": [{listener_id, address, port, protocol}]}`;

@@ -1,0 +1,52 @@
+"""DEFINE + CHECK: which network addresses may stand behind a pool, and why the others may not."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+
+Address = IPv4Address | IPv6Address
+
+_LOOPBACK = (IPv4Network("127.0.0.0/8"), IPv6Network("::1/128"))
+
+# Names that are this machine or a cloud's metadata service whatever the resolver says.
+_LOCAL_NAMES = frozenset({"localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback"})
+_METADATA_NAMES = frozenset({"metadata", "metadata.google.internal", "instance-data", "instance-data.ec2.internal"})
+
+# Ranges in the order in which they are asked: the first one that holds the address gives the reason.
+_FORBIDDEN: tuple[tuple[IPv4Network | IPv6Network, str], ...] = (
+    (IPv4Network("169.254.0.0/16"), "is link-local, where clouds keep their metadata service"),
+    (IPv4Network("100.100.100.200/32"), "is the metadata service of a cloud"),
+    (IPv4Network("168.63.129.16/32"), "is the metadata service of a cloud"),
+    (IPv4Network("192.0.0.0/24"), "is reserved for protocols"),
+    (IPv4Network("0.0.0.0/8"), "means this machine"),
+    (IPv4Network("224.0.0.0/4"), "is multicast"),
+    (IPv4Network("240.0.0.0/4"), "is reserved or broadcast"),
+    (IPv6Network("fd00:ec2::/32"), "is the metadata service of a cloud"),
+    (IPv6Network("fd20:ce::/32"), "is the metadata service of a cloud"),
+    (IPv6Network("fe80::/10"), "is link-local"),
+    (IPv6Network("fec0::/10"), "is site-local, which was withdrawn"),
+    (IPv6Network("ff00::/8"), "is multicast"),
+    (IPv6Network("::ffff:0:0/96"), "hides an IPv4 address: write the IPv4 address itself"),
+    (IPv6Network("::ffff:0:0:0/96"), "hides an IPv4 address: write the IPv4 address itself"),
+    (IPv6Network("64:ff9b::/96"), "hides an IPv4 address (NAT64): write the IPv4 address itself"),
+    (IPv6Network("64:ff9b:1::/48"), "hides an IPv4 address (NAT64): write the IPv4 address itself"),
+    (IPv6Network("2002::/16"), "hides an IPv4 address (6to4): write the IPv4 address itself"),
+    (IPv6Network("2001::/32"), "hides an IPv4 address (Teredo): write the IPv4 address itself"),
+    (IPv6Network("::/96"), "means this machine, or hides an IPv4 address"),
+)
+
+
+def refusal_of_address(address: Address, *, local_development: bool) -> str | None:
+    """Why this address may not be a server, as the end of a sentence; None when it may."""
+    if any(address in network for network in _LOOPBACK):
+        return None if local_development else "is loopback, which only a local development fleet may use"
+    return next((reason for network, reason in _FORBIDDEN if address in network), None)
+
+
+def refusal_of_name(name: str, *, local_development: bool) -> str | None:
+    """Why this host name may not be a server, as the end of a sentence; None when it may."""
+    if name in _METADATA_NAMES:
+        return "is the metadata service of a cloud"
+    if (name in _LOCAL_NAMES or name.endswith(".localhost")) and not local_development:
+        return "is loopback, which only a local development fleet may use"
+    return None

@@ -1,0 +1,1 @@
+"""COMPILE: one package per kind of target; each turns a snapshot into that target's files."""
