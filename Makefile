@@ -5,21 +5,61 @@ PY := .venv/bin/python
 help: ## print the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 22
 
-.venv/.stamp: requirements.txt tests/requirements.txt
+PIP := .venv/bin/pip install -q --disable-pip-version-check --require-hashes
+
+.venv/.stamp: requirements.txt
+	@deploy/packages.sh python3-venv
 	python3 -m venv .venv
-	.venv/bin/pip install -q --disable-pip-version-check --require-hashes -r requirements.txt -r tests/requirements.txt
+	$(PIP) -r requirements.txt
 	touch $@
 
-lock: .venv/.stamp ## compile requirements.in and tests/requirements.in with hashes
+.venv/.stamp-tests: .venv/.stamp tests/requirements.txt
+	$(PIP) -r requirements.txt -r tests/requirements.txt
+	touch $@
+
+lock: .venv/.stamp-tests ## compile requirements.in and tests/requirements.in with hashes
 	.venv/bin/pip install -q uv
 	.venv/bin/uv pip compile -q --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --python-version 3.11 requirements.in -o requirements.txt
 	.venv/bin/uv pip compile -q --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --python-version 3.11 tests/requirements.in -o tests/requirements.txt
 
-check: .venv/.stamp ## ruff, mypy --strict, import rules, architecture tests
+frontend/static/vendor/.stamp: .venv/.stamp frontend/package.json frontend/package-lock.json frontend/install.py frontend/static/icons/lucide.txt
+	$(PY) frontend/install.py
+	touch $@
+
+frontend: frontend/static/vendor/.stamp ## fetch the locked scripts, fonts and icons of the pages
+
+packages: ## install haproxy, redis and python3-venv where they are missing (apt, sudo unless root)
+	@deploy/packages.sh haproxy redis-server python3-venv
+
+up: packages .venv/.stamp frontend/static/vendor/.stamp ## the demo: two regions, real traffic; DETACH=1 for the background
+	@$(PY) -m deploy.demo up $(if $(DETACH),--detach)
+
+down: ## stop a demo that runs in the background
+	@if [ -x $(PY) ]; then $(PY) -m deploy.demo down; else echo "Spillway does not run here."; fi
+
+seed: .venv/.stamp ## fill the database: make seed ROUTES=10000 ACCOUNTS=100
+	@$(PY) -m deploy.demo manage seed --routes $(or $(ROUTES),10000) --accounts $(or $(ACCOUNTS),100)
+
+test: .venv/.stamp-tests frontend/static/vendor/.stamp ## everything, on SQLite and PostgreSQL, with real HAProxy, Redis and Chromium
+	@deploy/packages.sh haproxy redis-server python3-venv postgresql chromium chromium-driver
+	$(PY) -m tests.both_databases
+
+bench: .venv/.stamp-tests ## measure, print tables, write var/bench/*.json
+	@deploy/packages.sh haproxy redis-server python3-venv
+	$(PY) -m tests.bench
+
+check: .venv/.stamp-tests ## ruff, mypy --strict, import rules, architecture tests
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
 	.venv/bin/lint-imports
 	.venv/bin/pytest -q tests/architecture
 
-.PHONY: help lock check
+fmt: .venv/.stamp-tests ## put the code in order
+	.venv/bin/ruff check -q --fix .
+	.venv/bin/ruff format .
+
+clean: down ## remove what was made: the demo's data, caches, fetched assets; the venv stays
+	rm -rf var frontend/static/vendor frontend/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+.PHONY: help lock check frontend packages up down seed test bench fmt clean

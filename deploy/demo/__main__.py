@@ -1,0 +1,181 @@
+"""DEFINE → SHOW in one command: `python -m deploy.demo up`, `down`, `status`; `make up` and `make down` call it."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+from types import FrameType
+
+from deploy.demo import pki, ready
+from deploy.demo.place import PYTHON, ROOT, Place
+from deploy.demo.programs import django_environment, write_configuration
+from deploy.demo.secrets_file import Secrets, read_or_create, write_private
+from deploy.demo.supervision import (
+    MARK,
+    CannotStart,
+    check_ports,
+    check_tools,
+    only_one,
+    processes,
+    start,
+    stop,
+    supervisor_pid,
+)
+from deploy.demo.world import World
+
+
+def say(text: str) -> None:
+    """One line for the person who waits."""
+    print(text, flush=True)
+
+
+def manage(place: Place, secrets: Secrets, *command: str, stdin: str = "") -> str:
+    """Run a management command with the demo's environment; returns what it printed. Raises CannotStart."""
+    environment = os.environ | django_environment(place, secrets) | {MARK: str(place.demo)}
+    line = [PYTHON, "manage.py", *command]
+    done = subprocess.run(line, cwd=ROOT, env=environment, input=stdin, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise CannotStart(f"manage.py {' '.join(command)} failed:\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def prepare(world: World, secrets: Secrets) -> None:
+    """Keys, database, operator: everything that must stand before the first process."""
+    place = world.place
+    remote = [node.name for node in world.nodes() if node.url.startswith("https://")]
+    pki.create(place.demo / "pki", servers=remote, clients=["control-plane"])
+    say("Bringing the database up to date …")
+    manage(place, secrets, "migrate", "--no-input")
+    write_configuration(world, secrets)
+
+
+def fill(world: World, secrets: Secrets) -> dict[str, str]:
+    """Load the tutorial where it is new or its ports moved; returns the two tokens."""
+    place = world.place
+    tokens = bootstrap(place, secrets)
+    text = json.dumps(world.document, sort_keys=True)
+    applied, digest = place.demo / "applied.sha256", hashlib.sha256(text.encode()).hexdigest()
+    # Applied once: a person's own changes to the tutorial's objects outlive a restart.
+    if not applied.exists() or applied.read_text() != digest:
+        say("Applying deploy/examples/tutorial.yaml …")
+        ready.apply(world, tokens["operator_token"])
+        applied.write_text(digest)
+    return tokens
+
+
+def bootstrap(place: Place, secrets: Secrets) -> dict[str, str]:
+    """Operator account, its first person, and a token each for the operator and the first customer."""
+    printed = manage(place, secrets, "bootstrap", "--username", secrets.username, "--json", stdin=secrets.password)
+    found: dict[str, str] = json.loads(printed)
+    return found
+
+
+def come_up(world: World, secrets: Secrets, supervisor: subprocess.Popen[bytes]) -> None:
+    """From the first process to traffic on every node; writes var/dev.json."""
+    place = world.place
+
+    def alive() -> bool:
+        return supervisor.poll() is None
+
+    ready.wait_for("The console", lambda: ready.call(f"{place.console_url}/healthz")[0] == 200, alive)
+    tokens = fill(world, secrets)
+    for node in world.nodes():
+        ready.wait_for(f"Node {node.name}", partial(ready.serves, world, node), alive)
+    ready.wait_for("/readyz", lambda: ready.call(f"{place.console_url}/readyz")[0] == 200, alive)
+    person = {"url": place.console_url, "username": secrets.username, "password": secrets.password}
+    write_private(place.dev_json, person | tokens | {"regions": ready.regions(world)})
+
+
+def up(*, detach: bool) -> int:
+    """Start everything and stay with it, or leave it running."""
+    started = time.monotonic()
+    place = Place()
+    place.make_directories()
+    signal.signal(signal.SIGTERM, _interrupt)
+    with only_one(place):
+        world, secrets = World(place), read_or_create(place.demo / "secrets.json")
+        check_tools()
+        check_ports(world)
+        prepare(world, secrets)
+        say("Starting two regions …")
+        supervisor = start(place)
+        try:
+            come_up(world, secrets, supervisor)
+            say(f"{ready.summary(world, secrets)}  Ready after {time.monotonic() - started:.0f} s.")
+            if detach:
+                say("  Running in the background: `make down` stops it.\n")
+                return 0
+            say("  Ctrl-C stops everything.\n")
+            return supervisor.wait()
+        except KeyboardInterrupt:
+            say("\nStopping …")
+        except (ready.NotReady, CannotStart) as fault:
+            say(f"\n{fault}\nLogs: {place.demo / 'logs'}")
+            stop(place)
+            return 1
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        stop(place)
+        return 0
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def down() -> int:
+    """End a demo that runs in the background, or what an earlier one left."""
+    say("Stopped." if stop(Place()) else "Spillway does not run here.")
+    return 0
+
+
+def status() -> int:
+    """Say whether it runs; exit code 0 when it does, 3 when not, as init scripts do."""
+    place = Place()
+    pid = supervisor_pid(place)
+    say(f"Runs at {place.console_url}, {len(processes(place))} processes." if pid else "Spillway does not run here.")
+    return 0 if pid else 3
+
+
+def run_manage(arguments: list[str]) -> int:
+    """Become manage.py with the demo's database and secrets."""
+    place = Place()
+    place.make_directories()
+    environment = os.environ | django_environment(place, read_or_create(place.demo / "secrets.json"))
+    os.chdir(ROOT)
+    os.execve(PYTHON, [PYTHON, "manage.py", *arguments], environment)  # noqa: S606 - no shell wanted
+
+
+def main() -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m deploy.demo", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    starting = commands.add_parser("up", help="start everything and stay with it")
+    starting.add_argument("--detach", action="store_true", help="leave it running in the background")
+    commands.add_parser("down", help="end what runs in the background")
+    commands.add_parser("status", help="say whether it runs")
+    managing = commands.add_parser("manage", help="manage.py with the demo's database and secrets")
+    managing.add_argument("arguments", nargs=argparse.REMAINDER)
+    options = parser.parse_args()
+    try:
+        match options.command:
+            case "up":
+                return up(detach=options.detach)
+            case "down":
+                return down()
+            case "manage":
+                return run_manage(options.arguments)
+        return status()
+    except CannotStart as fault:
+        say(str(fault))
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

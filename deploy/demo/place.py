@@ -1,0 +1,88 @@
+"""DEFINE, the demo's place: which directories and ports it uses, read from the environment in one go."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+TUTORIAL = ROOT / "deploy" / "examples" / "tutorial.yaml"
+# The agent's sockets hang five words below its state directory and a unix address ends at 108 bytes.
+LONGEST_RUN_DIR = 52
+SAFE_PATH = re.compile(r"/[A-Za-z0-9._/-]+")
+
+
+def _port(name: str, default: int) -> int:
+    value = os.environ.get(name, "")
+    if not value:
+        return default
+    if not value.isascii() or not value.isdigit() or not 1 <= int(value) <= 65535:
+        raise SystemExit(f"{name} is {value!r}: a port is a number from 1 to 65535.")
+    return int(value)
+
+
+def _short(var: Path) -> Path:
+    """A private directory for sockets: below `var` where its path is short and plain, else below /tmp."""
+    wanted = var / "demo" / "run"
+    if len(str(wanted)) <= LONGEST_RUN_DIR and SAFE_PATH.fullmatch(str(wanted)):
+        return wanted
+    return Path("/tmp") / f"spillway-{os.getuid()}-{hashlib.sha256(str(var).encode()).hexdigest()[:8]}"  # noqa: S108
+
+
+@dataclass(frozen=True)
+class Place:
+    """Directories (absolute) and ports (on 127.0.0.1) of one running demo."""
+
+    var: Path = field(default_factory=lambda: Path(os.environ.get("SPILLWAY_VAR", ROOT / "var")).resolve())
+    console_port: int = field(default_factory=lambda: _port("SPILLWAY_PORT", 8000))
+    http_port: int = field(default_factory=lambda: _port("SPILLWAY_HTTP_PORT", 8080))
+    backend_port: int = field(default_factory=lambda: _port("SPILLWAY_BACKEND_PORT", 9100))
+    agent_port: int = field(default_factory=lambda: _port("SPILLWAY_AGENT_PORT", 9440))
+    redis_port: int = field(default_factory=lambda: _port("SPILLWAY_REDIS_PORT", 6390))
+    client_port: int = field(default_factory=lambda: _port("SPILLWAY_CLIENT_PORT", 9190))
+
+    @property
+    def demo(self) -> Path:
+        """What only the demo keeps: secrets, keys, logs, Redis."""
+        return self.var / "demo"
+
+    @property
+    def run(self) -> Path:
+        """Sockets and the agents' state."""
+        return _short(self.var)
+
+    @property
+    def console_url(self) -> str:
+        """Where people and programs reach Spillway."""
+        return f"http://127.0.0.1:{self.console_port}"
+
+    @property
+    def supervisor_conf(self) -> Path:
+        """What supervisord runs; written anew at each start."""
+        return self.demo / "supervisord.conf"
+
+    @property
+    def supervisor_pid(self) -> Path:
+        """Process id of the supervisord that runs, if any."""
+        return self.demo / "supervisord.pid"
+
+    @property
+    def dev_json(self) -> Path:
+        """Addresses and keys for scripts that go on from here."""
+        return self.var / "dev.json"
+
+    def make_directories(self) -> None:
+        """Create what is missing, readable by the owner alone."""
+        self.var.mkdir(parents=True, exist_ok=True)
+        for directory in (self.demo, self.demo / "logs", self.demo / "redis", self.demo / "pki", self.run):
+            directory.mkdir(parents=True, exist_ok=True)
+            directory.chmod(0o700)
+        if self.run.owner() != self.demo.owner():
+            raise SystemExit(f"{self.run} belongs to {self.run.owner()}: remove it or choose another SPILLWAY_VAR.")
+
+
+PYTHON = sys.executable

@@ -1,0 +1,137 @@
+"""PUSH, the demo's processes: every program that supervisord keeps running, with its command and environment."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from deploy.demo.place import PYTHON, ROOT, Place
+from deploy.demo.secrets_file import Secrets
+from deploy.demo.world import REQUESTS, DemoNode, World
+
+TEMPLATE = Path(__file__).with_name("supervisord.conf")
+
+
+@dataclass(frozen=True)
+class Program:
+    """One supervised process; `stop_wait` seconds may pass between SIGTERM and SIGKILL."""
+
+    name: str
+    command: list[str]
+    priority: int
+    environment: dict[str, str] = field(default_factory=dict)
+    stop_wait: int = 10
+
+    def section(self, logs: Path) -> str:
+        """The `[program:…]` section; a percent sign is doubled because supervisord expands `%(…)s`."""
+        settings = {
+            "command": shlex.join(self.command),
+            "environment": ",".join(f'{name}="{value}"' for name, value in self.environment.items()),
+            "priority": str(self.priority),
+            "stopwaitsecs": str(self.stop_wait),
+            "stdout_logfile": str(logs / f"{self.name}.log"),
+        }
+        lines = [f"{name} = {value.replace('%', '%%')}" for name, value in settings.items() if value]
+        return "\n".join([f"[program:{self.name}]", *lines, *COMMON])
+
+
+# Restart for ever: a demo (and a node) heals. The group is signalled, so that children never stay behind.
+COMMON = (
+    f"directory = {ROOT}".replace("%", "%%"),
+    "autorestart = true",
+    "startsecs = 1",
+    "startretries = 1000",
+    "stopasgroup = false",
+    "killasgroup = true",
+    "redirect_stderr = true",
+    "stdout_logfile_maxbytes = 5MB",
+    "stdout_logfile_backups = 1",
+    "",
+)
+
+
+def django_environment(place: Place, secrets: Secrets) -> dict[str, str]:
+    """What every process that loads Django's settings gets."""
+    pki = place.demo / "pki"
+    return {
+        "SPILLWAY_VAR": str(place.var),
+        "SPILLWAY_SECRET_KEY": secrets.secret_key,
+        "SPILLWAY_TOKEN_PEPPERS": f"1:{secrets.token_pepper}",
+        "SPILLWAY_REDIS_URL": f"redis://:{secrets.redis_password}@127.0.0.1:{place.redis_port}/0",
+        "SPILLWAY_AGENT_CA": str(pki / "ca.pem"),
+        "SPILLWAY_AGENT_CERTIFICATE": str(pki / "control-plane.pem"),
+        "SPILLWAY_AGENT_KEY": str(pki / "control-plane.key"),
+    } | ({"SPILLWAY_DATABASE_URL": url} if (url := os.environ.get("SPILLWAY_DATABASE_URL")) else {})
+
+
+def _tool(name: str) -> str:
+    return str(Path(PYTHON).parent / name)
+
+
+def _control_plane(place: Place, environment: dict[str, str]) -> Iterator[Program]:
+    manage = [PYTHON, "manage.py"]
+    gunicorn = [_tool("gunicorn"), "controlplane.wsgi:application", "--bind", f"unix:{place.run}/web.sock"]
+    yield Program("web", [*gunicorn, "--workers", "1", "--threads", "8", "--timeout", "60"], 20, environment)
+    events = [_tool("uvicorn"), "controlplane.events:app", "--uds", f"{place.run}/events.sock", "--no-access-log"]
+    yield Program("events", [*events, "--timeout-graceful-shutdown", "1"], 20, environment)
+    worker = [_tool("celery"), "-A", "controlplane.celery", "worker", "--pool", "threads", "--concurrency", "8"]
+    yield Program("worker", [*worker, "-Q", "default,push", "--without-mingle"], 20, environment, stop_wait=20)
+    yield Program("schedule", [*manage, "schedule"], 20, environment)
+    yield Program("collector", [*manage, "collect"], 20, environment)
+    console = {"SPILLWAY_PORT": str(place.console_port), "SPILLWAY_RUN": str(place.run)}
+    yield Program("console", ["haproxy", "-W", "-db", "-f", "deploy/console/haproxy.cfg"], 30, console)
+
+
+def agent(place: Place, node: DemoNode) -> Program:
+    """The agent of one node: on a Unix socket as on one's own machine, or on HTTPS as far away."""
+    state_dir = place.run / node.name
+    command = [PYTHON, "-m", "apps.agent", "--name", node.name, "--state-dir", str(state_dir)]
+    command += ["--address", node.address, "--port-offset", str(node.port_offset)]
+    if node.url.startswith("unix://"):
+        command += ["--listen", node.url]
+    else:
+        pki = place.demo / "pki"
+        command += ["--listen", node.url, "--ca", str(pki / "ca.pem")]
+        command += ["--certificate", str(pki / f"{node.name}.pem"), "--key", str(pki / f"{node.name}.key")]
+    return Program(f"agent-{node.name}", command, 10, stop_wait=15)
+
+
+def clients(world: World) -> Program:
+    """The steady traffic to every node of every region."""
+    command = [PYTHON, "-m", "deploy.demo.client", "--port", str(world.place.client_port)]
+    for node in world.nodes():
+        command += [f"--node={node.region}={url}" for url in world.urls_of(node)]
+    command += [f"--request={request}" for request in REQUESTS]
+    return Program("clients", [*command, "--rate=us-central1=4", "--rate=europe-west1=2.5"], 90)
+
+
+def programs(world: World, secrets: Secrets) -> list[Program]:
+    """Everything that the demo is made of."""
+    place = world.place
+    found = [Program("redis", ["redis-server", str(place.demo / "redis" / "redis.conf")], 1)]
+    for server in world.servers():
+        command = [PYTHON, "-m", "deploy.demo.backend", "--port", str(server.port)]
+        found.append(Program(server.name, [*command, "--name", server.name, "--region", server.region], 5))
+    found += [agent(place, node) for node in world.nodes()]
+    found += _control_plane(place, django_environment(place, secrets))
+    return [*found, clients(world)]
+
+
+def write_configuration(world: World, secrets: Secrets) -> None:
+    """Write supervisord.conf from the template beside this file, and redis.conf; both hold secrets."""
+    place = world.place
+    redis = f"bind 127.0.0.1\nport {place.redis_port}\nrequirepass {secrets.redis_password}\n"
+    # Redis carries wake-ups and live samples only; there is nothing in it to keep.
+    _private(place.demo / "redis" / "redis.conf", redis + f'dir "{place.demo / "redis"}"\nsave ""\nappendonly no\n')
+    head = TEMPLATE.read_text().replace("{demo}", str(place.demo)).replace("{run}", str(place.run))
+    sections = [program.section(place.demo / "logs") for program in programs(world, secrets)]
+    _private(place.supervisor_conf, "\n".join([head, *sections]))
+
+
+def _private(path: Path, text: str) -> None:
+    path.touch(mode=0o600)
+    path.chmod(0o600)
+    path.write_text(text)

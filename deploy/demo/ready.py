@@ -1,0 +1,99 @@
+"""SHOW, the demo's first words: loads the tutorial through the API, waits until traffic flows, says where to go."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlsplit
+
+from deploy.demo.place import Place
+from deploy.demo.secrets_file import Secrets
+from deploy.demo.world import DemoNode, World
+
+PATIENCE_S = 120
+
+
+class NotReady(Exception):
+    """A sentence that says what did not happen in time."""
+
+
+def call(url: str, method: str = "GET", *, headers: dict[str, str] | None = None, body: str = "") -> tuple[int, str]:
+    """Status and text of one request; status 0 when nobody answered."""
+    parts = urlsplit(url)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=30)
+    path = parts.path + (f"?{parts.query}" if parts.query else "")
+    try:
+        connection.request(method, path or "/", body.encode() or None, headers or {})
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode(errors="replace")
+    except (OSError, http.client.HTTPException) as fault:
+        return 0, str(fault)
+    finally:
+        connection.close()
+
+
+def wait_for(what: str, done: Callable[[], bool], alive: Callable[[], bool]) -> None:
+    """Ask ten times a second until `done`; raises NotReady when it takes too long or supervisord has ended."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not done():
+        if time.monotonic() > deadline or not alive():
+            raise NotReady(f"{what} did not happen within {PATIENCE_S} s.")
+        time.sleep(0.1)
+
+
+def apply(world: World, token: str) -> None:
+    """Send the document through the same door that users have. Raises NotReady with the answer when refused."""
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+    url = f"{world.place.console_url}/api/v1/apply"
+    status, text = call(url, "PUT", headers=headers, body=json.dumps(world.document))
+    if status not in {200, 201, 202}:
+        raise NotReady(f"The tutorial was refused ({status}): {text[:2000]}")
+
+
+def serves(world: World, node: DemoNode) -> bool:
+    """Whether the node answers a route of the tutorial that needs no server."""
+    return all(
+        call(f"{url}/robots.txt", headers={"Host": "api.globex.example"})[0] == 200 for url in world.urls_of(node)
+    )
+
+
+def regions(world: World) -> dict[str, Any]:
+    """Per region the URL of its first node and of all its nodes."""
+    found: dict[str, Any] = {}
+    for node in world.nodes():
+        urls = world.urls_of(node)
+        entry = found.setdefault(node.region, {"listener": urls[0], "nodes": []})
+        entry["nodes"].append(urls[0])
+    return found
+
+
+def summary(world: World, secrets: Secrets) -> str:
+    """What a person who just typed `make up` wants to know."""
+    place: Place = world.place
+    lines = [
+        "",
+        f"  Spillway is up:  {place.console_url}",
+        f"  sign in as       {secrets.username}   {secrets.password}",
+        "",
+        "  Two regions, two HAProxy nodes each:",
+    ]
+    for name, entry in regions(world).items():
+        lines.append(f"    {name:<14} {'  '.join(entry['nodes'])}")
+    lines += [
+        "",
+        "  Try:",
+        f"    curl -i -H 'Host: shop.acme.example' {world.urls_of(world.nodes()[0])[0]}/",
+        f"    curl -X PUT {place_url(place.client_port)}/rate -d '{{\"us-central1\": 12}}'      more traffic",
+        f'    curl -X PUT {place_url(world.servers()[0].port)}/control -d \'{{"mode": "failing"}}\'  a sick server',
+        f"  Keys and addresses for scripts: {place.dev_json}     Logs: {place.demo / 'logs'}",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def place_url(port: int) -> str:
+    """A URL of this machine."""
+    return f"http://127.0.0.1:{port}"

@@ -1,0 +1,139 @@
+"""PUSH, the demo's supervisor: starts supervisord, finds what runs, and ends all of it, grandchildren included."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from deploy.demo.place import PYTHON, ROOT, Place
+from deploy.demo.world import World
+
+# Inherited by every process that the demo starts, whoever started it in between: how they are found again.
+MARK = "SPILLWAY_DEMO"
+STOP_SECONDS = 40
+
+
+class CannotStart(Exception):
+    """A sentence that says why, and what to do."""
+
+
+def processes(place: Place) -> list[int]:
+    """Ids of the live processes of this demo, from the mark in their environment."""
+    mark = f"{MARK}={place.demo}".encode()
+    return [pid for pid in _own_pids() if mark in _environment(pid)]
+
+
+def _own_pids() -> Iterator[int]:
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            yield int(entry.name)
+
+
+def _environment(pid: int) -> list[bytes]:
+    try:
+        if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+            return []
+        return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return []  # it ended meanwhile, or belongs to somebody else
+
+
+def supervisor_pid(place: Place) -> int | None:
+    """Process id of the supervisord of this demo, None when it does not run."""
+    try:
+        pid = int(place.supervisor_pid.read_text())
+    except (OSError, ValueError):
+        return None
+    return pid if f"{MARK}={place.demo}".encode() in _environment(pid) else None
+
+
+@contextmanager
+def only_one(place: Place) -> Iterator[None]:
+    """Hold the lock of this var directory; raises CannotStart when the demo runs or is being started."""
+    with (place.demo / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise CannotStart(f"Spillway already runs in {place.var}. Stop it with Ctrl-C where it runs.") from None
+        if (pid := supervisor_pid(place)) is not None:
+            raise CannotStart(f"Spillway already runs at {place.console_url} (process {pid}). `make down` stops it.")
+        if left := processes(place):
+            raise CannotStart(f"An earlier start left processes behind ({left}). `make down` ends them.")
+        yield
+
+
+def check_tools() -> None:
+    """Raise CannotStart unless the two programs that are not Python are there."""
+    for tool, package in (("haproxy", "haproxy"), ("redis-server", "redis-server")):
+        if shutil.which(tool) is None:
+            raise CannotStart(f"{tool} is missing. `make packages` installs it, or: apt install {package}")
+
+
+def check_ports(world: World) -> None:
+    """Raise CannotStart naming every port that is taken, and for what it was wanted."""
+    taken = [f"{port} ({what})" for port, what in sorted(world.ports().items()) if not _is_free(port)]
+    if taken:
+        raise CannotStart(
+            f"These ports of 127.0.0.1 are in use: {', '.join(taken)}. Choose others by SPILLWAY_PORT, "
+            "SPILLWAY_HTTP_PORT, SPILLWAY_BACKEND_PORT, SPILLWAY_AGENT_PORT, SPILLWAY_REDIS_PORT, SPILLWAY_CLIENT_PORT."
+        )
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+def start(place: Place) -> subprocess.Popen[bytes]:
+    """Run supervisord in a session of its own, so that Ctrl-C reaches it through us alone, once."""
+    command = [str(Path(PYTHON).parent / "supervisord"), "-c", str(place.supervisor_conf)]
+    environment = os.environ | {MARK: str(place.demo), "PYTHONUNBUFFERED": "1"}
+    with (place.demo / "logs" / "supervisord.out").open("wb") as output:
+        return subprocess.Popen(
+            command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+            start_new_session=True,
+        )  # fmt: skip
+
+
+def stop(place: Place) -> bool:
+    """End the demo: politely through supervisord, then whatever is left. True when something ran."""
+    pid = supervisor_pid(place)
+    found = pid is not None
+    if pid is not None:
+        os.kill(pid, signal.SIGTERM)
+        _wait_until_gone(place, STOP_SECONDS, only=pid)
+    for sign, seconds in ((signal.SIGTERM, 5), (signal.SIGKILL, 5)):
+        for left in processes(place):
+            found = True
+            _signal(left, sign)
+        _wait_until_gone(place, seconds)
+    return found
+
+
+def _signal(pid: int, sign: signal.Signals) -> None:
+    try:
+        os.kill(pid, sign)
+    except ProcessLookupError:
+        return
+
+
+def _wait_until_gone(place: Place, seconds: float, only: int | None = None) -> None:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        alive = processes(place)
+        if not alive or (only is not None and only not in alive):
+            return
+        time.sleep(0.1)

@@ -1,0 +1,110 @@
+"""CHECK, the whole suite: every test on SQLite, then those that touch the database again on a private PostgreSQL.
+
+Started by `make test` as `python -m tests.both_databases`; arguments go to pytest. Both PostgreSQL and Redis are
+instances of our own in a temporary directory, on Unix sockets or free ports, and end with the run.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+WORKERS = os.environ.get("SPILLWAY_TEST_WORKERS", "2")
+
+
+def as_user() -> tuple[list[str], str]:
+    """How to run PostgreSQL, which refuses root: a command prefix and the user's name."""
+    if os.geteuid() != 0:
+        return [], pwd.getpwuid(os.geteuid()).pw_name
+    return ["runuser", "-u", "postgres", "--"], "postgres"
+
+
+def postgresql_bin() -> Path:
+    """The newest PostgreSQL of the machine."""
+    versions = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
+    if not versions:
+        raise SystemExit("PostgreSQL is missing: apt install postgresql")
+    return versions[-1].parent
+
+
+@contextmanager
+def postgresql(directory: Path) -> Iterator[str]:
+    """A private cluster on a Unix socket in `directory`; yields its database URL."""
+    prefix, user = as_user()
+    shutil.chown(directory, user)
+    tools, data = postgresql_bin(), directory / "data"
+    initdb = [*prefix, str(tools / "initdb"), "-D", str(data), "-U", "spillway", "-A", "trust", "-E", "UTF8"]
+    subprocess.run([*initdb, "--no-sync", "--locale=C.UTF-8"], check=True, stdout=subprocess.DEVNULL, cwd=directory)
+    # Durability is not what is tested here, and costs minutes on a slow disk.
+    options = f"-c listen_addresses= -c unix_socket_directories={directory} -c fsync=off -c full_page_writes=off"
+    control = [*prefix, str(tools / "pg_ctl"), "-D", str(data), "-l", str(directory / "log"), "-w"]
+    options += " -c synchronous_commit=off -c max_connections=200"
+    subprocess.run([*control, "-o", options, "start"], check=True, stdout=subprocess.DEVNULL, cwd=directory)
+    try:
+        yield f"postgresql://spillway@{str(directory).replace('/', '%2F')}/postgres"
+    finally:
+        subprocess.run([*control, "-m", "immediate", "stop"], check=False, stdout=subprocess.DEVNULL, cwd=directory)
+
+
+@contextmanager
+def redis(directory: Path) -> Iterator[str]:
+    """A private Redis on a free port; yields its URL."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = ["redis-server", "--bind", "127.0.0.1", "--port", str(port), "--dir", str(directory), "--save", ""]
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    try:
+        _wait_for_port(port)
+        yield f"redis://127.0.0.1:{port}/0"
+    finally:
+        server.terminate()
+        server.wait(10)
+
+
+def _wait_for_port(port: int) -> None:
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.05)
+    raise SystemExit(f"Redis does not answer on port {port}.")
+
+
+def pytest(*arguments: str, **environment: str) -> int:
+    """Exit code of one run of the suite; 5 (nothing collected) counts as success."""
+    command = [sys.executable, "-m", "pytest", "-q", "-n", WORKERS, "-p", "tests.database_plugin", *arguments]
+    code = subprocess.run([*command, *sys.argv[1:]], cwd=ROOT, env=os.environ | environment, check=False).returncode
+    return 0 if code == 5 else code
+
+
+def main() -> int:
+    """SQLite first, PostgreSQL second; both are run even when the first fails."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    started = time.monotonic()
+    with ExitStack() as stack:
+        directories = [Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="spillway-"))) for _ in range(2)]
+        redis_url = stack.enter_context(redis(directories[0]))
+        print("== everything, on SQLite", flush=True)
+        codes = [pytest(SPILLWAY_REDIS_URL=redis_url)]
+        url = stack.enter_context(postgresql(directories[1]))
+        print("== what touches the database, on PostgreSQL", flush=True)
+        codes.append(pytest("--database-only", SPILLWAY_REDIS_URL=redis_url, SPILLWAY_DATABASE_URL=url))
+    print(f"== {time.monotonic() - started:.0f} s in total", flush=True)
+    return max(codes)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
