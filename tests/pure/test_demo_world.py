@@ -1,0 +1,76 @@
+"""CHECK, the demo's world: ports move together, nothing is left at a default, the document stays the tutorial's."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+
+import pytest
+
+from deploy.demo.place import Place
+from deploy.demo.programs import Program, write_configuration
+from deploy.demo.secrets_file import read_or_create
+from deploy.demo.world import World
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(var=tmp_path / "var", http_port=18080, backend_port=19100, agent_port=19440)
+
+
+def test_the_tutorial_has_two_regions_two_nodes_and_three_servers_each(place: Place) -> None:
+    world = World(place)
+    assert [(node.name, node.region) for node in world.nodes()] == [
+        ("us-1", "us-central1"),
+        ("us-2", "us-central1"),
+        ("eu-1", "europe-west1"),
+        ("eu-2", "europe-west1"),
+    ]
+    assert [server.region for server in world.servers()] == ["us-central1"] * 3 + ["europe-west1"] * 3
+
+
+def test_listeners_servers_and_agents_move_with_their_environment_variables(place: Place) -> None:
+    world = World(place)
+    assert [world.urls_of(node)[0] for node in world.nodes()] == [
+        f"http://127.0.0.1:{port}" for port in (18080, 18180, 18280, 18380)
+    ]
+    assert [server.port for server in world.servers()] == [19101, 19102, 19103, 19201, 19202, 19203]
+    assert [node.url for node in world.nodes()[2:]] == ["https://127.0.0.1:19440", "https://127.0.0.1:19441"]
+
+
+def test_every_port_of_the_demo_is_named_once(place: Place) -> None:
+    assert len(World(place).ports()) == 3 + 4 + 2 + 6
+
+
+def test_a_deep_directory_gets_its_sockets_in_a_short_private_one(tmp_path: Path) -> None:
+    deep = Place(var=tmp_path / ("deep" * 20))
+    assert len(str(deep.run)) < 52
+    assert deep.run != Place(var=tmp_path / ("other" * 20)).run
+
+
+def test_a_port_that_is_no_port_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPILLWAY_PORT", "80 80")
+    with pytest.raises(SystemExit, match="SPILLWAY_PORT"):
+        Place()
+
+
+def test_secrets_are_made_once_and_readable_by_the_owner_alone(tmp_path: Path) -> None:
+    path = tmp_path / "secrets.json"
+    first = read_or_create(path)
+    assert read_or_create(path) == first
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert read_or_create(tmp_path / "other.json").password != first.password
+    assert len(set(json.loads(path.read_text()).values())) == 5
+
+
+def test_the_files_that_hold_secrets_are_readable_by_the_owner_alone(place: Place) -> None:
+    place.make_directories()
+    write_configuration(World(place), read_or_create(place.demo / "secrets.json"))
+    for path in (place.supervisor_conf, place.demo / "redis" / "redis.conf"):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_percent_sign_in_a_command_survives_supervisord(tmp_path: Path) -> None:
+    section = Program("a", ["run", "100%"], 1).section(tmp_path)
+    assert "command = run 100%%\n" in section
