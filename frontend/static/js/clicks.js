@@ -1,0 +1,80 @@
+/* SHOW: what a click on a data attribute does: copy, open a dialog, dismiss, add and remove rows, type-to-confirm. */
+export function toast(text, kind = "") {
+  const piece = document.getElementById("toast").content.cloneNode(true);
+  piece.querySelector("p").textContent = text;
+  const box = piece.firstElementChild;
+  if (kind) box.classList.add(kind);
+  document.getElementById("toasts").append(piece);
+  setTimeout(() => box.remove(), 10000);
+}
+
+async function copy(button) {
+  const source = button.dataset.copy ? document.getElementById(button.dataset.copy) : button.parentElement.querySelector("pre");
+  try {
+    await navigator.clipboard.writeText(source.value ?? source.textContent);
+    button.classList.add("copied");
+    setTimeout(() => button.classList.remove("copied"), 2000);
+  } catch {
+    toast("Copying was refused by the browser. Select the text and press Ctrl C.", "bad");
+  }
+}
+
+// Rows of a Django formset: <div data-rows="pools"> … <template> with __prefix__ in it, and <input name="pools-TOTAL_FORMS">.
+function addRow(button) {
+  const box = document.getElementById(button.dataset.addRow);
+  const total = document.querySelector(`[name="${box.dataset.rows}-TOTAL_FORMS"]`);
+  const index = total ? total.value++ : box.children.length;
+  const holder = document.createElement("div");
+  holder.innerHTML = box.querySelector("template").innerHTML.replaceAll("__prefix__", index);
+  const row = holder.firstElementChild;
+  box.append(row);
+  window.htmx?.process(row);
+  row.querySelector("input, select")?.focus();
+}
+
+// A row that the server knows is only marked for deletion; one that was never sent goes away.
+function removeRow(button) {
+  const row = button.closest("[data-row]");
+  const mark = row.querySelector('[name$="-DELETE"]');
+  const next = row.parentElement.parentElement.querySelector("[data-add-row]");
+  if (mark) {
+    mark.type === "checkbox" ? (mark.checked = true) : (mark.value = "on");
+    row.hidden = true;
+    for (const input of row.querySelectorAll("[required]")) input.required = false;
+  } else row.remove();
+  next?.focus();
+}
+
+document.addEventListener("click", (event) => {
+  const on = (attribute) => event.target.closest(`[${attribute}]`);
+  let found;
+  if ((found = on("data-copy"))) copy(found);
+  else if ((found = on("data-open"))) document.getElementById(found.dataset.open)?.showModal();
+  else if ((found = on("data-close"))) found.closest("dialog").close();
+  else if ((found = on("data-dismiss"))) found.closest(".toast, .banner").remove();
+  else if ((found = on("data-add-row"))) addRow(found);
+  else if ((found = on("data-remove-row"))) removeRow(found);
+  else if ((found = on("data-menu"))) {
+    event.preventDefault();
+    document.getElementById("menu").classList.toggle("open") && document.querySelector("#menu a").focus();
+  } else if (!on("class~=side")) document.getElementById("menu")?.classList.remove("open");
+  // The dialog itself is the target only when its backdrop is clicked.
+  if (event.target.matches?.("dialog.palette")) event.target.close();
+});
+
+// <input data-must-be="name"> keeps the form's [data-when-confirmed] button disabled until the name is typed.
+document.addEventListener("input", (event) => {
+  const wanted = event.target.dataset.mustBe;
+  if (wanted) event.target.form.querySelector("[data-when-confirmed]").disabled = event.target.value !== wanted;
+});
+// A filter applies itself as soon as it is chosen.
+document.addEventListener("change", (event) => event.target.closest("form[data-auto]")?.requestSubmit());
+
+for (const box of document.querySelectorAll(".toast")) if (!box.matches(".bad")) setTimeout(() => box.remove(), 10000);
+
+document.addEventListener("htmx:response:error", (event) => {
+  const { ctx } = event.detail;
+  if (ctx.sourceElement.closest("[data-live]")) return;
+  const id = ctx.response.raw.headers.get("X-Request-ID");
+  toast(`The server refused (${ctx.response.raw.status})${id ? `, request ${id}` : ""}. Reload the page and try again.`, "bad");
+});

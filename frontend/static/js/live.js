@@ -1,0 +1,72 @@
+/* SHOW: one event stream per visible tab; turns server-sent events into DOM events `spillway:<topic>` on <body>. */
+const TOPICS = ["samples", "nodes", "rollouts", "definitions"];
+const STATES = { live: ["good", "Live"], waiting: ["idle", "Connecting"], lost: ["warn", "Reconnecting…"] };
+const SHAPES = { good: "good", idle: "unknown", warn: "warn" };
+const url = document.body.dataset.events;
+const sign = document.getElementById("live");
+let stream, timer, failures = 0;
+
+const fire = (topic, detail) => document.body.dispatchEvent(new CustomEvent(`spillway:${topic}`, { detail }));
+
+function show(state) {
+  const [kind, word] = STATES[state];
+  sign.hidden = false;
+  sign.className = `status ${kind}`;
+  sign.querySelector("use").setAttribute("href", `#shape-${SHAPES[kind]}`);
+  const text = sign.querySelector("[data-word]");
+  if (text.textContent !== word) text.textContent = word;
+  document.body.classList.toggle("is-stale", state === "lost");
+}
+
+function open() {
+  clearTimeout(timer);
+  if (stream || document.hidden) return;
+  show(failures ? "lost" : "waiting");
+  stream = new EventSource(url);
+  stream.onopen = () => {
+    show("live");
+    // What happened while nobody listened is fetched once.
+    if (failures || open.again) TOPICS.forEach((topic) => fire(topic, {}));
+    failures = 0;
+    open.again = true;
+  };
+  stream.onerror = () => {
+    close();
+    failures += 1;
+    show("lost");
+    // Jitter, so that a restarted server does not meet all its tabs in the same second.
+    timer = setTimeout(open, Math.min(30000, 500 * 2 ** failures) * (0.7 + 0.6 * Math.random()));
+  };
+  for (const topic of TOPICS) {
+    stream.addEventListener(topic, (event) => {
+      let detail = {};
+      try { detail = JSON.parse(event.data); } catch { /* the event alone says enough */ }
+      fire(topic, detail);
+    });
+  }
+}
+
+function close() {
+  stream?.close();
+  stream = undefined;
+}
+
+if (url && sign) {
+  document.addEventListener("visibilitychange", () => (document.hidden ? (clearTimeout(timer), close()) : open()));
+  addEventListener("pagehide", close);
+  addEventListener("pageshow", open);
+  open();
+}
+
+// A fetch that was redirected met another page (signed out, or a form's result): go there instead of swapping it in.
+document.addEventListener("htmx:before:swap", (event) => {
+  const answer = event.detail.ctx?.response?.raw;
+  if (answer?.redirected) {
+    event.preventDefault();
+    location.assign(answer.url);
+  }
+});
+const mark = (stale) => (event) => event.detail.ctx?.sourceElement?.closest("[data-live]")?.classList.toggle("is-stale", stale);
+document.addEventListener("htmx:response:error", mark(true));
+document.addEventListener("htmx:error", mark(true));
+document.addEventListener("htmx:after:swap", mark(false));

@@ -1,0 +1,25 @@
+/* SHOW: <time datetime> becomes "3 min ago" or a local date, with UTC on hover; refreshed while the page is open. */
+const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "short" });
+const local = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+const UNITS = [[60, 1, "second"], [3600, 60, "minute"], [86400, 3600, "hour"], [604800, 86400, "day"]];
+
+function words(date) {
+  const seconds = (date - Date.now()) / 1000;
+  const unit = UNITS.find(([below]) => Math.abs(seconds) < below);
+  return unit ? relative.format(Math.trunc(seconds / unit[1]), unit[2]) : local.format(date);
+}
+
+export function refresh() {
+  for (const element of document.querySelectorAll("time[datetime]")) {
+    const date = new Date(element.dateTime);
+    if (isNaN(date)) continue;
+    const text = element.hasAttribute("data-absolute") ? local.format(date) : words(date);
+    if (element.textContent !== text) element.textContent = text;
+    const utc = `${date.toISOString().slice(0, 19).replace("T", " ")} UTC`;
+    if (element.title !== utc) element.title = utc;
+  }
+}
+
+refresh();
+setInterval(() => document.hidden || refresh(), 5000);
+document.addEventListener("htmx:after:swap", refresh);
