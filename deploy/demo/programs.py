@@ -12,6 +12,8 @@ from deploy.demo.place import PYTHON, ROOT, Place
 from deploy.demo.secrets_file import Secrets
 from deploy.demo.world import REQUESTS, DemoNode, World
 
+# Started in this order and stopped in the reverse one; the members of a group go together.
+GROUPS = ("machines", "nodes", "control-plane", "traffic")
 TEMPLATE = Path(__file__).with_name("supervisord.conf")
 
 
@@ -21,7 +23,7 @@ class Program:
 
     name: str
     command: list[str]
-    priority: int
+    group: str
     environment: dict[str, str] = field(default_factory=dict)
     stop_wait: int = 10
 
@@ -30,7 +32,6 @@ class Program:
         settings = {
             "command": shlex.join(self.command),
             "environment": ",".join(f'{name}="{value}"' for name, value in self.environment.items()),
-            "priority": str(self.priority),
             "stopwaitsecs": str(self.stop_wait),
             "stdout_logfile": str(logs / f"{self.name}.log"),
         }
@@ -74,15 +75,19 @@ def _tool(name: str) -> str:
 def _control_plane(place: Place, environment: dict[str, str]) -> Iterator[Program]:
     manage = [PYTHON, "manage.py"]
     gunicorn = [_tool("gunicorn"), "controlplane.wsgi:application", "--bind", f"unix:{place.run}/web.sock"]
-    yield Program("web", [*gunicorn, "--workers", "1", "--threads", "8", "--timeout", "60"], 20, environment)
+    yield Program(
+        "web", [*gunicorn, "--workers", "1", "--threads", "8", "--timeout", "60"], "control-plane", environment
+    )
     events = [_tool("uvicorn"), "controlplane.events:app", "--uds", f"{place.run}/events.sock", "--no-access-log"]
-    yield Program("events", [*events, "--timeout-graceful-shutdown", "1"], 20, environment)
+    yield Program("events", [*events, "--timeout-graceful-shutdown", "1"], "control-plane", environment)
     worker = [_tool("celery"), "-A", "controlplane.celery", "worker", "--pool", "threads", "--concurrency", "8"]
-    yield Program("worker", [*worker, "-Q", "default,push", "--without-mingle"], 20, environment, stop_wait=20)
-    yield Program("schedule", [*manage, "schedule"], 20, environment)
-    yield Program("collector", [*manage, "collect"], 20, environment)
+    yield Program(
+        "worker", [*worker, "-Q", "default,push", "--without-mingle"], "control-plane", environment, stop_wait=20
+    )
+    yield Program("schedule", [*manage, "schedule"], "control-plane", environment)
+    yield Program("collector", [*manage, "collect"], "control-plane", environment)
     console = {"SPILLWAY_PORT": str(place.console_port), "SPILLWAY_RUN": str(place.run)}
-    yield Program("console", ["haproxy", "-W", "-db", "-f", "deploy/console/haproxy.cfg"], 30, console)
+    yield Program("console", ["haproxy", "-W", "-db", "-f", "deploy/console/haproxy.cfg"], "control-plane", console)
 
 
 def agent(place: Place, node: DemoNode) -> Program:
@@ -96,7 +101,7 @@ def agent(place: Place, node: DemoNode) -> Program:
         pki = place.demo / "pki"
         command += ["--listen", node.url, "--ca", str(pki / "ca.pem")]
         command += ["--certificate", str(pki / f"{node.name}.pem"), "--key", str(pki / f"{node.name}.key")]
-    return Program(f"agent-{node.name}", command, 10, stop_wait=15)
+    return Program(f"agent-{node.name}", command, "nodes", stop_wait=15)
 
 
 def clients(world: World) -> Program:
@@ -105,16 +110,16 @@ def clients(world: World) -> Program:
     for node in world.nodes():
         command += [f"--node={node.region}={url}" for url in world.urls_of(node)]
     command += [f"--request={request}" for request in REQUESTS]
-    return Program("clients", [*command, "--rate=us-central1=4", "--rate=europe-west1=2.5"], 90)
+    return Program("clients", [*command, "--rate=us-central1=4", "--rate=europe-west1=2.5"], "traffic")
 
 
 def programs(world: World, secrets: Secrets) -> list[Program]:
     """Everything that the demo is made of."""
     place = world.place
-    found = [Program("redis", ["redis-server", str(place.demo / "redis" / "redis.conf")], 1)]
+    found = [Program("redis", ["redis-server", str(place.demo / "redis" / "redis.conf")], "machines")]
     for server in world.servers():
         command = [PYTHON, "-m", "deploy.demo.backend", "--port", str(server.port)]
-        found.append(Program(server.name, [*command, "--name", server.name, "--region", server.region], 5))
+        found.append(Program(server.name, [*command, "--name", server.name, "--region", server.region], "machines"))
     found += [agent(place, node) for node in world.nodes()]
     found += _control_plane(place, django_environment(place, secrets))
     return [*found, clients(world)]
@@ -127,8 +132,16 @@ def write_configuration(world: World, secrets: Secrets) -> None:
     # Redis carries wake-ups and live samples only; there is nothing in it to keep.
     _private(place.demo / "redis" / "redis.conf", redis + f'dir "{place.demo / "redis"}"\nsave ""\nappendonly no\n')
     head = TEMPLATE.read_text().replace("{demo}", str(place.demo)).replace("{run}", str(place.run))
-    sections = [program.section(place.demo / "logs") for program in programs(world, secrets)]
-    _private(place.supervisor_conf, "\n".join([head, *sections]))
+    members = programs(world, secrets)
+    sections = [program.section(place.demo / "logs") for program in members]
+    _private(place.supervisor_conf, "\n".join([head, *sections, *group_sections(members)]))
+
+
+def group_sections(members: list[Program]) -> Iterator[str]:
+    """The `[group:…]` sections: supervisord waits for one group before it stops the next."""
+    for priority, group in enumerate(GROUPS, start=1):
+        names = ",".join(program.name for program in members if program.group == group)
+        yield f"[group:{group}]\nprograms = {names}\npriority = {priority}\n"
 
 
 def _private(path: Path, text: str) -> None:

@@ -72,5 +72,5 @@ def test_the_files_that_hold_secrets_are_readable_by_the_owner_alone(place: Plac
 
 
 def test_a_percent_sign_in_a_command_survives_supervisord(tmp_path: Path) -> None:
-    section = Program("a", ["run", "100%"], 1).section(tmp_path)
+    section = Program("a", ["run", "100%"], "nodes").section(tmp_path)
     assert "command = run 100%%\n" in section
