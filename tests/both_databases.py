@@ -85,7 +85,19 @@ def _wait_for_port(port: int) -> None:
 
 def pytest(*arguments: str, **environment: str) -> int:
     """Exit code of one run of the suite; 5 (nothing collected) counts as success."""
-    command = [sys.executable, "-m", "pytest", "-q", "-n", WORKERS, "-p", "tests.database_plugin", *arguments]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-n",
+        WORKERS,
+        "--dist",
+        "loadgroup",
+        "-p",
+        "tests.database_plugin",
+        *arguments,
+    ]
     code = subprocess.run([*command, *sys.argv[1:]], cwd=ROOT, env=os.environ | environment, check=False).returncode
     return 0 if code == 5 else code
 
