@@ -16,6 +16,8 @@ class Account(models.Model):
     name = models.CharField(max_length=63, unique=True)
     title = models.CharField(max_length=120)
     kind = models.CharField(max_length=10, choices=Kind.choices)
+    manager = models.CharField(max_length=63, blank=True, default="")
+    version = models.PositiveIntegerField(default=1)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

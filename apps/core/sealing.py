@@ -1,37 +1,42 @@
-"""Kernel: encryption at rest for what must be read back, such as private keys and the bundles that hold them."""
+"""Kernel: secrets at rest (private keys, bundles that hold them) are sealed with a key made from SECRET_KEY."""
 
 from __future__ import annotations
 
 import base64
 import functools
-import hashlib
 
-from cryptography.fernet import Fernet, InvalidToken
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.conf import settings
 
-from apps.core.errors import SpillwayError
+
+class Unsealable(Exception):
+    """The bytes were sealed with another SECRET_KEY, or somebody changed them."""
 
 
-class Unsealable(SpillwayError):
-    """The bytes were sealed under another secret, or changed since."""
+@functools.lru_cache(maxsize=8)
+def _fernet(secrets: tuple[str, ...]) -> MultiFernet:
+    def key(secret: str) -> bytes:
+        derived = HKDF(algorithm=SHA256(), length=32, salt=None, info=b"spillway sealing 1").derive(secret.encode())
+        return base64.urlsafe_b64encode(derived)
 
-    status = 500
-    title = "Cannot be decrypted"
-
-
-@functools.cache
-def _box(secret: str) -> Fernet:
-    return Fernet(base64.urlsafe_b64encode(hashlib.sha256(b"spillway sealing\0" + secret.encode()).digest()))
+    return MultiFernet([Fernet(key(secret)) for secret in secrets])
 
 
-def seal(content: bytes) -> bytes:
-    """Encrypt and authenticate under a key derived from SPILLWAY_SECRET_KEY."""
-    return _box(settings.SECRET_KEY).encrypt(content)
+def _box() -> MultiFernet:
+    # Fallbacks let a SECRET_KEY be rotated: new seals use the first, old ones still open.
+    return _fernet((settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS))
 
 
-def unseal(sealed: bytes) -> bytes:
-    """The content that was sealed; raises Unsealable when the secret changed or the bytes did."""
+def seal(data: bytes) -> bytes:
+    """Encrypt and authenticate; the result may be stored."""
+    return _box().encrypt(data)
+
+
+def unseal(sealed: bytes | memoryview) -> bytes:
+    """The bytes that were sealed (databases hand out memoryviews). Raises Unsealable."""
     try:
-        return _box(settings.SECRET_KEY).decrypt(bytes(sealed))
+        return _box().decrypt(bytes(sealed))
     except InvalidToken:
-        raise Unsealable("Stored bytes cannot be decrypted: was SPILLWAY_SECRET_KEY changed?") from None
+        raise Unsealable("Sealed with another SECRET_KEY, or changed since.") from None

@@ -169,7 +169,10 @@ class Route(Definition):
     prefix_rewrite = models.CharField(max_length=1024, null=True)
 
     class Meta(Definition.Meta):
-        indexes = (models.Index(fields=("load_balancer", "hostname", "path")),)
+        indexes = (
+            models.Index(fields=("load_balancer", "hostname", "path")),
+            models.Index(fields=("hostname", "path", "id")),
+        )
 
 
 class RoutePool(models.Model):

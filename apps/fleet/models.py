@@ -15,6 +15,7 @@ class Region(models.Model):
     title = models.CharField(max_length=120)
     latitude = models.FloatField(null=True)
     longitude = models.FloatField(null=True)
+    manager = models.CharField(max_length=63, blank=True, default="")
     version = models.PositiveIntegerField(default=1)
 
     class Meta:
@@ -28,8 +29,7 @@ class Fleet(models.Model):
     """HAProxy nodes of one region that run the same configuration.
 
     `desired_generation` rises in the transaction of every change that may concern the fleet; it is the intent.
-    `local_development` allows loopback server addresses; `allowed_networks` lists private networks (CIDR) that
-    servers may live in.
+    `local_development` allows loopback server addresses.
     """
 
     account = models.ForeignKey(Account, on_delete=models.PROTECT, related_name="fleets")
@@ -37,6 +37,7 @@ class Fleet(models.Model):
     name = models.CharField(max_length=63, unique=True)
     local_development = models.BooleanField(default=False)
     desired_generation = models.PositiveBigIntegerField(default=0)
+    manager = models.CharField(max_length=63, blank=True, default="")
     version = models.PositiveIntegerField(default=1)
 
     class Meta:
@@ -58,6 +59,7 @@ class Node(models.Model):
     url = models.CharField(max_length=400)
     address = models.CharField(max_length=45, default="127.0.0.1")
     port_offset = models.PositiveIntegerField(default=0)
+    manager = models.CharField(max_length=63, blank=True, default="")
     version = models.PositiveIntegerField(default=1)
 
     class Meta:
@@ -74,6 +76,7 @@ class StaticIP(models.Model):
     name = models.CharField(max_length=63, unique=True)
     address = models.GenericIPAddressField(unique=True)
     region = models.ForeignKey(Region, on_delete=models.PROTECT, null=True, related_name="static_ips")
+    manager = models.CharField(max_length=63, blank=True, default="")
     version = models.PositiveIntegerField(default=1)
 
     class Meta:

@@ -1,0 +1,222 @@
+"""DEFINE → COMPILE, the only bridge: database rows of one fleet become the frozen snapshot that the compiler reads.
+
+The number of queries does not depend on the number of rows, and no ORM object is made for a route: 100 000 routes
+are a few hundred milliseconds.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F, Q, QuerySet, TextField
+from django.db.models.functions import Cast
+
+from apps.compiler import model
+from apps.core.sealing import unseal
+from apps.definitions.models import (
+    Backend,
+    Certificate,
+    HealthCheck,
+    Listener,
+    LoadBalancer,
+    Pool,
+    Route,
+    RoutePool,
+    Server,
+)
+from apps.fleet.models import Fleet
+
+
+def freeze(fleet_id: int) -> tuple[model.Snapshot, int]:
+    """The snapshot of a fleet and the desired generation that it answers, consistent with each other.
+
+    Every change locks the rows of the fleets that it concerns before it commits (`want_push`); holding that row
+    while reading means that no half of a change can be seen.
+    """
+    with transaction.atomic():
+        fleet = Fleet.objects.select_for_update(of=("self",)).select_related("region").get(pk=fleet_id)
+        return snapshot_of(fleet), fleet.desired_generation
+
+
+def snapshot_of(fleet: Fleet) -> model.Snapshot:
+    """Everything that the nodes of the fleet must run; ten queries whatever the size."""
+    return model.Snapshot(
+        fleet=fleet.name,
+        region=fleet.region.name,
+        load_balancers=_load_balancers(fleet),
+        pools=_pools(fleet),
+        certificates=_certificates(fleet),
+        local_development=fleet.local_development,
+    )
+
+
+def _load_balancers(fleet: Fleet) -> tuple[model.LoadBalancer, ...]:
+    listeners, routes = _listeners(fleet), _routes(fleet)
+    rows = LoadBalancer.objects.filter(fleets=fleet).order_by("id").values_list("id", "name", "account__name")
+    return tuple(
+        model.LoadBalancer(f"lb-{pk}", name, account, tuple(listeners[pk]), tuple(routes[pk]))
+        for pk, name, account in rows
+    )
+
+
+def _listeners(fleet: Fleet) -> dict[int, list[model.Listener]]:
+    wanted = Listener.objects.filter(load_balancer__fleets=fleet)
+    pairs = wanted.filter(certificates__isnull=False).order_by("certificates__id")
+    certificates: dict[int, list[str]] = defaultdict(list)
+    for listener, certificate in pairs.values_list("id", "certificates__id"):
+        certificates[listener].append(f"crt-{certificate}")
+    found: dict[int, list[model.Listener]] = defaultdict(list)
+    fields = ("id", "load_balancer_id", "name", "protocol", "port", "static_ip__address", "default_pool_id")
+    for pk, balancer, name, protocol, port, address, pool in wanted.order_by("id").values_list(*fields):
+        found[balancer].append(
+            model.Listener(
+                id=f"lst-{pk}",
+                label=name,
+                protocol=model.Protocol(protocol),
+                port=port,
+                address=address,
+                certificate_ids=tuple(certificates[pk]),
+                default_pool_id=f"pool-{pool}" if pool else None,
+            )
+        )
+    return found
+
+
+_PATH_KINDS = {str(kind): kind for kind in model.PathKind}
+
+
+@lru_cache(maxsize=4096)
+def _methods(text: str) -> tuple[str, ...]:
+    return tuple(json.loads(text))
+
+
+@lru_cache(maxsize=4096)
+def _headers(text: str) -> tuple[model.HeaderCondition, ...]:
+    return tuple(
+        model.HeaderCondition(entry["name"], model.HeaderMatch(entry["match"]), entry["value"])
+        for entry in json.loads(text)
+    )
+
+
+@lru_cache(maxsize=4096)
+def _redirect(text: str) -> model.Redirect | None:
+    data = json.loads(text)
+    return model.Redirect(**data) if data else None
+
+
+@lru_cache(maxsize=4096)
+def _fixed_response(text: str) -> model.FixedResponse | None:
+    data = json.loads(text)
+    return model.FixedResponse(**data) if data else None
+
+
+def _route_rows(fleet: Fleet) -> Iterable[tuple[Any, ...]]:
+    # JSON columns as text: most are empty, and decoding them one by one costs more than all the rest.
+    texts = {
+        f"{field}_text": Cast(field, TextField()) for field in ("methods", "headers", "redirect", "fixed_response")
+    }
+    fields = ("id", "load_balancer_id", "name", "account__name", "hostname__name", "path", "path_kind")
+    rows = Route.objects.filter(load_balancer__fleets=fleet).annotate(**texts).order_by("id")
+    return rows.values_list(*fields, "prefix_rewrite", *texts).iterator(chunk_size=5000)
+
+
+def _routes(fleet: Fleet) -> dict[int, list[model.Route]]:
+    shares: dict[int, list[model.WeightedPool]] = defaultdict(list)
+    pairs = RoutePool.objects.filter(route__load_balancer__fleets=fleet).order_by("id")
+    for route, pool, weight in pairs.values_list("route_id", "pool_id", "weight").iterator(chunk_size=5000):
+        shares[route].append(model.WeightedPool(f"pool-{pool}", weight))
+    found: dict[int, list[model.Route]] = defaultdict(list)
+    for pk, balancer, name, account, host, path, kind, rewrite, methods, headers, redirect, fixed in _route_rows(fleet):
+        found[balancer].append(
+            model.Route(
+                f"route-{pk}",
+                f"{account}/{name}",
+                account,
+                host,
+                path,
+                _PATH_KINDS[kind],
+                _methods(methods),
+                _headers(headers),
+                tuple(shares.get(pk, ())),
+                _redirect(redirect) if redirect else None,
+                _fixed_response(fixed) if fixed else None,
+                rewrite,
+            )
+        )
+    return found
+
+
+def _used_pools(fleet: Fleet) -> QuerySet[Pool]:
+    by_routes = RoutePool.objects.filter(route__load_balancer__fleets=fleet).values("pool_id")
+    by_listeners = Listener.objects.filter(load_balancer__fleets=fleet, default_pool__isnull=False)
+    return Pool.objects.filter(Q(pk__in=by_routes) | Q(pk__in=by_listeners.values("default_pool_id")))
+
+
+def _pools(fleet: Fleet) -> tuple[model.Pool, ...]:
+    used = _used_pools(fleet)
+    checks = {
+        row.pop("pool_id"): model.HealthCheck(**row)
+        for row in HealthCheck.objects.filter(pool__in=used).values("pool_id", *model.HealthCheck.__slots__)
+    }
+    backends = {
+        backend.pool_id: backend for backend in Backend.objects.filter(pool__in=used, region_id=fleet.region_id)
+    }
+    servers = _servers(fleet, used)
+    return tuple(
+        _pool(pool, checks.get(pool.pk), backends.get(pool.pk), servers.get(pool.pk, []))
+        for pool in used.order_by("id").annotate(account_name=F("account__name"))
+    )
+
+
+def _servers(fleet: Fleet, used: QuerySet[Pool]) -> dict[int, list[model.Server]]:
+    found: dict[int, list[model.Server]] = defaultdict(list)
+    rows = Server.objects.filter(backend__pool__in=used, backend__region_id=fleet.region_id).order_by("id")
+    fields = ("backend__pool_id", "id", "name", "address", "port", "weight", "state")
+    for pool, pk, name, address, port, weight, state in rows.values_list(*fields):
+        found[pool].append(model.Server(f"srv-{pk}", name, address, port, weight, model.ServerState(state)))
+    return found
+
+
+def _pool(
+    pool: Any, check: model.HealthCheck | None, backend: Backend | None, servers: list[model.Server]
+) -> model.Pool:
+    limit = model.Limit()
+    if backend:
+        limit = model.Limit(
+            model.LimitKind(backend.limit_kind), backend.limit_value, model.LimitScope(backend.limit_scope)
+        )
+    return model.Pool(
+        id=f"pool-{pool.pk}",
+        label=f"{pool.account_name}/{pool.name}",
+        account=pool.account_name,
+        protocol=model.Protocol(pool.protocol),
+        balance=model.Balance(pool.balance),
+        servers=tuple(servers),
+        health_check=check,
+        limit=limit,
+        capacity_scaler=backend.capacity_scaler if backend else 1.0,
+        connect_timeout_ms=pool.connect_timeout_ms,
+        server_timeout_ms=pool.server_timeout_ms,
+        queue_timeout_ms=pool.queue_timeout_ms,
+        server_keepalive_ms=pool.server_keepalive_ms,
+    )
+
+
+def _certificates(fleet: Fleet) -> tuple[model.Certificate, ...]:
+    used = Listener.objects.filter(load_balancer__fleets=fleet).values("certificates")
+    rows = Certificate.objects.filter(pk__in=used).order_by("id").select_related("account")
+    return tuple(
+        model.Certificate(
+            id=f"crt-{row.pk}",
+            label=f"{row.account.name}/{row.name}",
+            account=row.account.name,
+            pem=row.chain_pem + unseal(row.encrypted_key).decode(),
+            hostnames=tuple(row.hostnames),
+        )
+        for row in rows
+    )
