@@ -96,10 +96,10 @@ def agent(place: Place, node: DemoNode) -> Program:
     command = [PYTHON, "-m", "apps.agent", "--name", node.name, "--state-dir", str(state_dir)]
     command += ["--address", node.address, "--port-offset", str(node.port_offset)]
     if node.url.startswith("unix://"):
-        command += ["--listen", node.url]
+        command += ["--unix", node.url.removeprefix("unix://")]
     else:
         pki = place.demo / "pki"
-        command += ["--listen", node.url, "--ca", str(pki / "ca.pem")]
+        command += ["--listen", node.url.removeprefix("https://"), "--ca", str(pki / "ca.pem")]
         command += ["--certificate", str(pki / f"{node.name}.pem"), "--key", str(pki / f"{node.name}.key")]
     return Program(f"agent-{node.name}", command, "nodes", stop_wait=15)
 
