@@ -120,6 +120,13 @@ def status_code(value: object) -> int:
     return integer(value, 200, 599)
 
 
+def fixed_status(value: object) -> int:
+    """A status that a fixed response may have: 200 to 599 without 3xx, which are redirects; 204 carries no body."""
+    if 300 <= status_code(value) <= 399:
+        raise GrammarError("fixed_status", "Use a redirect for a 3xx answer.")
+    return int(str(value))
+
+
 def redirect_code(value: object) -> int:
     """One of the five codes that carry a Location."""
     if integer(value, 300, 399) not in REDIRECT_CODES:
@@ -274,7 +281,7 @@ def header_name(value: object) -> str:
 def header_value(value: object) -> str:
     """The value that a header is compared with."""
     text = _text(value, 256)
-    if not _HEADER_VALUE.fullmatch(text):
+    if not _HEADER_VALUE.fullmatch(text) or text in ("if", "or", "unless"):
         raise GrammarError(
             "header_value",
             "Begin with a letter or digit and use letters, digits, spaces and . _ ~ + = : @ / * ! & ? < > - only.",

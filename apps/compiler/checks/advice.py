@@ -1,0 +1,34 @@
+"""CHECK: what works but is worth a warning."""
+
+from __future__ import annotations
+
+from apps.compiler.checks.examination import Notes
+from apps.compiler.model import Pool, ServerState, Snapshot
+
+# HAProxy closes half of a server's idle connections at every such interval (`pool-purge-delay`).
+SERVER_IDLE_MS = 5000
+
+
+def advise(notes: Notes, snapshot: Snapshot) -> None:
+    """Look at the accepted snapshot as a whole."""
+    for pool in snapshot.pools:
+        _advise_on_pool(notes, pool)
+    for front in snapshot.load_balancers:
+        if not front.listeners:
+            notes.warn(front, "no_listener", "Add a listener; nobody can reach this load balancer.")
+
+
+def _advise_on_pool(notes: Notes, pool: Pool) -> None:
+    if not pool.servers:
+        notes.warn(pool, "no_servers", "Add a server in this region; the pool answers 503.", "servers")
+    elif not any(server.state is ServerState.READY and server.weight > 0 for server in pool.servers):
+        notes.warn(
+            pool, "no_server_ready", "Make a server ready; all are drained, in maintenance or of weight 0.", "servers"
+        )
+    keepalive = pool.server_keepalive_ms
+    if keepalive is not None and keepalive <= SERVER_IDLE_MS:
+        message = (
+            f"Raise the servers' keep-alive timeout above {SERVER_IDLE_MS} ms; connections idle as long on our side, "
+            "and a request that meets the server's closing ends as 502."
+        )
+        notes.warn(pool, "keepalive_race", message, "server_keepalive_ms")

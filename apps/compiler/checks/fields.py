@@ -1,0 +1,117 @@
+"""CHECK: every field of every object against its grammar, once more, right before it is rendered.
+
+The doors have asked the same grammar already; this wall holds for values that reached the database some other way.
+"""
+
+from __future__ import annotations
+
+from apps.compiler import grammar
+from apps.compiler.checks.examination import Notes
+from apps.compiler.model import (
+    Certificate,
+    HeaderMatch,
+    HealthCheck,
+    Listener,
+    LoadBalancer,
+    PathKind,
+    Pool,
+    Protocol,
+    Redirect,
+    Route,
+    Server,
+)
+
+
+def check_certificate(notes: Notes, certificate: Certificate) -> None:
+    """Identifier, PEM, names."""
+    notes.ask(certificate, "id", grammar.object_id, certificate.id)
+    notes.ask(certificate, "pem", grammar.pem, certificate.pem)
+    if not certificate.hostnames:
+        notes.quarantine(
+            certificate, "no_hostnames", "Give a certificate that is valid for at least one host name.", "pem"
+        )
+    for name in certificate.hostnames:
+        notes.ask(certificate, "hostnames", grammar.hostname, name)
+
+
+def check_pool(notes: Notes, pool: Pool) -> None:
+    """Identifier, times, health check; the servers have a check of their own."""
+    notes.ask(pool, "id", grammar.object_id, pool.id)
+    for name in ("connect_timeout_ms", "server_timeout_ms", "queue_timeout_ms"):
+        notes.ask(pool, name, grammar.time_ms, getattr(pool, name))
+    if pool.health_check is not None:
+        _check_health_check(notes, pool, pool.health_check)
+
+
+def _check_health_check(notes: Notes, pool: Pool, check: HealthCheck) -> None:
+    notes.ask(pool, "health_check.path", grammar.check_path, check.path)
+    notes.ask(pool, "health_check.method", grammar.method, check.method)
+    notes.ask(pool, "health_check.expect_status", grammar.status_code, check.expect_status)
+    notes.ask(pool, "health_check.interval_ms", grammar.time_ms, check.interval_ms)
+    notes.ask(pool, "health_check.timeout_ms", grammar.time_ms, check.timeout_ms)
+    notes.ask(pool, "health_check.rise", grammar.check_count, check.rise)
+    notes.ask(pool, "health_check.fall", grammar.check_count, check.fall)
+    if check.host:
+        notes.ask(pool, "health_check.host", grammar.redirect_host, check.host)
+
+
+def check_server(notes: Notes, server: Server, *, local_development: bool) -> None:
+    """Identifier, address, port, weight."""
+    notes.ask(server, "id", grammar.object_id, server.id)
+    notes.ask(server, "address", grammar.server_address, server.address, local_development=local_development)
+    notes.ask(server, "port", grammar.port, server.port)
+    notes.ask(server, "weight", grammar.server_weight, server.weight)
+
+
+def check_load_balancer(notes: Notes, load_balancer: LoadBalancer) -> None:
+    """Identifier."""
+    notes.ask(load_balancer, "id", grammar.object_id, load_balancer.id)
+
+
+def check_listener(notes: Notes, listener: Listener) -> None:
+    """Identifier, port, address."""
+    notes.ask(listener, "id", grammar.object_id, listener.id)
+    notes.ask(listener, "port", grammar.port, listener.port)
+    if listener.address is not None:
+        notes.ask(listener, "address", grammar.listen_address, listener.address)
+    if listener.protocol is not Protocol.HTTPS and listener.certificate_ids:
+        notes.warn(listener, "certificates_unused", "Only https listeners use certificates.", "certificate_ids")
+
+
+def check_route(notes: Notes, route: Route) -> None:
+    """Identifier, host, path, conditions, action."""
+    path = grammar.path if route.path_kind is PathKind.EXACT else grammar.prefix_path
+    notes.ask(route, "id", grammar.object_id, route.id)
+    notes.ask(route, "hostname", grammar.hostname, route.hostname)
+    notes.ask(route, "path", path, route.path)
+    for method in route.methods:
+        notes.ask(route, "methods", grammar.method, method)
+    if route.headers:
+        _check_headers(notes, route)
+    for share in route.pools:
+        notes.ask(route, "pools.weight", grammar.route_weight, share.weight)
+    if route.prefix_rewrite is not None:
+        notes.ask(route, "prefix_rewrite", grammar.path, route.prefix_rewrite)
+    if route.redirect is not None:
+        _check_redirect(notes, route, route.redirect)
+    if route.fixed_response is not None:
+        notes.ask(route, "fixed_response.status", grammar.fixed_status, route.fixed_response.status)
+        notes.ask(route, "fixed_response.content_type", grammar.content_type, route.fixed_response.content_type)
+        notes.ask(route, "fixed_response.body", grammar.body, route.fixed_response.body)
+
+
+def _check_headers(notes: Notes, route: Route) -> None:
+    for condition in route.headers:
+        notes.ask(route, "headers.name", grammar.header_name, condition.name)
+        if condition.match is HeaderMatch.EQUALS:
+            notes.ask(route, "headers.value", grammar.header_value, condition.value)
+
+
+def _check_redirect(notes: Notes, route: Route, redirect: Redirect) -> None:
+    notes.ask(route, "redirect.code", grammar.redirect_code, redirect.code)
+    if redirect.scheme is not None:
+        notes.ask(route, "redirect.scheme", grammar.url_scheme, redirect.scheme)
+    if redirect.host is not None:
+        notes.ask(route, "redirect.host", grammar.redirect_host, redirect.host)
+    if redirect.path is not None:
+        notes.ask(route, "redirect.path", grammar.path, redirect.path)

@@ -1,0 +1,90 @@
+"""CHECK: what routes must satisfy together: one action each, known pools, one owner per host name, no twins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from apps.compiler.checks.examination import Notes
+from apps.compiler.model import LoadBalancer, Pool, Protocol, Route
+from apps.compiler.routing import number_of
+
+MAX_POOLS = 8
+Owner = tuple[int, str]
+
+
+def check_action(notes: Notes, route: Route, pools: Mapping[str, Pool]) -> None:
+    """Exactly one of pools, redirect, fixed response; pools that are there, speak http and carry some weight."""
+    if sum((bool(route.pools), route.redirect is not None, route.fixed_response is not None)) != 1:
+        notes.quarantine(route, "one_action", "Give the route exactly one of pools, a redirect or a fixed response.")
+    if not route.pools:
+        return
+    if len(route.pools) > MAX_POOLS:
+        notes.quarantine(route, "too_many_pools", f"Split a route among at most {MAX_POOLS} pools.", "pools")
+    if not any(share.weight > 0 for share in route.pools):
+        notes.quarantine(route, "weights_zero", "Give at least one pool of the route a weight above 0.", "pools")
+    if len({share.pool_id for share in route.pools}) != len(route.pools):
+        notes.quarantine(route, "pool_twice", "Name each pool of the route once.", "pools")
+    for share in route.pools:
+        _check_pool(notes, route, share.pool_id, pools.get(share.pool_id))
+
+
+def _check_pool(notes: Notes, route: Route, pool_id: str, pool: Pool | None) -> None:
+    if pool is None or notes.is_out(pool_id):
+        label = pool.label if pool else pool_id
+        notes.quarantine(
+            route, "unknown_pool", f"Choose a pool that is there; {label} is missing or left out.", "pools"
+        )
+    elif pool.protocol is Protocol.TCP:
+        notes.quarantine(route, "pool_protocol", f"Choose an http pool; {pool.label} speaks tcp.", "pools")
+
+
+def check_owners(notes: Notes, routes: Iterable[Route]) -> None:
+    """A host name, a wildcard and the names under it belong to the account of the oldest route.
+
+    1. Find the oldest claim of every host name.
+    2. A name under a wildcard and the wildcard are one claim: the older of the two wins.
+    3. Routes of other accounts are left out.
+    """
+    routes = list(routes)
+    if len({route.account for route in routes}) < 2:
+        return
+    claims: dict[str, Owner] = {}
+    for route in routes:
+        claim = (number_of(route.id), route.account)
+        for name in (route.hostname, _family(route.hostname)):
+            claims[name] = min(claims.get(name, claim), claim)
+    wildcards = {route.hostname for route in routes if route.hostname.startswith("*.")}
+    for route in routes:
+        family = _family(route.hostname)
+        owner = claims[family] if family.removeprefix("family ") in wildcards else claims[route.hostname]
+        if owner[1] != route.account:
+            notes.quarantine(
+                route,
+                "hostname_owner",
+                f"Use a host name of your own; {route.hostname} belongs to another account.",
+                "hostname",
+            )
+
+
+def _family(hostname: str) -> str:
+    """The claim that a name shares with the wildcard over it."""
+    return "family *." + hostname.partition(".")[2]
+
+
+def check_twins(notes: Notes, load_balancer: LoadBalancer) -> None:
+    """Of routes with the same host, path and conditions only the oldest could ever win; the others are left out."""
+    oldest: dict[object, Route] = {}
+    for route in sorted(load_balancer.routes, key=lambda route: number_of(route.id)):
+        if notes.is_out(route.id):
+            continue
+        first = oldest.setdefault(_identity(route), route)
+        if first is not route:
+            message = f"Change host, path or conditions; route {first.label} ({first.id}) already takes these requests."
+            notes.quarantine(route, "identical_route", message, "path")
+
+
+def _identity(route: Route) -> object:
+    if not route.methods and not route.headers:
+        return (route.hostname, route.path, route.path_kind)
+    headers = frozenset((condition.name.lower(), condition.match, condition.value) for condition in route.headers)
+    return (route.hostname, route.path, route.path_kind, frozenset(route.methods), headers)

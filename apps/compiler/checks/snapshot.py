@@ -1,0 +1,133 @@
+"""CHECK: the examination of a whole snapshot; what passes, what is left out and why, what people should know.
+
+1. Fields of certificates, pools and servers; a bad server leaves its pool without it, a bad pool leaves.
+2. Fields and actions of routes, then owners of host names, then twins.
+3. Fields of listeners, their certificates and default pools, then ports.
+4. Load balancers; one that leaves takes its listeners and routes along.
+5. Advice on what is left.
+
+Every rule prefers the older object, so that a newcomer can never push somebody out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from apps.compiler.checks.advice import advise
+from apps.compiler.checks.examination import Named, Notes
+from apps.compiler.checks.fields import (
+    check_certificate,
+    check_listener,
+    check_load_balancer,
+    check_pool,
+    check_route,
+    check_server,
+)
+from apps.compiler.checks.listeners import check_listener_use, check_ports, with_known_certificates
+from apps.compiler.checks.routes import check_action, check_owners, check_twins
+from apps.compiler.model import Certificate, Finding, LoadBalancer, Pool, Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """The snapshot that may be rendered, who was left out of it, and what people should know."""
+
+    accepted: Snapshot
+    quarantined: tuple[Finding, ...]
+    warnings: tuple[Finding, ...]
+
+
+def examine(snapshot: Snapshot) -> Examination:
+    """Apply all checks; never raises for what a definition says."""
+    notes = Notes()
+    _check_identities(notes, snapshot)
+    certificates = _accepted_certificates(notes, snapshot)
+    pools = _accepted_pools(notes, snapshot)
+    _check_routes(notes, snapshot, pools)
+    fronts = _accepted_fronts(notes, snapshot, pools, certificates)
+    accepted = replace(
+        snapshot, load_balancers=fronts, pools=tuple(pools.values()), certificates=tuple(certificates.values())
+    )
+    advise(notes, accepted)
+    return Examination(accepted, _in_order(notes.quarantined), _in_order(notes.warnings))
+
+
+def _in_order(findings: list[Finding]) -> tuple[Finding, ...]:
+    return tuple(
+        sorted(findings, key=lambda finding: (finding.object_id, finding.field, finding.code, finding.message))
+    )
+
+
+def _everything(snapshot: Snapshot) -> Iterator[Named]:
+    yield from snapshot.certificates
+    for pool in snapshot.pools:
+        yield pool
+        yield from pool.servers
+    for front in snapshot.load_balancers:
+        yield front
+        yield from front.listeners
+        yield from front.routes
+
+
+def _check_identities(notes: Notes, snapshot: Snapshot) -> None:
+    """One id, one object: ids become section names and map keys, where the first or the last would win unseen."""
+    counts = Counter(thing.id for thing in _everything(snapshot))
+    if len(counts) == counts.total():
+        return
+    for thing in _everything(snapshot):
+        if counts[thing.id] > 1:
+            notes.quarantine(thing, "id_twice", f"Report this to the operators: {thing.id} names two objects.", "id")
+
+
+def _accepted_certificates(notes: Notes, snapshot: Snapshot) -> dict[str, Certificate]:
+    for certificate in snapshot.certificates:
+        check_certificate(notes, certificate)
+    return {item.id: item for item in snapshot.certificates if not notes.is_out(item.id)}
+
+
+def _accepted_pools(notes: Notes, snapshot: Snapshot) -> dict[str, Pool]:
+    for pool in snapshot.pools:
+        check_pool(notes, pool)
+        for server in pool.servers:
+            check_server(notes, server, local_development=snapshot.local_development)
+    return {
+        pool.id: replace(pool, servers=tuple(server for server in pool.servers if not notes.is_out(server.id)))
+        for pool in snapshot.pools
+        if not notes.is_out(pool.id)
+    }
+
+
+def _check_routes(notes: Notes, snapshot: Snapshot, pools: dict[str, Pool]) -> None:
+    for front in snapshot.load_balancers:
+        for route in front.routes:
+            check_route(notes, route)
+            check_action(notes, route, pools)
+    routes = (route for front in snapshot.load_balancers for route in front.routes)
+    check_owners(notes, (route for route in routes if not notes.is_out(route.id)))
+    for front in snapshot.load_balancers:
+        check_twins(notes, front)
+
+
+def _accepted_fronts(
+    notes: Notes, snapshot: Snapshot, pools: dict[str, Pool], certificates: dict[str, Certificate]
+) -> tuple[LoadBalancer, ...]:
+    fronts = []
+    for front in snapshot.load_balancers:
+        check_load_balancer(notes, front)
+        for listener in front.listeners:
+            check_listener(notes, listener)
+            check_listener_use(notes, listener, pools)
+        listeners = tuple(with_known_certificates(notes, listener, certificates) for listener in front.listeners)
+        fronts.append(replace(front, listeners=listeners))
+    check_ports(notes, snapshot)
+    return tuple(_without_quarantined(notes, front) for front in fronts if not notes.is_out(front.id))
+
+
+def _without_quarantined(notes: Notes, front: LoadBalancer) -> LoadBalancer:
+    return replace(
+        front,
+        listeners=tuple(listener for listener in front.listeners if not notes.is_out(listener.id)),
+        routes=tuple(route for route in front.routes if not notes.is_out(route.id)),
+    )

@@ -1,0 +1,90 @@
+"""COMPILE, the precedence: which of a load balancer's routes gets a request, written down once for every target.
+
+Among the routes whose host, path, methods and headers all match, the first one by this order wins:
+
+1. a route of the exact host before one of the wildcard host;
+2. an exact path before a prefix;
+3. a longer prefix before a shorter one;
+4. more header conditions before fewer;
+5. a route that names methods before one that takes all;
+6. the older route (the lower number).
+
+A route whose conditions do not match steps aside for the next one. :func:`winning_route` is the reference that
+the rendered maps and a running proxy are tested against; :func:`ordered` is what the renderers build on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from apps.compiler.model import HeaderCondition, HeaderMatch, LoadBalancer, PathKind, Route
+
+Rank = tuple[bool, bool, int, int, bool, int]
+
+
+def number_of(object_id: str) -> int:
+    """The number in one of our ids: `route-9` → 9. Lower is older."""
+    return int(object_id.rpartition("-")[2])
+
+
+def rank(route: Route) -> Rank:
+    """Sorts routes into the order of precedence, first one first."""
+    return (
+        route.hostname.startswith("*."),
+        route.path_kind is PathKind.PREFIX,
+        -len(route.path),
+        -len(route.headers),
+        not route.methods,
+        number_of(route.id),
+    )
+
+
+def ordered(routes: Iterable[Route]) -> list[Route]:
+    """The routes in the order of precedence."""
+    return sorted(routes, key=rank)
+
+
+def is_conditional(route: Route) -> bool:
+    """Whether the route may step aside after host and path matched."""
+    return bool(route.methods or route.headers)
+
+
+def covers_host(route: Route, host: str) -> bool:
+    """Whether the route's host is this one, or a wildcard for its first label."""
+    return route.hostname == host or route.hostname == "*." + host.partition(".")[2]
+
+
+def covers_path(route: Route, path: str) -> bool:
+    """Whole path for an exact route; whole segments from the start for a prefix: `/api` covers not `/apiary`."""
+    if route.path_kind is PathKind.EXACT:
+        return route.path == path
+    return (path + "/").startswith(route.path.rstrip("/") + "/")
+
+
+def holds(condition: HeaderCondition, headers: Mapping[str, str]) -> bool:
+    """Whether one header condition holds; `headers` has lower-case names, values are compared with their case."""
+    value = headers.get(condition.name.lower())
+    match condition.match:
+        case HeaderMatch.PRESENT:
+            return value is not None
+        case HeaderMatch.ABSENT:
+            return value is None
+        case HeaderMatch.EQUALS:
+            return value == condition.value
+
+
+def winning_route(
+    load_balancer: LoadBalancer, host: str, path: str, method: str, headers: Mapping[str, str]
+) -> Route | None:
+    """The route that gets this request, None when none does. `host` may carry a port and any case."""
+    name = host.partition(":")[0].lower()
+    lower = {key.lower(): value for key, value in headers.items()}
+    matching = (
+        route
+        for route in load_balancer.routes
+        if covers_host(route, name)
+        and covers_path(route, path)
+        and (not route.methods or method in route.methods)
+        and all(holds(condition, lower) for condition in route.headers)
+    )
+    return min(matching, key=rank, default=None)

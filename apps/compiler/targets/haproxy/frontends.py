@@ -1,0 +1,190 @@
+"""COMPILE for HAProxy: listeners as frontends; the same rules for every listener of one load balancer.
+
+The steps of an http frontend, in the order of its lines: answer the probe, say who the client is, look the route up,
+count it, find out what it does, rewrite, choose the backend. None of them grows with the number of routes.
+"""
+
+from __future__ import annotations
+
+from apps.compiler.bundle import bind_variable
+from apps.compiler.model import HeaderCondition, HeaderMatch, Listener, LoadBalancer, Protocol, Route
+from apps.compiler.targets.haproxy.maps import (
+    GROUP,
+    MAX_POOLS,
+    REDIRECT,
+    SPLIT,
+    Group,
+    RouteMaps,
+    map_path,
+    rewrite_length,
+)
+from apps.compiler.targets.haproxy.settings import HTTP, LATENCY_MAP, LATENCY_TABLE, REDIRECT_BACKEND, ROUTE_TABLE, TCP
+from apps.compiler.targets.haproxy.writer import Argument, Call, Document, Expanded, Section, Value
+
+NO_ROUTE = "No route is defined for this host and path.\n"
+_FORGED_HEADERS = ("Forwarded", "X-Forwarded-Port", "X-Real-IP")
+_FOUND = ("{", "var(txn.route)", "-m", "found", "}")
+_NOT_FOUND = ("if", "!", *_FOUND)
+
+
+def certificate_list_path(listener_id: str) -> str:
+    """`lst-2` → `certs/lst-2.list`."""
+    return f"certs/{listener_id}.list"
+
+
+def certificate_path(certificate_id: str) -> str:
+    """`crt-3` → `certs/crt-3.pem`."""
+    return f"certs/{certificate_id}.pem"
+
+
+def add_listener(document: Document, load_balancer: LoadBalancer, listener: Listener, maps: RouteMaps) -> None:
+    """One frontend, named after its listener."""
+    defaults = TCP if listener.protocol is Protocol.TCP else HTTP
+    section = document.section("frontend", listener.id, "from", defaults, owner=listener.id)
+    section.add("bind", Expanded(f"${{{bind_variable(listener.id)}}}"), *_tls(listener))
+    if listener.protocol is not Protocol.TCP:
+        _add_http_rules(section, load_balancer, listener, maps)
+    if listener.default_pool_id:
+        section.add("default_backend", listener.default_pool_id)
+
+
+def _tls(listener: Listener) -> tuple[str, ...]:
+    if listener.protocol is not Protocol.HTTPS:
+        return ()
+    return ("ssl", "crt-list", certificate_list_path(listener.id), "strict-sni", "alpn", "h2,http/1.1")
+
+
+def _add_http_rules(section: Section, load_balancer: LoadBalancer, listener: Listener, maps: RouteMaps) -> None:
+    _add_probe(section)
+    _add_client_facts(section, listener)
+    _add_lookup(section, load_balancer, maps)
+    _add_counters(section)
+    _add_action(section, load_balancer, maps)
+    if not listener.default_pool_id:
+        no_action = ("if", "!", "{", "var(txn.action)", "-m", "found", "}")
+        plain = ("content-type", "text/plain; charset=utf-8", "string", Value(NO_ROUTE))
+        section.add("http-request", "return", "status", "404", *plain, *no_action)
+    _add_rewrites(section, load_balancer, maps)
+    section.add("use_backend", REDIRECT_BACKEND, "if", "{", "var(txn.action)", "-m", "beg", REDIRECT, "}")
+    found = ("if", "{", "var(txn.action)", "-m", "found", "}")
+    section.add("use_backend", "%[var(txn.action)]", *found)
+
+
+def _add_probe(section: Section) -> None:
+    """The agent asks each port who answers; the path is secret, the answer comes before any routing."""
+    section.add(
+        "http-request", "return", "status", "200",
+        "hdr", "x-spillway-generation", Expanded("${SPILLWAY_GENERATION}"),
+        "hdr", "x-spillway-digest", Expanded("${SPILLWAY_DIGEST}"),
+        "if", "{", "path", Expanded("/${SPILLWAY_PROBE}"), "}",
+    )  # fmt: skip
+
+
+def _add_client_facts(section: Section, listener: Listener) -> None:
+    """What clients claim about themselves is dropped; what we know is said."""
+    for header in _FORGED_HEADERS:
+        section.add("http-request", "del-header", header)
+    section.add("unique-id-format", "%[uuid()]")
+    section.add("http-request", "set-header", "X-Request-Id", "%[unique-id]")
+    section.add("http-request", "set-header", "X-Forwarded-For", "%[src]")
+    section.add("http-request", "set-header", "X-Forwarded-Proto", listener.protocol.value)
+    section.add("http-request", "set-header", "X-Forwarded-Host", "%[req.fhdr(host)]")
+
+
+def _add_lookup(section: Section, load_balancer: LoadBalancer, maps: RouteMaps) -> None:
+    """`txn.route`: exact host first, then the host with its first label replaced by `*`."""
+    section.add("http-request", "set-var(txn.host)", "req.fhdr(host),host_only,lower")
+    section.add("http-request", "set-var(txn.path)", "path")
+    section.add("http-request", "set-var(txn.key)", "var(txn.host),concat(,txn.path)")
+    _add_lookup_of_key(section, load_balancer, first=True)
+    _add_groups(section, [group for group in maps.groups if not group.wildcard])
+    wildcard_key = "*.%[var(txn.host),field(2,.,0)]%[var(txn.path)]"
+    section.add("http-request", "set-var-fmt(txn.key)", wildcard_key, *_NOT_FOUND)
+    _add_lookup_of_key(section, load_balancer, first=False)
+    _add_groups(section, [group for group in maps.groups if group.wildcard])
+
+
+def _add_lookup_of_key(section: Section, load_balancer: LoadBalancer, *, first: bool) -> None:
+    exact = f"var(txn.key),map_str({map_path(load_balancer.id, 'exact')})"
+    prefix = f"var(txn.key),concat(/),map_beg({map_path(load_balancer.id, 'prefix')})"
+    section.add("http-request", "set-var(txn.route)", exact, *(() if first else _NOT_FOUND))
+    section.add("http-request", "set-var(txn.route)", prefix, *_NOT_FOUND)
+
+
+def _add_groups(section: Section, groups: list[Group]) -> None:
+    """The candidates of each group in order; the first that holds replaces the group, so that no later one does."""
+    for group in groups:
+        is_group = ("{", "var(txn.route)", "-m", "str", group.id, "}")
+        for route in group.candidates:
+            chosen = f"str({route.id})"
+            section.add(
+                "http-request", "set-var(txn.route)", chosen, "if", *is_group, *_conditions(route), owner=route.id
+            )
+    if groups:
+        section.add("http-request", "unset-var(txn.route)", "if", "{", "var(txn.route)", "-m", "beg", GROUP, "}")
+
+
+def _conditions(route: Route) -> list[Argument]:
+    words: list[Argument] = []
+    if route.methods:
+        words += ["{", "method", *map(Value, sorted(route.methods)), "}"]
+    for condition in sorted(route.headers, key=lambda condition: (condition.name.lower(), condition.match)):
+        words += _header_condition(condition)
+    return words
+
+
+def _header_condition(condition: HeaderCondition) -> list[Argument]:
+    """Whole header lines are compared; `--` ends the flags, so that a value can never be one."""
+    header = Call(("req.fhdr(", Value(condition.name), ")"))
+    match condition.match:
+        case HeaderMatch.PRESENT:
+            return ["{", header, "-m", "found", "}"]
+        case HeaderMatch.ABSENT:
+            return ["!", "{", header, "-m", "found", "}"]
+        case HeaderMatch.EQUALS:
+            return ["{", header, "-m", "str", "--", Value(condition.value), "}"]
+
+
+def _add_counters(section: Section) -> None:
+    """Requests and errors per route; latency per pool: elapsed milliseconds → bucket → `pool-17/100`."""
+    section.add("http-request", "set-var(txn.start)", "date(0,ms)")
+    section.add("http-request", "track-sc0", "var(txn.route)", "table", ROUTE_TABLE)
+    elapsed = f"date(0,ms),sub(txn.start),map_int({LATENCY_MAP},-1)"
+    section.add("http-response", "set-var(txn.bucket)", elapsed)
+    section.add("http-response", "track-sc1", "be_name,concat(/,txn.bucket)", "table", LATENCY_TABLE)
+    section.add("http-response", "sc-inc-gpc0(1)")
+
+
+def _add_action(section: Section, load_balancer: LoadBalancer, maps: RouteMaps) -> None:
+    """`txn.action` from the map; of a split, the pool whose threshold is the first above a drawn number."""
+    action = f"var(txn.route),map_str({map_path(load_balancer.id, 'action')})"
+    section.add("http-request", "set-var(txn.action)", action)
+    is_split = ("if", "{", "var(txn.action)", "-m", "beg", SPLIT, "}")
+    section.add("http-request", "set-var(txn.drawn)", "rand(1000)", *is_split)
+    for place in range(1, _places(maps) + 1):
+        above = ("{", f"var(txn.action),field({2 * place},|),sub(txn.drawn)", "-m", "int", "gt", "0", "}")
+        drawn = ("if", "{", "var(txn.drawn)", "-m", "found", "}")
+        section.add("http-request", "set-var(txn.action)", f"var(txn.action),field({2 * place + 1},|)", *drawn, *above)
+
+
+def _places(maps: RouteMaps) -> int:
+    """How many pools a split may have before a reload: 2, 4 or 8, whichever the widest split of today needs."""
+    widest = max((action.count("|") // 2 for action in maps.action.values() if action.startswith(SPLIT)), default=2)
+    return next(places for places in (2, 4, MAX_POOLS) if widest <= places)
+
+
+def _add_rewrites(section: Section, load_balancer: LoadBalancer, maps: RouteMaps) -> None:
+    """One rule per length of prefix, since HAProxy 2.6 cuts by constant lengths only."""
+    lengths = sorted({rewrite_length(route) for route in load_balancer.routes if route.prefix_rewrite is not None})
+    if not lengths:
+        return
+    lookup = f"var(txn.route),map_str({map_path(load_balancer.id, 'rewrite')})"
+    section.add("http-request", "set-var(txn.rewrite)", lookup)
+    for length in lengths:
+        has_length = ("if", "{", "var(txn.rewrite)", "-m", "beg", f"{length}|", "}")
+        new_path = f"%[var(txn.rewrite),field(2,|)]%[path,bytes({length})]"
+        section.add("http-request", "set-var-fmt(txn.new_path)", new_path, *has_length)
+    section.add("http-request", "set-path", "/", "if", "{", "var(txn.new_path)", "-m", "len", "0", "}")
+    section.add(
+        "http-request", "set-path", "%[var(txn.new_path)]", "if", "{", "var(txn.new_path)", "-m", "len", "gt", "0", "}"
+    )

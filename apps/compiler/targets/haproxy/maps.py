@@ -1,0 +1,165 @@
+"""COMPILE for HAProxy: routes as map entries, so that their number costs nothing and a change needs no reload.
+
+Four maps per load balancer, each `key value` per line, sorted by key:
+
+| map | key | value |
+|---|---|---|
+| `maps/lb-1-exact.map` | `host/path`, looked up as it is | route or group |
+| `maps/lb-1-prefix.map` | `host/path/`, the longest beginning of host + path + `/` | route or group |
+| `maps/lb-1-action.map` | route | `pool-17`, `split…`, `redirect…`, or `route-9` for its own fixed response |
+| `maps/lb-1-rewrite.map` | route with a prefix rewrite | `<length of the prefix>|<new prefix>` |
+
+A group (`group-9`, named after its best route) stands for the ordered candidates of one key of which the best has
+conditions: routes of the same host only, because the wildcard is looked up after the exact host has given up.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from itertools import accumulate
+
+from apps.compiler.model import LoadBalancer, PathKind, Redirect, Route, WeightedPool
+from apps.compiler.routing import is_conditional, number_of, rank
+
+SPLIT = "split|"
+REDIRECT = "redirect|"
+GROUP = "group-"
+SHARES = 1000
+MAX_POOLS = 8
+
+Entries = dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Candidates of one key, best first; the last one may be unconditional."""
+
+    id: str
+    wildcard: bool
+    candidates: tuple[Route, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RouteMaps:
+    """The entries of one load balancer's maps, and the groups that its frontends must spell out."""
+
+    exact: Entries
+    prefix: Entries
+    action: Entries
+    rewrite: Entries
+    groups: tuple[Group, ...]
+
+    def by_path(self, load_balancer_id: str) -> dict[str, Entries]:
+        """Entries by the path of their file."""
+        names = {"exact": self.exact, "prefix": self.prefix, "action": self.action, "rewrite": self.rewrite}
+        return {map_path(load_balancer_id, name): entries for name, entries in names.items()}
+
+
+def map_path(load_balancer_id: str, name: str) -> str:
+    """`lb-1`, `exact` → `maps/lb-1-exact.map`."""
+    return f"maps/{load_balancer_id}-{name}.map"
+
+
+def route_maps(load_balancer: LoadBalancer) -> RouteMaps:
+    """Turn the routes of one load balancer into map entries.
+
+    1. Routes without conditions of their own key's best place go straight into the map.
+    2. Every key with a conditional route gets a group of its candidates, filled up with shorter prefixes.
+    """
+    by_key: dict[str, dict[str, list[Route]]] = {"exact": defaultdict(list), "prefix": defaultdict(list)}
+    for route in load_balancer.routes:
+        kind = "exact" if route.path_kind is PathKind.EXACT else "prefix"
+        by_key[kind][key_of(route)].append(route)
+    groups: list[Group] = []
+    exact = {key: _target(key, routes, by_key["prefix"], groups) for key, routes in by_key["exact"].items()}
+    prefix = {key: _target(key, routes, by_key["prefix"], groups) for key, routes in by_key["prefix"].items()}
+    return RouteMaps(
+        exact,
+        prefix,
+        {route.id: action_of(route) for route in load_balancer.routes},
+        {route.id: rewrite_of(route) for route in load_balancer.routes if route.prefix_rewrite is not None},
+        tuple(sorted(groups, key=lambda group: number_of(group.id))),
+    )
+
+
+def key_of(route: Route) -> str:
+    """The map key of a route: host and path, a prefix closed with `/` so that it ends at a segment."""
+    if route.path_kind is PathKind.EXACT or route.path == "/":
+        return route.hostname + route.path
+    return f"{route.hostname}{route.path}/"
+
+
+def _target(key: str, routes: list[Route], prefixes: dict[str, list[Route]], groups: list[Group]) -> str:
+    """What the map says for this key: a route, or a group that is added to `groups`."""
+    best = routes[0] if len(routes) == 1 else min(routes, key=rank)
+    if not is_conditional(best):
+        return best.id
+    group = Group(f"{GROUP}{number_of(best.id)}", key.startswith("*."), _candidates(key, routes, prefixes))
+    groups.append(group)
+    return group.id
+
+
+def _candidates(key: str, routes: list[Route], prefixes: dict[str, list[Route]]) -> tuple[Route, ...]:
+    """All routes of the key, then those of ever shorter prefixes of the same host, down to the first without conditions."""
+    found: list[Route] = []
+    for level in (routes, *(prefixes.get(shorter, []) for shorter in _shorter_prefixes(key, routes))):
+        for route in sorted(level, key=rank):
+            found.append(route)
+            if not is_conditional(route):
+                return tuple(found)
+    return tuple(found)
+
+
+def _shorter_prefixes(key: str, routes: list[Route]) -> list[str]:
+    """Keys of the prefixes that also cover this key, longest first, without the key of `routes` itself."""
+    host, _, path = key.partition("/")
+    if routes[0].path_kind is PathKind.EXACT:
+        path += "/"
+    segments = path.split("/")[:-1]
+    whole = len(segments) if routes[0].path_kind is PathKind.EXACT else len(segments) - 1
+    return [f"{host}/" + "".join(f"{segment}/" for segment in segments[:count]) for count in range(whole, -1, -1)]
+
+
+def action_of(route: Route) -> str:
+    """What happens to the route's requests, in one word without spaces."""
+    if route.redirect is not None:
+        return _redirect_action(route.redirect)
+    if route.fixed_response is not None:
+        return route.id
+    shares = [share for share in route.pools if share.weight > 0]
+    return shares[0].pool_id if len(shares) == 1 else _split_action(shares)
+
+
+def _split_action(shares: list[WeightedPool]) -> str:
+    """`split|<threshold>|<pool>|…`: a number below SHARES is drawn and the first higher threshold wins."""
+    whole = sum(share.weight for share in shares)
+    sums = accumulate(share.weight for share in shares)
+    thresholds = [_share_of(reached, whole) for reached in sums]
+    return SPLIT + "|".join(f"{limit}|{share.pool_id}" for limit, share in zip(thresholds, shares, strict=True))
+
+
+def _share_of(part: int, whole: int) -> int:
+    """`part` of `whole` in thousandths, rounded half up in integers so that every machine agrees."""
+    return (2 * part * SHARES + whole) // (2 * whole)
+
+
+def _redirect_action(redirect: Redirect) -> str:
+    """`redirect|<code>|<scheme>|<host>|<path>|<q to keep the query>`; empty parts come from the request."""
+    parts = (str(redirect.code), redirect.scheme or "", redirect.host or "", redirect.path or "")
+    return REDIRECT + "|".join((*parts, "q" if redirect.keep_query else ""))
+
+
+def rewrite_of(route: Route) -> str:
+    """`<length of the matched prefix>|<what stands in its place>`, without a final slash on either."""
+    return f"{rewrite_length(route)}|{(route.prefix_rewrite or '').rstrip('/')}"
+
+
+def rewrite_length(route: Route) -> int:
+    """How many characters of the path the rewrite replaces."""
+    return len(route.path.rstrip("/"))
+
+
+def map_content(entries: Entries) -> bytes:
+    """The bytes of a map file: `key SPACE value LF`, sorted by key."""
+    return "".join(f"{key} {entries[key]}\n" for key in sorted(entries)).encode("ascii")

@@ -1,0 +1,68 @@
+"""COMPILE for HAProxy: pools as backends, servers as their lines, fixed responses as backends of their own."""
+
+from __future__ import annotations
+
+from apps.compiler.model import Balance, FixedResponse, HealthCheck, Pool, Protocol, Route, Server, ServerState
+from apps.compiler.targets.haproxy.settings import HTTP, TCP
+from apps.compiler.targets.haproxy.writer import Argument, Call, Document, Opaque, Section, Value
+
+_ALGORITHMS = {
+    Balance.ROUNDROBIN: "roundrobin",
+    Balance.LEASTCONN: "leastconn",
+    Balance.SOURCE: "source",
+    Balance.RANDOM: "random",
+}
+
+
+def add_pool(document: Document, pool: Pool) -> None:
+    """One backend; without servers HAProxy answers 503 for it."""
+    defaults = TCP if pool.protocol is Protocol.TCP else HTTP
+    section = document.section("backend", pool.id, "from", defaults, owner=pool.id)
+    section.add("balance", _ALGORITHMS[pool.balance])
+    if pool.balance is Balance.SOURCE:
+        section.add("hash-type", "consistent")  # the map-based hash refuses weights at run time
+    section.add("timeout", "connect", Call((Value(str(pool.connect_timeout_ms)), "ms")))
+    section.add("timeout", "server", Call((Value(str(pool.server_timeout_ms)), "ms")))
+    section.add("timeout", "queue", Call((Value(str(pool.queue_timeout_ms)), "ms")))
+    if pool.protocol is Protocol.HTTPS:
+        section.add("default-server", "ssl", "verify", "none", "sni", "req.fhdr(host),host_only", "check-ssl")
+    if pool.health_check is not None:
+        _add_health_check(section, pool.health_check)
+    for server in sorted(pool.servers, key=lambda server: (len(server.id), server.id)):
+        section.add("server", *_server(server), owner=server.id)
+
+
+def _add_health_check(section: Section, check: HealthCheck) -> None:
+    """A request when there is a path, else a bare connect."""
+    if check.path:
+        section.add("option", "httpchk")
+        version: tuple[Argument, ...] = ("ver", "HTTP/1.1", "hdr", "Host", Value(check.host)) if check.host else ()
+        section.add("http-check", "send", "meth", Value(check.method), "uri", Value(check.path), *version)
+        section.add("http-check", "expect", "status", Value(str(check.expect_status)))
+    section.add("timeout", "check", Call((Value(str(check.timeout_ms)), "ms")))
+    interval = Call((Value(str(check.interval_ms)), "ms"))
+    section.add(
+        "default-server", "check", "inter", interval, "rise", Value(str(check.rise)), "fall", Value(str(check.fall))
+    )
+
+
+def _server(server: Server) -> tuple[Argument, ...]:
+    """Name, address and state.
+
+    Drain is weight 0, which a runtime `set weight` and a restart both understand in the same way; maintenance
+    is `disabled`, which `set server state` turns on and off.
+    """
+    host = f"[{server.address}]" if ":" in server.address else server.address
+    weight = 0 if server.state is ServerState.DRAIN else server.weight
+    address = Call((Value(host), ":", Value(str(server.port))))
+    disabled = ("disabled",) if server.state is ServerState.MAINTENANCE else ()
+    return (server.id, address, "weight", Value(str(weight)), *disabled)
+
+
+def add_fixed_response(document: Document, route: Route, response: FixedResponse) -> None:
+    """A backend that answers by itself, named after its route."""
+    section = document.section("backend", route.id, "from", HTTP, owner=route.id)
+    answer: list[Argument] = ["return", "status", Value(str(response.status))]
+    if response.body:
+        answer += ["content-type", Value(response.content_type), "string", Opaque(response.body)]
+    section.add("http-request", *answer)

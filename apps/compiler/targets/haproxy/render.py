@@ -1,0 +1,112 @@
+"""COMPILE for HAProxy: an examined snapshot becomes the files of a bundle, with what the receipt must find in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from apps.compiler.bundle import Bind
+from apps.compiler.model import Certificate, Finding, Listener, LoadBalancer, Protocol, Snapshot
+from apps.compiler.routing import number_of
+from apps.compiler.targets.haproxy import receipt, settings
+from apps.compiler.targets.haproxy.frontends import add_listener, certificate_list_path, certificate_path
+from apps.compiler.targets.haproxy.maps import Entries, RouteMaps, map_content, route_maps
+from apps.compiler.targets.haproxy.pools import add_fixed_response, add_pool
+from apps.compiler.targets.haproxy.writer import Document
+
+CONFIG = "haproxy.cfg"
+
+
+@dataclass(frozen=True, slots=True)
+class Rendering:
+    """The files, and beside them the model they were written from: for the receipt."""
+
+    files: Mapping[str, bytes]
+    binds: tuple[Bind, ...]
+    line_owners: Mapping[int, str]
+    document: Document
+    maps: Mapping[str, Entries]
+    certificate_lists: Mapping[str, Mapping[str, tuple[str, ...]]]
+
+
+def render(snapshot: Snapshot) -> Rendering:
+    """Write every file. The snapshot must have passed the checks; order never depends on that of the input."""
+    fronts = [(front, route_maps(front)) for front in sorted(snapshot.load_balancers, key=lambda lb: number_of(lb.id))]
+    document = _document(snapshot, fronts)
+    text, owners = document.render()
+    maps = _maps(fronts)
+    lists = _certificate_lists(snapshot)
+    files = {CONFIG: text.encode("ascii")}
+    files |= {path: map_content(entries) for path, entries in maps.items()}
+    files |= {path: _list_content(wanted) for path, wanted in lists.items()}
+    files |= {certificate_path(item.id): item.pem.encode("ascii") for item in _used_certificates(snapshot)}
+    return Rendering(files, _binds(snapshot), owners, document, maps, lists)
+
+
+def check(rendering: Rendering) -> list[Finding]:
+    """The structural receipt over everything that was rendered; empty when the files say what was meant."""
+    findings = receipt.check_config(rendering.files[CONFIG].decode("latin-1"), rendering.document.shapes())
+    for path, entries in rendering.maps.items():
+        findings += receipt.check_map(path, rendering.files[path], entries)
+    for path, wanted in rendering.certificate_lists.items():
+        findings += receipt.check_certificate_list(path, rendering.files[path], wanted)
+    return findings
+
+
+def _document(snapshot: Snapshot, fronts: list[tuple[LoadBalancer, RouteMaps]]) -> Document:
+    document = Document()
+    settings.add_global(document)
+    settings.add_resolvers(document)
+    settings.add_defaults(document)
+    settings.add_tables(document)
+    settings.add_redirects(document)
+    for front, maps in fronts:
+        for listener in sorted(front.listeners, key=lambda listener: number_of(listener.id)):
+            add_listener(document, front, listener, maps)
+    for pool in sorted(snapshot.pools, key=lambda pool: number_of(pool.id)):
+        add_pool(document, pool)
+    for front, _ in fronts:
+        for route in sorted(front.routes, key=lambda route: route.id):
+            if route.fixed_response is not None:
+                add_fixed_response(document, route, route.fixed_response)
+    return document
+
+
+def _maps(fronts: list[tuple[LoadBalancer, RouteMaps]]) -> dict[str, Entries]:
+    maps = {settings.LATENCY_MAP: settings.latency_entries()}
+    for front, entries in fronts:
+        maps |= entries.by_path(front.id)
+    return maps
+
+
+def _listeners(snapshot: Snapshot) -> list[Listener]:
+    listeners = (listener for front in snapshot.load_balancers for listener in front.listeners)
+    return sorted(listeners, key=lambda listener: number_of(listener.id))
+
+
+def _binds(snapshot: Snapshot) -> tuple[Bind, ...]:
+    return tuple(
+        Bind(listener.id, listener.address, listener.port, listener.protocol.value) for listener in _listeners(snapshot)
+    )
+
+
+def _certificate_lists(snapshot: Snapshot) -> dict[str, dict[str, tuple[str, ...]]]:
+    """Per https listener: certificate file → the host names it may serve, so that a certificate claims no more."""
+    known = {certificate.id: certificate for certificate in snapshot.certificates}
+    return {
+        certificate_list_path(listener.id): {
+            certificate_path(key): tuple(sorted(known[key].hostnames))
+            for key in sorted(set(listener.certificate_ids), key=number_of)
+        }
+        for listener in _listeners(snapshot)
+        if listener.protocol is Protocol.HTTPS
+    }
+
+
+def _used_certificates(snapshot: Snapshot) -> list[Certificate]:
+    used = {key for listener in _listeners(snapshot) for key in listener.certificate_ids}
+    return [certificate for certificate in snapshot.certificates if certificate.id in used]
+
+
+def _list_content(wanted: Mapping[str, tuple[str, ...]]) -> bytes:
+    return "".join(" ".join((path, *names)) + "\n" for path, names in wanted.items()).encode("ascii")

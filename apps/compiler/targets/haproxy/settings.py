@@ -1,0 +1,143 @@
+"""COMPILE for HAProxy: the settings that are always there, whatever the definitions say; each line has a test.
+
+What differs between nodes (user, chroot, directories, addresses) comes from the agent's `node.cfg` and from
+environment variables, see `apps/compiler/bundle.py`.
+"""
+
+from __future__ import annotations
+
+from apps.compiler.targets.haproxy.maps import REDIRECT
+from apps.compiler.targets.haproxy.writer import Document, Expanded, Section
+
+HTTP = "http"
+TCP = "tcp"
+ROUTE_TABLE = "st_routes"
+LATENCY_TABLE = "st_latency"
+REDIRECT_BACKEND = "redirect"
+
+LATENCY_MAP = "maps/latency.map"
+LATENCY_BOUNDS_MS = (1, 2, 5, 10, 20, 50, 100, 200, 400, 600, 1000, 2000, 5000, 10_000)
+
+# How long a connection to a server may idle with us before every such interval closes half of them.
+SERVER_IDLE_MS = 5000
+
+_CIPHERS = ":".join(
+    (
+        "ECDHE-ECDSA-AES128-GCM-SHA256",
+        "ECDHE-RSA-AES128-GCM-SHA256",
+        "ECDHE-ECDSA-AES256-GCM-SHA384",
+        "ECDHE-RSA-AES256-GCM-SHA384",
+        "ECDHE-ECDSA-CHACHA20-POLY1305",
+        "ECDHE-RSA-CHACHA20-POLY1305",
+    )
+)
+_CIPHERSUITES = "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"
+
+
+def add_global(document: Document) -> None:
+    """Process-wide settings."""
+    section = document.section("global")
+    section.add("default-path", "config")
+    section.add("master-worker")
+    section.add(
+        "stats",
+        "socket",
+        Expanded("${SPILLWAY_RUN}/worker.sock"),
+        "mode",
+        "600",
+        "level",
+        "admin",
+        "expose-fd",
+        "listeners",
+    )
+    section.add("hard-stop-after", "30s")
+    section.add("ssl-default-bind-ciphers", _CIPHERS)
+    section.add("ssl-default-bind-ciphersuites", _CIPHERSUITES)
+    section.add("ssl-default-bind-options", "ssl-min-ver", "TLSv1.2", "no-tls-tickets")
+    section.add("tune.ssl.default-dh-param", "2048")
+
+
+def add_resolvers(document: Document) -> None:
+    """Server names are resolved while running, by the resolvers of the machine."""
+    section = document.section("resolvers", "dns")
+    section.add("parse-resolv-conf")
+    section.add("resolve_retries", "3")
+    section.add("timeout", "resolve", "1s")
+    section.add("timeout", "retry", "1s")
+    section.add("hold", "valid", "10s")
+    section.add("hold", "obsolete", "30s")
+
+
+def add_defaults(document: Document) -> None:
+    """Two sets of defaults, one per mode; every proxy says which one it takes."""
+    http = document.section("defaults", HTTP)
+    http.add("mode", "http")
+    http.add("option", "idle-close-on-response")  # without it a reload loses keep-alive requests
+    http.add("option", "http-restrict-req-hdr-names", "reject")  # X_Forwarded_For is no twin of X-Forwarded-For
+    http.add("option", "redispatch")
+    http.add("retry-on", "conn-failure")  # safe: nothing of the request was sent yet
+    http.add("timeout", "http-request", "10s")
+    http.add("timeout", "http-keep-alive", "60s")
+    http.add("timeout", "tunnel", "1h")
+    _add_common(http)
+    tcp = document.section("defaults", TCP)
+    tcp.add("mode", "tcp")
+    tcp.add("option", "redispatch")
+    tcp.add("timeout", "tunnel", "1h")
+    _add_common(tcp)
+
+
+def _add_common(section: Section) -> None:
+    section.add("retries", "3")
+    section.add("timeout", "client", "60s")
+    section.add("timeout", "client-fin", "10s")
+    section.add("timeout", "connect", "2s")
+    section.add("timeout", "server", "30s")
+    section.add("timeout", "queue", "10s")
+    # One name that does not resolve must not make the whole file invalid.
+    section.add("default-server", "init-addr", "none", "resolvers", "dns", "pool-purge-delay", f"{SERVER_IDLE_MS}ms")
+
+
+def add_tables(document: Document) -> None:
+    """Counters that HAProxy keeps per route and per pool and latency bucket; the agent reads them."""
+    routes = document.section("backend", ROUTE_TABLE, "from", HTTP)
+    routes.add(
+        "stick-table", "type", "string", "len", "32", "size", "200k", "store", "http_req_cnt,http_err_cnt,http_fail_cnt"
+    )
+    latency = document.section("backend", LATENCY_TABLE, "from", HTTP)
+    latency.add("stick-table", "type", "string", "len", "32", "size", "100k", "store", "gpc0")
+
+
+def add_redirects(document: Document) -> None:
+    """One backend answers every redirect from its action in the map: `redirect|code|scheme|host|path|q`.
+
+    A redirect that changes the scheme drops the port of the request, which belonged to the old scheme.
+    """
+    section = document.section("backend", REDIRECT_BACKEND, "from", HTTP)
+    rules = (
+        ("set-var(txn.scheme)", "str(http)"),
+        ("set-var(txn.scheme)", "str(https)", "if", "{", "ssl_fc", "}"),
+        ("set-var(txn.to_host)", "req.fhdr(host)"),
+        ("set-var(txn.to_path)", "path"),
+        ("set-var(txn.to_host)", "var(txn.host)", *_if_field(3)),
+        ("set-var(txn.scheme)", "var(txn.action),field(3,|)", *_if_field(3)),
+        ("set-var(txn.to_host)", "var(txn.action),field(4,|)", *_if_field(4)),
+        ("set-var(txn.to_path)", "var(txn.action),field(5,|)", *_if_field(5)),
+        ("set-var-fmt(txn.to_path)", "%[var(txn.to_path)]?%[query]", *_if_field(6), "{", "query", "-m", "found", "}"),
+    )
+    for rule in rules:
+        section.add("http-request", *rule)
+    location = "%[var(txn.scheme)]://%[var(txn.to_host)]%[var(txn.to_path)]"
+    for code in ("301", "302", "303", "307", "308"):
+        begins = ("{", "var(txn.action)", "-m", "beg", f"{REDIRECT}{code}|", "}")
+        section.add("http-request", "redirect", "location", location, "code", code, "if", *begins)
+
+
+def _if_field(number: int) -> tuple[str, ...]:
+    return ("if", "{", f"var(txn.action),field({number},|)", "-m", "len", "gt", "0", "}")
+
+
+def latency_entries() -> dict[str, str]:
+    """Milliseconds → upper bound of their bucket, as ranges of HAProxy's `map_int`; above all is -1 by default."""
+    lower = (0, *(bound + 1 for bound in LATENCY_BOUNDS_MS[:-1]))
+    return {f"{low}:{high}": str(high) for low, high in zip(lower, LATENCY_BOUNDS_MS, strict=True)}
