@@ -40,19 +40,25 @@ _NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 _OBJECT_ID = re.compile(r"(?:lb|lst|route|pool|srv|crt)-(?:0|[1-9][0-9]{0,17})")
 _GENERATED = re.compile(r"(?:lb|lst|route|pool|srv|crt|group|ip|node|fleet)-[0-9]+")
 _CONTENT_TYPE = re.compile(r"[a-z]{1,32}/[a-z0-9.+-]{1,64}(?:; charset=[a-z0-9-]{1,32})?")
-_BODY = re.compile(r"[\n\t\x20-\x7e\xa1-\u1fff\u2030-\ufdff]*")
+_BODY = re.compile(r"[\n\t\x20-\x7e\xa1-\u1fff\u2030-\ud7ff\uf900-\ufdff]*")
 _PEM = re.compile(r"(?:-----BEGIN [A-Z ]{1,40}-----\n(?:[A-Za-z0-9+/]{1,76}={0,2}\n)+-----END [A-Z ]{1,40}-----\n)+")
 _PEM_BEGIN = re.compile(r"-----BEGIN ([A-Z ]{1,40})-----")
 _KEYS = frozenset({"PRIVATE KEY", "RSA PRIVATE KEY", "EC PRIVATE KEY"})
 
 _RESERVED_NAMES = frozenset(
-    "global defaults frontend backend listen resolvers peers userlist cache program ring mailers if unless or and "
-    "not true false none null default st-routes st-latency redirect".split()
-)
+    {
+        "global", "defaults", "frontend", "backend", "listen", "resolvers", "peers", "userlist", "cache",
+        "program", "ring", "mailers", "if", "unless", "or", "and", "not", "true", "false", "none", "null",
+        "default", "st-routes", "st-latency", "redirect",
+    }
+)  # fmt: skip
 _FORBIDDEN_HEADERS = frozenset(
-    "host content-length connection keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer "
-    "transfer-encoding upgrade forwarded x-real-ip x-request-id".split()
-)
+    {
+        "host", "content-length", "connection", "keep-alive", "proxy-authenticate", "proxy-authorization",
+        "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade", "forwarded", "x-real-ip",
+        "x-request-id",
+    }
+)  # fmt: skip
 
 
 class GrammarError(ValueError):
@@ -221,9 +227,7 @@ def _path_error(text: str) -> GrammarError:
     if "?" in text or "#" in text:
         return GrammarError("path_query", "Leave out the query and the fragment; routes compare the path alone.")
     if "//" in text:
-        return GrammarError(
-            "empty_segment", "Remove the doubled slash; an empty segment means different things to different servers."
-        )
+        return GrammarError("empty_segment", "Remove the doubled slash; servers disagree on empty segments.")
     if _DOTS.search(text):
         return GrammarError("dot_segment", "Remove the `.` and `..` segments and write the path they lead to.")
     if "%" in text:
@@ -313,7 +317,7 @@ def listen_address(value: object) -> str:
 
 
 def _literal(text: str) -> IPv4Address | IPv6Address:
-    """An IP literal in its canonical spelling; Python's parser is stricter than HAProxy's resolver, which is the point."""
+    """An IP literal in its canonical spelling: Python reads fewer forms than HAProxy does, which is the point."""
     try:
         address = IPv6Address(text) if ":" in text else IPv4Address(text)
     except AddressValueError:
@@ -349,7 +353,7 @@ def content_type(value: object) -> str:
 
 
 def body(value: object) -> str:
-    """The text of a fixed response: printable characters, tabs and line feeds, at most 8 192 bytes of UTF-8; may be empty."""
+    """The text of a fixed response: printable characters, tabs, line feeds; at most 8 192 bytes; may be empty."""
     if not isinstance(value, str):
         raise GrammarError("not_text", "Write the body as text.")
     if not _BODY.fullmatch(value):

@@ -64,7 +64,7 @@ def _add_http_rules(section: Section, load_balancer: LoadBalancer, listener: Lis
         no_action = ("if", "!", "{", "var(txn.action)", "-m", "found", "}")
         plain = ("content-type", "text/plain; charset=utf-8", "string", Value(NO_ROUTE))
         section.add("http-request", "return", "status", "404", *plain, *no_action)
-    _add_rewrites(section, load_balancer, maps)
+    _add_rewrites(section, load_balancer)
     section.add("use_backend", REDIRECT_BACKEND, "if", "{", "var(txn.action)", "-m", "beg", REDIRECT, "}")
     found = ("if", "{", "var(txn.action)", "-m", "found", "}")
     section.add("use_backend", "%[var(txn.action)]", *found)
@@ -173,7 +173,7 @@ def _places(maps: RouteMaps) -> int:
     return next(places for places in (2, 4, MAX_POOLS) if widest <= places)
 
 
-def _add_rewrites(section: Section, load_balancer: LoadBalancer, maps: RouteMaps) -> None:
+def _add_rewrites(section: Section, load_balancer: LoadBalancer) -> None:
     """One rule per length of prefix, since HAProxy 2.6 cuts by constant lengths only."""
     lengths = sorted({rewrite_length(route) for route in load_balancer.routes if route.prefix_rewrite is not None})
     if not lengths:

@@ -101,7 +101,7 @@ def _target(key: str, routes: list[Route], prefixes: dict[str, list[Route]], gro
 
 
 def _candidates(key: str, routes: list[Route], prefixes: dict[str, list[Route]]) -> tuple[Route, ...]:
-    """All routes of the key, then those of ever shorter prefixes of the same host, down to the first without conditions."""
+    """All routes of the key, then of ever shorter prefixes of the same host, down to the first without conditions."""
     found: list[Route] = []
     for level in (routes, *(prefixes.get(shorter, []) for shorter in _shorter_prefixes(key, routes))):
         for route in sorted(level, key=rank):

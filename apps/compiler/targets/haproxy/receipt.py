@@ -15,9 +15,11 @@ from apps.compiler.model import Finding
 from apps.compiler.targets.haproxy.writer import Shape, marks_in
 
 _SECTIONS = frozenset(
-    "global defaults frontend backend listen resolvers peers userlist cache program ring mailers http-errors "
-    "fcgi-app log-forward".split()
-)
+    {
+        "global", "defaults", "frontend", "backend", "listen", "resolvers", "peers", "userlist", "cache",
+        "program", "ring", "mailers", "http-errors", "fcgi-app", "log-forward",
+    }
+)  # fmt: skip
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
 
 

@@ -102,7 +102,7 @@ class Section:
 
 
 def quote(text: str) -> str:
-    """One HAProxy word for this exact text, in ASCII: bare, or in single quotes with what cannot stand in them escaped."""
+    """One HAProxy word for this exact text, in ASCII: bare, or in single quotes with escapes for the rest."""
     if _BARE.fullmatch(text):
         return text
     pieces = re.findall(r"[^\n\t'\x80-\U0010ffff]+|[\n\t'\x80-\U0010ffff]", text)
