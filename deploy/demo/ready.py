@@ -44,6 +44,11 @@ def wait_for(what: str, done: Callable[[], bool], alive: Callable[[], bool]) -> 
         time.sleep(0.1)
 
 
+def is_welcome(place: Place, token: str) -> bool:
+    """Whether the API knows the token: the database may have been thrown away since it was made."""
+    return call(f"{place.console_url}/api/v1/routes?limit=1", headers={"Authorization": f"Bearer {token}"})[0] == 200
+
+
 def apply(world: World, token: str) -> None:
     """Send the document through the same door that users have. Raises NotReady with the answer when refused."""
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}

@@ -1,0 +1,41 @@
+"""DEFINE, the beginning at the command line: the operator account, its first person and the first tokens."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import sys
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from apps.accounts.founding import found_customer, found_operator, replace_token
+
+
+class Command(BaseCommand):
+    """Safe to run again: it sets the password anew and replaces the tokens that it made before."""
+
+    help = "Create the operator account and a person who signs in; with --tokens also API tokens, printed as JSON."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """The person's name, and whose tokens are wanted; the password comes by standard input, never by argument."""
+        parser.add_argument("--username", default="admin")
+        parser.add_argument("--tokens", action="store_true", help="print new tokens as JSON, the only time they show")
+        parser.add_argument("--customer", default="", help="with --tokens: also one for this customer account")
+
+    def handle(self, *_: Any, **options: Any) -> None:
+        """Found what is asked for."""
+        password = getpass.getpass() if sys.stdin.isatty() else sys.stdin.readline().rstrip("\n")
+        try:
+            operator = found_operator(username=options["username"], password=password)
+        except ValidationError as fault:
+            raise CommandError(" ".join(fault.messages)) from None
+        if not options["tokens"]:
+            self.stdout.write(f"{options['username']} may sign in.")
+            return
+        tokens = {"operator_token": replace_token(account=operator, name="bootstrap")}
+        if options["customer"]:
+            customer = found_customer(name=options["customer"])
+            tokens["customer_token"] = replace_token(account=customer, name="bootstrap")
+        self.stdout.write(json.dumps(tokens))
