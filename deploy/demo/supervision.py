@@ -26,9 +26,18 @@ class CannotStart(Exception):
 
 
 def processes(place: Place) -> list[int]:
-    """Ids of the live processes of this demo, from the mark in their environment."""
-    mark = f"{MARK}={place.demo}".encode()
-    return [pid for pid in _own_pids() if mark in _environment(pid)]
+    """Ids of the live processes of this demo: the mark in their environment, or a HAProxy that runs from its files."""
+    mark, files = f"{MARK}={place.demo}".encode(), f"{place.run}/".encode()
+    return [pid for pid in _own_pids() if mark in _environment(pid) or _is_haproxy_of(pid, files)]
+
+
+def _is_haproxy_of(pid: int, files: bytes) -> bool:
+    """Agents give HAProxy an environment without anything of theirs, so it is known by its arguments."""
+    try:
+        arguments = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    return arguments[0].endswith(b"haproxy") and any(word.startswith(files) for word in arguments)
 
 
 def _own_pids() -> Iterator[int]:
