@@ -233,7 +233,7 @@ def _path_error(text: str) -> GrammarError:
     if "%" in text:
         return GrammarError(
             "percent",
-            "Write plain characters as themselves; only %20 and non-ASCII bytes (%80 to %FF, upper case) may be encoded.",
+            "Write plain characters as themselves; only %20 and bytes from %80 on (upper case) may be encoded.",
         )
     if "*" in text:
         return GrammarError(

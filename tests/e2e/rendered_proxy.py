@@ -1,0 +1,176 @@
+"""A real HAProxy that runs a bundle in a private directory, for tests that ask it questions."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import shutil
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from apps.compiler.bundle import Bundle
+
+PROBE = "probe-of-the-test"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a client got."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: str
+
+    @property
+    def json(self) -> dict[str, object]:
+        """The echo of a backend."""
+        document: dict[str, object] = json.loads(self.body)
+        return document
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedProxy:
+    """Ports by listener id, and the directory."""
+
+    directory: Path
+    ports: Mapping[str, int]
+
+    def ask(
+        self, listener_id: str, host: str, path: str, method: str = "GET", headers: Mapping[str, str] | None = None
+    ) -> Answer:
+        """One request on a new connection."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.ports[listener_id], timeout=5)
+        try:
+            connection.request(method, path, headers={"Host": host, **(headers or {})})
+            response = connection.getresponse()
+            return Answer(response.status, {k.lower(): v for k, v in response.getheaders()}, response.read().decode())
+        finally:
+            connection.close()
+
+    def command(self, line: str) -> str:
+        """One Runtime API command."""
+        with socket.socket(socket.AF_UNIX) as runtime:
+            runtime.connect(str(self.directory / "worker.sock"))
+            runtime.sendall(line.encode() + b"\n")
+            return b"".join(iter(lambda: runtime.recv(65536), b"")).decode()
+
+
+def free_port() -> int:
+    """A port that nobody listens on right now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def write_bundle(bundle: Bundle, directory: Path) -> dict[str, int]:
+    """Lay the files out as the agent does, with a node.cfg of free ports; returns the ports by listener id."""
+    for path, content in bundle.files.items():
+        (directory / path).parent.mkdir(parents=True, exist_ok=True)
+        (directory / path).write_bytes(content)
+    ports = {bind.listener_id: free_port() for bind in bundle.binds}
+    settings = {
+        "SPILLWAY_RUN": str(directory),
+        "SPILLWAY_GENERATION": "7",
+        "SPILLWAY_DIGEST": bundle.digest,
+        "SPILLWAY_PROBE": PROBE,
+    }
+    settings |= {bind.variable: f"127.0.0.1:{ports[bind.listener_id]}" for bind in bundle.binds}
+    lines = ["global", *(f"    setenv {name} {value}" for name, value in settings.items())]
+    (directory / "node.cfg").write_text("\n".join(lines) + "\n")
+    return ports
+
+
+def command_line(directory: Path, *options: str) -> list[str]:
+    """`haproxy <options> -f node.cfg -f haproxy.cfg`."""
+    program = shutil.which("haproxy") or "/usr/sbin/haproxy"
+    return [program, *options, "-f", str(directory / "node.cfg"), "-f", str(directory / "haproxy.cfg")]
+
+
+def refusal_of(bundle: Bundle, directory: Path) -> str:
+    """What `haproxy -c` says against the bundle; empty when it accepts without a warning."""
+    write_bundle(bundle, directory)
+    done = subprocess.run(command_line(directory, "-c"), capture_output=True, text=True, timeout=20, check=False)
+    return "" if done.returncode == 0 and "WARNING" not in done.stderr else done.stderr
+
+
+@contextmanager
+def running(bundle: Bundle, directory: Path) -> Iterator[RenderedProxy]:
+    """Start HAProxy on the bundle, wait until its sockets answer, stop it at the end."""
+    ports = write_bundle(bundle, directory)
+    with (directory / "log").open("wb") as log:
+        process = subprocess.Popen(command_line(directory, "-W", "-db"), stdout=log, stderr=log)
+    try:
+        _wait(directory, ports, process)
+        yield RenderedProxy(directory, ports)
+    finally:
+        process.terminate()
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait(10)
+
+
+def _wait(directory: Path, ports: Mapping[str, int], process: subprocess.Popen[bytes]) -> None:
+    until = time.monotonic() + 20
+    waiting = set(ports.values())
+    while waiting:
+        if process.poll() is not None or time.monotonic() > until:
+            raise AssertionError((directory / "log").read_text())
+        port = next(iter(waiting))
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            waiting.discard(port)
+        except OSError:
+            time.sleep(0.02)
+
+
+class _Echo(BaseHTTPRequestHandler):
+    """Answers with what arrived."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        """Say who answers, and what the proxy sent."""
+        headers: dict[str, list[str]] = {}
+        for name, value in self.headers.items():
+            headers.setdefault(name.lower(), []).append(value)
+        port = self.server.socket.getsockname()[1]
+        body = json.dumps({"port": port, "path": self.path, "headers": headers}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_POST = do_GET
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Keep quiet."""
+
+
+class _Servers(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A proxy that closes an idle connection is no error of this server."""
+
+
+@contextmanager
+def echo_servers(count: int) -> Iterator[list[int]]:
+    """That many small servers on 127.0.0.1; yields their ports."""
+    servers = [_Servers(("127.0.0.1", 0), _Echo) for _ in range(count)]
+    for each in servers:
+        threading.Thread(target=each.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+    try:
+        yield [each.server_address[1] for each in servers]
+    finally:
+        for each in servers:
+            each.shutdown()
+            each.server_close()

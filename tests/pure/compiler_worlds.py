@@ -1,0 +1,129 @@
+"""Small worlds for the tests of the compiler: builders with defaults, hypothesis strategies, a PEM."""
+
+from __future__ import annotations
+
+import datetime
+from functools import cache
+from typing import Any
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from hypothesis import strategies as st
+
+from apps.compiler.model import (
+    FixedResponse,
+    HeaderCondition,
+    HeaderMatch,
+    Listener,
+    LoadBalancer,
+    PathKind,
+    Pool,
+    Protocol,
+    Route,
+    Server,
+    Snapshot,
+    WeightedPool,
+)
+
+HOSTS = ("a.example", "b.a.example", "*.a.example", "c.b.a.example", "*.b.a.example")
+PATHS = ("/", "/api", "/api/v2", "/api/v2/deep", "/apiary")
+ASKED_HOSTS = (
+    "a.example",
+    "b.a.example",
+    "x.a.example",
+    "c.b.a.example",
+    "y.b.a.example",
+    "other.example",
+    "A.Example:80",
+)
+ASKED_PATHS = ("/", "/api", "/api/", "/api/v2", "/api/v2/deep/er", "/apiary", "/apiary/x", "/ap", "//api", "/API")
+ASKED_METHODS = ("GET", "POST")
+ASKED_HEADERS: tuple[dict[str, str], ...] = (
+    {},
+    {"X-Canary": "yes"},
+    {"x-canary": "no"},
+    {"X-Canary": "yes", "X-Beta": "1"},
+)
+
+
+def server(number: int, **fields: Any) -> Server:
+    """A server on a documentation address."""
+    return Server(
+        **{"id": f"srv-{number}", "label": f"server-{number}", "address": "192.0.2.10", "port": 8000 + number} | fields
+    )
+
+
+def pool(number: int, **fields: Any) -> Pool:
+    """An http pool with one server of its own number."""
+    defaults: dict[str, Any] = {"account": "acme", "protocol": Protocol.HTTP, "servers": (server(number),)}
+    return Pool(**{"id": f"pool-{number}", "label": f"pool-{number}-label"} | defaults | fields)
+
+
+def route(number: int, hostname: str = "a.example", path: str = "/", **fields: Any) -> Route:
+    """A prefix route to pool-1 unless told otherwise."""
+    if not fields.keys() & {"pools", "redirect", "fixed_response"}:
+        fields["pools"] = (WeightedPool("pool-1", 1),)
+    defaults = {"label": f"route-{number}-label", "account": "acme", "path_kind": PathKind.PREFIX}
+    return Route(**{"id": f"route-{number}", "hostname": hostname, "path": path} | defaults | fields)
+
+
+def listener(number: int, **fields: Any) -> Listener:
+    """An http listener on 8080 plus its number."""
+    defaults = {"label": f"listener-{number}", "protocol": Protocol.HTTP, "port": 8080 + number}
+    return Listener(**{"id": f"lst-{number}"} | defaults | fields)
+
+
+def front(*routes: Route, listeners: tuple[Listener, ...] | None = None, number: int = 1) -> LoadBalancer:
+    """A load balancer with one http listener unless told otherwise."""
+    own = (listener(number),) if listeners is None else listeners
+    return LoadBalancer(f"lb-{number}", f"front-{number}", "acme", own, routes)
+
+
+def snapshot(*fronts: LoadBalancer, pools: tuple[Pool, ...] | None = None, **fields: Any) -> Snapshot:
+    """A fleet with pool-1 unless told otherwise."""
+    return Snapshot("fleet-a", "region-a", fronts, (pool(1),) if pools is None else pools, **fields)
+
+
+_CONDITIONS = st.sampled_from(
+    [
+        HeaderCondition("X-Canary", HeaderMatch.EQUALS, "yes"),
+        HeaderCondition("X-Canary", HeaderMatch.PRESENT),
+        HeaderCondition("X-Beta", HeaderMatch.ABSENT),
+    ]
+)
+
+
+@st.composite
+def fronts(draw: st.DrawFn) -> LoadBalancer:
+    """A load balancer with up to 14 routes that answer with their own id, crowded on few hosts and paths."""
+    routes = []
+    for number in range(1, draw(st.integers(1, 14)) + 1):
+        kind = draw(st.sampled_from(PathKind))
+        routes.append(
+            route(
+                number,
+                draw(st.sampled_from(HOSTS)),
+                draw(st.sampled_from(PATHS)),
+                path_kind=kind,
+                methods=draw(st.sampled_from([(), (), ("GET",), ("POST", "PUT")])),
+                headers=tuple(draw(st.lists(_CONDITIONS, max_size=2, unique_by=lambda each: each))),
+                fixed_response=FixedResponse(200, body=f"route-{number}"),
+            )
+        )
+    return front(*routes)
+
+
+@cache
+def certificate_pem(*names: str) -> str:
+    """A self-signed certificate for these names and its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, names[0])])
+    start = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+    builder = x509.CertificateBuilder().subject_name(subject).issuer_name(subject).public_key(key.public_key())
+    builder = builder.serial_number(1).not_valid_before(start).not_valid_after(start + datetime.timedelta(days=7300))
+    alternative = x509.SubjectAlternativeName([x509.DNSName(name) for name in names])
+    certificate = builder.add_extension(alternative, critical=False).sign(key, hashes.SHA256())
+    form = serialization.PrivateFormat.PKCS8
+    private = key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption())
+    return (certificate.public_bytes(serialization.Encoding.PEM) + private).decode()
