@@ -59,11 +59,12 @@ class World:
         for _, server in self._servers():
             server["port"] += place.backend_port - DEFAULT_BACKEND_PORT
 
-    def _objects(self, kind: str) -> Iterator[dict[str, Any]]:
+    def objects(self, kind: str) -> Iterator[dict[str, Any]]:
+        """The document's objects of one kind."""
         return (entry for entry in self.document["objects"] if entry["kind"] == kind)
 
     def _specs(self, kind: str) -> Iterator[dict[str, Any]]:
-        return (entry["spec"] for entry in self._objects(kind))
+        return (entry["spec"] for entry in self.objects(kind))
 
     def _servers(self) -> Iterator[tuple[str, dict[str, Any]]]:
         for pool in self._specs("Pool"):
@@ -82,7 +83,7 @@ class World:
 
     def nodes(self) -> list[DemoNode]:
         """The nodes, in the order of the document."""
-        region_of = {fleet["name"]: fleet["spec"]["region"] for fleet in self._objects("Fleet")}
+        region_of = {fleet["name"]: fleet["spec"]["region"] for fleet in self.objects("Fleet")}
         return [
             DemoNode(
                 entry["name"],
@@ -91,7 +92,7 @@ class World:
                 entry["spec"]["address"],
                 entry["spec"]["port_offset"],
             )
-            for entry in self._objects("Node")
+            for entry in self.objects("Node")
         ]
 
     def servers(self) -> list[DemoServer]:
