@@ -32,8 +32,10 @@ class NodeReport(models.Model):
 class Sample(models.Model):
     """Numbers observed on one object of one node in one bucket of `resolution` seconds (10 or 60) from `at`.
 
-    Counts are of the bucket (not cumulative); `*_now` are the last value seen in it; `latency_buckets` counts
-    requests per upper bound in ms ("-1" is above all). `object_id` is a model id (`pool-17`, `srv-4`, `lst-2`, `route-9`).
+    Counts are of the bucket (not cumulative) and were made in `seconds` (less than `resolution` where nobody looked for
+    a while); `*_now` are the last value seen in it; `latency_buckets` counts requests per upper bound in ms ("-1" is
+    above all). `kind` is frontend, backend, server, route or node (the sum of a node's frontends); `object_id` is a
+    model id (`pool-17`, `srv-4`, `lst-2`, `route-9`, `node-3`).
     """
 
     at = models.DateTimeField()
@@ -42,6 +44,7 @@ class Sample(models.Model):
     kind = models.CharField(max_length=8)
     object_id = models.CharField(max_length=30)
     parent_id = models.CharField(max_length=30, blank=True)
+    seconds = models.FloatField(default=0)
     requests = models.PositiveBigIntegerField(default=0)
     status_2xx = models.PositiveBigIntegerField(default=0)
     status_3xx = models.PositiveBigIntegerField(default=0)
@@ -73,13 +76,14 @@ class Sample(models.Model):
 class Condition(models.Model):
     """A verdict on an object: type, status, reason (closed list in conditions.py), message, since when.
 
-    `generation` is the one that the verdict speaks about.
+    A status of None means that nobody knows: what was observed is too old. `generation` is the one that the verdict
+    speaks about.
     """
 
     object_kind = models.CharField(max_length=20)
     object_id = models.BigIntegerField()
     type = models.CharField(max_length=20)
-    status = models.BooleanField()
+    status = models.BooleanField(null=True)
     reason = models.CharField(max_length=40)
     message = models.CharField(max_length=1000)
     generation = models.PositiveBigIntegerField(default=0)

@@ -1,0 +1,139 @@
+"""SHOW: the shapes in which observed numbers reach pages, the API and metrics; plain data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """What something does right now, measured over about ten seconds; None where nothing was measured.
+
+    Rates are per second, `errors_share` is the share of 5xx among all responses (0–1), `p50_ms` and `p95_ms` are
+    interpolated in the latency buckets, `age_s` the seconds since it was measured. `stale` numbers are too old to be
+    shown as live: grey them and show the age.
+    """
+
+    requests_per_s: float | None = None
+    errors_per_s: float | None = None
+    errors_share: float | None = None
+    p50_ms: float | None = None
+    p95_ms: float | None = None
+    connections: int | None = None
+    queue: int | None = None
+    bytes_out_per_s: float | None = None
+    age_s: float | None = None
+    stale: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class PoolNumbers:
+    """One pool: its numbers and its verdict; `health` is healthy, degraded, down or unknown."""
+
+    numbers: Numbers
+    health: str = "unknown"
+    message: str = ""
+    since: datetime | None = None
+    servers_up: int = 0
+    servers_total: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class NodeNumbers:
+    """One node: its numbers and its last report; `reachable` is None when nobody looked for a while.
+
+    `running_generation` and `running_digest` are facts; whether they are the wanted ones is rollouts' verdict.
+    """
+
+    numbers: Numbers
+    reachable: bool | None = None
+    serving: bool | None = None
+    seen_at: datetime | None = None
+    running_generation: int = 0
+    running_digest: str = ""
+    on_disk_digest: str = ""
+    haproxy_version: str = ""
+    agent_version: str = ""
+    boot_id: str = ""
+    workers: int = 0
+    reloads: int = 0
+    drift: tuple[str, ...] = ()
+    error: str = ""
+    contact_error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerRow:
+    """One server as one node sees it; `status` is up, down, drain, maintenance, unchecked or unknown."""
+
+    server_id: int
+    node_id: int
+    node: str
+    region: str
+    status: str
+    check_text: str
+    numbers: Numbers
+
+
+@dataclass(frozen=True, slots=True)
+class RegionTraffic:
+    """What the backends of one region serve, beside the limits that are configured there.
+
+    `limit_per_s` sums the rate limits (times scaler; per-server limits times ready servers), None without any;
+    `unlimited` says that at least one backend has no rate limit, so the sum is no ceiling.
+    `pools` maps a pool's primary key to its requests/s in this region.
+    """
+
+    region_id: int
+    name: str
+    title: str
+    served_per_s: float | None
+    limit_per_s: float | None
+    unlimited: bool
+    errors_share: float | None
+    p95_ms: float | None
+    servers_up: int
+    servers_total: int
+    age_s: float | None
+    stale: bool
+    pools: dict[int, float] = field(default_factory=dict)
+
+    @property
+    def use_percent(self) -> int | None:
+        """Served traffic in per cent of the limit, None where either is not known."""
+        if self.served_per_s is None or not self.limit_per_s:
+            return None
+        return round(100 * self.served_per_s / self.limit_per_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Points in time for one object: `x` Unix seconds, the others as long as `x`, None where nothing was measured.
+
+    `requests` and `errors` (5xx) are per second, `connections` and `queue` the highest value seen, `p95_ms` is empty
+    unless latency was asked for.
+    """
+
+    x: tuple[int, ...]
+    requests: tuple[float | None, ...]
+    errors: tuple[float | None, ...]
+    connections: tuple[int | None, ...]
+    queue: tuple[int | None, ...]
+    p95_ms: tuple[float | None, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that is wrong, as a sentence; `kind` (node or pool) and `object_id` (primary key) say where to look.
+
+    `severity` is 1 (down) to 3 (look at it); `label` is the object's name.
+    """
+
+    severity: int
+    kind: str
+    object_id: int
+    label: str
+    sentence: str
+    reason: str
+    since: datetime
