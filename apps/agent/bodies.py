@@ -1,0 +1,184 @@
+"""PUSH, the way in: JSON bodies become checked plain data, or are refused before anything is touched."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import ipaddress
+import json
+import re
+from dataclasses import dataclass
+from typing import Any, Mapping, Optional
+
+from apps.agent.errors import Malformed
+
+MANIFEST = "manifest.json"
+PATH = re.compile(r"haproxy\.cfg|manifest\.json|maps/[a-z0-9-]{1,100}\.map|certs/[a-z0-9-]{1,100}\.(?:pem|list)")
+DIGEST = re.compile(r"[0-9a-f]{64}")
+LISTENER = re.compile(r"[a-z]{2,8}-[0-9]{1,18}")
+MOST_FILES = 20_000
+LARGEST_FILE = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Bind:
+    """Where a listener binds; `address` None stands for the node's own address."""
+
+    listener_id: str
+    address: Optional[str]
+    port: int
+    protocol: str
+
+    @property
+    def variable(self) -> str:
+        """`lst-2` → `SPILLWAY_BIND_LST_2`."""
+        return "SPILLWAY_BIND_" + self.listener_id.upper().replace("-", "_")
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a bundle's manifest.json says: digest of the whole, of each file, and the binds."""
+
+    digest: str
+    files: Mapping[str, str]
+    binds: tuple[Bind, ...]
+    raw: bytes
+
+
+@dataclass(frozen=True)
+class BundleBody:
+    """PUT /v1/bundle: `{"generation", "digest", "files": {path: base64}}`, digests verified."""
+
+    generation: int
+    manifest: Manifest
+    files: Mapping[str, bytes]
+
+
+@dataclass(frozen=True)
+class RuntimeBody:
+    """POST /v1/runtime: `{"generation", "base_digest", "manifest": base64, "operations": […], "files": {…}}`."""
+
+    generation: int
+    base_digest: str
+    manifest: Manifest
+    operations: tuple[Mapping[str, Any], ...]
+    files: Mapping[str, bytes]
+
+
+def sha256(content: bytes) -> str:
+    """SHA-256, hex."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def digest_of_all(digests: Mapping[str, str]) -> str:
+    """SHA-256 (hex) over `path NUL digest LF` of every file but the manifest, sorted by path."""
+    whole = hashlib.sha256()
+    for path in sorted(digests):
+        if path != MANIFEST:
+            whole.update(f"{path}\0{digests[path]}\n".encode())
+    return whole.hexdigest()
+
+
+def read_bundle(body: bytes) -> BundleBody:
+    """Read and verify a bundle; raises Malformed."""
+    data = _object(body)
+    files = _files(data.get("files"))
+    if MANIFEST not in files or "haproxy.cfg" not in files:
+        raise Malformed("A bundle needs haproxy.cfg and manifest.json.")
+    manifest = read_manifest(files[MANIFEST])
+    found = {path: sha256(content) for path, content in files.items() if path != MANIFEST}
+    if found != dict(manifest.files):
+        raise Malformed("The files do not have the digests that the manifest names.")
+    if data.get("digest") != manifest.digest:
+        raise Malformed("The digest asked for is not the manifest's.")
+    return BundleBody(_generation(data), manifest, files)
+
+
+def read_runtime(body: bytes) -> RuntimeBody:
+    """Read a runtime request; raises Malformed."""
+    data = _object(body)
+    manifest = read_manifest(_decode("manifest", data.get("manifest")))
+    operations = data.get("operations")
+    if not isinstance(operations, list) or not all(isinstance(each, dict) for each in operations):
+        raise Malformed("operations must be a list of objects.")
+    base = data.get("base_digest")
+    if not isinstance(base, str) or not DIGEST.fullmatch(base):
+        raise Malformed("base_digest must be a SHA-256 in hex.")
+    return RuntimeBody(_generation(data), base, manifest, tuple(operations), _files(data.get("files", {})))
+
+
+def read_manifest(raw: bytes) -> Manifest:
+    """Read manifest.json and verify that its digest is that of its files; raises Malformed."""
+    data = _object(raw)
+    files, binds = data.get("files"), data.get("binds")
+    if not isinstance(files, dict) or not isinstance(binds, list):
+        raise Malformed("The manifest needs files and binds.")
+    for path, digest in files.items():
+        if not PATH.fullmatch(path) or path == MANIFEST or not isinstance(digest, str) or not DIGEST.fullmatch(digest):
+            raise Malformed(f"The manifest names a file that no bundle has: {path[:120]!r}.")
+    if data.get("digest") != digest_of_all(files):
+        raise Malformed("The manifest's digest is not that of its files.")
+    return Manifest(data["digest"], files, tuple(_bind(each) for each in binds), raw)
+
+
+def _bind(data: Any) -> Bind:
+    """One bind of the manifest."""
+    if not isinstance(data, dict):
+        raise Malformed("A bind must be an object.")
+    listener, address, port, protocol = (data.get(key) for key in ("listener_id", "address", "port", "protocol"))
+    if not isinstance(listener, str) or not LISTENER.fullmatch(listener):
+        raise Malformed("A bind needs a listener_id such as lst-2.")
+    if isinstance(port, bool) or not isinstance(port, int) or not 1 <= port <= 65535:
+        raise Malformed(f"{listener}: the port must lie between 1 and 65535.")
+    if protocol not in ("http", "https", "tcp"):
+        raise Malformed(f"{listener}: the protocol must be http, https or tcp.")
+    if address is not None:
+        try:
+            address = str(ipaddress.ip_address(address))
+        except ValueError:
+            raise Malformed(f"{listener}: the address is not an IP address.") from None
+    return Bind(listener, address, port, protocol)
+
+
+def _generation(data: Mapping[str, Any]) -> int:
+    value = data.get("generation")
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value < 2**63:
+        raise Malformed("generation must be a positive whole number.")
+    return value
+
+
+def _files(data: Any) -> dict[str, bytes]:
+    if not isinstance(data, dict):
+        raise Malformed("files must be an object of path → base64.")
+    if len(data) > MOST_FILES:
+        raise Malformed(f"A bundle has at most {MOST_FILES} files.")
+    return {_path(path): _decode(path, content) for path, content in data.items()}
+
+
+def _path(path: str) -> str:
+    if not PATH.fullmatch(path):
+        raise Malformed(f"No bundle has a file of this name: {path[:120]!r}.")
+    return path
+
+
+def _decode(path: str, content: Any) -> bytes:
+    if not isinstance(content, str):
+        raise Malformed(f"{path} must be base64 text.")
+    try:
+        decoded = base64.b64decode(content, validate=True)
+    except (binascii.Error, ValueError):
+        raise Malformed(f"{path} is not base64.") from None
+    if len(decoded) > LARGEST_FILE:
+        raise Malformed(f"{path} is larger than {LARGEST_FILE} bytes.")
+    return decoded
+
+
+def _object(raw: bytes) -> dict[str, Any]:
+    try:
+        data = json.loads(raw.decode())
+    except (UnicodeDecodeError, ValueError, RecursionError):
+        raise Malformed("The body is not JSON.") from None
+    if not isinstance(data, dict):
+        raise Malformed("The body must be a JSON object.")
+    return data

@@ -1,0 +1,114 @@
+"""OBSERVE on the node: HAProxy's counters as rows of our own objects."""
+
+from __future__ import annotations
+
+import csv
+import re
+import time
+from typing import Any, Iterable
+
+from apps.agent.proxy import Proxy
+
+OURS = re.compile(r"(?:lst|pool|srv|lb)-[0-9]+")
+TABLE_ROW = re.compile(r"key=(\S+) .*?(?:gpc0|http_req_cnt)=(\d+)")
+ROUTE_ERRORS = re.compile(r"(?:gpc1|http_err_cnt|http_fail_cnt)=(\d+)")
+COMMAND = "show info;show stat;show table st_latency;show table st_routes"
+
+
+def read(proxy: Proxy) -> dict[str, Any]:
+    """GET /v1/samples; raises OSError when no worker answers."""
+    text = proxy.worker(COMMAND, timeout=10.0)
+    read_at = time.time()
+    info, stat, tables = _split(text.splitlines())
+    rows = [row for row in (_row(each) for each in csv.DictReader(stat)) if row]
+    rows += [_route_row(line) for line in tables.get("st_routes", []) if TABLE_ROW.search(line)]
+    return {
+        "epoch": f"{info.get('Pid', '0')}-{info.get('Start_time_sec', '0')}",
+        "read_at": read_at,
+        "rows": rows,
+        "latency_buckets": _buckets(tables.get("st_latency", [])),
+    }
+
+
+def _split(lines: Iterable[str]) -> tuple[dict[str, str], list[str], dict[str, list[str]]]:
+    """Tell the answers apart by their first lines."""
+    info: dict[str, str] = {}
+    stat: list[str] = []
+    tables: dict[str, list[str]] = {}
+    table: list[str] | None = None
+    for line in lines:
+        if line.startswith("# pxname"):
+            stat.append(line[2:])
+        elif line.startswith("# table: "):
+            table = tables.setdefault(line[9:].partition(",")[0], [])
+        elif table is not None and "key=" in line:
+            table.append(line)
+        elif stat and table is None and "," in line:
+            stat.append(line)
+        elif not stat and ": " in line:
+            name, _, value = line.partition(": ")
+            info[name] = value
+    return info, stat, tables
+
+
+def _number(row: dict[str, str], *names: str) -> int:
+    for name in names:
+        if row.get(name):
+            return int(row[name])
+    return 0
+
+
+def _row(row: dict[str, str]) -> dict[str, Any] | None:
+    name, part = row["pxname"], row["svname"]
+    if not OURS.fullmatch(name) or (part not in ("FRONTEND", "BACKEND") and not OURS.fullmatch(part)):
+        return None
+    kind = {"FRONTEND": "frontend", "BACKEND": "backend"}.get(part, "server")
+    latency = _number(row, "qtime") + _number(row, "ctime") + _number(row, "rtime")
+    took = row.get("check_duration")
+    check = " ".join(filter(None, [row.get("check_status"), row.get("last_chk")]))
+    return {
+        "kind": kind,
+        "object_id": part if kind == "server" else name,
+        "parent_id": name if kind == "server" else "",
+        "requests": _number(row, "req_tot", "stot"),
+        **{f"status_{each}xx": _number(row, f"hrsp_{each}xx") for each in "2345"},
+        "connections": _number(row, "conn_tot", "stot"),
+        "connections_now": _number(row, "scur"),
+        "queue_now": _number(row, "qcur"),
+        "bytes_in": _number(row, "bin"),
+        "bytes_out": _number(row, "bout"),
+        "errors": _number(row, "ereq") + _number(row, "econ") + _number(row, "eresp"),
+        "latency_ms": latency,
+        "status": row.get("status", ""),
+        "check": f"{check} in {took} ms" if check and took else check,
+    }
+
+
+def _route_row(line: str) -> dict[str, Any]:
+    found, failed = TABLE_ROW.search(line), ROUTE_ERRORS.search(line)
+    zero = dict.fromkeys(
+        ("status_2xx", "status_3xx", "status_4xx", "status_5xx", "connections", "connections_now", "queue_now"), 0
+    )
+    zero.update(dict.fromkeys(("bytes_in", "bytes_out", "latency_ms"), 0))
+    assert found is not None
+    return {
+        "kind": "route",
+        "object_id": found.group(1),
+        "parent_id": "",
+        **zero,
+        "requests": int(found.group(2)),
+        "errors": int(failed.group(1)) if failed else 0,
+        "status": "",
+        "check": "",
+    }
+
+
+def _buckets(lines: list[str]) -> dict[str, dict[str, int]]:
+    """`key=pool-17/100 … gpc0=5` → {"pool-17": {"100": 5}}."""
+    buckets: dict[str, dict[str, int]] = {}
+    for line in lines:
+        found = TABLE_ROW.search(line)
+        if found:
+            pool, _, bound = found.group(1).rpartition("/")
+            buckets.setdefault(pool, {})[bound] = int(found.group(2))
+    return buckets

@@ -1,0 +1,65 @@
+"""PUSH, the refusals: what the agent answers when it does not do what it was asked."""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+
+class Refusal(Exception):
+    """The node goes on running what it ran; `stage` is validate, taste, switch, confirm or runtime."""
+
+    status = 422
+
+    def __init__(self, message: str, stage: str, line: Optional[int] = None, output: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.stage = stage
+        self.line = line
+        self.output = output
+
+    def body(self) -> dict[str, Any]:
+        """The JSON answer."""
+        return {
+            "error": "refused",
+            "stage": self.stage,
+            "message": self.message,
+            "line": self.line,
+            "output": self.output[-8000:],
+        }
+
+
+class Superseded(Exception):
+    """The generation is not higher than the one that runs."""
+
+    status = 409
+
+    def __init__(self, asked: int, running: int) -> None:
+        super().__init__(f"Generation {asked} is superseded: this node already runs generation {running}.")
+
+    def body(self) -> dict[str, Any]:
+        """The JSON answer."""
+        return {"error": "superseded", "message": str(self)}
+
+
+class Malformed(Exception):
+    """The request itself is wrong; nothing was looked at."""
+
+    status = 400
+
+    def body(self) -> dict[str, Any]:
+        """The JSON answer."""
+        return {"error": "malformed", "message": str(self)}
+
+
+class Missing(Exception):
+    """A runtime request lacks the text of files that changed otherwise; send it again with them."""
+
+    status = 428
+
+    def __init__(self, paths: list[str]) -> None:
+        super().__init__("The full text of these files is needed: " + ", ".join(paths))
+        self.paths = paths
+
+    def body(self) -> dict[str, Any]:
+        """The JSON answer; `missing` lists the paths."""
+        return {"error": "missing", "message": str(self), "missing": self.paths}

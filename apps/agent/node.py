@@ -1,0 +1,335 @@
+"""PUSH on the node: the order in which a bundle is fenced, checked, tasted, switched, confirmed or put back."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+import time
+from pathlib import Path
+from typing import Any, Optional
+
+from apps.agent import VERSION, memo, nodecfg, probes, runtime
+from apps.agent.bodies import Bind, BundleBody, Manifest, RuntimeBody
+from apps.agent.box import Box, readable_group, refusal_from
+from apps.agent.errors import Malformed, Refusal, Superseded
+from apps.agent.events import Events
+from apps.agent.proxy import Proxy
+from apps.agent.releases import Releases, make_dir, write_file
+from apps.agent.settings import Settings
+from apps.agent.taste import end_left_over, taste
+
+SURE = 8  # answers in a row from each port: a second program sharing it takes its part of the connections
+
+
+class Node:
+    """One HAProxy and its files. `preparing` serialises checks, `switching` everything that changes what runs."""
+
+    def __init__(self, settings: Settings, events: Events) -> None:
+        self.settings = settings
+        self.events = events
+        group = readable_group(settings)
+        for folder in (settings.state_dir, settings.run_dir, settings.state_dir / "empty"):
+            make_dir(folder, group)
+        self.releases = Releases(settings.state_dir, group)
+        self.proxy = Proxy(settings, self.releases.live_link)
+        self.switching = threading.RLock()
+        self.drift: tuple[str, ...] = ()
+        self._preparing = threading.Lock()
+        self._box = Box(settings)
+        self.probe_secret = memo.probe_secret(settings.state_dir / "probe")
+        self._memo_path = settings.state_dir / "state.json"
+        self.confirmed = memo.load(self._memo_path)
+        self._version = self.proxy.version()
+        self._last_reload = 0.0
+        self._stopping = False
+        end_left_over(settings)
+
+    # What a caller may ask for
+
+    def push(self, body: BundleBody) -> dict[str, Any]:
+        """Make the node run the bundle; raises Refusal or Superseded and then runs what it ran."""
+        self._fence(body.generation)
+        with self._preparing:
+            self._fence(body.generation)
+            release = self._write(body)
+            try:
+                self._box.check(release, release / "node.cfg")
+                taste(self.settings, self._box, release, body.manifest, body.generation, self.probe_secret)
+                with self.switching:
+                    self._fence(body.generation)
+                    self._refuse_taken_ports(body.manifest)
+                    self._respect_gap()
+                    self.switch(release, body.manifest, body.generation)
+            except Refusal as refusal:
+                self._note_error(f"Generation {body.generation} was refused ({refusal.stage}): {refusal.message}")
+                raise
+        self.events.add("state", f"generation {body.generation} runs, digest {body.manifest.digest[:12]}")
+        return self.state()
+
+    def operate(self, body: RuntimeBody) -> dict[str, Any]:
+        """Change the running worker without a reload and bring the files along; raises Refusal, Superseded, Missing."""
+        with self.switching:
+            self._fence(body.generation)
+            old = self.releases.live()
+            if old is None or not body.base_digest == self.confirmed.digest == self.releases.on_disk(old):
+                raise Refusal("This node does not run the configuration that the change starts from.", "runtime")
+            base = self.releases.manifest(old)
+            files, same, commands = runtime.prepare(body, base, old)
+            draft = self.releases.prepare(body.generation, files, old, same)
+            self._write_node_cfg(draft, body.manifest, body.generation)
+            if files.keys() - {"manifest.json"} - {path for path in files if path.startswith("maps/")}:
+                self._box.check(draft, draft / "node.cfg")
+            release = self.releases.seal(draft, body.generation)
+            self.releases.point_live(release)
+            try:
+                runtime.run(commands, self.proxy)
+            except (Refusal, OSError) as error:
+                self._put_back(old, base, self.confirmed.generation)
+                message = error.message if isinstance(error, Refusal) else f"The worker did not answer: {error}."
+                self._note_error(f"Generation {body.generation} was refused (runtime): {message}")
+                raise Refusal(message, "runtime") from error
+            self._remember(release, body.manifest, body.generation)
+        return self.state()
+
+    def state(self) -> dict[str, Any]:
+        """GET /v1/state."""
+        found = self.proxy.processes()
+        confirmed = self.confirmed
+        live = self.releases.live()
+        return {
+            "name": self.settings.name,
+            "generation": confirmed.generation,
+            "digest": confirmed.digest,
+            "on_disk": self.releases.on_disk(live),
+            "haproxy_version": self._version,
+            "agent_version": VERSION,
+            "boot_id": boot_id(),
+            "workers": len(found.current) + len(found.old) if found else 0,
+            "serving": bool(found and found.current and confirmed.generation),
+            "reloads": confirmed.reloads,
+            "drift": list(self.drift),
+            "last_error": confirmed.last_error,
+            "last_known_good": confirmed.last_known_good,
+            "address": self.settings.address,
+            "port_offset": self.settings.port_offset,
+        }
+
+    # The switch
+
+    def switch(self, release: Path, manifest: Manifest, generation: int) -> None:
+        """Point `live` at the release, reload, confirm, remember; any failure puts the old one back."""
+        old = self.releases.live()
+        self.releases.point_live(release)
+        offset = self.proxy.log_end()
+        try:
+            self.proxy.reload_or_start()
+            self._last_reload = time.monotonic()
+            self._confirm(release, manifest, generation, offset)
+        except Refusal:
+            previous = self.releases.manifest(old) if old is not None and old != release else None
+            self._put_back(old if previous else None, previous, self.confirmed.generation)
+            raise
+        self._remember(release, manifest, generation, reloaded=True)
+
+    def _put_back(self, old: Optional[Path], manifest: Optional[Manifest], generation: int) -> None:
+        self.releases.point_live(old)
+        if old is None or manifest is None:
+            self.proxy.stop()
+            return
+        offset = self.proxy.log_end()
+        self.proxy.reload_or_start()
+        self._last_reload = time.monotonic()
+        try:
+            self._confirm(old, manifest, generation, offset)
+        except Refusal as refusal:
+            self._note_error(f"The old configuration was put back and does not answer: {refusal.message}")
+
+    def _confirm(self, release: Path, manifest: Manifest, generation: int, offset: int) -> None:
+        """Wait until a new worker runs this generation and answers alone on every port."""
+        deadline = time.monotonic() + self.settings.confirm_timeout
+        before = self.proxy.processes()
+        while self.worker_identity() != (generation, manifest.digest) or self.proxy.processes() is None:
+            output = self.proxy.log_since(offset)
+            failed = "Loading failure" in output or (before is not None and not self.proxy.running())
+            if failed or "Cannot bind" in output or time.monotonic() > deadline:
+                raise refusal_from(output or "no new worker came up in time", "confirm", release)
+            before = before or self.proxy.processes()
+            time.sleep(0.01)
+        for bind in manifest.binds:
+            self._confirm_port(bind, str(generation), manifest.digest, deadline)
+
+    def _confirm_port(self, bind: Bind, generation: str, digest: str, deadline: float) -> None:
+        """SURE answers in a row by the new worker; old workers of ours may still answer for a moment."""
+        address, port = nodecfg.endpoint(self.settings, bind)
+        row = 0
+        while row < SURE:
+            answer = probes.probe(bind, address, port, self.probe_secret)
+            wanted = not answer.problem and (answer.generation, answer.digest) in (("", ""), (generation, digest))
+            row = row + 1 if wanted else 0
+            if time.monotonic() > deadline:
+                words = answer.problem or f"generation {answer.generation} answers"
+                raise Refusal(f"{bind.listener_id}: {words} on {nodecfg.written(address, port)}.", "confirm")
+            if not wanted:
+                time.sleep(0.01)
+
+    def worker_identity(self) -> tuple[int, str]:
+        """Generation and digest that the current worker was started with; (0, "") when nobody answers."""
+        generation = self.proxy.worker_env("SPILLWAY_GENERATION")
+        digest = self.proxy.worker_env("SPILLWAY_DIGEST")
+        return (int(generation), digest) if generation.isdigit() else (0, "")
+
+    # The parts
+
+    def _fence(self, generation: int) -> None:
+        running = self.confirmed.generation
+        if generation <= running:
+            raise Superseded(generation, running)
+        if self._stopping:
+            raise Refusal("This agent is being stopped.", "switch")
+
+    def _write(self, body: BundleBody) -> Path:
+        draft = self.releases.prepare(body.generation, body.files, None, frozenset())
+        self._write_node_cfg(draft, body.manifest, body.generation)
+        return self.releases.seal(draft, body.generation)
+
+    def _write_node_cfg(self, draft: Path, manifest: Manifest, generation: int) -> None:
+        write_file(draft / "node.cfg", self.node_cfg(manifest, generation).encode(), readable_group(self.settings))
+
+    def node_cfg(self, manifest: Manifest, generation: int) -> str:
+        """Text of node.cfg for this node."""
+        return nodecfg.render(
+            manifest,
+            generation=generation,
+            probe=self.probe_secret,
+            run_dir=self.settings.run_dir,
+            endpoints={bind.listener_id: nodecfg.endpoint(self.settings, bind) for bind in manifest.binds},
+            rights=(self.settings.user, self.settings.state_dir / "empty") if self.settings.drops_rights else None,
+        )
+
+    def _refuse_taken_ports(self, manifest: Manifest) -> None:
+        """A port that we do not hold yet must be free: haproxy would pause the running listeners while it retries."""
+        held: set[tuple[str, int]] = set()
+        live = self.releases.live()
+        if live is not None and self.proxy.processes() is not None:
+            held = {nodecfg.endpoint(self.settings, bind) for bind in self.releases.manifest(live).binds}
+        for bind in manifest.binds:
+            address, port = nodecfg.endpoint(self.settings, bind)
+            if port > 65535:
+                raise Refusal(f"{bind.listener_id}: port {bind.port} plus this node's offset is above 65535.", "switch")
+            reason = None if (address, port) in held else probes.taken(address, port)
+            if reason:
+                raise Refusal(f"{bind.listener_id}: port {port} on {address} {reason}.", "switch")
+
+    def _respect_gap(self) -> None:
+        wait = self._last_reload + self.settings.reload_gap - time.monotonic()
+        if self._last_reload and wait > 0:
+            time.sleep(wait)
+
+    def _remember(self, release: Path, manifest: Manifest, generation: int, *, reloaded: bool = False) -> None:
+        self.confirmed = dataclasses.replace(
+            self.confirmed,
+            generation=generation,
+            digest=manifest.digest,
+            release=release.name,
+            confirmed_at=time.time(),
+            reloads=self.confirmed.reloads + reloaded,
+            last_error="",
+        )
+        memo.save(self._memo_path, self.confirmed)
+        self.drift = ()
+        needed = frozenset({release.name, self.confirmed.last_known_good})
+        self.releases.prune(self.settings.keep, needed)
+
+    def _note_error(self, text: str) -> None:
+        self.confirmed = dataclasses.replace(self.confirmed, last_error=text)
+        memo.save(self._memo_path, self.confirmed)
+        self.events.add("error", text)
+
+    # Life: start, restart, soak, end
+
+    def recover(self) -> None:
+        """Find out at the agent's start what runs, and finish or start what is needed.
+
+        1. Nothing was ever switched: nothing to do.
+        2. `live` is what was confirmed and haproxy runs it: adopt it.
+        3. haproxy runs, but the agent died between switch and confirmation: roll forward, the release was tasted.
+        4. haproxy does not run: start from `live`, or from the last known good when that fails.
+        """
+        with self.switching:
+            live = self.releases.live()
+            if live is None:
+                return
+            found = self.proxy.processes()
+            if found and live.name == self.confirmed.release:
+                self.events.add("state", f"took over haproxy {found.master}, generation {self.confirmed.generation}")
+                return
+            try:
+                self._bring_up(live)
+            except (Refusal, Malformed, OSError) as error:
+                self._note_error(f"The live configuration could not be started: {error}")
+                self._fall_back(live)
+
+    def _bring_up(self, release: Path) -> None:
+        manifest = self.releases.manifest(release)
+        generation = int(release.name.partition("-")[0])
+        offset = self.proxy.log_end()
+        self.releases.point_live(release)
+        self.proxy.reload_or_start()
+        self._last_reload = time.monotonic()
+        self._confirm(release, manifest, generation, offset)
+        self._remember(release, manifest, generation, reloaded=True)
+        self.events.add("state", f"haproxy runs generation {generation}")
+
+    def _fall_back(self, failed: Path) -> None:
+        """Start what soaked last, else what was confirmed last; the error stays readable."""
+        reason = self.confirmed.last_error
+        for name in dict.fromkeys((self.confirmed.last_known_good, self.confirmed.release)):
+            release = self.releases.path(name) if name else None
+            if release is None or release == failed or not release.is_dir():
+                continue
+            try:
+                self._bring_up(release)
+            except (Refusal, Malformed, OSError) as error:
+                self._note_error(f"{reason} The last known good one could not be started either: {error}")
+            else:
+                self._note_error(f"{reason} The last known good generation {self.confirmed.generation} runs instead.")
+                return
+
+    def tend(self) -> bool:
+        """Restart haproxy when it is gone, promote what soaked; False when a restart failed (the caller backs off)."""
+        if not self.switching.acquire(blocking=False):
+            return True
+        try:
+            if self._stopping or self.releases.live() is None:
+                return True
+            if not self.proxy.running():
+                self.events.add("error", "haproxy is gone and is started again")
+                self.recover()
+                return self.proxy.running()
+            self._promote()
+            return True
+        finally:
+            self.switching.release()
+
+    def _promote(self) -> None:
+        confirmed = self.confirmed
+        soaked = confirmed.confirmed_at and time.time() - confirmed.confirmed_at >= self.settings.soak
+        if soaked and confirmed.last_known_good != confirmed.release:
+            self.confirmed = dataclasses.replace(confirmed, last_known_good=confirmed.release)
+            memo.save(self._memo_path, self.confirmed)
+            self.events.add("state", f"generation {confirmed.generation} is the last known good")
+
+    def close(self) -> None:
+        """The agent ends; haproxy too, unless it was asked to leave it running."""
+        with self.switching:
+            self._stopping = True
+            if not self.settings.leave_running:
+                self.proxy.stop()
+
+
+def boot_id() -> str:
+    """The kernel's name for this boot; empty where it has none."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""

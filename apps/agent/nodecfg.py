@@ -1,0 +1,46 @@
+"""PUSH, node.cfg: the few lines that make the fleet's haproxy.cfg fit this node."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Mapping
+
+from apps.agent.bodies import Bind, Manifest
+from apps.agent.settings import Settings
+
+
+def endpoint(settings: Settings, bind: Bind) -> tuple[str, int]:
+    """Address and port of a listener on this node: a static address as it is, else the node's own plus its offset."""
+    if bind.address is not None:
+        return bind.address, bind.port
+    return settings.address, bind.port + settings.port_offset
+
+
+def written(address: str, port: int) -> str:
+    """`127.0.0.1:80`, `[::1]:80`."""
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+
+
+def render(
+    manifest: Manifest,
+    *,
+    generation: int,
+    probe: str,
+    run_dir: Path,
+    endpoints: Mapping[str, tuple[str, int]],
+    rights: tuple[str, Path] | None = None,
+) -> str:
+    """Text of node.cfg; `rights` are the user to become and the empty directory to be locked into."""
+    values = {
+        "SPILLWAY_RUN": str(run_dir),
+        "SPILLWAY_GENERATION": str(generation),
+        "SPILLWAY_DIGEST": manifest.digest,
+        "SPILLWAY_PROBE": probe,
+    }
+    for bind in manifest.binds:
+        values[bind.variable] = written(*endpoints[bind.listener_id])
+    lines = ["global", *(f'    setenv {name} "{value}"' for name, value in values.items())]
+    if rights is not None:
+        user, cell = rights
+        lines += [f"    user {user}", f"    chroot {cell}"]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,175 @@
+"""PUSH + OBSERVE, the agent's door: HTTP with JSON over a Unix socket or mutual TLS."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import socketserver
+import ssl
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from typing import Any, Callable
+from urllib.parse import parse_qs, urlsplit
+
+from apps.agent import counters
+from apps.agent.bodies import read_bundle, read_runtime
+from apps.agent.errors import Malformed, Missing, Refusal, Superseded
+from apps.agent.node import Node
+
+LARGEST_BODY = 256 * 1024 * 1024
+STREAM_TICK = 5.0
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One request. The node hangs on the server object."""
+
+    protocol_version = "HTTP/1.1"
+    server_version = "spillway-agent"
+    sys_version = ""
+    timeout = 120
+    server: "Door"
+
+    def setup(self) -> None:
+        """Finish the TLS handshake in this connection's own thread, so that a slow one holds up nobody."""
+        self.request.settimeout(10)
+        if isinstance(self.request, ssl.SSLSocket):
+            self.request.do_handshake()
+        super().setup()
+
+    def address_string(self) -> str:
+        """Unix sockets have no address."""
+        return "local" if isinstance(self.client_address, (str, bytes)) else str(self.client_address[0])
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 — the name is the base class's
+        """Access lines are noise at one read per second."""
+
+    def do_GET(self) -> None:
+        """State, samples, events."""
+        path = urlsplit(self.path).path
+        if path == "/v1/state":
+            self._answer(self.server.node.state)
+        elif path == "/v1/samples":
+            self._answer(lambda: counters.read(self.server.node.proxy))
+        elif path == "/v1/events":
+            self._stream()
+        else:
+            self._send(404, {"error": "unknown", "message": "There is no such page."})
+
+    def do_PUT(self) -> None:
+        """A whole bundle."""
+        if self.path != "/v1/bundle":
+            self._refuse_path()
+            return
+        body = self._body()
+        if body is not None:
+            self._answer(lambda: self.server.node.push(read_bundle(body)))
+
+    def do_POST(self) -> None:
+        """Runtime operations."""
+        if self.path != "/v1/runtime":
+            self._refuse_path()
+            return
+        body = self._body()
+        if body is not None:
+            self._answer(lambda: self.server.node.operate(read_runtime(body)))
+
+    def _refuse_path(self) -> None:
+        self.close_connection = True
+        self._send(404, {"error": "unknown", "message": "There is no such page."})
+
+    def _body(self) -> bytes | None:
+        length = self.headers.get("content-length", "")
+        if not length.isdigit() or int(length) > LARGEST_BODY:
+            self.close_connection = True
+            self._send(413, {"error": "malformed", "message": f"A body has a length of at most {LARGEST_BODY} bytes."})
+            return None
+        return self.rfile.read(int(length))
+
+    def _answer(self, act: Callable[[], dict[str, Any]]) -> None:
+        try:
+            status, answer = 200, act()
+        except (Refusal, Superseded, Malformed, Missing) as error:
+            status, answer = error.status, error.body()
+        except OSError as error:
+            self.server.node.events.add("error", f"{self.command} {self.path}: {error}")
+            status, answer = 503, {"error": "unavailable", "message": f"The node could not do it: {error}."}
+        self._send(status, answer)
+
+    def _send(self, status: int, answer: dict[str, Any]) -> None:
+        content = json.dumps(answer).encode()
+        self.send_response(status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def _stream(self) -> None:
+        """JSON lines, chunked; `?since=<id>` goes on after an entry, `?follow=0` ends after what is there."""
+        query = parse_qs(urlsplit(self.path).query)
+        since, follow = query.get("since", ["0"])[0], query.get("follow", ["1"])[0] != "0"
+        number = int(since) if since.isdigit() else 0
+        self.send_response(200)
+        self.send_header("content-type", "application/x-ndjson")
+        self.send_header("transfer-encoding", "chunked")
+        self.end_headers()
+        while True:
+            found = self.server.node.events.since(number, STREAM_TICK if follow else 0)
+            number = found[-1]["id"] if found else number
+            self._chunk(b"".join(json.dumps(each).encode() + b"\n" for each in found) or b"\n")
+            if not follow:
+                self._chunk(b"")
+                return
+
+    def _chunk(self, content: bytes) -> None:
+        self.wfile.write(f"{len(content):x}\r\n".encode() + content + b"\r\n")
+
+
+class Door(socketserver.ThreadingMixIn, socketserver.TCPServer):
+    """Listens; each connection has its thread."""
+
+    daemon_threads = True
+    allow_reuse_address = True
+    request_queue_size = 64
+    node: Node
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A broken connection or a refused handshake is the other side's business."""
+
+
+class UnixDoor(Door):
+    """The same on a Unix socket that only its owner may use."""
+
+    address_family = socket.AF_UNIX
+
+    def server_bind(self) -> None:
+        """Bind under a temporary name with the right mode, then take the place."""
+        path = Path(str(self.server_address))
+        draft = path.with_name(path.name + ".new")
+        draft.unlink(missing_ok=True)
+        before = os.umask(0o177)
+        try:
+            self.socket.bind(str(draft))
+        finally:
+            os.umask(before)
+        draft.replace(path)
+
+
+def open_unix(path: Path, node: Node) -> Door:
+    """Listen on a Unix socket."""
+    door = UnixDoor(str(path), Handler)  # type: ignore[arg-type]  # typeshed knows internet addresses only
+    door.node = node
+    return door
+
+
+def open_tls(address: tuple[str, int], node: Node, ca: str, certificate: str, key: str) -> Door:
+    """Listen with mutual TLS: a peer needs a client certificate of our authority."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.load_verify_locations(ca)
+    context.load_cert_chain(certificate, key)
+    door = Door(address, Handler)
+    door.socket = context.wrap_socket(door.socket, server_side=True, do_handshake_on_connect=False)
+    door.node = node
+    return door

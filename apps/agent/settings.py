@@ -1,0 +1,60 @@
+"""PUSH, the node's own facts: what the agent was told on its command line."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+SAFE_PATH = re.compile(r"/[A-Za-z0-9._/-]+")
+LONGEST_SOCKET = 84  # haproxy binds `<path>.<pid>.tmp` first and a unix address ends at 108 bytes
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Seconds are seconds; `state_dir` is absolute; `user` only counts where the agent runs as root."""
+
+    name: str
+    state_dir: Path
+    address: str = "127.0.0.1"
+    port_offset: int = 0
+    haproxy: str = "haproxy"
+    user: str = ""
+    soak: float = 30.0
+    keep: int = 10
+    reload_gap: float = 2.0
+    confirm_timeout: float = 10.0
+    leave_running: bool = False
+
+    @property
+    def run_dir(self) -> Path:
+        """Private directory of the sockets."""
+        return self.state_dir / "run"
+
+    @property
+    def taste_dir(self) -> Path:
+        """Private directory of the throw-away haproxy's sockets."""
+        return self.run_dir / "taste"
+
+    @property
+    def drops_rights(self) -> bool:
+        """True where haproxy is started as root and asked to become somebody else."""
+        return bool(self.user) and os.geteuid() == 0
+
+    def problems(self) -> list[str]:
+        """Sentences that say why the agent cannot start with these settings; empty when it can."""
+        found = []
+        if not SAFE_PATH.fullmatch(str(self.state_dir)):
+            found.append(
+                f"The state directory {self.state_dir} may only contain letters, digits, dots, dashes and slashes."
+            )
+        longest = len(str(self.taste_dir / "worker.sock"))
+        if longest > LONGEST_SOCKET:
+            found.append(
+                f"The state directory {self.state_dir} is too long: its sockets' paths would have {longest} characters, "
+                f"and {LONGEST_SOCKET} is the most."
+            )
+        if not 0 <= self.port_offset <= 60000:
+            found.append("The port offset must lie between 0 and 60000.")
+        return found

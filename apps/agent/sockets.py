@@ -1,0 +1,25 @@
+"""PUSH + OBSERVE, the wire to HAProxy: one command on a Unix socket, the whole answer back."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+
+def ask(path: Path, command: str, timeout: float = 3.0, *, half_close: bool = False) -> str:
+    """Send one line (or one line and its payload) and read the answer to its end; raises OSError.
+
+    The master only ends its answer when we have ended our question: `half_close`.
+    """
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as stream:
+        stream.settimeout(timeout)
+        stream.connect(str(path))
+        stream.sendall(command.encode() + b"\n")
+        if half_close:
+            stream.shutdown(socket.SHUT_WR)
+        parts = []
+        while True:
+            part = stream.recv(65536)
+            if not part:
+                return b"".join(parts).decode("utf-8", "replace")
+            parts.append(part)

@@ -1,0 +1,108 @@
+"""CHECK on the node: a throw-away HAProxy loads the new files on spare loopback ports and is asked before the real one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from apps.agent import nodecfg, probes
+from apps.agent.bodies import Manifest
+from apps.agent.box import CLEAN_ENV, Box, owner_of_taste, readable_group, refusal_from
+from apps.agent.errors import Refusal
+from apps.agent.releases import make_dir
+from apps.agent.settings import Settings
+
+TASTE_SECONDS = 8.0
+
+
+def taste(settings: Settings, box: Box, release: Path, manifest: Manifest, generation: int, probe: str) -> None:
+    """Start, ask every listener, end; raises Refusal with stage "taste".
+
+    1. Give every listener a spare loopback port, in a node.cfg of its own.
+    2. Start haproxy without forking.
+    3. Wait until each listener answers with this generation and digest.
+    4. End it, whatever happened.
+    """
+    endpoints = {bind.listener_id: ("127.0.0.1", probes.spare_port()) for bind in manifest.binds}
+    folder = settings.taste_dir
+    end_left_over(settings)
+    make_dir(folder, readable_group(settings))
+    os.chown(folder, owner_of_taste(settings), -1)
+    text = nodecfg.render(manifest, generation=generation, probe=probe, run_dir=folder, endpoints=endpoints)
+    node_cfg = folder / "node.cfg"
+    node_cfg.write_text(text)
+    log = folder / "log"
+    with log.open("wb") as output:
+        process = _start(settings, box, release, node_cfg, output.fileno())
+        (folder / "pid").write_text(str(process.pid))
+        try:
+            _wait(process, manifest, endpoints, generation, probe, log, release)
+        finally:
+            _end(process)
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def end_left_over(settings: Settings) -> None:
+    """End the throw-away process of an agent that was killed in the middle of a taste."""
+    folder = settings.taste_dir
+    try:
+        pid = int((folder / "pid").read_text())
+        if str(folder).encode() in Path(f"/proc/{pid}/cmdline").read_bytes():
+            os.killpg(pid, signal.SIGKILL)
+    except (OSError, ValueError):
+        pass
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _start(settings: Settings, box: Box, release: Path, node_cfg: Path, output: int) -> subprocess.Popen[bytes]:
+    command = [settings.haproxy, "-db", "-f", str(node_cfg), "-f", str(release / "haproxy.cfg")]
+    try:
+        return subprocess.Popen(
+            [*box.prefix(network=True), *command],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            env=CLEAN_ENV,
+            cwd=str(release),
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise Refusal(f"The trial haproxy could not be started: {error}.", "taste") from error
+
+
+def _wait(
+    process: subprocess.Popen[bytes],
+    manifest: Manifest,
+    endpoints: dict[str, tuple[str, int]],
+    generation: int,
+    probe: str,
+    log: Path,
+    release: Path,
+) -> None:
+    deadline = time.monotonic() + TASTE_SECONDS
+    for bind in manifest.binds:
+        problem = "nobody answers"
+        while True:
+            if process.poll() is not None:
+                raise refusal_from(log.read_text(errors="replace") or "haproxy ended at once", "taste", release)
+            answer = probes.probe(bind, *endpoints[bind.listener_id], probe)
+            problem = answer.problem
+            if not problem and answer.generation in ("", str(generation)):
+                break
+            if time.monotonic() > deadline:
+                raise Refusal(
+                    f"{bind.listener_id} does not answer in the trial run: {problem}.", "taste", output=log.read_text()
+                )
+            time.sleep(0.01)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    process.wait()

@@ -1,0 +1,1 @@
+"""PUSH + OBSERVE, the proxy border: how the control plane reaches a HAProxy node."""

@@ -1,0 +1,159 @@
+"""PUSH + OBSERVE, the real hand: speaks to the agent of a node over a Unix socket or HTTPS with a client certificate."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import http.client
+import json
+import socket
+import ssl
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from apps.compiler.bundle import MANIFEST, Bundle
+from apps.compiler.operations import Operation, ReplaceMap, SetServerState, SetServerWeight
+from apps.drivers.proxy.contract import (
+    CounterReading,
+    CounterRow,
+    NodeState,
+    NodeTarget,
+    ProxyError,
+    Refused,
+    Superseded,
+    Unreachable,
+)
+
+READ_SECONDS = 5.0
+PUSH_SECONDS = 60.0
+
+
+class AgentDriver:
+    """One node's agent; a connection per call, so an object may be shared between threads."""
+
+    def __init__(self, target: NodeTarget) -> None:
+        self._target = target
+
+    def push_bundle(self, bundle: Bundle, generation: int) -> NodeState:
+        """PUT /v1/bundle."""
+        body = {"generation": generation, "digest": bundle.digest, "files": encode(bundle.files)}
+        return read_node_state(self._call("PUT", "/v1/bundle", body, PUSH_SECONDS))
+
+    def run_operations(
+        self, operations: tuple[Operation, ...], bundle: Bundle, base_digest: str, generation: int
+    ) -> NodeState:
+        """POST /v1/runtime; sends the text of files only where the agent cannot make it from what it has."""
+        paths = {each.path for each in operations if isinstance(each, ReplaceMap)}
+        if any(isinstance(each, SetServerState | SetServerWeight) for each in operations):
+            paths.add("haproxy.cfg")
+        for _ in range(2):
+            body = {
+                "generation": generation,
+                "base_digest": base_digest,
+                "manifest": base64.b64encode(bundle.files[MANIFEST]).decode(),
+                "operations": [dataclasses.asdict(each) for each in operations],
+                "files": encode({path: bundle.files[path] for path in paths if path in bundle.files}),
+            }
+            answer = self._call("POST", "/v1/runtime", body, PUSH_SECONDS)
+            if "missing" not in answer:
+                return read_node_state(answer)
+            paths |= set(answer["missing"])
+        raise Refused(f"{self._target.name}: the agent asks for files again and again.", stage="runtime")
+
+    def read_state(self) -> NodeState:
+        """GET /v1/state."""
+        return read_node_state(self._call("GET", "/v1/state", None, READ_SECONDS))
+
+    def read_counters(self) -> CounterReading:
+        """GET /v1/samples."""
+        answer = self._call("GET", "/v1/samples", None, READ_SECONDS * 2)
+        try:
+            return CounterReading(
+                epoch=answer["epoch"],
+                read_at=answer["read_at"],
+                rows=tuple(CounterRow(**row) for row in answer["rows"]),
+                latency_buckets={
+                    pool: {int(bound): count for bound, count in counts.items()}
+                    for pool, counts in answer["latency_buckets"].items()
+                },
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise Unreachable(f"{self._target.name}: the agent's answer cannot be read ({error!r}).") from error
+
+    def _call(self, method: str, path: str, body: Mapping[str, Any] | None, timeout: float) -> dict[str, Any]:
+        name = self._target.name
+        try:
+            connection = _connection(self._target, timeout)
+            try:
+                content = None if body is None else json.dumps(body).encode()
+                connection.request(method, path, content, {"content-type": "application/json"})
+                response = connection.getresponse()
+                status, answer = response.status, json.loads(response.read())
+            finally:
+                connection.close()
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            raise Unreachable(f"{name} does not answer at {self._target.url}: {error}.") from error
+        if status in (200, 428):
+            return dict(answer)
+        raise _failure(name, status, answer, "runtime" if path == "/v1/runtime" else "validate")
+
+
+def encode(files: Mapping[str, bytes]) -> dict[str, str]:
+    """Contents as base64 text."""
+    return {path: base64.b64encode(content).decode() for path, content in files.items()}
+
+
+def read_node_state(answer: Mapping[str, Any]) -> NodeState:
+    """The agent's JSON as a NodeState; unknown fields are ignored, missing ones mean that it is not an agent of ours."""
+    known = {field.name for field in dataclasses.fields(NodeState)}
+    try:
+        found = {key: value for key, value in answer.items() if key in known}
+        return NodeState(**{**found, "drift": tuple(found.get("drift", ()))})
+    except TypeError as error:
+        raise Unreachable(f"The agent's answer cannot be read ({error}).") from error
+
+
+def _failure(name: str, status: int, answer: Mapping[str, Any], stage: str) -> ProxyError:
+    message = f"{name}: {answer.get('message', f'status {status}')}"
+    if status == 409:
+        return Superseded(message)
+    if status == 422:
+        return Refused(message, stage=answer["stage"], line=answer.get("line"), output=answer.get("output", ""))
+    if status in (400, 404, 413):
+        return Refused(message, stage=stage)
+    return Unreachable(message)
+
+
+class _UnixConnection(http.client.HTTPConnection):
+    """HTTP over a Unix socket."""
+
+    def __init__(self, path: str, timeout: float) -> None:
+        super().__init__("localhost", timeout=timeout)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self._path)
+
+
+class _NamedConnection(http.client.HTTPConnection):
+    """HTTPS whose certificate must carry the node's name, wherever the node is reached."""
+
+    def __init__(self, target: NodeTarget, host: str, port: int, timeout: float) -> None:
+        super().__init__(host, port, timeout=timeout)
+        self._node_name = target.name
+        self._context = ssl.create_default_context(cafile=target.ca_file)
+        self._context.load_cert_chain(target.certificate_file, target.key_file)
+
+    def connect(self) -> None:
+        super().connect()
+        self.sock = self._context.wrap_socket(self.sock, server_hostname=self._node_name)
+
+
+def _connection(target: NodeTarget, timeout: float) -> http.client.HTTPConnection:
+    url = urlsplit(target.url)
+    if url.scheme == "unix":
+        return _UnixConnection(url.path, timeout)
+    return _NamedConnection(target, url.hostname or "", url.port or 443, timeout)

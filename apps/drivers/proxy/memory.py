@@ -1,0 +1,187 @@
+"""PUSH + OBSERVE, the honest fake: nodes that live in this process and refuse what a real one refuses.
+
+`memory://<name>` names a node; `memory_node(name)` opens its world to a test.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from apps.compiler.bundle import MANIFEST, Bundle, digest_of, digest_of_all
+from apps.compiler.operations import DeleteMapEntry, Operation, ReplaceMap, SetMapEntry
+from apps.drivers.proxy.contract import (
+    CounterReading,
+    CounterRow,
+    NodeState,
+    NodeTarget,
+    Refused,
+    Superseded,
+    Unreachable,
+)
+
+
+@dataclass
+class MemoryNode:
+    """A node's state and the controls of its world.
+
+    `unreachable` makes every call fail; `refusal` is raised by the next pushes and operations; `rows` and
+    `latency_buckets` are what read_counters answers; writing to `files` is what a stranger who edits them does.
+    """
+
+    name: str
+    unreachable: bool = False
+    refusal: Refused | None = None
+    rows: tuple[CounterRow, ...] = ()
+    latency_buckets: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+    files: dict[str, bytes] = field(default_factory=dict)
+    generation: int = 0
+    digest: str = ""
+    reloads: int = 0
+    epoch: int = 0
+    last_error: str = ""
+    pushes: int = 0
+    operations: list[Operation] = field(default_factory=list)
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def state(self) -> NodeState:
+        """What the node says."""
+        on_disk = (
+            digest_of_all({path: digest_of(content) for path, content in self.files.items()}) if self.files else ""
+        )
+        edited = on_disk != self.digest
+        return NodeState(
+            generation=self.generation,
+            digest=self.digest,
+            on_disk=on_disk,
+            haproxy_version="2.6.12",
+            agent_version="memory",
+            boot_id=f"memory-{self.name}",
+            workers=1 if self.generation else 0,
+            serving=self.generation > 0,
+            reloads=self.reloads,
+            drift=("files were edited",) if edited else (),
+            last_error=self.last_error,
+        )
+
+
+_NODES: dict[str, MemoryNode] = {}
+_NODES_LOCK = threading.Lock()
+
+
+def memory_node(name: str) -> MemoryNode:
+    """The node of this name, made when first asked for."""
+    with _NODES_LOCK:
+        return _NODES.setdefault(name, MemoryNode(name))
+
+
+def forget_memory_nodes() -> None:
+    """An empty world again, for the next test."""
+    with _NODES_LOCK:
+        _NODES.clear()
+
+
+class MemoryDriver:
+    """Speaks to a node in memory."""
+
+    def __init__(self, target: NodeTarget) -> None:
+        self._node = memory_node(urlsplit(target.url).netloc or target.name)
+
+    def push_bundle(self, bundle: Bundle, generation: int) -> NodeState:
+        """As the agent does: reach, fence, digests, refusal, switch."""
+        with self._node.lock:
+            self._reach()
+            self._fence(generation)
+            _verify(bundle)
+            self._object()
+            self._run(bundle, generation)
+            self._node.reloads += 1
+            self._node.epoch += 1
+            self._node.pushes += 1
+            return self._node.state()
+
+    def run_operations(
+        self, operations: tuple[Operation, ...], bundle: Bundle, base_digest: str, generation: int
+    ) -> NodeState:
+        """Apply the operations to the maps; they must lead to the bundle."""
+        with self._node.lock:
+            self._reach()
+            self._fence(generation)
+            if not base_digest == self._node.digest == self._node.state().on_disk:
+                raise self._refused("This node does not run the configuration that the change starts from.")
+            _verify(bundle, stage="runtime")
+            self._object()
+            changed = _apply(self._node.files, operations, bundle)
+            for path, content in bundle.files.items():
+                if path.startswith("maps/") and changed.get(path) != content:
+                    raise self._refused(f"The operations do not lead to the wanted content of {path}.")
+            self._run(bundle, generation)
+            self._node.operations.extend(operations)
+            return self._node.state()
+
+    def read_state(self) -> NodeState:
+        """What the node runs now."""
+        with self._node.lock:
+            self._reach()
+            return self._node.state()
+
+    def read_counters(self) -> CounterReading:
+        """The counters that the test put there."""
+        with self._node.lock:
+            self._reach()
+            return CounterReading(
+                f"{self._node.name}-{self._node.epoch}", time.time(), self._node.rows, self._node.latency_buckets
+            )
+
+    def _reach(self) -> None:
+        if self._node.unreachable:
+            raise Unreachable(f"{self._node.name} does not answer.")
+
+    def _fence(self, generation: int) -> None:
+        if generation <= self._node.generation:
+            raise Superseded(
+                f"{self._node.name}: Generation {generation} is superseded: "
+                f"this node already runs generation {self._node.generation}."
+            )
+
+    def _object(self) -> None:
+        if self._node.refusal is not None:
+            self._node.last_error = self._node.refusal.message
+            raise self._node.refusal
+
+    def _refused(self, message: str) -> Refused:
+        self._node.last_error = message
+        return Refused(f"{self._node.name}: {message}", stage="runtime")
+
+    def _run(self, bundle: Bundle, generation: int) -> None:
+        self._node.files = dict(bundle.files)
+        self._node.digest = bundle.digest
+        self._node.generation = generation
+        self._node.last_error = ""
+
+
+def _verify(bundle: Bundle, stage: str = "validate") -> None:
+    """The files must have the digests that the manifest names."""
+    found = {path: digest_of(content) for path, content in bundle.files.items() if path != MANIFEST}
+    manifest = json.loads(bundle.files.get(MANIFEST, b"{}"))
+    if manifest.get("files") != found or not bundle.digest == manifest.get("digest") == digest_of_all(found):
+        raise Refused("The files do not have the digests that the manifest names.", stage=stage)
+
+
+def _apply(files: Mapping[str, bytes], operations: tuple[Operation, ...], bundle: Bundle) -> dict[str, bytes]:
+    """The maps after the operations, each sorted by key."""
+    changed = {path: content for path, content in files.items() if path.startswith("maps/")}
+    for each in operations:
+        if isinstance(each, ReplaceMap):
+            changed[each.path] = bundle.files[each.path]
+        elif isinstance(each, SetMapEntry | DeleteMapEntry):
+            entries = dict(line.split(b" ", 1) for line in changed[each.path].splitlines())
+            entries.pop(each.key.encode(), None)
+            if isinstance(each, SetMapEntry):
+                entries[each.key.encode()] = each.value.encode()
+            changed[each.path] = b"".join(key + b" " + value + b"\n" for key, value in sorted(entries.items()))
+    return changed
