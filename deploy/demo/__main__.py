@@ -42,7 +42,8 @@ def manage(place: Place, secrets: Secrets, *command: str, stdin: str = "") -> st
     line = [PYTHON, "manage.py", *command]
     done = subprocess.run(line, cwd=ROOT, env=environment, input=stdin, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise CannotStart(f"manage.py {' '.join(command)} failed:\n{done.stdout}{done.stderr}")
+        last = "\n".join((done.stdout + done.stderr).splitlines()[-12:])
+        raise CannotStart(f"manage.py {' '.join(command)} failed:\n{last}")
     return done.stdout
 
 
@@ -104,12 +105,14 @@ def up(*, detach: bool) -> int:
     """Start everything and stay with it, or leave it running."""
     started = time.monotonic()
     place = Place()
+    os.umask(0o077)  # database, logs, sockets: the owner's alone
     place.make_directories()
     signal.signal(signal.SIGTERM, _interrupt)
     with only_one(place):
         world, secrets = World(place), read_or_create(place.demo / "secrets.json")
         check_tools()
         check_ports(world)
+        place.dev_json.unlink(missing_ok=True)  # who waits for it waits for this start
         prepare(world, secrets)
         say("Starting two regions …")
         supervisor = start(place)
