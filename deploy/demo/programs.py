@@ -129,8 +129,10 @@ def write_configuration(world: World, secrets: Secrets) -> None:
     """Write supervisord.conf from the template beside this file, and redis.conf; both hold secrets."""
     place = world.place
     redis = f"bind 127.0.0.1\nport {place.redis_port}\nrequirepass {secrets.redis_password}\n"
-    # Redis carries wake-ups and live samples only; there is nothing in it to keep.
-    _private(place.demo / "redis" / "redis.conf", redis + f'dir "{place.demo / "redis"}"\nsave ""\nappendonly no\n')
+    # Redis carries wake-ups and live samples only, so there is nothing in it to keep; a process that renames itself
+    # overwrites the environment by which it is known as ours.
+    redis += f'dir "{place.demo / "redis"}"\nsave ""\nappendonly no\nset-proc-title no\n'
+    _private(place.demo / "redis" / "redis.conf", redis)
     head = TEMPLATE.read_text().replace("{demo}", str(place.demo)).replace("{run}", str(place.run))
     members = programs(world, secrets)
     sections = [program.section(place.demo / "logs") for program in members]
