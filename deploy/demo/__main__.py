@@ -107,7 +107,8 @@ def up(*, detach: bool) -> int:
     place = Place()
     os.umask(0o077)  # database, logs, sockets: the owner's alone
     place.make_directories()
-    signal.signal(signal.SIGTERM, _interrupt)
+    for sign in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(sign, _interrupt)
     with only_one(place):
         world, secrets = World(place), read_or_create(place.demo / "secrets.json")
         check_tools()
@@ -130,7 +131,8 @@ def up(*, detach: bool) -> int:
             say(f"\n{fault}\nLogs: {place.demo / 'logs'}")
             stop(place)
             return 1
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        for sign in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(sign, signal.SIG_IGN)  # a second Ctrl-C must not leave half of it behind
         stop(place)
         return 0
 
@@ -185,6 +187,9 @@ def main() -> int:
     except CannotStart as fault:
         say(str(fault))
         return 1
+    except KeyboardInterrupt:
+        say("\nStopped before anything was started.")
+        return 130
 
 
 if __name__ == "__main__":
