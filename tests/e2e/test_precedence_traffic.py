@@ -7,7 +7,6 @@ import socket
 import ssl
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 

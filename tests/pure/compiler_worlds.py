@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 from functools import cache
 from typing import Any
 
@@ -119,9 +119,9 @@ def certificate_pem(*names: str) -> str:
     """A self-signed certificate for these names and its key."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, names[0])])
-    start = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+    start = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
     builder = x509.CertificateBuilder().subject_name(subject).issuer_name(subject).public_key(key.public_key())
-    builder = builder.serial_number(1).not_valid_before(start).not_valid_after(start + datetime.timedelta(days=7300))
+    builder = builder.serial_number(1).not_valid_before(start).not_valid_after(start + dt.timedelta(days=7300))
     alternative = x509.SubjectAlternativeName([x509.DNSName(name) for name in names])
     certificate = builder.add_extension(alternative, critical=False).sign(key, hashes.SHA256())
     form = serialization.PrivateFormat.PKCS8

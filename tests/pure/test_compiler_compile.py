@@ -1,0 +1,215 @@
+"""Compilation as a whole: equal bytes, safe settings, bad objects left out and named, storage, differences."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+
+from apps.compiler.capabilities import capabilities_of, parse_version
+from apps.compiler.codec import bundle_from_bytes, bundle_to_bytes, snapshot_from_json, snapshot_to_json
+from apps.compiler.compile import compile_snapshot
+from apps.compiler.diff import diff_bundles, diff_snapshots
+from apps.compiler.model import (
+    Certificate,
+    FixedResponse,
+    LoadBalancer,
+    Pool,
+    Protocol,
+    Redirect,
+    ServerState,
+    Snapshot,
+    WeightedPool,
+)
+from tests.pure.compiler_worlds import certificate_pem, front, fronts, listener, pool, route, server, snapshot
+
+
+def _config(*fronts_: LoadBalancer, pools: tuple[Pool, ...] | None = None) -> str:
+    return compile_snapshot(snapshot(*fronts_, pools=pools)).bundle.files["haproxy.cfg"].decode()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "    default-path config",
+        "    master-worker",
+        '    stats socket "${SPILLWAY_RUN}/worker.sock" mode 600 level admin expose-fd listeners',
+        "    hard-stop-after 30s",
+        "    option idle-close-on-response",
+        "    option http-restrict-req-hdr-names reject",
+        "    default-server init-addr none resolvers dns pool-purge-delay 5000ms",
+        "    parse-resolv-conf",
+        "    retry-on conn-failure",
+        "    option redispatch",
+        "    http-request set-header X-Request-Id '%[unique-id]'",
+        "    http-request set-header X-Forwarded-For '%[src]'",
+        "    http-request set-header X-Forwarded-Proto http",
+        "    http-request set-header X-Forwarded-Host '%[req.fhdr(host)]'",
+        "    http-request del-header Forwarded",
+    ],
+)
+def test_the_safe_settings_are_always_there(line: str) -> None:
+    assert line in _config(front()).split("\n")
+
+
+def test_https_listeners_are_strict_about_names_and_speak_http2() -> None:
+    secure = listener(2, protocol=Protocol.HTTPS, certificate_ids=("crt-1",))
+    certificate = Certificate("crt-1", "tls", "acme", certificate_pem("a.example"), ("a.example",))
+    bundle = compile_snapshot(snapshot(front(route(1), listeners=(secure,)), certificates=(certificate,))).bundle
+    text = bundle.files["haproxy.cfg"].decode()
+    assert '    bind "${SPILLWAY_BIND_LST_2}" ssl crt-list certs/lst-2.list strict-sni alpn h2,http/1.1\n' in text
+    assert "ssl-min-ver TLSv1.2" in text
+    assert bundle.files["certs/lst-2.list"] == b"certs/crt-1.pem a.example\n"
+
+
+@given(fronts())
+@settings(max_examples=30, deadline=None)
+def test_dangerous_words_are_never_emitted(drawn: LoadBalancer) -> None:
+    text = _config(drawn)
+    words = {word for line in text.split("\n") for word in line.split()}
+    assert not words & {
+        "external-check", "insecure-fork-wanted", "lua-load", "lua-load-per-thread", "errorfile", "errorfiles", "file",
+        "lf-file", "close-spread-time", "-f", "reg", "map_reg", "regsub", "path_reg", "deny",
+    }  # fmt: skip
+
+
+def test_equal_snapshots_compile_to_equal_bytes_whatever_the_order_of_their_parts() -> None:
+    routes = [route(number, path=f"/{number % 7}", methods=("GET",) * (number % 2)) for number in range(1, 20)]
+    pools = [pool(number, servers=(server(number), server(number + 50))) for number in range(1, 9)]
+    expected = compile_snapshot(snapshot(front(*routes), pools=tuple(pools))).bundle
+    for seed in range(5):
+        random.Random(seed).shuffle(routes)
+        random.Random(seed).shuffle(pools)
+        again = compile_snapshot(snapshot(front(*routes), pools=tuple(pools))).bundle
+        assert (again.files, again.digest, again.line_owners) == (expected.files, expected.digest, expected.line_owners)
+
+
+def test_a_bad_object_is_left_out_and_named_and_takes_only_its_dependants_along() -> None:
+    bad_pool = pool(2, connect_timeout_ms=-1)
+    routes = (route(1), route(2, path="/x", pools=(WeightedPool("pool-2", 1),)), route(3, hostname="a.example\nevil"))
+    compilation = compile_snapshot(snapshot(front(*routes), pools=(pool(1), bad_pool)))
+    assert {(finding.object_id, finding.code) for finding in compilation.quarantined} == {
+        ("pool-2", "out_of_range"),
+        ("route-2", "unknown_pool"),
+        ("route-3", "control_character"),
+    }
+    assert compilation.bundle.files["maps/lb-1-action.map"] == b"route-1 pool-1\n"
+
+
+def test_an_id_that_names_two_objects_leaves_both_out() -> None:
+    compilation = compile_snapshot(snapshot(front(route(1)), pools=(pool(1), pool(2), pool(2))))
+    assert {finding.object_id for finding in compilation.quarantined} == {"pool-2", "srv-2"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({"pools": (), "redirect": None}, "one_action"),
+        ({"pools": (WeightedPool("pool-1", 0),)}, "weights_zero"),
+        ({"pools": (WeightedPool("pool-9", 1),)}, "unknown_pool"),
+        ({"pools": (WeightedPool("pool-2", 1),)}, "pool_protocol"),
+        ({"pools": (WeightedPool("pool-1", 1), WeightedPool("pool-1", 2))}, "pool_twice"),
+        ({"pools": (WeightedPool("pool-1", True),)}, "not_integer"),
+        ({"redirect": Redirect(301), "fixed_response": FixedResponse(200)}, "one_action"),
+        ({"redirect": Redirect(200)}, "out_of_range"),
+        ({"redirect": Redirect(301, path="/a|b")}, "path"),
+        ({"fixed_response": FixedResponse(302)}, "fixed_status"),
+        ({"prefix_rewrite": "/a b"}, "path"),
+    ],
+)
+def test_a_route_that_cannot_work_is_left_out_with_its_reason(fields: dict[str, object], code: str) -> None:
+    pools = (pool(1), pool(2, protocol=Protocol.TCP))
+    compilation = compile_snapshot(snapshot(front(route(1, **fields)), pools=pools))
+    assert code in {finding.code for finding in compilation.quarantined}
+    assert compilation.bundle.files["maps/lb-1-action.map"] == b""
+
+
+def test_a_host_name_stays_with_the_account_of_its_oldest_route() -> None:
+    routes = (
+        route(5, "a.example", account="rival"),
+        route(1, "a.example", "/x"),
+        route(2, "*.b.example"),
+        route(6, "sub.b.example", account="rival"),
+        route(7, "other.example", account="rival"),
+    )
+    compilation = compile_snapshot(snapshot(front(*routes)))
+    assert {finding.object_id for finding in compilation.quarantined} == {"route-5", "route-6"}
+
+
+def test_what_works_but_is_risky_is_a_warning() -> None:
+    pools = (
+        pool(1, servers=()),
+        pool(2, servers=(server(2, state=ServerState.DRAIN),)),
+        pool(3, server_keepalive_ms=4000),
+        pool(4, server_keepalive_ms=75_000),
+    )
+    warnings = compile_snapshot(snapshot(front(route(1)), pools=pools)).warnings
+    assert [(finding.object_id, finding.code) for finding in warnings] == [
+        ("pool-1", "no_servers"),
+        ("pool-2", "no_server_ready"),
+        ("pool-3", "keepalive_race"),
+    ]
+
+
+@given(fronts())
+@settings(max_examples=40, deadline=None)
+def test_snapshots_and_bundles_come_back_from_the_shelf_as_they_were(drawn: LoadBalancer) -> None:
+    world = snapshot(drawn)
+    assert snapshot_from_json(json.loads(json.dumps(snapshot_to_json(world)))) == world
+    bundle = compile_snapshot(world).bundle
+    assert bundle_from_bytes(bundle_to_bytes(bundle)) == bundle
+
+
+def test_bytes_that_are_no_bundle_are_refused() -> None:
+    with pytest.raises(ValueError, match="not a stored bundle"):
+        bundle_from_bytes(b"nonsense")
+
+
+def test_differences_are_sentences() -> None:
+    blue, green = pool(1, label="blue"), pool(2, label="green", servers=(server(2, label="green-a"),))
+    before = route(1, "api.acme.example", "/v2", pools=(WeightedPool("pool-1", 50), WeightedPool("pool-2", 50)))
+    after = replace(before, pools=(WeightedPool("pool-1", 80), WeightedPool("pool-2", 50)))
+    drained = replace(green, servers=(server(2, label="green-a", state=ServerState.DRAIN),))
+    old = snapshot(front(before, route(2, "old.example")), pools=(blue, green))
+    new = snapshot(front(after, route(3, "new.example")), pools=(blue, drained))
+    assert [change.sentence for change in diff_snapshots(old, new)] == [
+        "route api.acme.example /v2: pool blue weight 50 → 80",
+        "route old.example /: removed",
+        "route new.example /: added",
+        "server green-a: state ready → drain",
+    ]
+    assert diff_snapshots(old, old) == ()
+
+
+def test_no_difference_ever_shows_a_key() -> None:
+    def world(*names: str) -> Snapshot:
+        secure = listener(2, protocol=Protocol.HTTPS, certificate_ids=("crt-1",))
+        certificate = Certificate("crt-1", "tls", "acme", certificate_pem(*names), ("a.example",))
+        return snapshot(front(route(1), listeners=(secure,)), certificates=(certificate,))
+
+    old, new = world("a.example"), world("a.example", "www.a.example")
+    text = diff_bundles(compile_snapshot(old).bundle, compile_snapshot(new).bundle)
+    assert text == "certs/crt-1.pem: changed (not shown)"
+    said = [str(change) for change in diff_snapshots(old, new)]
+    assert said
+    assert not any("BEGIN" in each for each in said)
+
+
+def test_the_difference_of_bundles_is_a_unified_text() -> None:
+    text = diff_bundles(
+        compile_snapshot(snapshot(front(route(1)))).bundle,
+        compile_snapshot(snapshot(front(route(1), route(2, path="/new")))).bundle,
+    )
+    assert "+++ wanted/maps/lb-1-prefix.map\n+a.example/new/ route-2" in text
+
+
+def test_capabilities_follow_the_version_that_the_node_reports() -> None:
+    assert parse_version("2.6.12-1+deb12u4") == (2, 6)
+    assert not capabilities_of((2, 6)).synchronous_reload
+    assert capabilities_of((3, 0)).synchronous_reload
+    assert not capabilities_of((2, 4)).supported
+    with pytest.raises(ValueError, match="no version"):
+        parse_version("HAProxy")

@@ -1,0 +1,116 @@
+"""The decision between nothing, runtime operations and a reload; applied to the old files it gives the new ones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given, settings
+
+from apps.compiler.bundle import Bundle
+from apps.compiler.compile import compile_snapshot
+from apps.compiler.model import LoadBalancer, Pool, Route, ServerState, Snapshot, WeightedPool
+from apps.compiler.operations import DeleteMapEntry, ReplaceMap, SetMapEntry, SetServerState, SetServerWeight
+from apps.compiler.plan import REPLACE_ABOVE, Nothing, Reload, Runtime, plan
+from apps.compiler.targets.haproxy.maps import map_content
+from apps.compiler.targets.haproxy.reader import read_map
+from tests.pure.compiler_worlds import front, fronts, listener, pool, route, server, snapshot
+
+POOLS = (pool(1), pool(2))
+
+
+def _bundle(*routes: Route, pools: tuple[Pool, ...] = POOLS) -> Bundle:
+    return compile_snapshot(snapshot(front(*routes), pools=pools)).bundle
+
+
+def _maps_after(running: Bundle, wanted: Bundle, decision: Runtime) -> dict[str, bytes]:
+    """The map files after the operations, as the agent would write them."""
+    maps = {path: read_map(content) for path, content in running.files.items() if path.startswith("maps/")}
+    for operation in decision.operations:
+        match operation:
+            case SetMapEntry():
+                maps[operation.path][operation.key] = operation.value
+            case DeleteMapEntry():
+                del maps[operation.path][operation.key]
+            case ReplaceMap():
+                maps[operation.path] = read_map(wanted.files[operation.path])
+    return {path: map_content(entries) for path, entries in maps.items()}
+
+
+def test_equal_bundles_need_nothing() -> None:
+    assert plan(_bundle(route(1)), _bundle(route(1))) == Nothing()
+
+
+def test_a_new_route_says_what_it_does_before_it_can_be_found() -> None:
+    decision = plan(_bundle(route(1)), _bundle(route(1), route(2, path="/new")))
+    assert decision == Runtime(
+        (
+            SetMapEntry("maps/lb-1-action.map", "route-2", "pool-1"),
+            SetMapEntry("maps/lb-1-prefix.map", "a.example/new/", "route-2"),
+        )
+    )
+
+
+def test_a_route_that_goes_is_no_longer_found_before_its_action_goes() -> None:
+    decision = plan(_bundle(route(1), route(2, path="/new")), _bundle(route(1)))
+    assert decision == Runtime(
+        (
+            DeleteMapEntry("maps/lb-1-prefix.map", "a.example/new/"),
+            DeleteMapEntry("maps/lb-1-action.map", "route-2"),
+        )
+    )
+
+
+def test_moving_weights_of_a_split_is_one_operation() -> None:
+    def split(weight: int) -> Bundle:
+        return _bundle(route(1, pools=(WeightedPool("pool-1", weight), WeightedPool("pool-2", 100 - weight))))
+
+    expected = SetMapEntry("maps/lb-1-action.map", "route-1", "split|200|pool-1|1000|pool-2")
+    assert plan(split(50), split(20)) == Runtime((expected,))
+
+
+def test_weight_drain_and_maintenance_of_servers_need_no_reload() -> None:
+    def with_server(**fields: object) -> Bundle:
+        return _bundle(route(1), pools=(pool(1, servers=(server(1, **fields), server(2))),))
+
+    ready = with_server()
+    assert plan(ready, with_server(weight=7)) == Runtime((SetServerWeight("pool-1", "srv-1", 7),))
+    drained = with_server(state=ServerState.DRAIN)
+    assert plan(ready, drained) == Runtime((SetServerWeight("pool-1", "srv-1", 0),))
+    assert plan(drained, ready) == Runtime((SetServerWeight("pool-1", "srv-1", 100),))
+    parked = with_server(state=ServerState.MAINTENANCE)
+    assert plan(ready, parked) == Runtime((SetServerState("pool-1", "srv-1", "maint"),))
+    assert plan(parked, ready) == Runtime((SetServerState("pool-1", "srv-1", "ready"),))
+
+
+def test_what_the_running_process_cannot_learn_is_a_reload_with_reasons() -> None:
+    base = _bundle(route(1))
+    more = compile_snapshot(snapshot(front(route(1), listeners=(listener(1), listener(2))), pools=POOLS)).bundle
+    assert plan(base, more) == Reload(("the addresses of listeners changed",))
+    assert plan(base, _bundle(route(1), pools=(*POOLS, pool(3)))) == Reload(("backend pool-3 is new",))
+    moved = (pool(1, servers=(server(1, address="192.0.2.99"),)), pool(2))
+    assert plan(base, _bundle(route(1), pools=moved)) == Reload(("backend pool-1 changed",))
+    assert plan(base, _bundle(route(1), route(2, path="/x", methods=("GET",)))) == Reload(("frontend lst-1 changed",))
+
+
+def test_a_large_change_swaps_the_map_at_once() -> None:
+    many = tuple(route(number, path=f"/r{number}") for number in range(1, REPLACE_ABOVE + 3))
+    decision = plan(_bundle(), _bundle(*many))
+    assert decision == Runtime((ReplaceMap("maps/lb-1-action.map"), ReplaceMap("maps/lb-1-prefix.map")))
+
+
+@given(fronts(), fronts())
+@settings(max_examples=60, deadline=None)
+def test_runtime_operations_lead_to_the_wanted_files(old: LoadBalancer, new: LoadBalancer) -> None:
+    def plain(drawn: LoadBalancer) -> Snapshot:
+        routes = (
+            replace(each, fixed_response=None, pools=(WeightedPool("pool-1", 1),), methods=(), headers=())
+            for each in drawn.routes
+        )
+        return snapshot(replace(drawn, routes=tuple(routes)))
+
+    running, wanted = compile_snapshot(plain(old)).bundle, compile_snapshot(plain(new)).bundle
+    decision = plan(running, wanted)
+    assert not isinstance(decision, Reload)
+    if isinstance(decision, Runtime):
+        expected = {path: content for path, content in wanted.files.items() if path.startswith("maps/")}
+        assert _maps_after(running, wanted, decision) == expected
