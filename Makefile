@@ -28,6 +28,9 @@ frontend/static/vendor/.stamp: .venv/.stamp frontend/package.json frontend/packa
 
 frontend: frontend/static/vendor/.stamp ## fetch the locked scripts, fonts and icons of the pages
 
+agent: .venv/.stamp ## build var/spillway-agent.pyz, all that a node needs beside python3 and haproxy
+	$(PY) deploy/pack_agent.py var/spillway-agent.pyz
+
 packages: ## install haproxy, redis and python3-venv where they are missing (apt, sudo unless root)
 	@deploy/packages.sh haproxy redis-server python3-venv
 
@@ -62,4 +65,4 @@ fmt: .venv/.stamp-tests ## put the code in order
 clean: down ## remove what was made: the demo's data, caches, fetched assets; the venv stays
 	rm -rf var frontend/static/vendor frontend/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-.PHONY: help lock check frontend packages up down seed test bench fmt clean
+.PHONY: help lock check frontend packages up down seed test bench fmt clean agent

@@ -10,7 +10,6 @@ import sys
 import threading
 import types
 from pathlib import Path
-from typing import Optional
 
 from apps.agent.drift import find_drift
 from apps.agent.events import Events
@@ -23,7 +22,7 @@ TICK = 0.2
 DRIFT_EVERY = 10.0
 
 
-def parse(words: Optional[list[str]] = None) -> argparse.Namespace:
+def parse(words: list[str] | None = None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="spillway-agent", description="Owns the HAProxy of one node.")
     parser.add_argument("--name", required=True, help="the node's name, for logs and certificates")
@@ -104,7 +103,7 @@ def watch(node: Node, ended: threading.Event) -> None:
         pause = TICK if well else min(pause * 2, 10.0)
 
 
-def main(words: Optional[list[str]] = None) -> int:
+def main(words: list[str] | None = None) -> int:
     """Run until SIGTERM or SIGINT."""
     given = parse(words)
     settings = settings_from(given)
@@ -119,7 +118,7 @@ def main(words: Optional[list[str]] = None) -> int:
     door = open_door(given, node)
     ended = threading.Event()
 
-    def end(_number: int, _frame: Optional[types.FrameType]) -> None:
+    def end(_number: int, _frame: types.FrameType | None) -> None:
         ended.set()
         threading.Thread(target=door.shutdown, daemon=True).start()
 

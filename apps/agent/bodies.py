@@ -8,8 +8,9 @@ import hashlib
 import ipaddress
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Mapping, Optional
+from typing import Any
 
 from apps.agent.errors import Malformed
 
@@ -26,7 +27,7 @@ class Bind:
     """Where a listener binds; `address` None stands for the node's own address."""
 
     listener_id: str
-    address: Optional[str]
+    address: str | None
     port: int
     protocol: str
 

@@ -8,7 +8,6 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Optional
 
 from apps.agent.errors import Refusal
 from apps.agent.settings import Settings
@@ -68,7 +67,7 @@ class Box:
             raise refusal_from(done.stdout.decode("utf-8", "replace"), "validate", release)
 
 
-def refusal_from(output: str, stage: str, release: Optional[Path]) -> Refusal:
+def refusal_from(output: str, stage: str, release: Path | None) -> Refusal:
     """Turn HAProxy's own words into a refusal: its first alert is the message, its line number the line."""
     text = output.replace(str(release) + "/", "") if release else output
     text = re.sub(r"/[^\s\]]*/(haproxy|node)\.cfg", r"\1.cfg", text)

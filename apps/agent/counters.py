@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import re
 import time
-from typing import Any, Iterable
+from collections.abc import Iterable
+from typing import Any
 
 from apps.agent.proxy import Proxy
 
@@ -21,7 +22,7 @@ def read(proxy: Proxy) -> dict[str, Any]:
     read_at = time.time()
     info, stat, tables = _split(text.splitlines())
     rows = [row for row in (_row(each) for each in csv.DictReader(stat)) if row]
-    rows += [_route_row(line) for line in tables.get("st_routes", []) if TABLE_ROW.search(line)]
+    rows += [_route_row(line, found) for line in tables.get("st_routes", []) if (found := TABLE_ROW.search(line))]
     return {
         "epoch": f"{info.get('Pid', '0')}-{info.get('Start_time_sec', '0')}",
         "read_at": read_at,
@@ -84,13 +85,12 @@ def _row(row: dict[str, str]) -> dict[str, Any] | None:
     }
 
 
-def _route_row(line: str) -> dict[str, Any]:
-    found, failed = TABLE_ROW.search(line), ROUTE_ERRORS.search(line)
+def _route_row(line: str, found: re.Match[str]) -> dict[str, Any]:
+    failed = ROUTE_ERRORS.search(line)
     zero = dict.fromkeys(
         ("status_2xx", "status_3xx", "status_4xx", "status_5xx", "connections", "connections_now", "queue_now"), 0
     )
     zero.update(dict.fromkeys(("bytes_in", "bytes_out", "latency_ms"), 0))
-    assert found is not None
     return {
         "kind": "route",
         "object_id": found.group(1),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any
 
 
 class Refusal(Exception):
@@ -10,7 +10,7 @@ class Refusal(Exception):
 
     status = 422
 
-    def __init__(self, message: str, stage: str, line: Optional[int] = None, output: str = "") -> None:
+    def __init__(self, message: str, stage: str, line: int | None = None, output: str = "") -> None:
         super().__init__(message)
         self.message = message
         self.stage = stage

@@ -6,7 +6,7 @@ import dataclasses
 import threading
 import time
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any
 
 from apps.agent import VERSION, memo, nodecfg, probes, runtime
 from apps.agent.bodies import Bind, BundleBody, Manifest, RuntimeBody
@@ -131,7 +131,7 @@ class Node:
             raise
         self._remember(release, manifest, generation, reloaded=True)
 
-    def _put_back(self, old: Optional[Path], manifest: Optional[Manifest], generation: int) -> None:
+    def _put_back(self, old: Path | None, manifest: Manifest | None, generation: int) -> None:
         self.releases.point_live(old)
         if old is None or manifest is None:
             self.proxy.stop()

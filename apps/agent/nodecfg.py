@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Mapping
 
 from apps.agent.bodies import Bind, Manifest
 from apps.agent.settings import Settings

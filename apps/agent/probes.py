@@ -7,7 +7,6 @@ import http.client
 import socket
 import ssl
 from dataclasses import dataclass
-from typing import Optional
 
 from apps.agent.bodies import Bind
 
@@ -65,7 +64,7 @@ def _http(protocol: str, host: str, port: int, secret: str, timeout: float) -> A
         return Answer(True, generation, digest)
 
 
-def taken(address: str, port: int) -> Optional[str]:
+def taken(address: str, port: int) -> str | None:
     """Why a port that we do not hold yet cannot be bound, as the end of a sentence; None when it can."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as trial:

@@ -10,7 +10,6 @@ import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Optional
 
 from apps.agent.errors import Refusal
 from apps.agent.settings import Settings
@@ -37,7 +36,7 @@ class Proxy:
     def __init__(self, settings: Settings, live: Path) -> None:
         self._settings = settings
         self._live = live
-        self._child: Optional[subprocess.Popen[bytes]] = None
+        self._child: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
         self.log_path = settings.state_dir / "haproxy.log"
 
@@ -62,7 +61,7 @@ class Proxy:
         found = re.search(r"version (\d+\.\d+[\w.]*)", text)
         return found.group(1) if found else ""
 
-    def processes(self) -> Optional[Processes]:
+    def processes(self) -> Processes | None:
         """The living processes, or None when no master answers."""
         self._reap()
         try:
@@ -168,7 +167,7 @@ class Proxy:
                 self._child = None
 
 
-def read_processes(text: str) -> Optional[Processes]:
+def read_processes(text: str) -> Processes | None:
     """Read the answer to `show proc`."""
     master, failed = 0, 0
     current: list[int] = []

@@ -1,4 +1,4 @@
-"""PUSH, the files: release directories, the `live` symlink that is switched atomically, digests of what lies on disk."""
+"""PUSH, the files: release directories, the atomic `live` symlink, digests of what lies on disk."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import json
 import os
 import re
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Mapping, Optional
+from typing import Any
 
 from apps.agent.bodies import Manifest, digest_of_all, read_manifest, sha256
 
@@ -33,7 +34,7 @@ class Releases:
         """The symlink that haproxy reads through."""
         return self._state_dir / "live"
 
-    def live(self) -> Optional[Path]:
+    def live(self) -> Path | None:
         """The release that `live` points to, or None."""
         try:
             return self._state_dir / os.readlink(self.live_link)  # noqa: PTH115 — Path.readlink resolves nothing more
@@ -44,7 +45,7 @@ class Releases:
         """Directory of a release by its name."""
         return self._root / name
 
-    def prepare(self, generation: int, files: Mapping[str, bytes], base: Optional[Path], same: frozenset[str]) -> Path:
+    def prepare(self, generation: int, files: Mapping[str, bytes], base: Path | None, same: frozenset[str]) -> Path:
         """Write a release under a temporary name: `files` as given, the paths of `same` linked from `base`; fsynced."""
         draft = self._root / f".new-{generation}-{os.getpid()}"
         shutil.rmtree(draft, ignore_errors=True)
@@ -52,8 +53,7 @@ class Releases:
         for folder in {Path(path).parent for path in (*files, *same)} - {Path()}:
             make_dir(draft / folder, self._group)
         for path in same:
-            assert base is not None
-            os.link(base / path, draft / path)
+            os.link((base or draft) / path, draft / path)
         for path, content in files.items():
             write_file(draft / path, content, self._group)
         for folder in (draft / "maps", draft / "certs", draft):
@@ -75,7 +75,7 @@ class Releases:
         sync_dir(self._root)
         return self._root / name
 
-    def point_live(self, release: Optional[Path]) -> None:
+    def point_live(self, release: Path | None) -> None:
         """Switch `live` atomically; None takes it away."""
         if release is None:
             self.live_link.unlink(missing_ok=True)
@@ -108,7 +108,7 @@ class Releases:
         self._seen = seen
         return digests
 
-    def on_disk(self, release: Optional[Path]) -> str:
+    def on_disk(self, release: Path | None) -> str:
         """Digest of the whole as it lies on disk; empty when nothing does."""
         if release is None or not release.is_dir():
             return ""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Mapping
+from typing import Any
 
 from apps.agent.bodies import PATH, Manifest, RuntimeBody, sha256
 from apps.agent.errors import Malformed, Missing, Refusal
@@ -59,8 +60,8 @@ def prepare(body: RuntimeBody, base: Manifest, release: Path) -> tuple[dict[str,
         path: content for path, content in body.files.items() if path in wanted and base.files.get(path) != wanted[path]
     }
     files.update({change.path: b"".join(change.lines) for change in changes})
-    for path in files:
-        if sha256(files[path]) != wanted.get(path):
+    for path, content in files.items():
+        if sha256(content) != wanted.get(path):
             raise Refusal(f"The operations do not lead to the wanted content of {path}.", "runtime")
     silent = {path for path in files if path.startswith("maps/")} - by_map.keys()
     if silent or body.manifest.binds != base.binds:

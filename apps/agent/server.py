@@ -28,7 +28,7 @@ class Handler(BaseHTTPRequestHandler):
     server_version = "spillway-agent"
     sys_version = ""
     timeout = 120
-    server: "Door"
+    server: Door
 
     def setup(self) -> None:
         """Finish the TLS handshake in this connection's own thread, so that a slow one holds up nobody."""

@@ -17,7 +17,7 @@ def ask(path: Path, command: str, timeout: float = 3.0, *, half_close: bool = Fa
         stream.sendall(command.encode() + b"\n")
         if half_close:
             stream.shutdown(socket.SHUT_WR)
-        parts = []
+        parts: list[bytes] = []
         while True:
             part = stream.recv(65536)
             if not part:

@@ -1,7 +1,8 @@
-"""CHECK on the node: a throw-away HAProxy loads the new files on spare loopback ports and is asked before the real one."""
+"""CHECK on the node: a throw-away HAProxy loads the new files on spare ports and answers before the real one."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -101,8 +102,6 @@ def _wait(
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
     process.wait()

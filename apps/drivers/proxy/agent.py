@@ -1,4 +1,4 @@
-"""PUSH + OBSERVE, the real hand: speaks to the agent of a node over a Unix socket or HTTPS with a client certificate."""
+"""PUSH + OBSERVE, the real hand: speaks to a node's agent over a Unix socket or HTTPS with a client certificate."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def encode(files: Mapping[str, bytes]) -> dict[str, str]:
 
 
 def read_node_state(answer: Mapping[str, Any]) -> NodeState:
-    """The agent's JSON as a NodeState; unknown fields are ignored, missing ones mean that it is not an agent of ours."""
+    """The agent's JSON as a NodeState; unknown fields are ignored; missing ones: it is no agent of ours."""
     known = {field.name for field in dataclasses.fields(NodeState)}
     try:
         found = {key: value for key, value in answer.items() if key in known}

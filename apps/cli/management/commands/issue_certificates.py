@@ -1,0 +1,55 @@
+"""PUSH, a door for operators: writes an authority and certificates for agents and for the control plane."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import re
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from apps.fleet import pki
+
+CLIENT = "control-plane"
+NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?")
+
+
+class Command(BaseCommand):
+    """`issue_certificates --out DIR --name us-1 --name eu-1`."""
+
+    help = "Writes ca.pem, control-plane.pem and a certificate for each agent; keeps an authority that is there."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Where to, for whom, for how long."""
+        parser.add_argument("--out", type=Path, required=True, help="private directory for the PEM files")
+        parser.add_argument("--name", nargs="+", action="extend", default=[], help="names of nodes")
+        parser.add_argument("--days", type=int, default=365, help="how long the certificates are valid")
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        """Write what is not there yet; never overwrite a key."""
+        out: Path = options["out"]
+        for name in options["name"]:
+            if not NAME.fullmatch(name) or name in ("ca", CLIENT):
+                raise CommandError(f"{name!r} is not a node's name: lower-case letters, digits, dots and dashes.")
+        out.mkdir(parents=True, exist_ok=True, mode=0o700)
+        now = datetime.datetime.now(datetime.UTC)
+        authority = self._keep_or_write(out, "ca", partial(pki.make_authority, now))
+        for name in (CLIENT, *options["name"]):
+            issue = partial(pki.issue, authority, name, client=name == CLIENT, now=now, days=options["days"])
+            self._keep_or_write(out, name, issue)
+
+    def _keep_or_write(self, out: Path, name: str, make: Callable[[], pki.Pair]) -> pki.Pair:
+        certificate, key = out / f"{name}.pem", out / f"{name}.key"
+        if certificate.exists() and key.exists():
+            self.stdout.write(f"{certificate} is there and stays")
+            return pki.Pair(certificate.read_bytes(), key.read_bytes())
+        pair = make()
+        for path, content in ((certificate, pair.certificate), (key, pair.key)):
+            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
+                stream.write(content)
+        self.stdout.write(f"{certificate} written")
+        return pair

@@ -1,0 +1,188 @@
+"""PUSH + OBSERVE: one suite for every proxy driver: the fake in memory and the agent with real haproxy."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from apps.compiler.bundle import Bundle
+from apps.compiler.operations import DeleteMapEntry, ReplaceMap, SetMapEntry, SetServerWeight
+from apps.drivers.proxy.contract import NodeTarget, ProxyDriver, Refused, Superseded, Unreachable
+from apps.drivers.proxy.memory import memory_node
+from apps.drivers.proxy.registry import open_driver
+from tests.conformance.bundles import MAP, make_bundle
+from tests.conformance.real_agent import running_agent
+
+
+@dataclass
+class World:
+    """A driver and what a test may do to the node behind it."""
+
+    driver: ProxyDriver
+    port: int
+    make_unreachable: Callable[[], None]
+    start_refusing: Callable[[], None]
+    edit_a_map: Callable[[], None]
+
+
+def _memory_world() -> World:
+    name = f"conformance-{uuid.uuid4().hex}"
+    node = memory_node(name)
+    return World(
+        open_driver(NodeTarget(name, f"memory://{name}")),
+        8080,
+        lambda: setattr(node, "unreachable", True),
+        lambda: setattr(node, "refusal", Refused("no", stage="validate", line=20, output="[ALERT] no")),
+        lambda: node.files.update({MAP: b"evil.example/ pool-1\n"}),
+    )
+
+
+def _overwrite(path: Path) -> None:
+    path.write_text("evil.example/ pool-1\n")
+
+
+@pytest.fixture(params=["memory", "unix", "https"])
+def world(request: pytest.FixtureRequest) -> Iterator[World]:
+    """Each kind of node in turn."""
+    if request.param == "memory":
+        yield _memory_world()
+        return
+    with running_agent(request.param) as agent:
+        yield World(
+            agent.driver,
+            agent.port,
+            agent.kill,
+            lambda: None,  # the broken bundle below is refused by haproxy itself
+            lambda: _overwrite(agent.state_dir / "live" / MAP),
+        )
+
+
+def broken(port: int) -> Bundle:
+    """A bundle whose haproxy.cfg has an unknown keyword on line 20."""
+    return make_bundle(port, extra="frontend lst-9\n    bogus word\n")
+
+
+def test_a_node_that_was_never_pushed_to_says_so(world: World) -> None:
+    state = world.driver.read_state()
+    assert (state.generation, state.digest, state.on_disk, state.serving) == (0, "", "", False)
+
+
+def test_a_push_makes_the_node_run_the_bundle(world: World) -> None:
+    bundle = make_bundle(world.port)
+    state = world.driver.push_bundle(bundle, 3)
+    assert (state.generation, state.digest, state.on_disk) == (3, bundle.digest, bundle.digest)
+    assert state.serving
+    assert state.workers >= 1
+    assert world.driver.read_state().generation == 3
+
+
+def test_a_generation_that_is_not_higher_is_superseded(world: World) -> None:
+    bundle = make_bundle(world.port)
+    world.driver.push_bundle(bundle, 5)
+    for generation in (4, 5):
+        with pytest.raises(Superseded):
+            world.driver.push_bundle(make_bundle(world.port, answer="two"), generation)
+        with pytest.raises(Superseded):
+            world.driver.run_operations((), bundle, bundle.digest, generation)
+    assert world.driver.read_state().digest == bundle.digest
+
+
+def test_push_keeps_the_running_config_when_the_check_fails(world: World) -> None:
+    bundle = make_bundle(world.port)
+    world.driver.push_bundle(bundle, 1)
+    world.start_refusing()
+    with pytest.raises(Refused) as refusal:
+        world.driver.push_bundle(broken(world.port), 2)
+    assert (refusal.value.stage, refusal.value.line) == ("validate", 20)
+    assert "[ALERT]" in refusal.value.output
+    state = world.driver.read_state()
+    assert (state.generation, state.digest, state.on_disk) == (1, bundle.digest, bundle.digest)
+    assert state.last_error
+
+
+def test_files_that_do_not_match_their_digests_are_refused(world: World) -> None:
+    bundle = make_bundle(world.port)
+    forged = replace(bundle, files={**bundle.files, MAP: b"evil.example/ pool-1\n"})
+    with pytest.raises(Refused):
+        world.driver.push_bundle(forged, 1)
+    assert world.driver.read_state().generation == 0
+
+
+def test_operations_change_maps_without_a_reload(world: World) -> None:
+    old = make_bundle(world.port, entries={"a.example/": "pool-1", "b.example/": "pool-1"})
+    new = make_bundle(world.port, entries={"a.example/": "pool-2", "c.example/": "pool-1"})
+    before = world.driver.push_bundle(old, 1)
+    operations = (
+        SetMapEntry(MAP, "a.example/", "pool-2"),
+        DeleteMapEntry(MAP, "b.example/"),
+        SetMapEntry(MAP, "c.example/", "pool-1"),
+    )
+    state = world.driver.run_operations(operations, new, old.digest, 2)
+    assert (state.generation, state.digest, state.on_disk) == (2, new.digest, new.digest)
+    assert state.reloads == before.reloads
+
+
+def test_a_whole_map_is_replaced_at_once(world: World) -> None:
+    old = make_bundle(world.port)
+    new = make_bundle(world.port, entries={f"h{number}.example/": "pool-1" for number in range(2000)})
+    world.driver.push_bundle(old, 1)
+    state = world.driver.run_operations((ReplaceMap(MAP),), new, old.digest, 2)
+    assert (state.digest, state.on_disk) == (new.digest, new.digest)
+
+
+def test_a_weight_changes_without_a_reload(world: World) -> None:
+    old, new = make_bundle(world.port), make_bundle(world.port, weight=7)
+    before = world.driver.push_bundle(old, 1)
+    state = world.driver.run_operations((SetServerWeight("pool-2", "srv-1", 7),), new, old.digest, 2)
+    assert (state.digest, state.on_disk, state.reloads) == (new.digest, new.digest, before.reloads)
+
+
+def test_operations_from_another_base_are_refused(world: World) -> None:
+    old, new = make_bundle(world.port), make_bundle(world.port, entries={"b.example/": "pool-1"})
+    world.driver.push_bundle(old, 1)
+    with pytest.raises(Refused) as refusal:
+        world.driver.run_operations((), new, new.digest, 2)
+    assert refusal.value.stage == "runtime"
+
+
+def test_operations_that_do_not_lead_to_the_bundle_are_refused(world: World) -> None:
+    old, new = make_bundle(world.port), make_bundle(world.port, entries={"b.example/": "pool-1"})
+    world.driver.push_bundle(old, 1)
+    with pytest.raises(Refused) as refusal:
+        world.driver.run_operations((SetMapEntry(MAP, "x.example/", "pool-1"),), new, old.digest, 2)
+    assert refusal.value.stage == "runtime"
+    state = world.driver.read_state()
+    assert (state.generation, state.on_disk) == (1, old.digest)
+
+
+def test_an_edited_file_shows_and_a_push_repairs_it(world: World) -> None:
+    bundle = make_bundle(world.port)
+    world.driver.push_bundle(bundle, 1)
+    world.edit_a_map()
+    assert world.driver.read_state().on_disk not in ("", bundle.digest)
+    assert world.driver.push_bundle(bundle, 2).on_disk == bundle.digest
+
+
+def test_a_new_worker_starts_a_new_epoch_of_counters(world: World) -> None:
+    world.driver.push_bundle(make_bundle(world.port), 1)
+    first = world.driver.read_counters()
+    assert first.epoch == world.driver.read_counters().epoch
+    world.driver.push_bundle(make_bundle(world.port, answer="two"), 2)
+    assert world.driver.read_counters().epoch != first.epoch
+
+
+def test_a_node_that_is_gone_is_unreachable(world: World) -> None:
+    world.make_unreachable()
+    with pytest.raises(Unreachable):
+        world.driver.read_state()
+    with pytest.raises(Unreachable):
+        world.driver.push_bundle(make_bundle(world.port), 1)
+
+
+def test_no_driver_speaks_an_unknown_scheme() -> None:
+    with pytest.raises(Unreachable):
+        open_driver(NodeTarget("us-1", "gopher://somewhere"))
