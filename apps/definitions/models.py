@@ -6,6 +6,8 @@ the conflict check of the pages. Choices are those of `apps.compiler.model`, so 
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 from django.db import models
 from django.db.models import Q
 
@@ -14,7 +16,7 @@ from apps.compiler import model
 from apps.fleet.models import Fleet, Region, StaticIP
 
 
-def _choices(enum: type[model.StrEnum]) -> list[tuple[str, str]]:
+def _choices(enum: type[StrEnum]) -> list[tuple[str, str]]:
     return [(member.value, member.value) for member in enum]
 
 

@@ -1,0 +1,244 @@
+"""DEFINE: makes plain documents of specifications and of rows, in one shape, so that the two can be compared.
+
+`document(spec)` and `describe(row)` answer equal dicts exactly when saving would change nothing. Every default is
+written out; private keys are never part of either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from apps.accounts.models import Account
+from apps.compiler.model import FixedResponse, HeaderCondition, HealthCheck, Limit, Redirect
+from apps.definitions.models import Certificate, Listener, LoadBalancer, Pool, Route
+from apps.definitions.models import HealthCheck as HealthCheckRow
+from apps.definitions.specs import (
+    AccountSpec,
+    BackendSpec,
+    CertificateSpec,
+    FleetSpec,
+    ListenerSpec,
+    LoadBalancerSpec,
+    NodeSpec,
+    PoolSpec,
+    RegionSpec,
+    RouteSpec,
+    ServerSpec,
+    Spec,
+    StaticIPSpec,
+)
+from apps.fleet.models import Fleet, Node, Region, StaticIP
+
+Document = dict[str, Any]
+Row = Account | Region | Fleet | Node | StaticIP | Certificate | Pool | LoadBalancer | Route
+S = TypeVar("S")
+
+KIND_OF_MODEL: dict[type[Any], str] = {
+    Account: "Account",
+    Region: "Region",
+    Fleet: "Fleet",
+    Node: "Node",
+    StaticIP: "StaticIP",
+    Certificate: "Certificate",
+    Pool: "Pool",
+    LoadBalancer: "LoadBalancer",
+    Route: "Route",
+}
+
+
+def name_from(own_account: int, owner: Account, name: str) -> str:
+    """How an object of `owner` is named in a document of the account with this id."""
+    return name if owner.pk == own_account else f"{owner.name}/{name}"
+
+
+def _by(field: str) -> Callable[[Document], str]:
+    return lambda entry: str(entry[field])
+
+
+def _fields(source: object, names: tuple[str, ...]) -> Document:
+    return {name: getattr(source, name) for name in names}
+
+
+_SERVER = ("name", "address", "port", "weight", "state")
+_TIMES = ("connect_timeout_ms", "server_timeout_ms", "queue_timeout_ms", "server_keepalive_ms")
+_CHECK = ("path", "method", "host", "expect_status", "interval_ms", "timeout_ms", "rise", "fall")
+
+
+def _server(server: Any) -> Document:
+    return _fields(server, _SERVER) | {"state": str(server.state)}
+
+
+def _limit(limit: Limit) -> Document:
+    return {"kind": str(limit.kind), "value": limit.value, "scope": str(limit.scope)}
+
+
+def _backend(spec: BackendSpec) -> Document:
+    return _backend_document(spec.region, _limit(spec.limit), spec.capacity_scaler, spec.servers)
+
+
+def _backend_document(region: str, limit: Document, scaler: float, servers: Any) -> Document:
+    return {
+        "region": region,
+        "limit": limit,
+        "capacity_scaler": scaler,
+        "servers": sorted((_server(server) for server in servers), key=_by("name")),
+    }
+
+
+def _pool_document(pool: Any, check: HealthCheck | HealthCheckRow | None, backends: list[Document]) -> Document:
+    head = {"protocol": str(pool.protocol), "balance": str(pool.balance)}
+    return (
+        head
+        | _fields(pool, _TIMES)
+        | {"health_check": _fields(check, _CHECK) if check else None, "backends": sorted(backends, key=_by("region"))}
+    )
+
+
+def _pool(spec: PoolSpec) -> Document:
+    return _pool_document(spec, spec.health_check, [_backend(backend) for backend in spec.backends])
+
+
+def _listener(spec: ListenerSpec) -> Document:
+    return {
+        "name": spec.name,
+        "protocol": str(spec.protocol),
+        "port": spec.port,
+        "static_ip": spec.static_ip,
+        "certificates": sorted(spec.certificates),
+        "default_pool": spec.default_pool,
+    }
+
+
+def _load_balancer(spec: LoadBalancerSpec) -> Document:
+    listeners = sorted((_listener(listener) for listener in spec.listeners), key=_by("name"))
+    return {"fleets": sorted(spec.fleets), "listeners": listeners}
+
+
+def redirect_document(redirect: Redirect) -> Document:
+    """A redirect as it is stored and shown."""
+    return _fields(redirect, ("code", "scheme", "host", "path", "keep_query"))
+
+
+def fixed_response_document(response: FixedResponse) -> Document:
+    """A fixed response as it is stored and shown."""
+    return _fields(response, ("status", "content_type", "body"))
+
+
+def header_document(header: HeaderCondition) -> Document:
+    """A header condition as it is stored and shown."""
+    return {"name": header.name, "match": str(header.match), "value": header.value}
+
+
+def _route_document(
+    route: Any, load_balancer: str, hostname: str, headers: list[Document], action: Document
+) -> Document:
+    return {
+        "load_balancer": load_balancer,
+        "hostname": hostname,
+        "path": route.path,
+        "path_kind": str(route.path_kind),
+        "methods": list(route.methods),
+        "headers": headers,
+        "action": action,
+        "prefix_rewrite": route.prefix_rewrite,
+    }
+
+
+def _route(spec: RouteSpec) -> Document:
+    if spec.redirect:
+        action: Document = {"redirect": redirect_document(spec.redirect)}
+    elif spec.fixed_response:
+        action = {"fixed_response": fixed_response_document(spec.fixed_response)}
+    else:
+        shares = [{"pool": share.pool, "weight": share.weight} for share in spec.pools]
+        action = {"pools": sorted(shares, key=_by("pool"))}
+    headers = [header_document(header) for header in spec.headers]
+    return _route_document(spec, spec.load_balancer, spec.hostname, headers, action)
+
+
+_OF_SPEC: dict[type[Any], Callable[[Any], Document]] = {
+    AccountSpec: lambda spec: _fields(spec, ("title", "kind")),
+    RegionSpec: lambda spec: _fields(spec, ("title", "latitude", "longitude")),
+    FleetSpec: lambda spec: _fields(spec, ("region", "local_development")),
+    NodeSpec: lambda spec: _fields(spec, ("fleet", "url", "address", "port_offset")),
+    StaticIPSpec: lambda spec: _fields(spec, ("address", "region")),
+    CertificateSpec: lambda spec: {"chain": spec.chain},
+    ServerSpec: _server,
+    PoolSpec: _pool,
+    LoadBalancerSpec: _load_balancer,
+    RouteSpec: _route,
+}
+
+
+def document(spec: Spec) -> Document:
+    """The document of a specification, every default written out, lists in one order, without secrets."""
+    return _OF_SPEC[type(spec)](spec)
+
+
+def _pool_row(row: Pool) -> Document:
+    backends = [
+        _backend_document(
+            backend.region.name,
+            {"kind": backend.limit_kind, "value": backend.limit_value, "scope": backend.limit_scope},
+            backend.capacity_scaler,
+            backend.servers.all(),
+        )
+        for backend in row.backends.all()
+    ]
+    return _pool_document(row, getattr(row, "health_check", None), backends)
+
+
+def _listener_row(row: Listener, owner: int) -> Document:
+    certificates = (name_from(owner, entry.account, entry.name) for entry in row.certificates.all())
+    return {
+        "name": row.name,
+        "protocol": row.protocol,
+        "port": row.port,
+        "static_ip": row.static_ip.name if row.static_ip else None,
+        "certificates": sorted(certificates),
+        "default_pool": name_from(owner, row.default_pool.account, row.default_pool.name) if row.default_pool else None,
+    }
+
+
+def _load_balancer_row(row: LoadBalancer) -> Document:
+    listeners = sorted((_listener_row(entry, row.account_id) for entry in row.listeners.all()), key=_by("name"))
+    return {"fleets": sorted(fleet.name for fleet in row.fleets.all()), "listeners": listeners}
+
+
+def _route_row(row: Route) -> Document:
+    if row.action == Route.Action.POOLS:
+        shares = [
+            {"pool": name_from(row.account_id, share.pool.account, share.pool.name), "weight": share.weight}
+            for share in row.pools.all()
+        ]
+        action: Document = {"pools": sorted(shares, key=_by("pool"))}
+    else:
+        action = {str(row.action): dict(getattr(row, row.action))}
+    return _route_document(row, row.load_balancer.name, row.hostname.name, list(row.headers), action)
+
+
+_OF_ROW: dict[type[Any], Callable[[Any], Document]] = {
+    Account: lambda row: {"title": row.title, "kind": str(row.kind)},
+    Region: lambda row: _fields(row, ("title", "latitude", "longitude")),
+    Fleet: lambda row: {"region": row.region.name, "local_development": row.local_development},
+    Node: lambda row: {"fleet": row.fleet.name} | _fields(row, ("url", "address", "port_offset")),
+    StaticIP: lambda row: {"address": row.address, "region": row.region.name if row.region else None},
+    Certificate: lambda row: {"chain": row.chain_pem},
+    Pool: _pool_row,
+    LoadBalancer: _load_balancer_row,
+    Route: _route_row,
+}
+
+
+def describe(row: Row) -> Document:
+    """The document (spec) of a row: the inverse of reading. Rows of the selectors need no further query."""
+    return _OF_ROW[type(row)](row)
+
+
+def envelope(row: Row) -> Document:
+    """The whole object, as `apply` takes it."""
+    head: Document = {"kind": KIND_OF_MODEL[type(row)], "name": row.name}
+    if isinstance(row, Certificate | Pool | LoadBalancer | Route):
+        head["account"] = row.account.name
+    return head | {"spec": describe(row)}

@@ -1,0 +1,159 @@
+"""DEFINE, reads: the actor comes first, and rows that the actor may not see do not exist.
+
+Every queryset brings along what `describe` needs, so the number of queries does not grow with the rows.
+Load balancers and regions belong to the operator and may be seen by everybody, because routes and pools name them.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import dataclass
+from typing import TypeVar
+
+from django.db.models import Model, Prefetch, Q, QuerySet
+
+from apps.accounts.actors import Actor
+from apps.accounts.models import Hostname
+from apps.core.errors import Fault, Invalid, NotFound
+from apps.definitions.describing import describe as describe
+from apps.definitions.describing import envelope as envelope
+from apps.definitions.models import Backend, Certificate, Listener, LoadBalancer, Pool, Route, RoutePool, Server
+from apps.fleet.models import Fleet
+
+RouteKey = tuple[str, str, int]
+M = TypeVar("M", bound=Model)
+
+
+def routes(actor: Actor) -> QuerySet[Route]:
+    """Routes in the order of lists: hostname, path, id."""
+    shares = RoutePool.objects.select_related("pool__account").order_by("id")
+    rows = Route.objects.select_related("account", "hostname", "load_balancer__account")
+    return actor.visible(rows.prefetch_related(Prefetch("pools", shares))).order_by("hostname__name", "path", "id")
+
+
+def pools(actor: Actor) -> QuerySet[Pool]:
+    """Pools with their checks, backends and servers."""
+    backends = Backend.objects.select_related("region").prefetch_related("servers")
+    rows = Pool.objects.select_related("account", "health_check").prefetch_related(Prefetch("backends", backends))
+    return actor.visible(rows).order_by("account__name", "name")
+
+
+def backends(actor: Actor) -> QuerySet[Backend]:
+    """Shares of pools in regions, with their servers."""
+    rows = Backend.objects.select_related("account", "pool__account", "region").prefetch_related("servers")
+    return actor.visible(rows).order_by("id")
+
+
+def servers(actor: Actor) -> QuerySet[Server]:
+    """Servers with the backend, pool and region that they belong to."""
+    rows = Server.objects.select_related("account", "backend__pool__account", "backend__region")
+    return actor.visible(rows).order_by("id")
+
+
+def load_balancers(actor: Actor) -> QuerySet[LoadBalancer]:
+    """The fronts: the operator's own, which every account may name in a route."""
+    del actor  # nothing to hide: what belongs to others in a listener is left out when it is shown to customers
+    listeners = Listener.objects.select_related("static_ip", "default_pool__account")
+    listeners = listeners.prefetch_related(Prefetch("certificates", Certificate.objects.select_related("account")))
+    rows = LoadBalancer.objects.select_related("account")
+    return rows.prefetch_related("fleets", Prefetch("listeners", listeners)).order_by("name")
+
+
+def listeners(actor: Actor) -> QuerySet[Listener]:
+    """Ports of all load balancers."""
+    del actor
+    rows = Listener.objects.select_related("load_balancer__account", "static_ip", "default_pool__account")
+    rows = rows.prefetch_related(Prefetch("certificates", Certificate.objects.select_related("account")))
+    return rows.order_by("load_balancer__name", "name")
+
+
+def certificates(actor: Actor) -> QuerySet[Certificate]:
+    """Certificates without their keys."""
+    return actor.visible(Certificate.objects.select_related("account").defer("encrypted_key")).order_by("id")
+
+
+def hostnames(actor: Actor) -> QuerySet[Hostname]:
+    """Claimed names."""
+    return actor.visible(Hostname.objects.select_related("account")).order_by("name")
+
+
+def fleets_of_load_balancers(ids: QuerySet[LoadBalancer] | list[int]) -> QuerySet[Fleet]:
+    """Fleets whose nodes run any of the load balancers."""
+    return Fleet.objects.filter(load_balancers__in=ids).distinct()
+
+
+def fleets_of_pools(pool_ids: list[int]) -> QuerySet[Fleet]:
+    """Fleets that run any of the pools, by a route or as a listener's default."""
+    fronts = LoadBalancer.objects.filter(Q(routes__pools__pool__in=pool_ids) | Q(listeners__default_pool__in=pool_ids))
+    return fleets_of_load_balancers(fronts)
+
+
+def fleets_of(row: object) -> list[Fleet]:
+    """Fleets that a change of this row concerns, for waiting until it is live."""
+    match row:
+        case Route():
+            found = fleets_of_load_balancers([row.load_balancer_id])
+        case LoadBalancer():
+            found = fleets_of_load_balancers([row.pk])
+        case Pool():
+            found = fleets_of_pools([row.pk])
+        case Server():
+            found = fleets_of_pools([row.backend.pool_id]).filter(region=row.backend.region_id)
+        case Certificate():
+            found = Fleet.objects.filter(load_balancers__listeners__certificates=row.pk).distinct()
+        case _:
+            found = Fleet.objects.none()
+    return list(found.order_by("name"))
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page of routes and the cursor of the next one, None on the last."""
+
+    rows: list[Route]
+    next_cursor: str | None
+
+
+def page_of_routes(rows: QuerySet[Route], *, limit: int, cursor: str = "") -> Page:
+    """The next `limit` routes after the cursor, in the order hostname, path, id. Raises Invalid for a false cursor.
+
+    A keyset instead of an offset: the last page costs what the first costs, and rows that come or go move nothing.
+    """
+    if cursor:
+        host, path, pk = read_cursor(cursor)
+        same_path = Q(hostname__name=host, path=path, pk__gt=pk)
+        rows = rows.filter(
+            Q(hostname__name__gte=host), Q(hostname__name__gt=host) | Q(hostname__name=host, path__gt=path) | same_path
+        )
+    found = list(rows[: limit + 1])
+    more = len(found) > limit
+    del found[limit:]
+    last = found[-1] if more else None
+    return Page(found, make_cursor((last.hostname.name, last.path, last.pk)) if last else None)
+
+
+def make_cursor(key: RouteKey) -> str:
+    """An opaque text that names a place in the list."""
+    return base64.urlsafe_b64encode(json.dumps(key).encode()).decode().rstrip("=")
+
+
+def read_cursor(text: str) -> RouteKey:
+    """The place that a cursor names. Raises Invalid."""
+    try:
+        host, path, pk = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+    except (ValueError, TypeError):
+        host = path = pk = None
+    if not (isinstance(host, str) and isinstance(path, str) and type(pk) is int and 0 < pk < 2**63):
+        raise Invalid([Fault("/cursor", "cursor", "Take the cursor from next_cursor of the page before.")])
+    if not (host + path).isprintable():
+        raise Invalid([Fault("/cursor", "cursor", "Take the cursor from next_cursor of the page before.")])
+    return host, path, pk
+
+
+def only(rows: QuerySet[M], pk: int) -> M:
+    """The one row with this id among those that the actor may see. Raises NotFound."""
+    row = rows.filter(pk=pk).first() if 0 < pk < 2**63 else None
+    if row is None:
+        raise NotFound("There is no such object, or you may not see it.")
+    return row

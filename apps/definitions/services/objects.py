@@ -1,0 +1,289 @@
+"""DEFINE: saves and deletes one object of any kind: compare, check the version, write, record, want a push."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Model, QuerySet
+
+from apps.accounts.actors import Actor
+from apps.accounts.models import Account
+from apps.accounts.services import release_unused_hostnames
+from apps.audit import services as audit
+from apps.core.errors import Conflict, Invalid, NotFound
+from apps.definitions.describing import Document, Row, describe, document
+from apps.definitions.documents import Object, read_object
+from apps.definitions.models import Certificate, LoadBalancer, Pool, Route
+from apps.definitions.selectors import certificates, fleets_of, load_balancers, pools, routes
+from apps.definitions.services import places, traffic
+from apps.definitions.services.routes import store_route
+from apps.definitions.services.usage import users_of
+from apps.definitions.services.work import Work, working
+from apps.fleet.models import Fleet, Node, Region, StaticIP
+from apps.fleet.selectors import fleets, nodes, regions, static_ips
+
+
+@dataclass(frozen=True, slots=True)
+class FieldChange:
+    """One field that differs: `path` is a JSON pointer into the spec."""
+
+    path: str
+    before: Any
+    after: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What happened (or would happen) to one object: create, update, delete or unchanged, field by field."""
+
+    kind: str
+    account: str
+    name: str
+    action: str
+    fields: tuple[FieldChange, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """How one kind of object is found and stored; `platform` kinds are changed by operators and have global names."""
+
+    model: type[Any]
+    rows: Callable[[Actor], QuerySet[Any]]
+    store: Callable[[Work, Account, Any, Any], None]
+    platform: bool = False
+    operators_only: str = ""
+
+
+def _all_accounts(actor: Actor) -> QuerySet[Account]:
+    del actor
+    return Account.objects.all()
+
+
+# In the order in which they name each other: nothing refers to a kind further down.
+KINDS: dict[str, Kind] = {
+    "Account": Kind(Account, _all_accounts, places.store_account, platform=True, operators_only="accounts"),
+    "Region": Kind(Region, regions, places.store_region, platform=True, operators_only="regions"),
+    "Fleet": Kind(Fleet, fleets, places.store_fleet, platform=True, operators_only="fleets"),
+    "Node": Kind(Node, nodes, places.store_node, platform=True, operators_only="nodes"),
+    "StaticIP": Kind(StaticIP, static_ips, places.store_static_ip, platform=True, operators_only="static IPs"),
+    "Certificate": Kind(Certificate, lambda actor: certificates(actor).defer(None), traffic.store_certificate),
+    "Pool": Kind(Pool, pools, traffic.store_pool),
+    "LoadBalancer": Kind(LoadBalancer, load_balancers, traffic.store_load_balancer, operators_only="load balancers"),
+    "Route": Kind(Route, routes, store_route),
+}
+
+
+def save_object(  # noqa: PLR0913 - every argument is part of one request
+    *,
+    actor: Actor,
+    kind: str,
+    name: str,
+    spec: object,
+    account: str | None = None,
+    expected_version: int | None = None,
+    create_only: bool = False,
+    reason: str = "",
+) -> Any:
+    """Create or replace one object and return its row.
+
+    `spec` is a plain dict (documents.py). Raises Invalid with pointers below `/spec`, Conflict for a stale
+    `expected_version` or an existing object with `create_only`, Forbidden.
+    """
+    found = read_object({"kind": kind, "name": name, "account": account, "spec": spec})
+    with working(actor, reason=reason) as work:
+        row, _ = save(work, found, expected_version=expected_version, create_only=create_only)
+        finish(work)
+    return row
+
+
+def delete_object(
+    *,
+    actor: Actor,
+    kind: str,
+    name: str,
+    account: str | None = None,
+    expected_version: int | None = None,
+    reason: str = "",
+) -> list[Fleet]:
+    """Delete one object; returns the fleets that lose it. Raises NotFound, Conflict (stale, in use), Forbidden."""
+    with working(actor, reason=reason) as work:
+        owner = work.account(account) if not KINDS[kind].platform else actor.account
+        row = existing(work, kind, owner, name)
+        if row is None:
+            raise NotFound("There is no such object, or you may not see it.")
+        delete(work, kind, row, expected_version=expected_version)
+        finish(work)
+    return list(work.touched.values())
+
+
+def finish(work: Work) -> None:
+    """The last act of every transaction: claims that nobody uses any more are given up."""
+    if work.released:
+        release_unused_hostnames(ids=work.released)
+
+
+def existing(work: Work, kind: str, owner: Account, name: str) -> Any:
+    """The row of an object by its identity, None when there is none."""
+    entry = KINDS[kind]
+
+    def look_up() -> Any:
+        rows = entry.rows(work.actor).filter(name=name)
+        return (rows if entry.platform else rows.filter(account=owner)).first()
+
+    return work.once(("row", kind, None if entry.platform else owner.pk, name), look_up)
+
+
+def save(
+    work: Work, wanted: Object, *, expected_version: int | None = None, create_only: bool = False
+) -> tuple[Any, Change]:
+    """Store one object that was read; nothing happens to an object that is already as wanted.
+
+    1. Who owns it, and may the actor do this?
+    2. What is there? The version that the sender saw must still be it.
+    3. Equal documents: unchanged, no new version, no push.
+    4. Take the version (a stale one takes nothing), store, record.
+    """
+    kind = KINDS[wanted.kind]
+    if kind.operators_only:
+        work.actor.must_operate(kind.operators_only)
+    owner = work.actor.account if kind.platform else work.account(wanted.account)
+    row = existing(work, wanted.kind, owner, wanted.name)
+    _check_version(row, wanted, expected_version=expected_version, create_only=create_only)
+    before, after = (describe(row) if row else None), document(wanted.spec)
+    after = _own_names(after, owner)
+    _check_manager(work, row)
+    label = _label(wanted.kind, owner, wanted.name)
+    if before == after and not _new_key(wanted):
+        return row, Change(wanted.kind, _account_name(wanted.kind, owner), wanted.name, "unchanged")
+    if row is None:
+        row = kind.model(name=wanted.name, manager=work.manager)
+    else:
+        _take_version(row)
+        row.manager = row.manager or work.manager
+    kind.store(work, owner, row, wanted.spec)
+    action = "update" if before else "create"
+    work.forget("row", wanted.kind, None if kind.platform else owner.pk, wanted.name)
+    audit.record(
+        actor=work.actor,
+        action=action,
+        kind=wanted.kind,
+        object_id=row.pk,
+        label=label,
+        account=owner,
+        before=before,
+        after=after,
+        reason=work.reason,
+    )
+    fields = tuple(differences(before or {}, after))
+    return row, Change(wanted.kind, _account_name(wanted.kind, owner), wanted.name, action, fields)
+
+
+def _account_name(kind: str, owner: Account) -> str:
+    return "" if KINDS[kind].platform else owner.name
+
+
+def _label(kind: str, owner: Account, name: str) -> str:
+    return name if KINDS[kind].platform else f"{owner.name}/{name}"
+
+
+def _new_key(wanted: Object) -> bool:
+    # A key is not compared: chain and key belong together, so an equal chain means an equal key.
+    del wanted
+    return False
+
+
+def _own_names(after: Document, owner: Account) -> Document:
+    """References to the owner's own objects without its name in front, as `describe` writes them."""
+    prefix = f"{owner.name}/"
+
+    def own(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {
+                key: (
+                    entry.removeprefix(prefix)
+                    if key in ("pool", "default_pool") and isinstance(entry, str)
+                    else [name.removeprefix(prefix) for name in entry]
+                    if key == "certificates"
+                    else own(entry)
+                )
+                for key, entry in value.items()
+            }
+        return [own(entry) for entry in value] if isinstance(value, list) else value
+
+    found: Document = own(after)
+    return found
+
+
+def _check_version(row: Any, wanted: Object, *, expected_version: int | None, create_only: bool) -> None:
+    if row is not None and create_only:
+        raise Conflict(f"There is a {wanted.kind} {wanted.name} already.")
+    if expected_version is not None and (row is None or row.version != expected_version):
+        raise Conflict(f"{wanted.kind} {wanted.name} has changed since you read it; read it again and decide again.")
+
+
+def _check_manager(work: Work, row: Any) -> None:
+    if row is None or not work.manager or row.manager in ("", work.manager):
+        return
+    work.fault("/name", "managed", f"This object is managed by {row.manager}; apply it under that manager.")
+    raise Invalid(work.take_faults())
+
+
+def _take_version(row: Any) -> None:
+    """Raise the version in the database if it is still the one that was read: of two writers one gets it."""
+    taken = type(row)._default_manager.filter(pk=row.pk, version=row.version).update(version=row.version + 1)
+    if not taken:
+        raise Conflict("Somebody changed this object in this moment: read it again and decide again.")
+    row.version += 1
+
+
+def delete(work: Work, kind: str, row: Any, *, expected_version: int | None = None) -> Change:
+    """Take one row away, if nobody uses it, and record it."""
+    entry = KINDS[kind]
+    if entry.operators_only:
+        work.actor.must_operate(entry.operators_only)
+    if expected_version is not None and row.version != expected_version:
+        raise Conflict(f"{kind} {row.name} has changed since you read it; read it again and decide again.")
+    users = users_of(work.actor, row)
+    if users:
+        raise Conflict(f"{kind} {row.name} is in use by {', '.join(users)}.")
+    before, pk = describe(row), row.pk
+    owner = work.actor.account if entry.platform else row.account
+    _take_version(row)
+    work.touch(fleets_of(row))
+    if isinstance(row, Route):
+        work.released.add(row.hostname_id)
+    row.delete()
+    work.forget("row", kind, None if entry.platform else owner.pk, row.name)
+    work.forget(kind, row.name)
+    work.forget(kind, owner.name, row.name)
+    label = _label(kind, owner, row.name)
+    audit.record(
+        actor=work.actor,
+        action="delete",
+        kind=kind,
+        object_id=pk,
+        label=label,
+        account=owner,
+        before=before,
+        reason=work.reason,
+    )
+    return Change(kind, _account_name(kind, owner), row.name, "delete")
+
+
+def differences(before: Any, after: Any, path: str = "") -> list[FieldChange]:
+    """The fields that differ, deepest first named: objects field by field, lists entry by entry when equally long."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        keys = [*after, *(key for key in before if key not in after)]
+        return [change for key in keys for change in differences(before.get(key), after.get(key), f"{path}/{key}")]
+    if isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+        return [
+            change
+            for index, (old, new) in enumerate(zip(before, after, strict=True))
+            for change in differences(old, new, f"{path}/{index}")
+        ]
+    return [] if before == after else [FieldChange(path or "/", before, after)]
+
+
+__all__ = ["KINDS", "Change", "FieldChange", "Model", "Row", "delete_object", "save_object"]

@@ -1,0 +1,101 @@
+"""DEFINE, writes of routes: the hostname is claimed, and no two routes of a load balancer match the same requests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from apps.accounts.models import Account, Hostname
+from apps.accounts.services import HostnameTaken, claim_hostname
+from apps.compiler.model import Protocol
+from apps.core.errors import Invalid
+from apps.definitions.describing import fixed_response_document, header_document, redirect_document
+from apps.definitions.models import LoadBalancer, Pool, Route, RoutePool
+from apps.definitions.services.work import Work
+from apps.definitions.specs import RouteSpec
+
+
+def store_route(work: Work, owner: Account, row: Route, spec: RouteSpec) -> None:
+    """The route and its shares; a claim that it leaves is given up at the end of the transaction if nobody uses it."""
+    balancer = work.place(LoadBalancer, spec.load_balancer, "/spec/load_balancer")
+    pools = [_pool(work, owner, share.pool, index) for index, share in enumerate(spec.pools)]
+    hostname = _claim(work, owner, spec.hostname)
+    if balancer and hostname:
+        _refuse_identical(work, row, spec, balancer, hostname)
+    if work.faults or balancer is None or hostname is None:
+        raise Invalid(work.take_faults())
+    if row.pk is not None:
+        work.touch_load_balancer(row.load_balancer_id)
+        work.released.add(row.hostname_id)
+    _fill(row, owner, spec)
+    row.load_balancer, row.hostname = balancer, hostname
+    row.save()
+    weights = [(pool, share.weight) for pool, share in zip(pools, spec.pools, strict=True) if pool]
+    _store_shares(row, weights)
+    work.touch_load_balancer(balancer.pk)
+
+
+def _pool(work: Work, owner: Account, reference: str, index: int) -> Pool | None:
+    place = f"/spec/action/pools/{index}/pool"
+    pool = work.owned(Pool, owner, reference, place)
+    if pool and pool.protocol == Protocol.TCP:
+        work.fault(place, "protocol", f"Pool {reference} speaks tcp; routes need a pool that speaks http.")
+    return pool
+
+
+def _claim(work: Work, owner: Account, name: str) -> Hostname | None:
+    key = ("Hostname", owner.pk, name)
+    try:
+        found: Hostname = work.once(key, lambda: claim_hostname(account=owner, name=name))
+    except HostnameTaken as error:
+        work.fault("/spec/hostname", "hostname_taken", str(error))
+        return None
+    return found
+
+
+def match_of(methods: list[str], headers: list[dict[str, Any]]) -> tuple[Any, ...]:
+    """What besides hostname and path decides whether a request matches, so that two can be compared."""
+    conditions = ((entry["name"].lower(), entry["match"], entry["value"]) for entry in headers)
+    return tuple(sorted(methods)), tuple(sorted(conditions))
+
+
+def _refuse_identical(work: Work, row: Route, spec: RouteSpec, balancer: LoadBalancer, hostname: Hostname) -> None:
+    # One at a time per hostname: the check below and the row that follows must not pass each other.
+    Hostname.objects.select_for_update().filter(pk=hostname.pk).first()
+    same = Route.objects.filter(
+        load_balancer=balancer, hostname=hostname, path=spec.path, path_kind=spec.path_kind
+    ).exclude(pk=row.pk)
+    wanted = match_of(list(spec.methods), [header_document(header) for header in spec.headers])
+    for other in same.only("name", "methods", "headers"):
+        if match_of(other.methods, other.headers) == wanted:
+            # The hostname is the owner's, so the other route is one that the actor may see.
+            detail = f"Route {other.name} already matches the same requests; change its action or this path."
+            work.fault("/spec/path", "identical_route", detail)
+
+
+def _fill(row: Route, owner: Account, spec: RouteSpec) -> None:
+    row.account = owner
+    row.path, row.path_kind = spec.path, spec.path_kind
+    row.methods = list(spec.methods)
+    row.headers = [header_document(header) for header in spec.headers]
+    row.action = Route.Action.POOLS
+    if spec.redirect:
+        row.action = Route.Action.REDIRECT
+    elif spec.fixed_response:
+        row.action = Route.Action.FIXED_RESPONSE
+    row.redirect = redirect_document(spec.redirect) if spec.redirect else None
+    row.fixed_response = fixed_response_document(spec.fixed_response) if spec.fixed_response else None
+    row.prefix_rewrite = spec.prefix_rewrite
+
+
+def _store_shares(row: Route, weights: list[tuple[Pool, int]]) -> None:
+    found = {share.pool_id: share for share in RoutePool.objects.filter(route=row)}
+    wanted = {pool.pk: weight for pool, weight in weights}
+    gone = [share.pk for pool, share in found.items() if pool not in wanted]
+    if gone:
+        RoutePool.objects.filter(pk__in=gone).delete()
+    for pool, weight in wanted.items():
+        share = found.get(pool)
+        if share is None:
+            RoutePool.objects.create(route=row, pool_id=pool, weight=weight)
+        elif share.weight != weight:
+            RoutePool.objects.filter(pk=share.pk).update(weight=weight)

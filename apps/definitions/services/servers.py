@@ -1,0 +1,85 @@
+"""DEFINE: the two things that people change on one server in a hurry: its state and its weight."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from apps.accounts.actors import Actor
+from apps.audit import services as audit
+from apps.compiler import grammar
+from apps.compiler.model import ServerState
+from apps.core.errors import Conflict, Fault, Invalid
+from apps.definitions import selectors
+from apps.definitions.models import Pool, Server
+from apps.definitions.reading import choice
+from apps.definitions.services.work import Work, working
+
+
+def set_server(
+    *,
+    actor: Actor,
+    server_id: int,
+    state: object = None,
+    weight: object = None,
+    expected_version: int | None = None,
+    reason: str = "",
+) -> Server:
+    """Set the administrative state and/or the weight (0-256); None leaves as it is. Runs without a reload.
+
+    `expected_version` is that of the server's pool, whose document this changes. Raises NotFound, Invalid, Conflict.
+    """
+    faults: list[Fault] = []
+    wanted = {
+        "state": _allowed("state", state, choice(ServerState), faults),
+        "weight": _allowed("weight", weight, grammar.server_weight, faults),
+    }
+    if faults:
+        raise Invalid(faults)
+    with working(actor, reason=reason) as work:
+        server = selectors.only(selectors.servers(actor), server_id)
+        _take_pool(server.backend.pool, expected_version)
+        _set(work, server, {field: value for field, value in wanted.items() if value is not None})
+    return server
+
+
+def _allowed(field: str, value: object, allowed: Callable[[object], Any], faults: list[Fault]) -> Any:
+    if value is None:
+        return None
+    try:
+        return allowed(value)
+    except grammar.GrammarError as error:
+        faults.append(Fault(f"/{field}", error.code, error.message))
+        return None
+
+
+def _take_pool(pool: Pool, expected_version: int | None) -> None:
+    """Wait for others that change this pool; refuse when it is not the one that the sender saw."""
+    current = Pool.objects.select_for_update().only("version").get(pk=pool.pk).version
+    if expected_version is not None and current != expected_version:
+        raise Conflict(f"Pool {pool.name} has changed since you read it; read it again and decide again.")
+
+
+def _set(work: Work, server: Server, wanted: dict[str, Any]) -> None:
+    before = {field: getattr(server, field) for field in wanted}
+    after = {field: str(value) if field == "state" else value for field, value in wanted.items()}
+    if before == after:
+        return
+    for field, value in after.items():
+        setattr(server, field, value)
+    server.save(update_fields=list(after))
+    pool = server.backend.pool
+    row = Pool.objects.only("version").get(pk=pool.pk)
+    Pool.objects.filter(pk=pool.pk).update(version=row.version + 1)
+    work.touch(selectors.fleets_of(server))
+    audit.record(
+        actor=work.actor,
+        action="update",
+        kind="Server",
+        object_id=server.pk,
+        label=f"{server.account.name}/{pool.name}/{server.name}",
+        account=server.account,
+        before=before,
+        after=after,
+        reason=work.reason,
+    )

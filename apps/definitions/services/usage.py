@@ -1,0 +1,56 @@
+"""DEFINE, before a delete: who uses the object, in words that the actor may read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import Q
+
+from apps.accounts.actors import Actor
+from apps.accounts.models import Account
+from apps.definitions.models import Backend, Certificate, Listener, LoadBalancer, Pool, Route
+from apps.fleet.models import Fleet, Node, Region, StaticIP
+
+SHOWN = 5
+
+
+def users_of(actor: Actor, row: Any) -> list[str]:
+    """Up to five users by kind and name, then how many more; what the actor may not see is only counted."""
+    found = _users(row)
+    seen = [text for text, account in found if actor.is_operator or account == actor.account.pk]
+    named, rest = seen[:SHOWN], len(found) - len(seen[:SHOWN])
+    return [*named, f"{rest} more"] if rest else named
+
+
+def _users(row: Any) -> list[tuple[str, int]]:
+    match row:
+        case Pool():
+            routes = Route.objects.filter(pools__pool=row).order_by("name")
+            return _named("route", routes) + _listeners(Q(default_pool=row))
+        case Certificate():
+            return _listeners(Q(certificates=row))
+        case LoadBalancer():
+            return _named("route", row.routes.order_by("name"))
+        case StaticIP():
+            return _listeners(Q(static_ip=row))
+        case Fleet():
+            return _named("load balancer", row.load_balancers.all()) + _named("node", row.nodes.all())
+        case Region():
+            backends = Backend.objects.filter(region=row).values_list("pool__name", "account_id")
+            pools = [(f"pool {name}", account) for name, account in backends]
+            return _named("fleet", row.fleets.all()) + _named("static IP", row.static_ips.all()) + pools
+        case Account():
+            # Its history stays, so it stays; and nobody else could own its objects.
+            return [("its own history in the audit record", row.pk)]
+        case Node() | _:
+            return []
+
+
+def _named(word: str, rows: Any) -> list[tuple[str, int]]:
+    return [(f"{word} {name}", account) for name, account in rows.values_list("name", "account_id").distinct()]
+
+
+def _listeners(condition: Q) -> list[tuple[str, int]]:
+    rows = Listener.objects.filter(condition).order_by("id")
+    fields = rows.values_list("name", "load_balancer__name", "account_id")
+    return [(f"listener {name} of {balancer}", account) for name, balancer, account in fields]

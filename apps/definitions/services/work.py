@@ -1,0 +1,144 @@
+"""DEFINE, inside a write: what one transaction has looked up, found wrong, and touched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from django.db import IntegrityError, transaction
+from django.db.models import Model
+
+from apps.accounts.actors import Actor
+from apps.accounts.models import Account
+from apps.core.errors import Conflict, Fault, Invalid
+from apps.definitions.models import Certificate, LoadBalancer, Pool
+from apps.definitions.selectors import fleets_of_load_balancers
+from apps.fleet.models import Fleet, Region, StaticIP
+from apps.fleet.services import want_push
+
+T = TypeVar("T", bound=Model)
+
+
+class Work:
+    """One transaction: who works, why, and what it did so far.
+
+    `pointer` is where the object at hand stood in what was sent; every fault is noted below it. `broken` holds the
+    objects of the same document that were refused, so that those who name them are not blamed as well.
+    """
+
+    def __init__(self, actor: Actor, *, reason: str = "", manager: str = "") -> None:
+        self.actor = actor
+        self.reason = reason
+        self.manager = manager
+        self.pointer = ""
+        self.faults: list[Fault] = []
+        self.broken: set[tuple[str, str]] = set()
+        self.touched: dict[int, Fleet] = {}
+        self.released: set[int] = set()
+        self._found: dict[tuple[Any, ...], Any] = {}
+
+    def fault(self, place: str, code: str, detail: str) -> None:
+        """Note a fault at `place`, a pointer within the object at hand."""
+        self.faults.append(Fault(self.pointer + place, code, detail))
+
+    def touch(self, fleets: Iterable[Fleet]) -> None:
+        """These fleets must be pushed to once the transaction is committed."""
+        self.touched.update((fleet.pk, fleet) for fleet in fleets)
+
+    def touch_load_balancer(self, pk: int) -> None:
+        """As `touch`, for the fleets of a load balancer, looked up once."""
+        self.touch(self.once(("fleets", pk), lambda: list(fleets_of_load_balancers([pk]))))
+
+    def once(self, key: tuple[Any, ...], look_up: Callable[[], Any]) -> Any:
+        """What `look_up` answered the first time that the key was asked for."""
+        if key not in self._found:
+            self._found[key] = look_up()
+        return self._found[key]
+
+    def forget(self, *key: Any) -> None:
+        """Look up again next time: an object with this key was just made or changed."""
+        self._found.pop(key, None)
+
+    def remember(self, row: Model | None, *key: Any) -> None:
+        """Answer `once` with this row."""
+        self._found[key] = row
+
+    def account(self, name: str | None) -> Account:
+        """The owner of the object at hand. A customer's objects belong to its own account, whatever else exists."""
+        own = self.actor.account
+        if name is None or name == own.name:
+            return own
+        found: Account | None = None
+        if self.actor.is_operator:
+            found = self.once(("Account", name), lambda: Account.objects.filter(name=name).first())
+            if found is None and ("Account", name) not in self.broken:
+                self.fault("/account", "unknown", f"There is no account {name}.")
+        else:
+            self.fault("/account", "account", f"Leave the account out: your objects belong to {own.name}.")
+        if found is None:
+            raise Invalid(self.take_faults())
+        return found
+
+    def take_faults(self) -> list[Fault]:
+        """The faults so far, handed over."""
+        taken, self.faults = self.faults, []
+        return taken
+
+    def place(self, model: type[T], name: str | None, place: str) -> T | None:
+        """A region, fleet, static IP or load balancer by name; None and a fault when there is none."""
+        if name is None:
+            return None
+        kind = model.__name__
+        row: T | None = self.once((kind, name), lambda: model._default_manager.filter(name=name).order_by("pk").first())
+        if row is None and (kind, name) not in self.broken:
+            self.fault(place, "unknown", f"There is no {WORDS[model]} {name}.")
+        return row
+
+    def owned(self, model: type[T], owner: Account, reference: str | None, place: str) -> T | None:
+        """A pool or certificate by reference, seen from an object of `owner`; None and a fault when there is none.
+
+        Customers name their own; what belongs to others does not exist for them.
+        """
+        if reference is None:
+            return None
+        account, _, name = reference.rpartition("/")
+        account = account or owner.name
+        row: T | None = None
+        if account == owner.name or self.actor.is_operator:
+            row = self.once(
+                (model.__name__, account, name),
+                lambda: (
+                    model._default_manager.select_related("account").filter(account__name=account, name=name).first()
+                ),
+            )
+        if row is None and (model.__name__, f"{account}/{name}") not in self.broken:
+            self.fault(place, "unknown", f"There is no {WORDS[model]} {reference}.")
+        return row
+
+
+WORDS: dict[type[Model], str] = {
+    Region: "region",
+    Fleet: "fleet",
+    StaticIP: "static IP",
+    LoadBalancer: "load balancer",
+    Pool: "pool",
+    Certificate: "certificate",
+}
+
+
+@contextmanager
+def working(actor: Actor, *, reason: str = "", manager: str = "") -> Iterator[Work]:
+    """A transaction that ends with the intent: raised generations of every touched fleet, workers woken after commit.
+
+    Raises Forbidden for viewers, Conflict when somebody made the same thing in the same moment.
+    """
+    actor.may_write()
+    try:
+        with transaction.atomic():
+            work = Work(actor, reason=reason, manager=manager)
+            yield work
+            if work.touched:
+                want_push(work.touched.values())
+    except IntegrityError as error:
+        raise Conflict("Somebody changed the same objects in this moment: read again and decide again.") from error

@@ -1,0 +1,37 @@
+"""SHOW, places: regions are known to everybody, fleets, nodes and static IPs to operators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from django.db.models import Model, QuerySet
+
+from apps.accounts.actors import Actor
+from apps.fleet.models import Fleet, Node, Region, StaticIP
+
+
+def regions(actor: Actor) -> QuerySet[Region]:
+    """All regions: whoever defines a pool says in which regions it has servers."""
+    del actor
+    return Region.objects.select_related("account").order_by("name")
+
+
+def fleets(actor: Actor) -> QuerySet[Fleet]:
+    """Fleets with their region."""
+    return actor.visible(Fleet.objects.select_related("account", "region")).order_by("name")
+
+
+def nodes(actor: Actor) -> QuerySet[Node]:
+    """Nodes with their fleet and region."""
+    return actor.visible(Node.objects.select_related("account", "fleet__region")).order_by("name")
+
+
+def static_ips(actor: Actor) -> QuerySet[StaticIP]:
+    """Static IPs with their region."""
+    return actor.visible(StaticIP.objects.select_related("account", "region")).order_by("name")
+
+
+def generations(fleets: Iterable[Model]) -> dict[str, int]:
+    """The desired generation of each fleet by its name, as it is stored now."""
+    ids = [fleet.pk for fleet in fleets]
+    return dict(Fleet.objects.filter(pk__in=ids).order_by("name").values_list("name", "desired_generation"))

@@ -1,0 +1,39 @@
+"""DEFINE: a whole document at once: idempotent, all or nothing, planned without storing, pruned by manager."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from apps.accounts.actors import Actor
+from apps.accounts.models import Hostname
+from apps.audit.models import Entry
+from apps.core.errors import Invalid
+from apps.definitions.models import Route
+from apps.definitions.services import apply_document, plan_document
+from apps.fleet.models import Fleet
+
+Objects = list[dict[str, Any]]
+
+
+def test_the_tutorial_is_stored_and_wants_a_push_of_both_fleets(operator: Actor, tutorial_document: Objects) -> None:
+    plan = apply_document(actor=operator, objects=tutorial_document)
+    assert plan.counts == {"create": len(tutorial_document), "update": 0, "delete": 0, "unchanged": 0}
+    assert set(plan.generations) == {"us-central1", "europe-west1"}
+    assert Route.objects.count() == 5
+
+
+def test_applying_the_same_again_changes_nothing(operator: Actor, tutorial_document: Objects) -> None:
+    apply_document(actor=operator, objects=tutorial_document)
+    before = dict(Fleet.objects.values_list("name", "desired_generation")), Entry.objects.count()
+    plan = apply_document(actor=operator, objects=list(reversed(tutorial_document)))
+    assert plan.counts["unchanged"] == len(tutorial_document)
+    assert (dict(Fleet.objects.values_list("name", "desired_generation")), Entry.objects.count()) == before
+
+
+def test_a_plan_stores_nothing(operator: Actor, tutorial_document: Objects) -> None:
+    plan = plan_document(actor=operator, objects=tutorial_document)
+    assert plan.counts["create"] == len(tutorial_document)
+    assert not plan.stored
+    assert (Route.objects.count(), Hostname.objects.count(), Fleet.objects.count(), Entry.objects.count()) == (0, 0, 0, 0)

@@ -1,0 +1,69 @@
+"""Fixtures of every test that touches the database: the operator, two customers, the tutorial's world."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from apps.accounts.actors import Actor
+from apps.accounts.models import Account, Membership
+
+TUTORIAL = Path(__file__).resolve().parents[1] / "deploy" / "examples" / "tutorial.yaml"
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """SQLite in a file of this worker: in memory, threads would share one connection and prove nothing about races."""
+    from django.db import connections
+
+    settings = connections["default"].settings_dict
+    if settings["ENGINE"] == "django.db.backends.sqlite3":
+        settings["TEST"]["NAME"] = str(tmp_path_factory.mktemp("database") / "test.sqlite3")
+    else:
+        import os
+
+        worker = os.environ.get("PYTEST_XDIST_WORKER", "alone")
+        settings["TEST"]["NAME"] = f"test_spillway_{worker}_{os.getpid()}"
+
+
+def actor_of(name: str, kind: str, role: str = Membership.Role.ADMIN) -> Actor:
+    """An actor of the account with this name, made when it is not there."""
+    account, _ = Account.objects.get_or_create(name=name, defaults={"title": name.capitalize(), "kind": kind})
+    return Actor(f"somebody of {name}", account, role)
+
+
+@pytest.fixture
+def operator(db: None) -> Actor:
+    """An admin of the operator account."""
+    return actor_of("operator", Account.Kind.OPERATOR)
+
+
+@pytest.fixture
+def acme(operator: Actor) -> Actor:
+    """An admin of the customer acme."""
+    return actor_of("acme", Account.Kind.CUSTOMER)
+
+
+@pytest.fixture
+def globex(operator: Actor) -> Actor:
+    """An admin of the customer globex."""
+    return actor_of("globex", Account.Kind.CUSTOMER)
+
+
+@pytest.fixture
+def tutorial_document() -> list[dict[str, Any]]:
+    """The objects of the tutorial, as apply takes them; yours to change."""
+    objects: list[dict[str, Any]] = yaml.safe_load(TUTORIAL.read_text())["objects"]
+    return objects
+
+
+@pytest.fixture
+def tutorial_world(operator: Actor, acme: Actor, globex: Actor, tutorial_document: list[dict[str, Any]]) -> Actor:
+    """The tutorial's world applied by the operator, who is returned."""
+    from apps.definitions.services import apply_document
+
+    apply_document(actor=operator, objects=tutorial_document)
+    return operator
