@@ -3,8 +3,8 @@ export function toast(text, kind = "") {
   const piece = document.getElementById("toast").content.cloneNode(true);
   piece.querySelector("p").textContent = text;
   const box = piece.firstElementChild;
-  if (kind) box.classList.add(kind);
-  document.getElementById("toasts").append(piece);
+  box.className += ` ${kind}`;
+  document.getElementById("toasts").append(box);
   setTimeout(() => box.remove(), 10000);
 }
 
@@ -15,7 +15,7 @@ async function copy(button) {
     button.classList.add("copied");
     setTimeout(() => button.classList.remove("copied"), 2000);
   } catch {
-    toast("Copying was refused by the browser. Select the text and press Ctrl C.", "bad");
+    toast("The browser refused to copy. Select the text and press Ctrl C.", "bad");
   }
 }
 
@@ -46,20 +46,18 @@ function removeRow(button) {
 }
 
 document.addEventListener("click", (event) => {
-  const on = (attribute) => event.target.closest(`[${attribute}]`);
+  const on = (attribute) => event.target.closest(`[data-${attribute}]`);
   let found;
-  if ((found = on("data-copy"))) copy(found);
-  else if ((found = on("data-open"))) document.getElementById(found.dataset.open)?.showModal();
-  else if ((found = on("data-close"))) found.closest("dialog").close();
-  else if ((found = on("data-dismiss"))) found.closest(".toast, .banner").remove();
-  else if ((found = on("data-add-row"))) addRow(found);
-  else if ((found = on("data-remove-row"))) removeRow(found);
-  else if ((found = on("data-menu"))) {
+  if ((found = on("copy"))) copy(found);
+  else if ((found = on("open"))) document.getElementById(found.dataset.open)?.showModal();
+  else if ((found = on("close"))) found.closest("dialog").close();
+  else if ((found = on("dismiss"))) found.closest(".toast, .banner").remove();
+  else if ((found = on("add-row"))) addRow(found);
+  else if ((found = on("remove-row"))) removeRow(found);
+  else if ((found = on("menu"))) {
     event.preventDefault();
     document.getElementById("menu").classList.toggle("open") && document.querySelector("#menu a").focus();
-  } else if (!on("class~=side")) document.getElementById("menu")?.classList.remove("open");
-  // The dialog itself is the target only when its backdrop is clicked.
-  if (event.target.matches?.("dialog.palette")) event.target.close();
+  } else if (!event.target.closest("#menu")) document.getElementById("menu")?.classList.remove("open");
 });
 
 // <input data-must-be="name"> keeps the form's [data-when-confirmed] button disabled until the name is typed.

@@ -22,9 +22,7 @@ const KEYS = {
 function openPalette() {
   if (!palette || palette.open) return;
   const pages = palette.querySelector("[data-pages]");
-  const links = [...document.querySelectorAll("[data-palette] a")].map((link) => link.cloneNode(true));
-  for (const link of links) link.removeAttribute("aria-current");
-  pages.replaceChildren(...links);
+  pages.innerHTML = document.querySelector("[data-palette]").innerHTML;
   input.value = "";
   filter();
   palette.showModal();

@@ -1,18 +1,17 @@
 /* SHOW: one event stream per visible tab; turns server-sent events into DOM events `spillway:<topic>` on <body>. */
 const TOPICS = ["samples", "nodes", "rollouts", "definitions"];
-const STATES = { live: ["good", "Live"], waiting: ["idle", "Connecting"], lost: ["warn", "Reconnecting…"] };
-const SHAPES = { good: "good", idle: "unknown", warn: "warn" };
+const STATES = { live: ["good", "good", "Live"], waiting: ["idle", "unknown", "Connecting"], lost: ["warn", "warn", "Reconnecting…"] };
 const url = document.body.dataset.events;
 const sign = document.getElementById("live");
-let stream, timer, failures = 0;
+let stream, timer, again, failures = 0;
 
 const fire = (topic, detail) => document.body.dispatchEvent(new CustomEvent(`spillway:${topic}`, { detail }));
 
 function show(state) {
-  const [kind, word] = STATES[state];
+  const [kind, shape, word] = STATES[state];
   sign.hidden = false;
   sign.className = `status ${kind}`;
-  sign.querySelector("use").setAttribute("href", `#shape-${SHAPES[kind]}`);
+  sign.querySelector("use").setAttribute("href", `#shape-${shape}`);
   const text = sign.querySelector("[data-word]");
   if (text.textContent !== word) text.textContent = word;
   document.body.classList.toggle("is-stale", state === "lost");
@@ -26,9 +25,9 @@ function open() {
   stream.onopen = () => {
     show("live");
     // What happened while nobody listened is fetched once.
-    if (failures || open.again) TOPICS.forEach((topic) => fire(topic, {}));
+    if (again) TOPICS.forEach((topic) => fire(topic, {}));
     failures = 0;
-    open.again = true;
+    again = true;
   };
   stream.onerror = () => {
     close();
@@ -39,9 +38,7 @@ function open() {
   };
   for (const topic of TOPICS) {
     stream.addEventListener(topic, (event) => {
-      let detail = {};
-      try { detail = JSON.parse(event.data); } catch { /* the event alone says enough */ }
-      fire(topic, detail);
+      fire(topic, JSON.parse(event.data || "{}"));
     });
   }
 }

@@ -1,0 +1,183 @@
+"""The style guide in a real browser: no console error, no accessibility fault, no sideways scrolling, live regions."""
+
+from __future__ import annotations
+
+import threading
+import wsgiref.simple_server as simple
+from collections.abc import Iterator
+from pathlib import Path
+from socketserver import ThreadingMixIn
+from typing import Any, cast
+
+import pytest
+from django.conf import settings
+from django.contrib.staticfiles.handlers import StaticFilesHandler
+from django.core.handlers.wsgi import WSGIHandler
+from django.test import override_settings
+from playwright.sync_api import Browser, Page, sync_playwright
+
+AXE = Path(settings.BASE_DIR) / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
+CHROMIUM = Path("/usr/bin/chromium")
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(not (AXE.exists() and CHROMIUM.exists()), reason="needs Chromium and `make frontend`"),
+]
+
+
+class Server(ThreadingMixIn, simple.WSGIServer):
+    """A thread per request: the event stream stays open while pages are fetched."""
+
+    daemon_threads = True
+
+
+class Quiet(simple.WSGIRequestHandler):
+    """Says nothing about requests."""
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is the parent's
+        pass
+
+
+class Site:
+    """The style guide and an event stream that says `samples` whenever the test lets it."""
+
+    def __init__(self) -> None:
+        self.moved = threading.Event()
+        self.pages = StaticFilesHandler(WSGIHandler())
+
+    def __call__(self, environ: dict[str, Any], start: Any) -> Any:
+        if environ["PATH_INFO"] != "/events":
+            return self.pages(environ, start)
+        start("200 OK", [("Content-Type", "text/event-stream")])
+        return self.events()
+
+    def events(self) -> Iterator[bytes]:
+        yield b": hello\n\n"
+        while True:
+            yield b"event: samples\ndata: {}\n\n" if self.moved.wait(5) else b": still here\n\n"
+            self.moved.clear()
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[tuple[str, Site]]:
+    # The options keep their loaders: those of template_partials make "page.html#part" work.
+    options: dict[str, Any] = {
+        **cast("dict[str, Any]", settings.TEMPLATES[0]["OPTIONS"]),
+        "context_processors": ["django.template.context_processors.request"],
+    }
+    templates = [{**settings.TEMPLATES[0], "OPTIONS": options}]
+    middleware = ["csp.middleware.CSPMiddleware", "django.middleware.csrf.CsrfViewMiddleware"]
+    urls = "tests.architecture.styleguide"
+    with override_settings(ROOT_URLCONF=urls, MIDDLEWARE=middleware, TEMPLATES=templates, DEBUG=True):
+        app = Site()
+        server = simple.make_server("127.0.0.1", 0, app, Server, Quiet)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}", app
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield chromium
+        chromium.close()
+
+
+def opened(browser: Browser, url: str, scheme: str, width: int) -> tuple[Page, list[str]]:
+    """A page in the colour scheme, and the list that its console complaints will go to."""
+    dark_or_light: Any = scheme
+    page = browser.new_context(color_scheme=dark_or_light, viewport={"width": width, "height": 900}).new_page()
+    complaints: list[str] = []
+    page.on("console", lambda said: complaints.append(said.text) if said.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.goto(url)
+    return page, complaints
+
+
+def faults(page: Page) -> list[str]:
+    """What axe-core finds; brought in by the debugger because the page's CSP lets no script in."""
+    session = page.context.new_cdp_session(page)
+    session.send("Runtime.evaluate", {"expression": AXE.read_text()})
+    found: list[str] = page.evaluate(
+        "axe.run().then(r => r.violations.flatMap(v => v.nodes.map(n => v.id + ': ' + n.html.slice(0, 200))))"
+    )
+    return found
+
+
+@pytest.mark.parametrize(
+    ("path", "width", "scheme"),
+    [
+        ("/routes/", 380, "light"),
+        ("/routes/", 380, "dark"),
+        ("/routes/", 1440, "light"),
+        ("/routes/", 1440, "dark"),
+        ("/sign-in/", 380, "light"),
+        ("/sign-in/", 1440, "dark"),
+        ("/missing/", 380, "dark"),
+        ("/missing/", 1440, "light"),
+    ],
+)
+def test_pages_are_clean_in_both_themes_and_fit_a_phone(
+    browser: Browser, site: tuple[str, Site], path: str, width: int, scheme: str
+) -> None:
+    page, complaints = opened(browser, site[0] + path, scheme, width)
+    if path == "/routes/":
+        page.wait_for_selector("#live.good")
+        page.wait_for_selector(".chart .uplot")
+    assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    assert faults(page) == []
+    assert complaints == []
+    page.context.close()
+
+
+def test_the_accessibility_check_sees_a_fault(browser: Browser, site: tuple[str, Site]) -> None:
+    page, _ = opened(browser, site[0] + "/missing/", "light", 1440)
+    page.evaluate("document.querySelector('main').append(document.createElement('button'))")
+    assert any(fault.startswith("button-name") for fault in faults(page))
+    page.context.close()
+
+
+def test_a_live_region_moves_when_an_event_arrives_and_keeps_the_focus(
+    browser: Browser, site: tuple[str, Site]
+) -> None:
+    page, complaints = opened(browser, site[0] + "/routes/", "light", 1440)
+    page.wait_for_selector("#live.good")
+    before = page.inner_text("#numbers .figure")
+    page.focus("#f-q")
+    site[1].moved.set()
+    page.wait_for_function("text => document.querySelector('#numbers .figure').innerText !== text", arg=before)
+    assert page.evaluate("document.activeElement.id") == "f-q"
+    assert complaints == []
+    page.context.close()
+
+
+def test_keyboard_rows_palette_theme_and_confirmation_work(browser: Browser, site: tuple[str, Site]) -> None:
+    page, complaints = opened(browser, site[0] + "/routes/", "light", 1440)
+    page.wait_for_selector("#live.good")
+    page.keyboard.press("j")
+    assert page.evaluate("document.activeElement.textContent") == "api.acme.example/v2/"
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.id") == "f-q"
+    page.keyboard.press("Control+k")
+    assert page.locator("#palette [data-pages] a").count() == 8
+    page.keyboard.press("Escape")
+    page.click("[data-theme-switch]")
+    page.click("[data-theme-switch]")
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    page.click("[data-add-row]")
+    assert page.locator("#pools [data-row]:visible").count() == 2
+    page.click("[data-open=rollback]")
+    assert page.is_disabled("[data-when-confirmed]")
+    page.fill("#rollback-name", "eu-central")
+    assert page.is_enabled("[data-when-confirmed]")
+    assert complaints == []
+    page.context.close()

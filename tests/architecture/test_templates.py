@@ -1,0 +1,129 @@
+"""Templates and scripts keep the promises of the pages: htmx 4 only, nothing that the CSP refuses, small."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.architecture.sources import ROOT, name
+
+FRONTEND = ROOT / "frontend"
+TEMPLATES = sorted((FRONTEND / "templates").rglob("*.html"))
+SCRIPTS = sorted((FRONTEND / "static" / "js").glob("*.js"))
+STYLES = sorted((FRONTEND / "static" / "css").glob("*.css"))
+
+HTMX_2_ONLY = re.compile(
+    r"\bhx-(?:ext|sse|ws|vars|params|prompt|disinherit|inherit|request|history|disabled-elt)\s*=|\b(?:sse|ws)-(?:swap|connect|send)\b"
+    r"|htmx:[a-z]+[A-Z]|hx-swap=[\"']morph"
+)
+EVALUATES = re.compile(r"\bhx-on\b|\bhx-on:|hx-(?:vals|headers)[^=]*=[\"'](?:js|javascript):|hx-trigger=[\"'][^\"']*\[")
+REFUSED_BY_CSP = re.compile(
+    r"\sstyle\s*=|<style\b|\son[a-z]+\s*=\s*[\"']|href=[\"']javascript:|(?:src|href)=[\"']data:|(?:src|href)=[\"']https?://",
+    re.IGNORECASE,
+)
+INLINE_SCRIPT = re.compile(r"<script(?![^>]*\bsrc=)(?![^>]*application/json)", re.IGNORECASE)
+UNESCAPED = re.compile(r"\|\s*(?:safe|safeseq)\b|autoescape\s+off")
+OWN_SCRIPTS_BYTES = 15_000
+FIRST_PAGE_BYTES = 150_000
+
+
+def offending(pattern: re.Pattern[str]) -> list[str]:
+    """`file:line text` of every line in a template that the pattern finds."""
+    return [
+        f"{name(path)}:{number} {line.strip()}"
+        for path in TEMPLATES
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if pattern.search(line)
+    ]
+
+
+def test_templates_use_nothing_that_only_htmx_2_knew() -> None:
+    assert offending(HTMX_2_ONLY) == []
+
+
+def test_templates_hold_no_attribute_whose_value_would_be_evaluated() -> None:
+    assert offending(EVALUATES) == []
+
+
+def test_templates_hold_nothing_that_the_content_security_policy_refuses() -> None:
+    assert offending(REFUSED_BY_CSP) + offending(INLINE_SCRIPT) == []
+
+
+def test_templates_escape_everything() -> None:
+    assert offending(UNESCAPED) == []
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        (HTMX_2_ONLY, '<div hx-ext="sse">'),
+        (HTMX_2_ONLY, '<div sse-swap="numbers">'),
+        (HTMX_2_ONLY, '<div hx-disabled-elt="this">'),
+        (EVALUATES, '<a hx-on:click="x()">'),
+        (EVALUATES, """<a hx-vals='js:{"a": 1}'>"""),
+        (EVALUATES, """<a hx-trigger="keyup[key=='Enter']">"""),
+        (REFUSED_BY_CSP, '<p style="color: red">'),
+        (REFUSED_BY_CSP, '<a onclick="x()">'),
+        (INLINE_SCRIPT, "<script>x()</script>"),
+        (UNESCAPED, "{{ text|safe }}"),
+    ],
+)
+def test_the_patterns_find_what_they_are_for(pattern: re.Pattern[str], text: str) -> None:
+    assert pattern.search(text)
+
+
+def test_no_template_is_longer_than_150_lines() -> None:
+    assert [name(path) for path in TEMPLATES if len(path.read_text().splitlines()) > 150] == []
+
+
+def test_every_component_says_its_parameters() -> None:
+    components = [path for path in TEMPLATES if path.parent.name == "components"]
+    assert [name(path) for path in components if "{% comment %}" not in path.read_text()] == []
+
+
+def test_own_scripts_stay_below_15_kilobytes() -> None:
+    assert sum(path.stat().st_size for path in SCRIPTS) < OWN_SCRIPTS_BYTES
+
+
+def test_own_scripts_evaluate_no_text_and_open_each_with_a_sentence() -> None:
+    texts = {name(path): path.read_text() for path in SCRIPTS}
+    assert [path for path, text in texts.items() if re.search(r"\beval\(|new Function", text)] == []
+    assert [
+        path for path, text in texts.items() if not re.match(r"/\* SHOW: .+\. \*/|/\* SHOW: [^\n]+\.? \*/", text)
+    ] == []
+
+
+def test_style_sheets_stay_in_layers_and_load_nothing_from_elsewhere() -> None:
+    assert [name(path) for path in STYLES if re.search(r"url\([\"']?(?:https?:|data:|//)", path.read_text())] == []
+    assert [name(path) for path in STYLES if not path.read_text().startswith("@layer")] == []
+
+
+def test_every_icon_that_a_template_names_is_in_the_list() -> None:
+    known = set((FRONTEND / "static" / "icons" / "lucide.txt").read_text().split())
+    named = {
+        icon
+        for path in TEMPLATES
+        for icon in re.findall(r"components/icon\.html\" with name=\"([^\"]+)\"|\bicon=\"([^\"]+)\"", path.read_text())
+        for icon in icon
+        if icon
+    }
+    assert named - known == set()
+
+
+def test_the_first_page_costs_less_than_150_kilobytes() -> None:
+    vendor = FRONTEND / "static" / "vendor"
+    if not vendor.exists():
+        pytest.skip("run `make frontend` first")
+    fonts = sum((vendor / font).stat().st_size for font in ("inter.woff2", "jetbrains-mono.woff2"))
+    texts: list[Path] = [vendor / "htmx.min.js", vendor / "icons.svg", *STYLES, *SCRIPTS]
+    html_bytes = 15_000  # a long page, compressed; measured pages are smaller
+    assert fonts + sum(len(gzip.compress(path.read_bytes())) for path in texts) + html_bytes < FIRST_PAGE_BYTES
+
+
+def test_the_lock_file_has_a_hash_for_every_package_and_no_address() -> None:
+    lock = (FRONTEND / "package-lock.json").read_text()
+    assert '"resolved"' not in lock
+    assert lock.count('"integrity": "sha512-') == lock.count('"node_modules/')
