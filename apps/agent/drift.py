@@ -69,7 +69,7 @@ def _ports(node: Node, manifest: Manifest) -> list[str]:
     words = []
     for bind in manifest.binds:
         address, port = nodecfg.endpoint(node.settings, bind)
-        for _ in range(4):
+        for _ in range(8):
             answer = probes.probe(bind, address, port, node.probe_secret)
             if answer.problem:
                 words.append(f"{bind.listener_id}: {answer.problem} on {nodecfg.written(address, port)}")

@@ -18,7 +18,7 @@ from apps.agent.releases import Releases, make_dir, write_file
 from apps.agent.settings import Settings
 from apps.agent.taste import end_left_over, taste
 
-SURE = 8  # answers in a row from each port: a second program sharing it takes its part of the connections
+SURE = 12  # answers in a row from each port: a second program sharing it takes its part of the connections
 
 
 class Node:
@@ -166,7 +166,7 @@ class Node:
             answer = probes.probe(bind, address, port, self.probe_secret)
             wanted = not answer.problem and (answer.generation, answer.digest) in (("", ""), (generation, digest))
             row = row + 1 if wanted else 0
-            if time.monotonic() > deadline:
+            if answer.foreign or time.monotonic() > deadline:
                 words = answer.problem or f"generation {answer.generation} answers"
                 raise Refusal(f"{bind.listener_id}: {words} on {nodecfg.written(address, port)}.", "confirm")
             if not wanted:

@@ -13,9 +13,9 @@ from apps.agent.bodies import Bind
 
 @dataclass(frozen=True)
 class Answer:
-    """`ours` is False for a foreign program; `problem` says in words what was wrong, empty when all is well."""
+    """`foreign` is True when another program answered; `problem` says what was wrong, empty when all is well."""
 
-    ours: bool
+    foreign: bool = False
     generation: str = ""
     digest: str = ""
     problem: str = ""
@@ -37,10 +37,10 @@ def probe(bind: Bind, address: str, port: int, secret: str, timeout: float = 1.0
     try:
         if bind.protocol == "tcp":
             socket.create_connection((host, port), timeout).close()
-            return Answer(True)
+            return Answer()
         return _http(bind.protocol, host, port, secret, timeout)
     except (OSError, http.client.HTTPException) as error:
-        return Answer(False, problem=f"nobody answers as expected ({error})")
+        return Answer(problem=f"nobody answers as expected ({error})")
 
 
 def _http(protocol: str, host: str, port: int, secret: str, timeout: float) -> Answer:
@@ -53,15 +53,15 @@ def _http(protocol: str, host: str, port: int, secret: str, timeout: float) -> A
             try:
                 stream = CONTEXT.wrap_socket(raw, server_hostname="spillway-probe.invalid")
             except ssl.SSLError as error:
-                return Answer(True, problem="" if "ALERT" in str(error.reason or "") else f"no TLS here ({error})")
+                return Answer(problem="" if "ALERT" in str(error.reason or "") else f"no TLS here ({error})")
         stream.sendall(f"GET /{secret} HTTP/1.1\r\nhost: spillway-probe\r\nconnection: close\r\n\r\n".encode())
         response = http.client.HTTPResponse(stream)
         response.begin()
         generation = response.getheader("x-spillway-generation")
         digest = response.getheader("x-spillway-digest") or ""
         if response.status != 200 or generation is None:
-            return Answer(False, problem=f"another program answers (status {response.status})")
-        return Answer(True, generation, digest)
+            return Answer(True, problem=f"another program answers (status {response.status})")
+        return Answer(False, generation, digest)
 
 
 def taken(address: str, port: int) -> str | None:

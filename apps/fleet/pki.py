@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 from dataclasses import dataclass
 
 from cryptography import x509
@@ -21,7 +21,7 @@ class Pair:
     key: bytes
 
 
-def make_authority(now: datetime.datetime, name: str = "Spillway agents") -> Pair:
+def make_authority(now: dt.datetime, name: str = "Spillway agents") -> Pair:
     """A new authority for the certificates of one control plane and its agents."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
@@ -31,7 +31,7 @@ def make_authority(now: datetime.datetime, name: str = "Spillway agents") -> Pai
     return _pair(builder.sign(key, hashes.SHA256()), key)
 
 
-def issue(authority: Pair, name: str, *, client: bool, now: datetime.datetime, days: int = 365) -> Pair:
+def issue(authority: Pair, name: str, *, client: bool, now: dt.datetime, days: int = 365) -> Pair:
     """A certificate for `name` (its DNS name).
 
     An agent's is good for serving only and the control plane's for asking only, so that one node's
@@ -56,7 +56,7 @@ def issue(authority: Pair, name: str, *, client: bool, now: datetime.datetime, d
 
 
 def _builder(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey, now: datetime.datetime, days: int
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey, now: dt.datetime, days: int
 ) -> x509.CertificateBuilder:
     return (
         x509.CertificateBuilder()
@@ -64,8 +64,8 @@ def _builder(
         .issuer_name(issuer)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(minutes=5))
-        .not_valid_after(now + datetime.timedelta(days=days))
+        .not_valid_before(now - dt.timedelta(minutes=5))
+        .not_valid_after(now + dt.timedelta(days=days))
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
     )
 

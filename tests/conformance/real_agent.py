@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import http.client
 import shutil
 import socket
@@ -55,7 +55,7 @@ class RealAgent:
         return NodeTarget("us-1", f"unix://{self.folder}/a.sock")
 
     def _https(self) -> NodeTarget:
-        now = datetime.datetime.now(datetime.UTC)
+        now = dt.datetime.now(dt.UTC)
         authority = pki.make_authority(now)
         pairs = {"ca": authority, "us-1": pki.issue(authority, "us-1", client=False, now=now)}
         pairs["client"] = pki.issue(authority, "control-plane", client=True, now=now)

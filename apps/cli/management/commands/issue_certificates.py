@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import os
 import re
 from collections.abc import Callable
@@ -36,7 +36,7 @@ class Command(BaseCommand):
             if not NAME.fullmatch(name) or name in ("ca", CLIENT):
                 raise CommandError(f"{name!r} is not a node's name: lower-case letters, digits, dots and dashes.")
         out.mkdir(parents=True, exist_ok=True, mode=0o700)
-        now = datetime.datetime.now(datetime.UTC)
+        now = dt.datetime.now(dt.UTC)
         authority = self._keep_or_write(out, "ca", partial(pki.make_authority, now))
         for name in (CLIENT, *options["name"]):
             issue = partial(pki.issue, authority, name, client=name == CLIENT, now=now, days=options["days"])
