@@ -1,16 +1,12 @@
-"""Writes on tenants: who owns which hostname, and the first account, person and tokens of an installation."""
+"""Writes on tenants: who owns which hostname; the first account to use one owns it."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 
-from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from apps.accounts.models import Account, ApiToken, Hostname, Membership, User
-from apps.accounts.tokens import create_token
-from apps.core.clock import now
+from apps.accounts.models import Account, Hostname
 from apps.core.locks import lock_words
 
 
@@ -68,42 +64,3 @@ def overlapping(name: str) -> QuerySet[Hostname]:
 def release_unused_hostnames(*, ids: Collection[int]) -> None:
     """Give up those claims that no route uses any more; inside the transaction that took the routes away."""
     Hostname.objects.filter(pk__in=ids, routes__isnull=True).delete()
-
-
-@dataclass(frozen=True, slots=True)
-class Installation:
-    """What a new installation starts with; `password` and tokens can be read only here."""
-
-    operator: Account
-    customer: Account
-    user: User
-    operator_token: str
-    customer_token: str
-
-
-@transaction.atomic
-def bootstrap(*, username: str, password: str, operator: str, customer: str) -> Installation:
-    """Make, or complete, the operator account, one customer, an admin, and a fresh token for each account.
-
-    Repeating it changes nothing but the password and the two tokens: what was printed before stops working.
-    """
-    house = _account(operator, Account.Kind.OPERATOR, "Operator")
-    tenant = _account(customer, Account.Kind.CUSTOMER, customer.capitalize())
-    user, _ = User.objects.get_or_create(username=username)
-    if not user.check_password(password):
-        user.set_password(password)
-        user.save()
-    Membership.objects.get_or_create(account=house, user=user, defaults={"role": Membership.Role.ADMIN})
-    return Installation(house, tenant, user, _fresh_token(house), _fresh_token(tenant))
-
-
-def _account(name: str, kind: Account.Kind, title: str) -> Account:
-    if kind == Account.Kind.OPERATOR and (found := Account.objects.filter(kind=kind).order_by("id").first()):
-        return found
-    account, _ = Account.objects.get_or_create(name=name, defaults={"kind": kind, "title": title})
-    return account
-
-
-def _fresh_token(account: Account) -> str:
-    ApiToken.objects.filter(account=account, name="bootstrap", revoked_at=None).update(revoked_at=now())
-    return create_token(account=account, name="bootstrap", role=Membership.Role.ADMIN)

@@ -60,3 +60,17 @@ class Conflict(SpillwayError):
 
     status = 409
     title = "Conflict"
+
+
+class Stale(Conflict):
+    """The version that the sender saw is not the present one any more."""
+
+    status = 412
+    title = "Stale version"
+
+
+class Malformed(SpillwayError):
+    """The text that was sent cannot be read at all: not JSON or YAML, too large, too deep, ambiguous."""
+
+    status = 400
+    title = "Malformed body"

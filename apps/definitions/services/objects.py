@@ -12,7 +12,7 @@ from apps.accounts.actors import Actor
 from apps.accounts.models import Account
 from apps.accounts.services import release_unused_hostnames
 from apps.audit import services as audit
-from apps.core.errors import Conflict, Invalid, NotFound
+from apps.core.errors import Conflict, Invalid, NotFound, Stale
 from apps.definitions.describing import Document, Row, describe, document
 from apps.definitions.documents import Object, read_object
 from apps.definitions.models import Certificate, LoadBalancer, Pool, Route
@@ -75,7 +75,7 @@ KINDS: dict[str, Kind] = {
 }
 
 
-def save_object(  # noqa: PLR0913 - every argument is part of one request
+def save_object(
     *,
     actor: Actor,
     kind: str,
@@ -88,8 +88,8 @@ def save_object(  # noqa: PLR0913 - every argument is part of one request
 ) -> Any:
     """Create or replace one object and return its row.
 
-    `spec` is a plain dict (documents.py). Raises Invalid with pointers below `/spec`, Conflict for a stale
-    `expected_version` or an existing object with `create_only`, Forbidden.
+    `spec` is a plain dict (documents.py). Raises Invalid with pointers below `/spec`, Stale (a Conflict) for
+    another `expected_version`, Conflict for an existing object with `create_only`, Forbidden.
     """
     found = read_object({"kind": kind, "name": name, "account": account, "spec": spec})
     with working(actor, reason=reason) as work:
@@ -220,7 +220,7 @@ def _check_version(row: Any, wanted: Object, *, expected_version: int | None, cr
     if row is not None and create_only:
         raise Conflict(f"There is a {wanted.kind} {wanted.name} already.")
     if expected_version is not None and (row is None or row.version != expected_version):
-        raise Conflict(f"{wanted.kind} {wanted.name} has changed since you read it; read it again and decide again.")
+        raise Stale(f"{wanted.kind} {wanted.name} has changed since you read it; read it again and decide again.")
 
 
 def _check_manager(work: Work, row: Any) -> None:
@@ -234,7 +234,7 @@ def _take_version(row: Any) -> None:
     """Raise the version in the database if it is still the one that was read: of two writers one gets it."""
     taken = type(row)._default_manager.filter(pk=row.pk, version=row.version).update(version=row.version + 1)
     if not taken:
-        raise Conflict("Somebody changed this object in this moment: read it again and decide again.")
+        raise Stale("Somebody changed this object in this moment: read it again and decide again.")
     row.version += 1
 
 
@@ -244,7 +244,7 @@ def delete(work: Work, kind: str, row: Any, *, expected_version: int | None = No
     if entry.operators_only:
         work.actor.must_operate(entry.operators_only)
     if expected_version is not None and row.version != expected_version:
-        raise Conflict(f"{kind} {row.name} has changed since you read it; read it again and decide again.")
+        raise Stale(f"{kind} {row.name} has changed since you read it; read it again and decide again.")
     users = users_of(work.actor, row)
     if users:
         raise Conflict(f"{kind} {row.name} is in use by {', '.join(users)}.")

@@ -9,7 +9,7 @@ from apps.accounts.actors import Actor
 from apps.audit import services as audit
 from apps.compiler import grammar
 from apps.compiler.model import ServerState
-from apps.core.errors import Conflict, Fault, Invalid
+from apps.core.errors import Fault, Invalid, Stale
 from apps.definitions import selectors
 from apps.definitions.models import Pool, Server
 from apps.definitions.reading import choice
@@ -27,7 +27,7 @@ def set_server(
 ) -> Server:
     """Set the administrative state and/or the weight (0-256); None leaves as it is. Runs without a reload.
 
-    `expected_version` is that of the server's pool, whose document this changes. Raises NotFound, Invalid, Conflict.
+    `expected_version` is that of the server's pool, whose document this changes. Raises NotFound, Invalid, Stale.
     """
     faults: list[Fault] = []
     wanted = {
@@ -57,7 +57,7 @@ def _take_pool(pool: Pool, expected_version: int | None) -> None:
     """Wait for others that change this pool; refuse when it is not the one that the sender saw."""
     current = Pool.objects.select_for_update().only("version").get(pk=pool.pk).version
     if expected_version is not None and current != expected_version:
-        raise Conflict(f"Pool {pool.name} has changed since you read it; read it again and decide again.")
+        raise Stale(f"Pool {pool.name} has changed since you read it; read it again and decide again.")
 
 
 def _set(work: Work, server: Server, wanted: dict[str, Any]) -> None:

@@ -1,0 +1,55 @@
+"""SHOW to operators: applies a YAML or JSON document as the platform itself, or prints what that would change."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from apps.accounts.actors import platform_actor
+from apps.core.errors import Invalid, Malformed, SpillwayError
+from apps.definitions.services import Plan, apply_document, plan_document
+from apps.definitions.texts import read_yaml
+
+
+class Command(BaseCommand):
+    """`manage.py apply FILE`: the same as `PUT /api/v1/apply` with the operator's token."""
+
+    help = __doc__ or ""
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", help="YAML or JSON; - reads standard input")
+        parser.add_argument("--dry-run", action="store_true")
+        parser.add_argument("--prune", action="store_true")
+        parser.add_argument("--manager", default="")
+        parser.add_argument("--reason", default="")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        text = sys.stdin.buffer.read() if options["file"] == "-" else Path(options["file"]).read_bytes()
+        try:
+            document = read_yaml(text)
+        except Malformed as error:
+            raise CommandError(error.detail) from error
+        objects = document.get("objects") if isinstance(document, dict) else None
+        shared = {"prune": options["prune"], "manager": options["manager"]}
+        try:
+            if options["dry_run"]:
+                plan = plan_document(actor=platform_actor(), objects=objects, **shared)
+            else:
+                plan = apply_document(actor=platform_actor(), objects=objects, reason=options["reason"], **shared)
+        except Invalid as invalid:
+            faults = "\n".join(f"  {fault.pointer}: {fault.detail}" for fault in invalid.faults)
+            raise CommandError(f"Nothing was stored.\n{faults}") from invalid
+        except SpillwayError as error:
+            raise CommandError(error.detail) from error
+        self._show(plan)
+
+    def _show(self, plan: Plan) -> None:
+        for change in plan.changes:
+            if change.action != "unchanged":
+                owner = f"{change.account}/" if change.account else ""
+                self.stdout.write(f"{change.action:<7} {change.kind} {owner}{change.name}")
+        counts = ", ".join(f"{count} {action}" for action, count in plan.counts.items())
+        self.stdout.write(f"{'Applied' if plan.stored else 'Would do'}: {counts}.")
