@@ -52,7 +52,7 @@ class Settings:
         longest = len(str(self.taste_dir / "worker.sock"))
         if longest > LONGEST_SOCKET:
             found.append(
-                f"{self.state_dir}: the state directory is too long: its sockets' paths would have {longest} characters, "
+                f"{self.state_dir}: the state directory is too long: its sockets' paths have {longest} characters, "
                 f"and {LONGEST_SOCKET} is the most."
             )
         if not 0 <= self.port_offset <= 60000:

@@ -14,7 +14,7 @@ from apps.agent import nodecfg, probes
 from apps.agent.bodies import Manifest
 from apps.agent.box import CLEAN_ENV, Box, owner_of_taste, readable_group, refusal_from
 from apps.agent.errors import Refusal
-from apps.agent.releases import make_dir
+from apps.agent.releases import make_dir, write_file
 from apps.agent.settings import Settings
 
 TASTE_SECONDS = 8.0
@@ -35,7 +35,7 @@ def taste(settings: Settings, box: Box, release: Path, manifest: Manifest, gener
     os.chown(folder, owner_of_taste(settings), -1)
     text = nodecfg.render(manifest, generation=generation, probe=probe, run_dir=folder, endpoints=endpoints)
     node_cfg = folder / "node.cfg"
-    node_cfg.write_text(text)
+    write_file(node_cfg, text.encode(), readable_group(settings))
     log = folder / "log"
     with log.open("wb") as output:
         process = _start(settings, box, release, node_cfg, output.fileno())
