@@ -42,12 +42,18 @@ def main() -> None:
         (VENDOR / served).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(MODULES / source, VENDOR / served)
     drop_source_map_comment(VENDOR / "htmx.min.js")
+    put_into_layer(VENDOR / "uplot.css")
     (VENDOR / "icons.svg").write_text(sprite(ICON_LIST.read_text().split()))
 
 
 def drop_source_map_comment(script: Path) -> None:
     """Take away the pointer to a map that is not served: it would be a 404 in every developer console."""
     script.write_text(re.sub(r"\n//# sourceMappingURL=\S+\s*$", "\n", script.read_text()))
+
+
+def put_into_layer(sheet: Path) -> None:
+    """Wrap a style sheet in our weakest layer, so that every rule of ours is stronger than its rules."""
+    sheet.write_text(f"@layer vendor {{{sheet.read_text()}}}\n")
 
 
 def sprite(names: list[str]) -> str:
