@@ -41,12 +41,13 @@ def _check_pool(notes: Notes, route: Route, pool_id: str, pool: Pool | None) -> 
 def check_owners(notes: Notes, routes: Iterable[Route]) -> None:
     """A host name, a wildcard and the names under it belong to the account of the oldest route.
 
-    1. Find the oldest claim of every host name.
-    2. A name under a wildcard and the wildcard are one claim: the older of the two wins.
-    3. Routes of other accounts are left out.
+    1. When every host name has one account and there is no wildcard, nothing can overlap.
+    2. Find the oldest claim of every host name.
+    3. A name under a wildcard and the wildcard are one claim: the older of the two wins.
+    4. Routes of other accounts are left out.
     """
     routes = list(routes)
-    if len({route.account for route in routes}) < 2:
+    if not _may_overlap(routes):
         return
     claims: dict[str, Owner] = {}
     for route in routes:
@@ -64,6 +65,14 @@ def check_owners(notes: Notes, routes: Iterable[Route]) -> None:
                 f"Use a host name of your own; {route.hostname} belongs to another account.",
                 "hostname",
             )
+
+
+def _may_overlap(routes: list[Route]) -> bool:
+    """Whether two accounts could meet at one name; answers quickly for the usual case that they do not."""
+    accounts: dict[str, str] = {}
+    alone = all(accounts.setdefault(route.hostname, route.account) == route.account for route in routes)
+    wildcard = any(name.startswith("*.") for name in accounts)
+    return not alone or (wildcard and len(set(accounts.values())) > 1)
 
 
 def _family(hostname: str) -> str:

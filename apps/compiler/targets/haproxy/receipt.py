@@ -7,6 +7,7 @@ mark of structure. Map and certificate-list files have a reader of their own.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -20,6 +21,7 @@ _SECTIONS = frozenset(
         "program", "ring", "mailers", "http-errors", "fcgi-app", "log-forward",
     }
 )  # fmt: skip
+_MAP = re.compile(r"(?:[!-\"$-~][!-~]* [!-~]+\n)*+")  # a key begins with anything but `#`
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
 
 
@@ -112,15 +114,12 @@ def check_config(text: str, predicted: Iterable[Shape]) -> list[Finding]:
 
 def check_map(path: str, content: bytes, entries: Mapping[str, str]) -> list[Finding]:
     """A map file says exactly its entries: one `key value` per line, each key once, no comment, no third word."""
-    lines = content.split(b"\n")
-    if lines.pop() != b"" or len(lines) != len(entries):
-        return [_finding(path, f"has {len(lines)} lines for {len(entries)} entries")]
-    for line in lines:
-        words = line.split()
-        if len(words) != 2 or line[:1] in b"# \t" or len(words[0]) + len(words[1]) + 1 != len(line):
-            return [_finding(path, "holds a line that is not one key and one value")]
-        if entries.get(words[0].decode("ascii", "replace")) != words[1].decode("ascii", "replace"):
-            return [_finding(path, "holds an entry that nobody meant")]
+    text = content.decode("ascii", "replace")
+    if not _MAP.fullmatch(text):
+        return [_finding(path, "holds a line that is not one key and one value")]
+    words = text.split()
+    if len(words) != 2 * len(entries) or dict(zip(words[::2], words[1::2], strict=True)) != entries:
+        return [_finding(path, "does not hold exactly the entries that were meant")]
     return []
 
 

@@ -1,0 +1,119 @@
+"""Bench of COMPILE: snapshots of growing size to bundles, one changed route, and the memory they take."""
+
+from __future__ import annotations
+
+import gc
+import json
+import resource
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+from apps.compiler.bundle import Bundle
+from apps.compiler.compile import compile_snapshot
+from apps.compiler.model import (
+    Listener,
+    LoadBalancer,
+    PathKind,
+    Pool,
+    Protocol,
+    Route,
+    Server,
+    Snapshot,
+    WeightedPool,
+)
+from apps.compiler.plan import Runtime, plan
+
+POOLS = 1000
+SIZES = (1000, 10_000, 100_000)
+
+
+def world(routes: int) -> Snapshot:
+    """That many routes of 100 accounts on their own hosts, POOLS pools with two servers each."""
+    pools = tuple(_pool(number) for number in range(1, POOLS + 1))
+    listeners = (Listener("lst-1", "http", Protocol.HTTP, 8080),)
+    front = LoadBalancer("lb-1", "front", "operator", listeners, tuple(_route(each) for each in range(1, routes + 1)))
+    return Snapshot("bench", "region", (front,), pools)
+
+
+def _pool(number: int) -> Pool:
+    servers = tuple(
+        Server(f"srv-{2 * number + each}", f"server-{each}", f"10.{number // 250}.{number % 250}.{each + 1}", 8080)
+        for each in range(2)
+    )
+    return Pool(f"pool-{number}", f"pool-{number}", f"account-{number % 100}", Protocol.HTTP, servers=servers)
+
+
+def _route(number: int) -> Route:
+    host = f"h{number // 10}.customer-{number // 10 % 100}.example"
+    shares = (WeightedPool(f"pool-{number % POOLS + 1}", 100),)
+    return Route(
+        f"route-{number}", f"route {number}", f"account-{number // 10 % 100}",
+        host, f"/service-{number % 10}", PathKind.PREFIX, pools=shares,
+    )  # fmt: skip
+
+
+def changed(snapshot: Snapshot) -> Snapshot:
+    """The same with one route in the middle moved to another pool."""
+    front = snapshot.load_balancers[0]
+    middle = len(front.routes) // 2
+    moved = replace(front.routes[middle], pools=(WeightedPool("pool-7", 1),))
+    routes = (*front.routes[:middle], moved, *front.routes[middle + 1 :])
+    return replace(snapshot, load_balancers=(replace(front, routes=routes),))
+
+
+def best_of(times: int, work: Callable[[], object]) -> float:
+    """The shortest of several runs, in seconds: the one that was disturbed least."""
+    taken = []
+    for _ in range(times):
+        gc.collect()
+        start = time.perf_counter()
+        work()
+        taken.append(time.perf_counter() - start)
+    return min(taken)
+
+
+def peak_mb() -> float:
+    """Highest resident memory of this process so far, in MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def one_change(snapshot: Snapshot) -> tuple[float, Bundle, Bundle]:
+    """Seconds to compile a snapshot in which one route changed, and the bundles before and after."""
+    before = compile_snapshot(snapshot).bundle
+    wanted = changed(snapshot)
+    start = time.perf_counter()
+    after = compile_snapshot(wanted).bundle
+    return time.perf_counter() - start, before, after
+
+
+def run() -> dict[str, float]:
+    """All measurements; seconds unless the name says otherwise."""
+    results: dict[str, float] = {}
+    for size in SIZES:
+        snapshot = world(size)
+        results[f"compile_{size}_routes_s"] = best_of(3, partial(compile_snapshot, snapshot))
+    results["peak_mb"] = peak_mb()
+    taken, before, after = one_change(snapshot)
+    results["one_change_s"] = taken
+    results["plan_one_change_s"] = best_of(3, partial(plan, before, after))
+    decision = plan(before, after)
+    results["operations_for_one_change"] = len(decision.operations) if isinstance(decision, Runtime) else -1
+    results["growth_100k_over_10k"] = results["compile_100000_routes_s"] / results["compile_10000_routes_s"]
+    return results
+
+
+def main() -> int:
+    """Print a table and one line of JSON; 1 when a goal is missed."""
+    results = run()
+    for name, value in results.items():
+        print(f"{name:32} {value:10.3f}")
+    print(json.dumps(results, sort_keys=True))
+    good = results["compile_100000_routes_s"] < 2 and results["peak_mb"] < 400 and results["one_change_s"] < 0.1
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
