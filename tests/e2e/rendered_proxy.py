@@ -142,7 +142,7 @@ class _Echo(BaseHTTPRequestHandler):
         headers: dict[str, list[str]] = {}
         for name, value in self.headers.items():
             headers.setdefault(name.lower(), []).append(value)
-        port = self.server.socket.getsockname()[1]
+        port = self.connection.getsockname()[1]
         body = json.dumps({"port": port, "path": self.path, "headers": headers}).encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))

@@ -49,9 +49,8 @@ ASKED_HEADERS: tuple[dict[str, str], ...] = (
 
 def server(number: int, **fields: Any) -> Server:
     """A server on a documentation address."""
-    return Server(
-        **{"id": f"srv-{number}", "label": f"server-{number}", "address": "192.0.2.10", "port": 8000 + number} | fields
-    )
+    defaults: dict[str, Any] = {"label": f"server-{number}", "address": "192.0.2.10", "port": 8000 + number}
+    return Server(**{"id": f"srv-{number}"} | defaults | fields)
 
 
 def pool(number: int, **fields: Any) -> Pool:
@@ -70,7 +69,7 @@ def route(number: int, hostname: str = "a.example", path: str = "/", **fields: A
 
 def listener(number: int, **fields: Any) -> Listener:
     """An http listener on 8080 plus its number."""
-    defaults = {"label": f"listener-{number}", "protocol": Protocol.HTTP, "port": 8080 + number}
+    defaults: dict[str, Any] = {"label": f"listener-{number}", "protocol": Protocol.HTTP, "port": 8080 + number}
     return Listener(**{"id": f"lst-{number}"} | defaults | fields)
 
 

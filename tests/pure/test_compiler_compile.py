@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -120,7 +121,7 @@ def test_an_id_that_names_two_objects_leaves_both_out() -> None:
         ({"prefix_rewrite": "/a b"}, "path"),
     ],
 )
-def test_a_route_that_cannot_work_is_left_out_with_its_reason(fields: dict[str, object], code: str) -> None:
+def test_a_route_that_cannot_work_is_left_out_with_its_reason(fields: dict[str, Any], code: str) -> None:
     pools = (pool(1), pool(2, protocol=Protocol.TCP))
     compilation = compile_snapshot(snapshot(front(route(1, **fields)), pools=pools))
     assert code in {finding.code for finding in compilation.quarantined}
