@@ -24,7 +24,7 @@ def find_drift(node: Node) -> None:
             return
         try:
             manifest = node.releases.manifest(live)
-            words = [*_files(node, live, manifest), *_maps(node, live, manifest), *_ports(node, manifest)]
+            words = [*_files(node, live, manifest), *_maps(node, live, manifest), *_ports(node, live, manifest)]
         except (OSError, Malformed) as error:
             words = [f"the live files cannot be read: {error}"]
         for word in set(words) - set(node.drift):
@@ -65,12 +65,12 @@ def _entries(node: Node, path: str) -> set[str]:
     return {line.partition(" ")[2] for line in text.splitlines() if line.strip()}
 
 
-def _ports(node: Node, manifest: Manifest) -> list[str]:
+def _ports(node: Node, live: Path, manifest: Manifest) -> list[str]:
     words = []
     for bind in manifest.binds:
         address, port = nodecfg.endpoint(node.settings, bind)
         for _ in range(8):
-            answer = probes.probe(bind, address, port, node.probe_secret)
+            answer = probes.probe(bind, address, port, node.probe_secret, live)
             if answer.problem:
                 words.append(f"{bind.listener_id}: {answer.problem} on {nodecfg.written(address, port)}")
                 break

@@ -156,15 +156,15 @@ class Node:
             before = before or self.proxy.processes()
             time.sleep(0.01)
         for bind in manifest.binds:
-            self._confirm_port(bind, str(generation), manifest.digest, deadline)
+            self._confirm_port(release, bind, (str(generation), manifest.digest), deadline)
 
-    def _confirm_port(self, bind: Bind, generation: str, digest: str, deadline: float) -> None:
+    def _confirm_port(self, release: Path, bind: Bind, identity: tuple[str, str], deadline: float) -> None:
         """SURE answers in a row by the new worker; old workers of ours may still answer for a moment."""
         address, port = nodecfg.endpoint(self.settings, bind)
         row = 0
         while row < SURE:
-            answer = probes.probe(bind, address, port, self.probe_secret)
-            wanted = not answer.problem and (answer.generation, answer.digest) in (("", ""), (generation, digest))
+            answer = probes.probe(bind, address, port, self.probe_secret, release)
+            wanted = not answer.problem and (answer.generation, answer.digest) in (("", ""), identity)
             row = row + 1 if wanted else 0
             if answer.foreign or time.monotonic() > deadline:
                 words = answer.problem or f"generation {answer.generation} answers"

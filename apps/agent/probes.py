@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import errno
 import http.client
+import re
 import socket
 import ssl
 from dataclasses import dataclass
+from pathlib import Path
 
 from apps.agent.bodies import Bind
 
@@ -29,31 +31,44 @@ def _context() -> ssl.SSLContext:
 
 
 CONTEXT = _context()
+NAME = re.compile(r"(?:\*\.)?[a-z0-9-]+(?:\.[a-z0-9-]+)+")
 
 
-def probe(bind: Bind, address: str, port: int, secret: str, timeout: float = 1.0) -> Answer:
+def server_name(release: Path, bind: Bind) -> str:
+    """A name that an https listener has a certificate for, from its own list; empty when it has none."""
+    try:
+        words = (release / "certs" / f"{bind.listener_id}.list").read_text().split()
+    except OSError:
+        return ""
+    names = [word for word in words if NAME.fullmatch(word)]
+    return names[0].replace("*", "spillway-probe", 1) if names else ""
+
+
+def probe(bind: Bind, address: str, port: int, secret: str, release: Path, timeout: float = 1.0) -> Answer:
     """Ask one listener: http and https by the probe path, tcp by a connection."""
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address, address)  # noqa: S104 — the wildcard is asked on loopback
     try:
         if bind.protocol == "tcp":
             socket.create_connection((host, port), timeout).close()
             return Answer()
-        return _http(bind.protocol, host, port, secret, timeout)
+        name = server_name(release, bind) if bind.protocol == "https" else ""
+        return _http(bind.protocol, host, port, secret, name, timeout)
     except (OSError, http.client.HTTPException) as error:
         return Answer(problem=f"nobody answers as expected ({error})")
 
 
-def _http(protocol: str, host: str, port: int, secret: str, timeout: float) -> Answer:
+def _http(protocol: str, host: str, port: int, secret: str, name: str, timeout: float) -> Answer:
     raw = socket.create_connection((host, port), timeout)
     with raw:
-        # strict-sni refuses a hello without a known name, and which names are known is the bundle's business;
-        # so an https listener that does not take ours is confirmed by the worker's socket and an answering TLS stack.
+        # strict-sni refuses a hello without a known name; a listener without any certificate is therefore confirmed
+        # by that refusal, and who runs behind it by the worker's socket.
         stream: socket.socket = raw
         if protocol == "https":
             try:
-                stream = CONTEXT.wrap_socket(raw, server_hostname="spillway-probe.invalid")
+                stream = CONTEXT.wrap_socket(raw, server_hostname=name or "spillway-probe.invalid")
             except ssl.SSLError as error:
-                return Answer(problem="" if "ALERT" in str(error.reason or "") else f"no TLS here ({error})")
+                refused = not name and any(word in (error.reason or "") for word in ("UNRECOGNIZED_NAME", "ALERT"))
+                return Answer(problem="" if refused else f"no TLS here ({error})")
         stream.sendall(f"GET /{secret} HTTP/1.1\r\nhost: spillway-probe\r\nconnection: close\r\n\r\n".encode())
         response = http.client.HTTPResponse(stream)
         response.begin()

@@ -90,7 +90,7 @@ def _wait(
         while True:
             if process.poll() is not None:
                 raise refusal_from(log.read_text(errors="replace") or "haproxy ended at once", "taste", release)
-            answer = probes.probe(bind, *endpoints[bind.listener_id], probe)
+            answer = probes.probe(bind, *endpoints[bind.listener_id], probe, release)
             problem = answer.problem
             if not problem and answer.generation in ("", str(generation)):
                 break
