@@ -47,7 +47,7 @@ test: .venv/.stamp-tests frontend/static/vendor/.stamp ## everything, on SQLite 
 	@deploy/packages.sh haproxy redis-server python3-venv postgresql chromium chromium-driver
 	$(PY) -m tests.both_databases
 
-bench: .venv/.stamp-tests ## measure, print tables, write var/bench/*.json
+bench: .venv/.stamp-tests ## measure, print tables, write var/bench.json
 	@deploy/packages.sh haproxy redis-server python3-venv
 	$(PY) -m tests.bench
 

@@ -13,7 +13,7 @@ import time
 from functools import partial
 from types import FrameType
 
-from deploy.demo import pki, ready
+from deploy.demo import ready
 from deploy.demo.place import PYTHON, ROOT, Place
 from deploy.demo.programs import django_environment, write_configuration
 from deploy.demo.secrets_file import Secrets, read_or_create, write_private
@@ -51,8 +51,8 @@ def prepare(world: World, secrets: Secrets) -> None:
     """Keys, database, operator: everything that must stand before the first process."""
     place = world.place
     remote = [node.name for node in world.nodes() if node.url.startswith("https://")]
-    pki.create(place.demo / "pki", servers=remote, clients=["control-plane"])
-    say("Bringing the database up to date …")
+    say("Bringing keys and database up to date …")
+    manage(place, secrets, "issue_certificates", "--out", str(place.demo / "pki"), "--name", *remote)
     manage(place, secrets, "migrate", "--no-input")
     write_configuration(world, secrets)
 
