@@ -2,20 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from datetime import timedelta
+
+from django.db.models import Model
 
 from apps.accounts.actors import Actor
-from apps.observe.numbers import NodeNumbers, Numbers, PoolNumbers, Problem, RegionTraffic, Series, ServerRow
+from apps.core.clock import now
+from apps.definitions.models import Listener, Pool, Route, Server
+from apps.fleet.models import Node
+from apps.observe import lease
+from apps.observe.conditions import SEVERITY, Reason, Type, server_word
+from apps.observe.history import grid, read_series
+from apps.observe.live import LiveNode
+from apps.observe.models import Condition, NodeReport
+from apps.observe.numbers import NodeNumbers, Numbers, PoolNumbers, Problem, Series, ServerRow
+from apps.observe.traffic import traffic_by_region
+from apps.observe.windows import STALE, numbers_of, read_windows
+
+__all__ = [
+    "listener_numbers", "live_numbers", "node_numbers", "overall_series", "pool_numbers", "problems", "route_numbers",
+    "series", "server_rows", "traffic_by_region",
+]  # fmt: skip
+
+PREFIXES: Mapping[str, tuple[str, type[Model]]] = {
+    "backend": ("pool", Pool),
+    "server": ("srv", Server),
+    "route": ("route", Route),
+    "frontend": ("lst", Listener),
+    "node": ("node", Node),
+}
+HEALTH = {
+    Reason.ALL_SERVERS_UP: "healthy",
+    Reason.SOME_SERVERS_DOWN: "degraded",
+    Reason.REGION_WITHOUT_SERVERS: "degraded",
+    Reason.NO_SERVER_UP: "down",
+}
+
+
+def _visible(actor: Actor, kind: str, ids: Iterable[int]) -> list[int]:
+    """Those of the primary keys that the actor may see; nodes are for operators."""
+    if kind == "node" and not actor.is_operator:
+        return []
+    rows = actor.visible(PREFIXES[kind][1]._default_manager.filter(pk__in=list(ids)))
+    return sorted(rows.values_list("pk", flat=True))
+
+
+def _own_pools(actor: Actor) -> list[int]:
+    return list(actor.visible(Pool.objects.all()).order_by().values_list("pk", flat=True))
 
 
 def live_numbers(actor: Actor) -> Numbers:
     """The sum of everything that the actor may see: all listeners for operators, own pools for customers."""
-    return Numbers()
-
-
-def traffic_by_region(actor: Actor) -> list[RegionTraffic]:
-    """Served traffic and limits per region, ordered by name; customers see regions with backends of their own."""
-    return []
+    if actor.is_operator:
+        nodes = list(Node.objects.values_list("pk", flat=True))
+        keys = [("node", f"node-{pk}") for pk in nodes]
+        return numbers_of(read_windows(keys, nodes).values(), keys)
+    keys = [("backend", f"pool-{pk}") for pk in _own_pools(actor)]
+    return numbers_of(read_windows(keys).values(), keys)
 
 
 def series(
@@ -23,41 +68,209 @@ def series(
 ) -> dict[str, Series]:
     """Series per model id; `kind` is backend (`pool-17`), server, route, frontend (`lst-2`) or node (`node-3`).
 
-    Ids that the actor may not see are left out. Every id that may be seen is in the answer.
+    Ids that the actor may not see are left out; every other one is in the answer, also when nothing happened.
     """
-    return {}
+    prefix = PREFIXES[kind][0]
+    numbers = [int(name.removeprefix(f"{prefix}-")) for name in object_ids if name.startswith(f"{prefix}-")]
+    names = [f"{prefix}-{pk}" for pk in _visible(actor, kind, numbers)]
+    return read_series({name: [name] for name in names}, kind, grid(minutes, points), latency=latency)
 
 
 def overall_series(actor: Actor, *, minutes: int = 30, points: int = 60, latency: bool = False) -> Series:
     """The series of what `live_numbers` shows."""
-    return Series((), (), (), (), ())
+    if actor.is_operator:
+        kind, names = "node", [f"node-{pk}" for pk in Node.objects.values_list("pk", flat=True)]
+    else:
+        kind, names = "backend", [f"pool-{pk}" for pk in _own_pools(actor)]
+    return read_series({"all": names}, kind, grid(minutes, points), latency=latency)["all"]
 
 
 def pool_numbers(actor: Actor, pool_ids: Iterable[int]) -> dict[int, PoolNumbers]:
-    """Numbers and verdict of pools by primary key; pools that the actor may not see are left out."""
-    return {}
+    """Numbers and verdict of pools by primary key; pools that the actor may not see are left out. Six queries."""
+    pools = _visible(actor, "backend", pool_ids)
+    servers: dict[int, list[int]] = defaultdict(list)
+    for pk, pool_id in Server.objects.filter(backend__pool__in=pools).values_list("pk", "backend__pool_id"):
+        servers[pool_id].append(pk)
+    verdicts = _verdicts("pool", pools, Type.HEALTHY)
+    up = _verdicts("server", [pk for each in servers.values() for pk in each], Type.UP)
+    windows = read_windows([("backend", f"pool-{pk}") for pk in pools])
+    found = {}
+    for pk in pools:
+        verdict = verdicts.get(pk)
+        found[pk] = PoolNumbers(
+            numbers=numbers_of(windows.values(), [("backend", f"pool-{pk}")]),
+            health=HEALTH.get(Reason(verdict.reason), "unknown") if verdict else "unknown",
+            message=verdict.message if verdict else "",
+            since=verdict.since if verdict else None,
+            servers_up=sum(1 for each in servers[pk] if each in up and up[each].status),
+            servers_total=len(servers[pk]),
+        )
+    return found
+
+
+def _verdicts(kind: str, ids: Collection[int], of: Type) -> dict[int, Condition]:
+    """Conditions by object; none at all while no collector looks, because then nobody knows."""
+    if not lease.watched():
+        return {}
+    rows = Condition.objects.filter(object_kind=kind, object_id__in=ids, type=of)
+    return {row.object_id: row for row in rows}
 
 
 def server_rows(actor: Actor, pool_id: int) -> list[ServerRow]:
-    """Every server of a pool on every node of its region, ordered by region, server, node."""
-    return []
+    """Every server of a pool on every node of its region, ordered by region, server, node; four queries."""
+    servers = list(
+        actor.visible(Server.objects.filter(backend__pool_id=pool_id))
+        .select_related("backend__region")
+        .order_by("backend__region__name", "name")
+    )
+    nodes: dict[int, list[Node]] = defaultdict(list)
+    regions = {server.backend.region_id for server in servers}
+    for node in Node.objects.filter(fleet__region__in=regions).select_related("fleet"):
+        nodes[node.fleet.region_id].append(node)
+    keys = [("server", f"srv-{server.pk}") for server in servers]
+    windows = read_windows(keys, [node.pk for each in nodes.values() for node in each]) if servers else {}
+    # Customers have no nodes: theirs are called by number.
+    names = {node.pk: node.name for each in nodes.values() for node in each} if actor.is_operator else {}
+    return [
+        _server_row(server, node, windows.get(node.pk), names.get(node.pk) or f"node {position}")
+        for server in servers
+        for position, node in enumerate(nodes[server.backend.region_id], start=1)
+    ]
+
+
+def _server_row(server: Server, node: Node, window: LiveNode | None, name: str) -> ServerRow:
+    key = ("server", f"srv-{server.pk}")
+    counts = window.rows.get(key) if window else None
+    old = window is None or now().timestamp() - window.at > STALE
+    return ServerRow(
+        server_id=server.pk,
+        node_id=node.pk,
+        node=name,
+        region=server.backend.region.name,
+        status="unknown" if counts is None or old else server_word(counts.status),
+        check_text=counts.check if counts else "",
+        numbers=numbers_of([window], [key]) if window else Numbers(),
+    )
 
 
 def route_numbers(actor: Actor, route_ids: Iterable[int]) -> dict[int, Numbers]:
-    """Numbers of routes by primary key (requests and errors; no latency); foreign routes are left out."""
-    return {}
+    """Numbers of routes by primary key (requests and errors; no latency); foreign routes are left out. Three queries.
+
+    A route that rests has no row of its own: it has zeros where its nodes were observed.
+    """
+    return _numbers_of_kind(actor, "route", route_ids)
 
 
 def listener_numbers(actor: Actor, listener_ids: Iterable[int]) -> dict[int, Numbers]:
-    """Numbers of listeners by primary key; foreign listeners are left out."""
-    return {}
+    """Numbers of listeners by primary key; foreign listeners are left out. Three queries."""
+    return _numbers_of_kind(actor, "frontend", listener_ids)
+
+
+def _numbers_of_kind(actor: Actor, kind: str, ids: Iterable[int]) -> dict[int, Numbers]:
+    visible = _visible(actor, kind, ids)
+    nodes = list(Node.objects.values_list("pk", flat=True)) if visible else []
+    keys = {pk: (kind, f"{PREFIXES[kind][0]}-{pk}") for pk in visible}
+    nodes_own = [("node", f"node-{pk}") for pk in nodes]
+    windows = read_windows([*keys.values(), *nodes_own], nodes).values()
+    everywhere = numbers_of(windows, nodes_own)
+    quiet = Numbers()
+    if everywhere.requests_per_s is not None:
+        quiet = Numbers(0.0, 0.0, connections=0, queue=0, age_s=everywhere.age_s, stale=everywhere.stale)
+    found = {pk: numbers_of(windows, [key]) for pk, key in keys.items()}
+    return {pk: numbers if numbers.requests_per_s is not None else quiet for pk, numbers in found.items()}
 
 
 def node_numbers(actor: Actor) -> dict[int, NodeNumbers]:
-    """Every node by primary key with its last report; empty for customers, who have no nodes."""
-    return {}
+    """Every node by primary key with its last report; empty for customers, who have no nodes. Four queries."""
+    if not actor.is_operator:
+        return {}
+    nodes = list(Node.objects.values_list("pk", flat=True))
+    reports = {report.node_id: report for report in NodeReport.objects.all()}
+    verdicts = _verdicts("node", nodes, Type.REACHABLE)
+    windows = read_windows([("node", f"node-{pk}") for pk in nodes], nodes)
+    found = {}
+    for pk in nodes:
+        numbers = numbers_of(windows.values(), [("node", f"node-{pk}")])
+        found[pk] = _node_numbers(numbers, reports.get(pk), verdicts.get(pk))
+    return found
+
+
+def _node_numbers(numbers: Numbers, report: NodeReport | None, verdict: Condition | None) -> NodeNumbers:
+    if report is None:
+        return NodeNumbers(numbers)
+    recent = report.seen_at is not None and now() - report.seen_at <= timedelta(seconds=STALE)
+    reachable = True if recent else (verdict.status if verdict and not verdict.status else None)
+    return NodeNumbers(
+        numbers=numbers,
+        reachable=reachable,
+        serving=report.serving if recent else None,
+        seen_at=report.seen_at,
+        running_generation=report.generation,
+        running_digest=report.digest,
+        on_disk_digest=report.on_disk,
+        haproxy_version=report.haproxy_version,
+        agent_version=report.agent_version,
+        boot_id=report.boot_id,
+        workers=report.workers,
+        reloads=report.reloads,
+        drift=tuple(report.drift),
+        error=report.error,
+        contact_error=report.last_contact_error,
+    )
 
 
 def problems(actor: Actor) -> list[Problem]:
-    """What is wrong now, worst first, then longest first; customers see their own pools only."""
-    return []
+    """What is wrong now, worst first, then longest first; customers see their own pools only. Four queries.
+
+    Without a collector nobody knows what is wrong; the only problem is then that nobody looks (kind "collector").
+    """
+    if not lease.watched():
+        return [] if not Node.objects.exists() else [_nobody_looks()]
+    rows = list(Condition.objects.filter(reason__in=[reason.value for reason in SEVERITY]))
+    labels = {
+        "pool": dict(actor.visible(Pool.objects.filter(pk__in=_ids(rows, "pool"))).values_list("pk", "name")),
+        "node": dict(Node.objects.filter(pk__in=_ids(rows, "node")).values_list("pk", "name"))
+        if actor.is_operator
+        else {},
+    }
+    found = [
+        _problem(row, labels[row.object_kind][row.object_id])
+        for row in rows
+        if row.object_id in labels.get(row.object_kind, {})
+    ]
+    return sorted(found, key=lambda problem: (problem.severity, problem.since))
+
+
+def _ids(rows: Iterable[Condition], kind: str) -> list[int]:
+    return [row.object_id for row in rows if row.object_kind == kind]
+
+
+def _problem(row: Condition, label: str) -> Problem:
+    reason = Reason(row.reason)
+    opening = f"{row.object_kind.capitalize()} {label}"
+    return Problem(
+        severity=SEVERITY[reason],
+        kind=row.object_kind,
+        object_id=row.object_id,
+        label=label,
+        sentence=f"{opening} {OPENINGS[reason]} {row.message}".strip(),
+        reason=reason.value,
+        since=row.since,
+    )
+
+
+OPENINGS = {
+    Reason.DOES_NOT_ANSWER: "cannot be reached.",
+    Reason.NO_WORKER: "does not serve.",
+    Reason.NO_SERVER_UP: "is down.",
+    Reason.REGION_WITHOUT_SERVERS: "is down in a region.",
+    Reason.MANY_ERRORS: "answers with errors.",
+    Reason.SOME_SERVERS_DOWN: "is degraded.",
+    Reason.FILES_EDITED: "has drifted.",
+    Reason.QUEUE_GROWS: "falls behind.",
+}
+
+
+def _nobody_looks() -> Problem:
+    sentence = "No collector is running, so nobody knows how the nodes are. Start one: manage.py collect."
+    return Problem(1, "collector", 0, "collector", sentence, Reason.NOT_OBSERVED.value, now())

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Collection, Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+
+from django.db.models import Max, Min
 
 from apps.core.clock import now
 from apps.core.events import publish_after_commit
 from apps.drivers.proxy.contract import NodeState
-from apps.observe.models import NodeReport
+from apps.observe.buckets import LONG, SHORT, into_minutes, start_of
+from apps.observe.conditions import Type, Verdict
+from apps.observe.deltas import COUNTERS, Counts, Key
+from apps.observe.models import Condition, NodeReport, Sample
+from apps.observe.percentiles import from_json
 
 REPORT_FIELDS = (
     "seen_at", "generation", "digest", "on_disk", "haproxy_version", "agent_version", "boot_id", "workers", "serving",
     "reloads", "drift", "error", "last_contact_error",
 )  # fmt: skip
+
+SAMPLE_COUNTS = (*COUNTERS, "seconds", "connections_now", "queue_now", "latency_ms")
+LIFETIMES = {SHORT: timedelta(days=1), LONG: timedelta(weeks=2)}
 
 
 def report_of(node_id: int, state: NodeState, seen_at: datetime) -> NodeReport:
@@ -37,10 +47,135 @@ def report_of(node_id: int, state: NodeState, seen_at: datetime) -> NodeReport:
 
 def note_report(*, node_id: int, state: NodeState) -> None:
     """Store what a node said just now, as after a push; pages are told after commit."""
+    store_reports([report_of(node_id, state, now())])
+    publish_after_commit("nodes", node=node_id)
+
+
+def store_reports(reports: Iterable[NodeReport]) -> None:
+    """Store what many nodes said, in one statement."""
+    NodeReport.objects.bulk_create(reports, update_conflicts=True, unique_fields=["node"], update_fields=REPORT_FIELDS)
+
+
+def store_contact_errors(errors: Mapping[int, str]) -> None:
+    """Store why nodes (by primary key) could not be read; what they said before stays."""
     NodeReport.objects.bulk_create(
-        [report_of(node_id, state, now())],
+        [NodeReport(node_id=node_id, last_contact_error=text[:400]) for node_id, text in errors.items()],
         update_conflicts=True,
         unique_fields=["node"],
-        update_fields=REPORT_FIELDS,
+        update_fields=["last_contact_error"],
     )
-    publish_after_commit("nodes", node=node_id)
+
+
+def store_buckets(resolution: int, rows: Iterable[tuple[int, int, Key, Counts]]) -> None:
+    """Store rows `(at in Unix seconds, node id, key, counts)`; a row that is there already is replaced.
+
+    One statement on PostgreSQL, one for each 40 rows on SQLite, which allows few parameters in one.
+    """
+    Sample.objects.bulk_create(
+        [_sample(resolution, *row) for row in rows],
+        update_conflicts=True,
+        unique_fields=["resolution", "at", "node", "kind", "object_id"],
+        update_fields=[*SAMPLE_COUNTS, "parent_id", "latency_buckets", "status", "check_text"],
+    )
+
+
+def _sample(resolution: int, at: int, node_id: int, key: Key, counts: Counts) -> Sample:
+    return Sample(
+        at=datetime.fromtimestamp(at, UTC),
+        resolution=resolution,
+        node_id=node_id,
+        kind=key[0],
+        object_id=key[1],
+        parent_id=counts.parent_id,
+        latency_buckets={str(bound): count for bound, count in counts.latency.items()},
+        status=counts.status[:20],
+        check_text=counts.check[:200],
+        **{name: getattr(counts, name) for name in SAMPLE_COUNTS},
+    )
+
+
+def counts_of(sample: Sample) -> Counts:
+    """What `store_buckets` stored."""
+    return Counts(
+        parent_id=sample.parent_id,
+        latency=from_json(sample.latency_buckets),
+        status=sample.status,
+        check=sample.check_text,
+        **{name: getattr(sample, name) for name in SAMPLE_COUNTS},
+    )
+
+
+def roll_up(until: int) -> int:
+    """Make rows of a minute from rows of ten seconds, for whole minutes before `until` (Unix seconds) without any.
+
+    At most ten minutes in one go; returns how many were made. Repeating it changes nothing.
+    """
+    last = Sample.objects.filter(resolution=LONG).aggregate(last=Max("at"))["last"]
+    short = Sample.objects.filter(resolution=SHORT)
+    if last is not None:
+        short = short.filter(at__gte=last + timedelta(seconds=LONG))
+    first = short.aggregate(first=Min("at"))["first"]
+    if first is None:
+        return 0
+    begin = start_of(first.timestamp(), LONG)
+    minutes = range(begin, min(start_of(until, LONG), begin + 10 * LONG), LONG)
+    for minute in minutes:
+        instant = datetime.fromtimestamp(minute, UTC)
+        rows = short.filter(at__gte=instant, at__lt=instant + timedelta(seconds=LONG)).order_by("at")
+        merged = into_minutes((row.node_id, (row.kind, row.object_id), counts_of(row)) for row in rows.iterator())
+        store_buckets(LONG, ((minute, node_id, key, counts) for (node_id, key), counts in merged.items()))
+    return len(minutes)
+
+
+def prune(instant: datetime, batch: int = 2000) -> int:
+    """Delete about `batch` samples of each resolution that are older than they need be; returns how many went."""
+    deleted = 0
+    for resolution, lifetime in LIFETIMES.items():
+        old = Sample.objects.filter(resolution=resolution, at__lt=instant - lifetime)
+        last = list(old.order_by("at").values_list("at", flat=True)[:batch])[-1:]
+        if last:
+            deleted += old.filter(at__lte=last[0]).delete()[0]
+    return deleted
+
+
+def store_verdicts(verdicts: Iterable[Verdict], instant: datetime) -> list[Verdict]:
+    """Store the verdicts that differ from what is stored, and return them; `since` moves with status or reason only."""
+    stored = {
+        (row.object_kind, row.object_id, row.type): row
+        for row in Condition.objects.filter(type__in=[each.value for each in Type])
+    }
+    moved, rows = [], []
+    for verdict in verdicts:
+        old = stored.get((verdict.kind, verdict.object_id, verdict.type))
+        same = old is not None and (old.status, old.reason) == (verdict.status, verdict.reason)
+        if old is None or not same or old.message != verdict.message[:1000]:
+            rows.append(_condition(verdict, old.since if old is not None and same else instant))
+            moved.append(verdict)
+    Condition.objects.bulk_create(
+        rows,
+        update_conflicts=True,
+        unique_fields=["object_kind", "object_id", "type"],
+        update_fields=["status", "reason", "message", "generation", "since"],
+    )
+    return moved
+
+
+def _condition(verdict: Verdict, since: datetime) -> Condition:
+    return Condition(
+        object_kind=verdict.kind,
+        object_id=verdict.object_id,
+        type=verdict.type,
+        status=verdict.status,
+        reason=verdict.reason,
+        message=verdict.message[:1000],
+        generation=verdict.generation,
+        since=since,
+    )
+
+
+def forget_verdicts(kind: str, existing: Collection[int]) -> None:
+    """Delete our verdicts on objects of a kind that are no more; `existing` are the primary keys that are."""
+    ours = Condition.objects.filter(object_kind=kind, type__in=[each.value for each in Type])
+    known = set(ours.values_list("object_id", flat=True).distinct())
+    if gone := known - set(existing):
+        ours.filter(object_id__in=sorted(gone)[:500]).delete()

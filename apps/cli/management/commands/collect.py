@@ -1,0 +1,29 @@
+"""OBSERVE: `manage.py collect` reads every agent until it is told to stop; a second one waits for the lease."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from apps.observe.collector import Collector
+
+
+class Command(BaseCommand):
+    """The collector process; SIGTERM and SIGINT end it after the present round."""
+
+    help = "Read every agent each two seconds and store what they say, until SIGTERM."
+
+    def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
+        """Run until a signal."""
+        asyncio.run(_collect())
+
+
+async def _collect() -> None:
+    collector = Collector()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, collector.stop)
+    await collector.run()

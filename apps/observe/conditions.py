@@ -1,0 +1,227 @@
+"""OBSERVE, pure: facts in, verdicts out; every reason that there is stands in this file."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Type(StrEnum):
+    """What a verdict is about. Healthy, Reachable, Serving and Up are good when true, the others when false."""
+
+    REACHABLE = "Reachable"
+    SERVING = "Serving"
+    DRIFTED = "Drifted"
+    HEALTHY = "Healthy"
+    ERRORS_HIGH = "ErrorsHigh"
+    QUEUE_GROWING = "QueueGrowing"
+    UP = "Up"
+
+
+class Reason(StrEnum):
+    """Why; the closed list."""
+
+    ANSWERS = "Answers"
+    DOES_NOT_ANSWER = "DoesNotAnswer"
+    NOT_OBSERVED = "NotObserved"
+    WORKER_ANSWERS = "WorkerAnswers"
+    NO_WORKER = "NoWorker"
+    NOTHING_PUSHED = "NothingPushed"
+    AS_PUSHED = "AsPushed"
+    FILES_EDITED = "FilesEdited"
+    ALL_SERVERS_UP = "AllServersUp"
+    SOME_SERVERS_DOWN = "SomeServersDown"
+    REGION_WITHOUT_SERVERS = "RegionWithoutServers"
+    NO_SERVER_UP = "NoServerUp"
+    FEW_ERRORS = "FewErrors"
+    MANY_ERRORS = "ManyErrors"
+    QUEUE_SHORT = "QueueShort"
+    QUEUE_GROWS = "QueueGrows"
+    CHECK_PASSES = "CheckPasses"
+    CHECK_FAILS = "CheckFails"
+    NODES_DISAGREE = "NodesDisagree"
+    DRAINING = "Draining"
+    MAINTENANCE = "Maintenance"
+    UNCHECKED = "Unchecked"
+
+
+# What makes a verdict a problem, and how bad it is: 1 is down, 3 is worth a look.
+SEVERITY = {
+    Reason.DOES_NOT_ANSWER: 1,
+    Reason.NO_WORKER: 1,
+    Reason.NO_SERVER_UP: 1,
+    Reason.REGION_WITHOUT_SERVERS: 1,
+    Reason.MANY_ERRORS: 2,
+    Reason.SOME_SERVERS_DOWN: 2,
+    Reason.FILES_EDITED: 2,
+    Reason.QUEUE_GROWS: 3,
+}
+ERRORS_SHARE = 0.05
+ERRORS_MINIMUM = 20  # responses, below which a share says nothing
+QUEUE_MINIMUM = 5
+_TOOK = re.compile(r" in \d+ ms\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One condition as it should be now; status None means unknown."""
+
+    kind: str
+    object_id: int
+    type: Type
+    status: bool | None
+    reason: Reason
+    message: str
+    generation: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFacts:
+    """What is known of a node: `answers` is None when nobody looked; the rest is its last report."""
+
+    node_id: int
+    answers: bool | None
+    contact_error: str = ""
+    generation: int = 0
+    serving: bool = False
+    drift: tuple[str, ...] = ()
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerFacts:
+    """A server as fresh readings of the nodes of its region show it: HAProxy's status words, the last check text."""
+
+    server_id: int
+    name: str
+    region: str
+    statuses: tuple[str, ...]
+    check: str = ""
+
+
+def judge_node(facts: NodeFacts) -> list[Verdict]:
+    """Reachable, Serving and Drifted of a node; a node that does not answer leaves the last two unknown."""
+    node = ("node", facts.node_id)
+    if facts.answers is None:
+        unknown = "Nobody has looked at this node for a while."
+        return [Verdict(*node, each, None, Reason.NOT_OBSERVED, unknown) for each in NODE_TYPES]
+    if not facts.answers:
+        silent = "The node does not answer, so this is not known."
+        return [
+            Verdict(*node, Type.REACHABLE, False, Reason.DOES_NOT_ANSWER, facts.contact_error or "No answer."),
+            Verdict(*node, Type.SERVING, None, Reason.NOT_OBSERVED, silent),
+            Verdict(*node, Type.DRIFTED, None, Reason.NOT_OBSERVED, silent),
+        ]
+    return [
+        Verdict(*node, Type.REACHABLE, True, Reason.ANSWERS, "The agent answers.", facts.generation),
+        _serving(facts),
+        _drifted(facts),
+    ]
+
+
+NODE_TYPES = (Type.REACHABLE, Type.SERVING, Type.DRIFTED)
+
+
+def _serving(facts: NodeFacts) -> Verdict:
+    if facts.serving:
+        status, reason, message = True, Reason.WORKER_ANSWERS, "A worker answers with the configuration it was given."
+    elif not facts.generation:
+        status, reason, message = False, Reason.NOTHING_PUSHED, "Nothing was pushed to this node yet."
+    else:
+        status, reason, message = False, Reason.NO_WORKER, facts.error or "No HAProxy worker answers."
+    return Verdict("node", facts.node_id, Type.SERVING, status, reason, message, facts.generation)
+
+
+def _drifted(facts: NodeFacts) -> Verdict:
+    message = "; ".join(facts.drift) if facts.drift else "The files on the node are those that were pushed."
+    reason = Reason.FILES_EDITED if facts.drift else Reason.AS_PUSHED
+    return Verdict("node", facts.node_id, Type.DRIFTED, bool(facts.drift), reason, message, facts.generation)
+
+
+def server_word(status: str) -> str:
+    """HAProxy's status (`UP`, `UP 1/3`, `DOWN`, `MAINT (via …)`, `DRAIN`, `no check`) as one of our words."""
+    first = status.split(" ", 1)[0].upper()
+    words = {"UP": "up", "OPEN": "up", "DOWN": "down", "NOLB": "drain", "DRAIN": "drain", "MAINT": "maintenance"}
+    return "unchecked" if status.lower() == "no check" else words.get(first, "unknown")
+
+
+def judge_server(facts: ServerFacts) -> Verdict:
+    """Whether a server takes traffic, by all nodes that see it."""
+    words = {server_word(status) for status in facts.statuses}
+    check = _TOOK.sub("", facts.check)
+    said = f"Last check: {check}." if check else "No check has answered yet."
+    status: bool | None
+    if not words or words == {"unknown"}:
+        status, reason, message = None, Reason.NOT_OBSERVED, "No node reports on this server."
+    elif words == {"down"}:
+        status, reason, message = False, Reason.CHECK_FAILS, said
+    elif "down" in words:
+        status, reason, message = False, Reason.NODES_DISAGREE, f"Some nodes reach it, others do not. {said}"
+    elif "maintenance" in words:
+        status, reason, message = False, Reason.MAINTENANCE, "In maintenance."
+    elif "drain" in words:
+        status, reason, message = False, Reason.DRAINING, "Draining: finishes what it has."
+    elif "unchecked" in words:
+        status, reason, message = True, Reason.UNCHECKED, "Has no health check."
+    else:
+        status, reason, message = True, Reason.CHECK_PASSES, "Its check passes."
+    return Verdict("server", facts.server_id, Type.UP, status, reason, message)
+
+
+def judge_pool(pool_id: int, servers: Sequence[ServerFacts]) -> Verdict:
+    """Whether a pool can serve, by its servers in all regions; servers that people took out are no failure."""
+    verdicts = [(server, judge_server(server)) for server in servers]
+    seen = [pair for pair in verdicts if pair[1].reason is not Reason.NOT_OBSERVED]
+    wanted = [pair for pair in seen if pair[1].reason not in (Reason.MAINTENANCE, Reason.DRAINING)]
+    down = [pair for pair in wanted if not pair[1].status]
+    usable = [server for server, verdict in wanted if verdict.status or verdict.reason is Reason.NODES_DISAGREE]
+    status: bool | None
+    if not seen:
+        status, reason, message = None, Reason.NOT_OBSERVED, "No node reports on this pool."
+    elif not usable:
+        status, reason, message = False, Reason.NO_SERVER_UP, _no_server(down)
+    elif lost := _regions_lost(seen, usable):
+        where = " and ".join(lost)
+        status, reason, message = False, Reason.REGION_WITHOUT_SERVERS, f"No server is up in {where}. {_list(down)}"
+    elif down:
+        message = f"{len(down)} of {len(wanted)} servers {'is' if len(down) == 1 else 'are'} down: {_list(down)}"
+        status, reason = False, Reason.SOME_SERVERS_DOWN
+    else:
+        status, reason, message = True, Reason.ALL_SERVERS_UP, f"All {len(wanted)} servers are up."
+    return Verdict("pool", pool_id, Type.HEALTHY, status, reason, message.strip())
+
+
+def _no_server(down: Sequence[tuple[ServerFacts, Verdict]]) -> str:
+    return f"No server is up: {_list(down)}" if down else "No server is up: all are in maintenance or drained."
+
+
+def _regions_lost(seen: Sequence[tuple[ServerFacts, Verdict]], usable: Collection[ServerFacts]) -> list[str]:
+    return sorted({server.region for server, _ in seen} - {server.region for server in usable})
+
+
+def _list(down: Sequence[tuple[ServerFacts, Verdict]], most: int = 3) -> str:
+    names = [f"{server.name} ({_TOOK.sub('', server.check) or 'no check yet'})" for server, _ in down[:most]]
+    more = f" and {len(down) - most} more" if len(down) > most else ""
+    return ", ".join(names) + more + ("." if names else "")
+
+
+def judge_errors(pool_id: int, responses: int, failed: int) -> Verdict:
+    """Whether the last minute had too many 5xx among its responses."""
+    if responses >= ERRORS_MINIMUM and failed / responses >= ERRORS_SHARE:
+        # Whole per cents in steps of five: the message must not change with each tick.
+        share = int(100 * failed / responses) // 5 * 5
+        message = f"More than {share} % of the responses of the last minute are 5xx."
+        return Verdict("pool", pool_id, Type.ERRORS_HIGH, True, Reason.MANY_ERRORS, message)
+    return Verdict("pool", pool_id, Type.ERRORS_HIGH, False, Reason.FEW_ERRORS, "Few or no responses are 5xx.")
+
+
+def judge_queue(pool_id: int, lengths: Sequence[int]) -> Verdict:
+    """Whether the queue grew over the last minute; `lengths` in order of time."""
+    grows = len(lengths) >= 3 and lengths[-1] >= QUEUE_MINIMUM and lengths[-1] > 2 * lengths[0]
+    if grows and all(later >= earlier for earlier, later in itertools.pairwise(lengths)):
+        message = "More requests wait for a server with each ten seconds."
+        return Verdict("pool", pool_id, Type.QUEUE_GROWING, True, Reason.QUEUE_GROWS, message)
+    return Verdict("pool", pool_id, Type.QUEUE_GROWING, False, Reason.QUEUE_SHORT, "No queue grows.")
