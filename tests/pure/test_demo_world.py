@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,8 +17,10 @@ from deploy.demo.world import World
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return Place(var=tmp_path / "var", http_port=18080, backend_port=19100, agent_port=19440)
+def place(tmp_path: Path) -> Iterator[Place]:
+    made = Place(var=tmp_path / "var", http_port=18080, backend_port=19100, agent_port=19440)
+    yield made
+    shutil.rmtree(made.run, ignore_errors=True)  # below /tmp where the test's own directory is too deep for sockets
 
 
 def test_the_tutorial_has_two_regions_two_nodes_and_three_servers_each(place: Place) -> None:
