@@ -11,7 +11,7 @@ from apps.rollouts.states import RolloutState, StepState
 class Revision(models.Model):
     """A stored, numbered snapshot of one fleet with its compiled bundle; never changed after creation.
 
-    `bundle` is the encrypted, compressed `bundle_to_bytes` (it holds private keys), `snapshot` the compressed JSON of it.
+    `bundle` is the sealed `bundle_to_bytes`, `snapshot` the sealed, compressed JSON: both hold private keys (shelf.py).
     """
 
     fleet = models.ForeignKey(Fleet, on_delete=models.CASCADE, related_name="revisions")
@@ -27,6 +27,7 @@ class Revision(models.Model):
     class Meta:
         ordering = ("-number",)
         constraints = (models.UniqueConstraint(fields=("fleet", "number"), name="revision_number_in_fleet"),)
+        indexes = (models.Index(fields=("fleet", "digest")),)
 
     def __str__(self) -> str:
         return f"{self.fleet} r{self.number}"
@@ -35,12 +36,16 @@ class Revision(models.Model):
 class FleetSync(models.Model):
     """How far a fleet has come: what was compiled, what should run, who works on it.
 
-    `compiled_generation` is the desired generation that `wanted` was compiled from. `held_at` is set while a person
-    keeps the fleet at an old revision. `claimed_until` is a lease by database time, `attempt` its fence.
+    `compiled_generation` is the last desired generation that was compiled, and `compiled_digest` what came of it: it is
+    live when the nodes run `wanted` and `wanted` has that digest. `wanted` is the revision that the nodes should run,
+    `last_good` the last one that all of them took. `held_at` is set while a person keeps the fleet at an old revision.
+    `refused_digest` is what a node said no to; it is not tried again before something changes or a person says so.
+    `claimed_until` is a lease by database time, `attempt` its fence.
     """
 
     fleet = models.OneToOneField(Fleet, on_delete=models.CASCADE, related_name="sync")
     compiled_generation = models.PositiveBigIntegerField(default=0)
+    compiled_digest = models.CharField(max_length=64, blank=True)
     wanted = models.ForeignKey(Revision, on_delete=models.SET_NULL, null=True, related_name="+")
     last_good = models.ForeignKey(Revision, on_delete=models.SET_NULL, null=True, related_name="+")
     held_at = models.ForeignKey(Revision, on_delete=models.SET_NULL, null=True, related_name="+")
@@ -79,6 +84,7 @@ class Rollout(models.Model):
 
     class Meta:
         ordering = ("-id",)
+        indexes = (models.Index(fields=("fleet", "state")),)
 
     def __str__(self) -> str:
         return f"rollout {self.pk} of {self.revision}"

@@ -1,0 +1,198 @@
+"""SHOW, what is pushed: revisions, rollouts and how far each node and fleet has come; operators see all of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import F, OuterRef, Prefetch, QuerySet, Subquery
+
+from apps.accounts.actors import Actor
+from apps.compiler.diff import diff_bundles, diff_snapshots
+from apps.core.errors import NotFound
+from apps.fleet.models import Fleet, Node
+from apps.observe.models import NodeReport
+from apps.rollouts import shelf
+from apps.rollouts.models import FleetSync, Revision, Rollout, Step
+from apps.rollouts.states import RolloutState
+
+POLL_SECONDS = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSync:
+    """One node: what it runs against what it should run.
+
+    `word` is in_sync, behind, drifted, unreachable or never_pushed; `message` says it in a sentence. Revision numbers
+    are None where there is none (`running_revision`: where the running digest is no revision of ours).
+    """
+
+    node_id: int
+    node: str
+    fleet_id: int
+    fleet: str
+    word: str
+    message: str
+    running_generation: int
+    running_digest: str
+    running_revision: int | None
+    wanted_digest: str
+    wanted_revision: int | None
+    drift: tuple[str, ...]
+    seen_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """From one revision to another: `sentences` about definitions, `files` as a unified difference without secrets."""
+
+    sentences: tuple[str, ...]
+    files: str
+
+
+def rollouts(actor: Actor) -> QuerySet[Rollout]:
+    """Rollouts with fleet and revisions, newest first; customers have none."""
+    rows = Rollout.objects.select_related("fleet__region", "revision", "previous")
+    rows = rows.defer("revision__bundle", "revision__snapshot", "previous__bundle", "previous__snapshot")
+    return (rows if actor.is_operator else rows.none()).order_by("-id")
+
+
+def rollout(actor: Actor, pk: int) -> Rollout:
+    """One rollout with its steps (`.steps.all()`) and their nodes. Raises NotFound."""
+    steps = Step.objects.select_related("node").order_by("wave", "node__name")
+    found = rollouts(actor).prefetch_related(Prefetch("steps", steps)).filter(pk=pk).first() if 0 < pk < 2**63 else None
+    if found is None:
+        raise NotFound("There is no such rollout, or you may not see it.")
+    return found
+
+
+def revisions(actor: Actor) -> QuerySet[Revision]:
+    """Revisions of all fleets, newest first, without their contents; customers have none."""
+    rows = Revision.objects.select_related("fleet__region").defer("bundle", "snapshot")
+    return (rows if actor.is_operator else rows.none()).order_by("-id")
+
+
+def fleet_syncs(actor: Actor) -> QuerySet[FleetSync]:
+    """How far each fleet has come, with its revisions; a fleet that was never worked on has none yet."""
+    rows = FleetSync.objects.select_related("fleet__region", "wanted", "last_good", "held_at")
+    hidden = [f"{name}__{field}" for name in ("wanted", "last_good", "held_at") for field in ("bundle", "snapshot")]
+    return (rows.defer(*hidden) if actor.is_operator else rows.none()).order_by("fleet__name")
+
+
+def sync_words(actor: Actor) -> dict[int, str]:
+    """How each fleet stands, by fleet id, for everybody: in_sync, behind, held or refused."""
+    del actor  # says nothing about anybody's definitions: whether what is stored is what runs
+    latest = Rollout.objects.filter(fleet=OuterRef("pk")).order_by("-id")
+    rows = Fleet.objects.annotate(
+        latest_state=Subquery(latest.values("state")[:1]),
+        latest_revision=Subquery(latest.values("revision_id")[:1]),
+    ).select_related("sync__wanted")
+    rows = rows.defer("sync__wanted__bundle", "sync__wanted__snapshot")
+    return {fleet.pk: _fleet_word(fleet) for fleet in rows}
+
+
+def _fleet_word(fleet: Fleet) -> str:
+    sync: FleetSync | None = getattr(fleet, "sync", None)
+    if sync is None:
+        return "behind" if fleet.desired_generation else "in_sync"
+    if sync.held_at_id:
+        return "held"
+    if sync.compiled_generation < fleet.desired_generation:
+        return "behind"
+    wanted = sync.wanted.digest if sync.wanted else ""
+    if sync.compile_error or sync.compiled_digest != wanted:
+        return "refused"
+    latest_state, latest_revision = getattr(fleet, "latest_state", ""), getattr(fleet, "latest_revision", None)
+    done = sync.wanted is None or (latest_state == RolloutState.DONE and latest_revision == sync.wanted_id)
+    return "in_sync" if done else "behind"
+
+
+def node_sync(actor: Actor) -> list[NodeSync]:
+    """Every node, ordered by name; four queries whatever their number. Customers have none."""
+    nodes = list(actor.visible(Node.objects.select_related("fleet")).order_by("name")) if actor.is_operator else []
+    syncs = {sync.fleet_id: sync for sync in fleet_syncs(actor)}
+    reports = {report.node_id: report for report in NodeReport.objects.all()} if nodes else {}
+    digests = {report.digest for report in reports.values() if report.digest}
+    known = Revision.objects.filter(digest__in=digests).order_by("number").values_list("fleet_id", "digest", "number")
+    numbers = {(fleet, digest): number for fleet, digest, number in known}
+    return [_node_sync(node, syncs.get(node.fleet_id), reports.get(node.pk), numbers) for node in nodes]
+
+
+def _node_sync(
+    node: Node, sync: FleetSync | None, report: NodeReport | None, numbers: dict[tuple[int, str], int]
+) -> NodeSync:
+    report = report or NodeReport(node=node)
+    wanted = sync.wanted if sync else None
+    running = numbers.get((node.fleet_id, report.digest))
+    word, message = _verdict(report, wanted, running)
+    return NodeSync(
+        node_id=node.pk,
+        node=node.name,
+        fleet_id=node.fleet_id,
+        fleet=node.fleet.name,
+        word=word,
+        message=message,
+        running_generation=report.generation,
+        running_digest=report.digest,
+        running_revision=running,
+        wanted_digest=wanted.digest if wanted else "",
+        wanted_revision=wanted.number if wanted else None,
+        drift=tuple(report.drift),
+        seen_at=report.seen_at,
+    )
+
+
+def _verdict(report: NodeReport, wanted: Revision | None, running: int | None) -> tuple[str, str]:
+    if report.last_contact_error:
+        return "unreachable", report.last_contact_error
+    if not report.digest:
+        return "never_pushed", "This node runs nothing of ours yet."
+    if report.drift or report.on_disk != report.digest:
+        words = ", ".join(report.drift) or "its files were edited"
+        return "drifted", f"Somebody changed this node: {words}."
+    if wanted is None or report.digest == wanted.digest:
+        return "in_sync", f"Runs revision {running}." if running else "Runs what it should."
+    return "behind", f"Runs revision {running or 'unknown'}, should run {wanted.number}."
+
+
+def difference(actor: Actor, revision_a: int, revision_b: int) -> Difference:
+    """From revision a to revision b (primary keys of one fleet's revisions). Raises NotFound."""
+    found = {row.pk: row for row in revisions(actor).filter(pk__in=[revision_a, revision_b])}
+    if {revision_a, revision_b} - found.keys() or found[revision_a].fleet_id != found[revision_b].fleet_id:
+        raise NotFound("There are no two such revisions of one fleet, or you may not see them.")
+    before, after = found[revision_a], found[revision_b]
+    changes = diff_snapshots(shelf.snapshot_of(before.pk, before.digest), shelf.snapshot_of(after.pk, after.digest))
+    files = diff_bundles(shelf.bundle_of(before.pk, before.digest), shelf.bundle_of(after.pk, after.digest))
+    return Difference(tuple(change.sentence for change in changes), files)
+
+
+def wait_until_live(fleet_ids: Collection[int], generation: int | None, seconds: float) -> bool:
+    """Wait until every fleet's nodes run what was desired at `generation`; False when the time ends before.
+
+    With None each fleet's present desired generation is meant: what was committed before the call.
+    """
+    rows = Fleet.objects.filter(pk__in=fleet_ids).values_list("pk", "desired_generation")
+    waiting = {pk: desired if generation is None else generation for pk, desired in rows}
+    deadline = time.monotonic() + seconds
+    while True:
+        waiting = {pk: wanted for pk, wanted in waiting.items() if not is_live(pk, wanted)}
+        if not waiting:
+            return True
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(POLL_SECONDS)
+
+
+def is_live(fleet_id: int, generation: int) -> bool:
+    """Whether the definitions of this generation (or later ones) run on every node of the fleet, as nodes confirmed."""
+    latest = Rollout.objects.filter(fleet=OuterRef("fleet")).order_by("-id")
+    rows = FleetSync.objects.filter(fleet_id=fleet_id, compiled_generation__gte=generation, compile_error="")
+    rows = rows.filter(held_at=None).annotate(
+        latest_state=Subquery(latest.values("state")[:1]), latest_revision=Subquery(latest.values("revision_id")[:1])
+    )
+    if rows.filter(wanted=None, compiled_digest="").exists():
+        return True  # there is nothing to run, and nothing runs
+    rows = rows.filter(wanted__digest=F("compiled_digest"), latest_state=RolloutState.DONE)
+    return rows.filter(latest_revision=F("wanted_id")).exists()
