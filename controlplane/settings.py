@@ -137,7 +137,11 @@ REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["apps.api.v1.authentication.BearerToken"],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["apps.api.v1.parsers.StrictJSONParser", "apps.api.v1.parsers.StrictYAMLParser"],
+    "DEFAULT_PARSER_CLASSES": [
+        "apps.api.v1.parsers.StrictJSONParser",
+        "apps.api.v1.parsers.StrictYAMLParser",
+        "apps.api.v1.parsers.OldYAMLParser",
+    ],
     "EXCEPTION_HANDLER": "apps.api.v1.problems.problem_response",
     "UNAUTHENTICATED_USER": None,
 }

@@ -1,9 +1,12 @@
 """Wiring of URLs: the API below /api/v1/, everything else is pages."""
 
-from django.urls import include, path
+from django.urls import include, path, re_path
+
+from apps.api.v1.problems import no_such_url
 
 urlpatterns = [
     path("api/v1/", include("apps.api.v1.urls")),
+    re_path(r"^api/", no_such_url),
     path("", include("apps.observe.urls")),
     path("", include("apps.web.urls")),
 ]

@@ -35,3 +35,8 @@ def generations(fleets: Iterable[Model]) -> dict[str, int]:
     """The desired generation of each fleet by its name, as it is stored now."""
     ids = [fleet.pk for fleet in fleets]
     return dict(Fleet.objects.filter(pk__in=ids).order_by("name").values_list("name", "desired_generation"))
+
+
+def fleet_ids(names: Iterable[str]) -> list[int]:
+    """The ids of fleets that a service named to its caller."""
+    return list(Fleet.objects.filter(name__in=list(names)).values_list("pk", flat=True))

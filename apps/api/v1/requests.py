@@ -1,0 +1,107 @@
+"""SHOW to machines: what the headers and query parameters of a request ask for, each read in one place."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from rest_framework.request import Request
+
+from apps.accounts.actors import Actor
+from apps.core.errors import Fault, Invalid, SpillwayError, Stale
+
+MAX_LIMIT = 500
+MAX_WAIT_S = 60
+# A proxy that compresses an answer makes the tag weak; versions are versions all the same.
+_ETAG = re.compile(r'(?:W/)?"rev-([1-9][0-9]{0,8})"')
+
+
+class PreconditionRequired(SpillwayError):
+    """A change of an existing object must say which version it saw."""
+
+    status = 428
+    title = "Precondition required"
+
+
+def actor_of(request: Request) -> Actor:
+    """Who calls."""
+    actor: Actor = request.user.actor
+    return actor
+
+
+def number(request: Request, name: str, default: int, lowest: int, highest: int) -> int:
+    """A whole number of the query. Raises Invalid."""
+    text = request.query_params.get(name)
+    if text is None:
+        return default
+    if not re.fullmatch(r"[0-9]{1,9}", text, re.ASCII) or not lowest <= int(text) <= highest:
+        raise Invalid([Fault(f"/{name}", "out_of_range", f"Use a number from {lowest} to {highest} for {name}.")])
+    return int(text)
+
+
+def flag(request: Request, name: str) -> bool:
+    """`true` or `false` of the query, false where it is absent. Raises Invalid."""
+    text = request.query_params.get(name, "false")
+    if text not in ("true", "false"):
+        raise Invalid([Fault(f"/{name}", "not_boolean", f"Use {name}=true or {name}=false.")])
+    return text == "true"
+
+
+def wait(request: Request) -> int:
+    """Seconds that the caller wants to wait until the change is live; `true` stands for 30. Raises Invalid."""
+    if request.query_params.get("wait") == "true":
+        return 30
+    return number(request, "wait", 0, 0, MAX_WAIT_S)
+
+
+def reason(request: Request) -> str:
+    """`X-Change-Reason`, for the audit record. Raises Invalid."""
+    text = request.headers.get("X-Change-Reason", "")
+    if len(text) > 400 or not text.isprintable():
+        raise Invalid([Fault("/X-Change-Reason", "reason", "Give a reason of at most 400 printable characters.")])
+    return text
+
+
+def dry_run(request: Request) -> bool:
+    """Whether nothing may be stored; any other word than true, plan and false is refused, never ignored."""
+    text = request.query_params.get("dry_run", "false")
+    if text not in ("true", "plan", "false"):
+        raise Invalid([Fault("/dry_run", "choice", "Use dry_run=plan.")])
+    return text != "false"
+
+
+def expected_version(request: Request, *, present: int) -> int:
+    """The version that `If-Match` names; `*` is whichever is there. Raises PreconditionRequired, Stale."""
+    text = request.headers.get("If-Match")
+    if text is None:
+        raise PreconditionRequired('Say which version you saw: If-Match: "rev-…" from the ETag of a GET.')
+    if text.strip() == "*":
+        return present
+    versions = [int(found[1]) for part in text.split(",") if (found := _ETAG.fullmatch(part.strip()))]
+    if present not in versions:
+        raise Stale("The object has changed since you read it; read it again and decide again.")
+    return present
+
+
+def etag(version: int) -> str:
+    """The strong tag of a version."""
+    return f'"rev-{version}"'
+
+
+def unchanged(request: Request, version: int) -> bool:
+    """Whether the caller already has this version (`If-None-Match`)."""
+    tags = [part.strip().removeprefix("W/") for part in request.headers.get("If-None-Match", "").split(",")]
+    return etag(version) in tags or "*" in tags
+
+
+def envelope(request: Request, **known: Any) -> dict[str, Any]:
+    """The body as an object. Raises Invalid; `known` are fields that the URL already says and the body may repeat."""
+    data = request.data
+    if not isinstance(data, dict):
+        raise Invalid([Fault("", "not_object", "Send one object: {name, account?, spec}.")])
+    for field, value in known.items():
+        if field in data and data[field] != value:
+            raise Invalid(
+                [Fault(f"/{field}", "read_only", f"The {field} of an object does not change; it is {value}.")]
+            )
+    return {**data, **known}

@@ -1,0 +1,147 @@
+"""SHOW to machines: what each noun looks like; written out field by field, so nothing slips out by being added to a row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from apps.accounts.actors import Actor
+from apps.accounts.models import Account, Hostname
+from apps.core.errors import Fault
+from apps.definitions.describing import KIND_OF_MODEL, describe
+from apps.definitions.models import Backend, Listener, LoadBalancer, Server
+from apps.definitions.services import Change
+
+Shape = dict[str, Any]
+
+URLS = {
+    "Account": "accounts",
+    "Region": "regions",
+    "Fleet": "fleets",
+    "Node": "nodes",
+    "StaticIP": "static-ips",
+    "Certificate": "certificates",
+    "Pool": "pools",
+    "LoadBalancer": "load-balancers",
+    "Route": "routes",
+}
+
+
+def url_of(kind: str, pk: int) -> str:
+    """Where an object is read."""
+    return f"/api/v1/{URLS[kind]}/{pk}"
+
+
+def definition(row: Any, actor: Actor) -> Shape:
+    """Any object that `apply` takes, with its id, version and who manages it."""
+    kind = KIND_OF_MODEL[type(row)]
+    owner = row if isinstance(row, Account) else row.account
+    spec = describe(row)
+    if isinstance(row, LoadBalancer) and not actor.is_operator:
+        spec["listeners"] = [_for_customers(entry) for entry in spec["listeners"]]
+    found: Shape = {
+        "kind": kind,
+        "id": row.pk,
+        "name": row.name,
+        "account": owner.name,
+        "version": row.version,
+        "manager": row.manager,
+        "url": url_of(kind, row.pk),
+        "spec": spec,
+    }
+    return found | _facts(kind, row)
+
+
+def _facts(kind: str, row: Any) -> Shape:
+    """What Spillway knows beyond the specification."""
+    if kind == "Certificate":
+        return {
+            "hostnames": row.hostnames,
+            "fingerprint": row.fingerprint,
+            "not_before": row.not_before,
+            "not_after": row.not_after,
+        }
+    if kind == "Fleet":
+        return {"desired_generation": row.desired_generation}
+    return {}
+
+
+def _for_customers(listener: Shape) -> Shape:
+    return {key: listener[key] for key in ("name", "protocol", "port", "static_ip")}
+
+
+def listener(row: Listener, actor: Actor) -> Shape:
+    """A port of a load balancer; certificates and pools of others are not shown to customers."""
+    found: Shape = {
+        "id": row.pk,
+        "name": row.name,
+        "load_balancer": row.load_balancer.name,
+        "protocol": row.protocol,
+        "port": row.port,
+        "static_ip": row.static_ip.name if row.static_ip else None,
+    }
+    if actor.is_operator:
+        certificates = [f"{entry.account.name}/{entry.name}" for entry in row.certificates.all()]
+        pool = row.default_pool
+        found |= {"certificates": certificates, "default_pool": f"{pool.account.name}/{pool.name}" if pool else None}
+    return found
+
+
+def backend(row: Backend, actor: Actor) -> Shape:
+    """A pool's share in a region, with where its limit came from."""
+    return {
+        "id": row.pk,
+        "account": row.account.name,
+        "pool": row.pool.name,
+        "pool_id": row.pool_id,
+        "region": row.region.name,
+        "limit": {
+            "kind": row.limit_kind,
+            "value": row.limit_value,
+            "scope": row.limit_scope,
+            "set_by": row.limit_set_by,
+            "set_at": row.limit_set_at,
+        },
+        "capacity_scaler": row.capacity_scaler,
+        "servers": [_server_fields(entry) for entry in row.servers.all()],
+    }
+
+
+def _server_fields(row: Server) -> Shape:
+    return {
+        "id": row.pk,
+        "name": row.name,
+        "address": row.address,
+        "port": row.port,
+        "weight": row.weight,
+        "state": row.state,
+    }
+
+
+def server(row: Server, actor: Actor) -> Shape:
+    """A server; its version is that of its pool, whose document it is part of."""
+    return _server_fields(row) | {
+        "account": row.account.name,
+        "pool": row.backend.pool.name,
+        "pool_id": row.backend.pool_id,
+        "backend_id": row.backend_id,
+        "region": row.backend.region.name,
+        "version": row.backend.pool.version,
+    }
+
+
+def hostname(row: Hostname, actor: Actor) -> Shape:
+    """A claimed name."""
+    return {"id": row.pk, "name": row.name, "account": row.account.name, "created_at": row.created_at}
+
+
+def change(entry: Change) -> Shape:
+    """One line of a plan."""
+    fields = [{"path": field.path, "before": field.before, "after": field.after} for field in entry.fields]
+    head = {"action": entry.action, "kind": entry.kind, "account": entry.account or None, "name": entry.name}
+    return head | {"fields": fields}
+
+
+def faults(found: Iterable[Fault]) -> list[Shape]:
+    """Faults as problem details carry them."""
+    return [{"pointer": fault.pointer, "code": fault.code, "detail": fault.detail} for fault in found]

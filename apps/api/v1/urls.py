@@ -1,0 +1,43 @@
+"""SHOW to machines: the URLs of the API, flat and plural."""
+
+from __future__ import annotations
+
+from django.urls import URLPattern, path, re_path
+
+from apps.api.v1 import writes
+from apps.api.v1.problems import no_such_url
+from apps.api.v1.progress import RevisionDetail, RevisionList, RolloutDetail, RolloutList
+from apps.api.v1.views import NOUNS, DetailView, ListView
+
+OWN_VIEWS = {"pools", "servers"}
+PK = r"(?P<pk>[0-9]{1,20})"
+NAMED = r"(?P<account>[a-z0-9-]{1,63})/(?P<name>[a-z0-9-]{1,63})"
+
+
+def _reads() -> list[URLPattern]:
+    found = []
+    for noun in NOUNS:
+        if noun not in OWN_VIEWS:
+            found.append(path(noun, ListView.as_view(noun=noun), name=f"{noun}-list"))
+            found.append(re_path(rf"^{noun}/{PK}$", DetailView.as_view(noun=noun), name=f"{noun}-detail"))
+    return found
+
+
+app_name = "api"
+urlpatterns = [
+    path("apply", writes.Apply.as_view(), name="apply"),
+    path("routes", writes.RouteCollection.as_view(), name="routes-list"),
+    re_path(rf"^routes/{PK}$", writes.Change.as_view(kind="Route"), name="routes-detail"),
+    re_path(rf"^routes/{NAMED}$", writes.ByName.as_view(kind="Route"), name="routes-named"),
+    path("pools", writes.PoolCollection.as_view(), name="pools-list"),
+    re_path(rf"^pools/{PK}$", writes.Change.as_view(kind="Pool"), name="pools-detail"),
+    re_path(rf"^pools/{NAMED}$", writes.ByName.as_view(kind="Pool"), name="pools-named"),
+    path("servers", ListView.as_view(noun="servers"), name="servers-list"),
+    re_path(rf"^servers/{PK}$", writes.ServerDetail.as_view(), name="servers-detail"),
+    path("revisions", RevisionList.as_view(), name="revisions-list"),
+    re_path(rf"^revisions/{PK}$", RevisionDetail.as_view(), name="revisions-detail"),
+    path("rollouts", RolloutList.as_view(), name="rollouts-list"),
+    re_path(rf"^rollouts/{PK}$", RolloutDetail.as_view(), name="rollouts-detail"),
+    *_reads(),
+    re_path(r"", no_such_url),
+]

@@ -1,0 +1,138 @@
+"""SHOW to machines: lists and details of every noun; each reads through the selectors with the caller as actor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import QuerySet
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from apps.accounts.actors import Actor
+from apps.accounts.selectors import accounts
+from apps.api.v1 import requests, shapes
+from apps.core.errors import Fault, Invalid, NotFound
+from apps.definitions import selectors
+from apps.definitions.filters import filter_routes
+from apps.fleet import selectors as places
+
+Rows = Callable[[Actor], QuerySet[Any]]
+Show = Callable[[Any, Actor], dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Noun:
+    """How one noun is read: its rows, its shape, and its plain filters (query parameter → field)."""
+
+    rows: Rows
+    show: Show
+    filters: Mapping[str, str]
+
+
+NAME, ACCOUNT = {"name": "name"}, {"account": "account__name"}
+NOUNS: dict[str, Noun] = {
+    "accounts": Noun(accounts, shapes.definition, NAME),
+    "regions": Noun(places.regions, shapes.definition, NAME),
+    "fleets": Noun(places.fleets, shapes.definition, NAME | {"region": "region__name"}),
+    "nodes": Noun(places.nodes, shapes.definition, NAME | {"fleet": "fleet__name"}),
+    "static-ips": Noun(places.static_ips, shapes.definition, NAME),
+    "certificates": Noun(selectors.certificates, shapes.definition, NAME | ACCOUNT),
+    "pools": Noun(selectors.pools, shapes.definition, NAME | ACCOUNT),
+    "backends": Noun(selectors.backends, shapes.backend, ACCOUNT | {"pool": "pool__name", "region": "region__name"}),
+    "servers": Noun(
+        selectors.servers,
+        shapes.server,
+        NAME | ACCOUNT | {"pool": "backend__pool__name", "region": "backend__region__name"},
+    ),
+    "load-balancers": Noun(selectors.load_balancers, shapes.definition, NAME),
+    "listeners": Noun(selectors.listeners, shapes.listener, NAME | {"load_balancer": "load_balancer__name"}),
+    "hostnames": Noun(selectors.hostnames, shapes.hostname, NAME | ACCOUNT),
+}
+
+
+def page_response(request: Request, items: list[dict[str, Any]], cursor: str | None) -> Response:
+    """A page of a list: `items`, `next_cursor`, and the next page as a `Link`."""
+    response = Response({"items": items, "next_cursor": cursor})
+    if cursor:
+        query = request.query_params.copy()
+        query["cursor"] = cursor
+        response["Link"] = f'<{request.path}?{query.urlencode()}>; rel="next"'
+    return response
+
+
+def one(rows: QuerySet[Any], pk: str) -> Any:
+    """The row with this id among the visible ones. Raises NotFound, in the same words whether it is foreign or missing."""
+    row = rows.filter(pk=int(pk)).first() if len(pk) < 19 else None
+    if row is None:
+        raise NotFound("There is no such object, or you may not see it.")
+    return row
+
+
+def page_by_id(request: Request, rows: QuerySet[Any], *, newest_first: bool = False) -> tuple[list[Any], str | None]:
+    """The next rows in the order of their ids, and the cursor after them."""
+    limit = requests.number(request, "limit", 100, 1, requests.MAX_LIMIT)
+    rows = rows.order_by("-pk" if newest_first else "pk")
+    if cursor := request.query_params.get("cursor"):
+        last = selectors.read_cursor(cursor)[2]
+        rows = rows.filter(pk__lt=last) if newest_first else rows.filter(pk__gt=last)
+    found = list(rows[: limit + 1])
+    more = len(found) > limit
+    del found[limit:]
+    return found, selectors.make_cursor(("", "", found[-1].pk)) if more else None
+
+
+def narrowed(request: Request, noun: Noun, rows: QuerySet[Any]) -> QuerySet[Any]:
+    """The rows that the plain filters of the query leave."""
+    for parameter, field in noun.filters.items():
+        if value := request.query_params.get(parameter):
+            if not value.isprintable() or len(value) > 253:
+                raise Invalid([Fault(f"/{parameter}", "filter", "Use a name that an object can have.")])
+            rows = rows.filter(**{field: value})
+    return rows
+
+
+class ListView(APIView):
+    """GET a page of one noun."""
+
+    noun = ""
+
+    def get(self, request: Request) -> Response:
+        """`limit`, `cursor` and the noun's filters."""
+        noun, actor = NOUNS[self.noun], requests.actor_of(request)
+        rows, cursor = page_by_id(request, narrowed(request, noun, noun.rows(actor)))
+        return page_response(request, [noun.show(row, actor) for row in rows], cursor)
+
+
+class DetailView(APIView):
+    """GET one object, with its version as ETag where it has one."""
+
+    noun = ""
+
+    def get(self, request: Request, pk: str) -> Response:
+        """The object, or 304."""
+        noun, actor = NOUNS[self.noun], requests.actor_of(request)
+        return detail_response(request, noun.show(one(noun.rows(actor), pk), actor))
+
+
+def detail_response(request: Request, shape: dict[str, Any]) -> Response:
+    """One object; 304 when the caller has this version."""
+    version = shape.get("version")
+    if version is not None and requests.unchanged(request, version):
+        return Response(status=304, headers={"ETag": requests.etag(version)})
+    headers = {"ETag": requests.etag(version)} if version is not None else {}
+    return Response(shape, headers=headers)
+
+
+class RouteList(APIView):
+    """GET a page of routes in the order hostname, path, id; the filters are those of the page."""
+
+    def get(self, request: Request) -> Response:
+        """`limit`, `cursor`, `q`, `hostname`, `account`, `pool`, `load_balancer`, `action`."""
+        actor = requests.actor_of(request)
+        limit = requests.number(request, "limit", 100, 1, requests.MAX_LIMIT)
+        rows = filter_routes(selectors.routes(actor), request.query_params)
+        page = selectors.page_of_routes(rows, limit=limit, cursor=request.query_params.get("cursor", ""))
+        return page_response(request, [shapes.definition(row, actor) for row in page.rows], page.next_cursor)
