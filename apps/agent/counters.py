@@ -12,7 +12,7 @@ from apps.agent.proxy import Proxy
 
 OURS = re.compile(r"(?:lst|pool|srv|lb)-[0-9]+")
 TABLE_ROW = re.compile(r"key=(\S+) .*?(?:gpc0|http_req_cnt)=(\d+)")
-ROUTE_ERRORS = re.compile(r"(?:gpc1|http_err_cnt|http_fail_cnt)=(\d+)")
+ROUTE_ERRORS = re.compile(r"http_fail_cnt=(\d+)")
 COMMAND = "show info;show stat;show table st_latency;show table st_routes"
 
 

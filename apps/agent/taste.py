@@ -102,6 +102,10 @@ def _wait(
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
+    # The master is asked first: it takes its worker along, which nobody might reap otherwise.
+    process.terminate()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(1)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
