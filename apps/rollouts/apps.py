@@ -8,3 +8,10 @@ class RolloutsConfig(AppConfig):
 
     name = "apps.rollouts"
     label = "rollouts"
+
+    def ready(self) -> None:
+        """Metrics of rollouts stand beside those of nodes."""
+        from apps.observe.metrics import add_family
+        from apps.rollouts.metrics import families
+
+        add_family(families)

@@ -1,0 +1,144 @@
+"""SHOW, the fan-out: one Redis subscription per process, handed to every open stream of that process."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import random
+from collections import Counter
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from typing import get_args
+
+import redis.asyncio
+from redis.exceptions import RedisError
+
+from apps.core.events import CHANNEL, Topic
+
+TOPICS: tuple[str, ...] = get_args(Topic)
+QUEUE = 64
+LONGEST_WAIT = 10.0
+# What customers may know of a topic beyond its name: nodes and rollouts are the operator's.
+FOR_CUSTOMERS = {"samples": ("at",)}
+
+logger = logging.getLogger(__name__)
+
+
+class TooMany(Exception):
+    """The person has as many streams open as one may have."""
+
+
+@dataclass(eq=False, slots=True)
+class Client:
+    """One open stream; what it should write waits in `queue`, None means end."""
+
+    user_id: int
+    operator: bool
+    topics: Collection[str]
+    queue: asyncio.Queue[bytes | None] = field(default_factory=lambda: asyncio.Queue(QUEUE))
+    slow: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def offer(self, chunk: bytes | None) -> None:
+        """Hand over without waiting; a client that does not keep up is dropped."""
+        try:
+            self.queue.put_nowait(chunk)
+        except asyncio.QueueFull:
+            self.slow.set()
+
+
+class Hub:
+    """Knows the clients of this process and feeds them from Redis until closed."""
+
+    def __init__(self, url: str, per_user: int = 20) -> None:
+        self._url = url
+        self._per_user = per_user
+        self._clients: set[Client] = set()
+        self._users: Counter[int] = Counter()
+        self._task: asyncio.Task[None] | None = None
+        self.closed = False
+        self.subscribed = asyncio.Event()
+
+    @contextlib.contextmanager
+    def client(self, user_id: int, *, operator: bool, topics: Collection[str]) -> Iterator[Client]:
+        """A place in the hub for as long as the stream is open; raises TooMany."""
+        if self._users[user_id] >= self._per_user:
+            raise TooMany
+        client = Client(user_id, operator, topics)
+        self._users[user_id] += 1
+        self._clients.add(client)
+        self._start()
+        try:
+            yield client
+        finally:
+            self._clients.discard(client)
+            self._users[user_id] -= 1
+
+    def __len__(self) -> int:
+        return len(self._clients)
+
+    def _start(self) -> None:
+        if self._task is None or self._task.done():
+            self._task = asyncio.get_running_loop().create_task(self._feed())
+
+    def close(self) -> None:
+        """End every stream, now and from now on."""
+        self.closed = True
+        for client in self._clients:
+            client.offer(None)
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _feed(self) -> None:
+        """Listen; when Redis goes away come back with growing pauses, and then wake every page once."""
+        pause, lost = 0.25, False
+        while not self.closed:
+            try:
+                connection = redis.asyncio.Redis.from_url(self._url, socket_connect_timeout=2, health_check_interval=10)
+                async with connection, connection.pubsub() as subscription:
+                    await subscription.subscribe(CHANNEL)
+                    if lost:
+                        logger.info("events: Redis answers again")
+                        self._wake_everything()
+                    pause, lost = 0.25, False
+                    self.subscribed.set()
+                    await self._pass_on(subscription)
+            except (RedisError, OSError) as error:
+                if not lost:
+                    logger.warning("events: Redis is away: %s", error)
+            self.subscribed.clear()
+            lost = True
+            await asyncio.sleep(pause * random.uniform(0.7, 1.3))  # noqa: S311 - jitter, not a secret
+            pause = min(LONGEST_WAIT, pause * 2)
+
+    async def _pass_on(self, subscription: redis.asyncio.client.PubSub) -> None:
+        while not self.closed:
+            message = await subscription.get_message(ignore_subscribe_messages=True, timeout=30.0)
+            if message is not None:
+                self.publish(message["data"])
+
+    def _wake_everything(self) -> None:
+        # Whatever was said while nobody listened: pages read the state again.
+        for topic in TOPICS:
+            self.publish(json.dumps({"topic": topic}).encode())
+
+    def publish(self, text: bytes) -> None:
+        """Hand one message of the channel to those who want and may have it; nonsense is ignored."""
+        try:
+            data = json.loads(text)
+            topic = data.pop("topic")
+        except (ValueError, KeyError, AttributeError, TypeError):
+            return
+        if topic not in TOPICS:
+            return
+        known = {name: data[name] for name in FOR_CUSTOMERS.get(topic, ()) if name in data}
+        full, little = chunk(topic, data), chunk(topic, known)
+        for client in self._clients:
+            if topic in client.topics:
+                client.offer(full if client.operator else little)
+
+
+def chunk(topic: str, data: dict[str, object]) -> bytes:
+    """One server-sent event; JSON has no line breaks, so the data is one line."""
+    return f"event: {topic}\ndata: {json.dumps(data, separators=(',', ':'))}\n\n".encode()

@@ -1,0 +1,107 @@
+"""SHOW to machines that watch: is the process alive, can it work, what does it count."""
+
+from __future__ import annotations
+
+import ipaddress
+
+import redis
+from django import db
+from django.db.migrations.executor import MigrationExecutor
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.views.decorators.http import require_safe
+
+from apps.accounts.actors import actor_of_token
+from apps.accounts.tokens import find_token
+from apps.observe import lease, live
+from apps.observe import metrics as exposition
+
+_migrated = False
+
+
+@require_safe
+def healthz(request: HttpRequest) -> HttpResponse:  # noqa: ARG001 - Django's signature
+    """200 as long as the process answers; asks nothing and nobody."""
+    return _uncached(HttpResponse("ok\n", content_type="text/plain"))
+
+
+@require_safe
+def readyz(request: HttpRequest) -> HttpResponse:  # noqa: ARG001 - Django's signature
+    """200 when the database answers and has today's tables; 503 otherwise.
+
+    Redis and the collector are reported, not required: without them work is delayed and numbers are old, and
+    taking this process out of service would not help.
+    """
+    database, collector = _database()
+    parts = {"database": database, "redis": _redis(), "collector": collector}
+    degraded = [name for name, said in parts.items() if said != "ok"]
+    ready = database == "ok"
+    answer = {"ready": ready, "degraded": degraded, "parts": parts}
+    return _uncached(JsonResponse(answer, status=200 if ready else 503))
+
+
+def _database() -> tuple[str, str]:
+    try:
+        if not _has_todays_tables():
+            return "migrations are missing: run manage.py migrate", "unknown"
+        return "ok", "ok" if lease.watched() else "no collector reads the nodes"
+    except db.Error:
+        # The error's text may hold addresses; whoever operates this finds it in the log of the database client.
+        return "does not answer", "unknown"
+
+
+def _has_todays_tables() -> bool:
+    """Asked until it is so: a process never gets younger tables than its own code again."""
+    global _migrated  # noqa: PLW0603 - one memory per process
+    if not _migrated:
+        executor = MigrationExecutor(db.connection)
+        _migrated = not executor.migration_plan(executor.loader.graph.leaf_nodes())
+    return _migrated
+
+
+def _redis() -> str:
+    try:
+        live.client().ping()
+    except redis.RedisError:
+        return "does not answer"
+    return "ok"
+
+
+@require_safe
+def metrics(request: HttpRequest) -> HttpResponse:
+    """Prometheus text, for operators' tokens and for this machine itself; everybody else gets 401 or 403."""
+    if not is_loopback(request):
+        scheme, _, text = request.headers.get("Authorization", "").partition(" ")
+        token = find_token(text) if scheme.lower() == "bearer" else None
+        if token is None:
+            refused = HttpResponse("Send an operator's token: Authorization: Bearer sw_…\n", status=401)
+            refused["WWW-Authenticate"] = 'Bearer realm="spillway"'
+            return _uncached(refused)
+        if not actor_of_token(token).is_operator:
+            return _uncached(HttpResponse("Metrics are for operators.\n", status=403, content_type="text/plain"))
+    return _uncached(HttpResponse(exposition.text(), content_type=exposition.CONTENT_TYPE))
+
+
+def is_loopback(request: HttpRequest) -> bool:
+    """Whether the request began on this machine.
+
+    1. The peer must be a Unix socket (no address) or loopback; nothing that a remote peer says is believed.
+    2. Then our own front (deploy/console) speaks, which replaces X-Forwarded-For by the client's address: its last
+       entry counts. Without the header a program on this machine spoke directly.
+    """
+    peer = request.META.get("REMOTE_ADDR", "")
+    forwarded = request.headers.get("X-Forwarded-For", "").rpartition(",")[2].strip()
+    return _local(peer, empty=True) and _local(forwarded, empty=True)
+
+
+def _local(address: str, *, empty: bool) -> bool:
+    if not address:
+        return empty
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False
+
+
+def _uncached(response: HttpResponse) -> HttpResponse:
+    response["Cache-Control"] = "no-store"
+    return response

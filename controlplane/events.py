@@ -1,0 +1,12 @@
+"""Wiring of the event stream for uvicorn: `uvicorn controlplane.events:app`."""
+
+import os
+
+import django
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "controlplane.settings")
+django.setup()
+
+from apps.observe.stream import EventStream  # noqa: E402 - Django must be set up before apps are imported
+
+app = EventStream()
