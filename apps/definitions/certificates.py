@@ -27,7 +27,7 @@ class CertificateFacts:
 
 
 def read_certificate(chain: str, key: str | None, moment: datetime, blame: Blame) -> CertificateFacts | None:
-    """The facts of a chain whose key fits and that is valid at `moment`; None after blaming `/spec/chain` or `/spec/key`.
+    """The facts of a chain whose key fits and that is valid at `moment`; None after blaming one of the two fields.
 
     A key that is wrong is never quoted in a message.
     """

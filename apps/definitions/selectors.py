@@ -16,11 +16,33 @@ from django.db.models import Model, Prefetch, Q, QuerySet
 from apps.accounts.actors import Actor
 from apps.accounts.models import Hostname
 from apps.core.errors import Fault, Invalid, NotFound
-from apps.definitions.describing import describe as describe
-from apps.definitions.describing import envelope as envelope
+from apps.definitions.conflicts import RouteConflict, route_conflicts
+from apps.definitions.describing import describe, envelope
+from apps.definitions.filters import filter_routes
 from apps.definitions.models import Backend, Certificate, Listener, LoadBalancer, Pool, Route, RoutePool, Server
 from apps.fleet.models import Fleet
 
+__all__ = [
+    "Page",
+    "RouteConflict",
+    "backends",
+    "certificates",
+    "describe",
+    "envelope",
+    "filter_routes",
+    "fleets_of",
+    "hostnames",
+    "listeners",
+    "load_balancers",
+    "make_cursor",
+    "only",
+    "page_of_routes",
+    "pools",
+    "read_cursor",
+    "route_conflicts",
+    "routes",
+    "servers",
+]
 RouteKey = tuple[str, str, int]
 M = TypeVar("M", bound=Model)
 

@@ -16,6 +16,8 @@ from apps.compiler.model import (
     ServerState,
 )
 
+NO_LIMIT = Limit()
+
 
 @dataclass(frozen=True, slots=True)
 class AccountSpec:
@@ -84,7 +86,7 @@ class BackendSpec:
     """A pool's share in one region."""
 
     region: str
-    limit: Limit = Limit()
+    limit: Limit = NO_LIMIT
     capacity_scaler: float = 1.0
     servers: tuple[ServerSpec, ...] = ()
 

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from apps.accounts.actors import Actor
 from apps.accounts.models import Hostname
 from apps.audit.models import Entry
-from apps.core.errors import Invalid
 from apps.definitions.models import Route
 from apps.definitions.services import apply_document, plan_document
 from apps.fleet.models import Fleet
@@ -36,4 +33,9 @@ def test_a_plan_stores_nothing(operator: Actor, tutorial_document: Objects) -> N
     plan = plan_document(actor=operator, objects=tutorial_document)
     assert plan.counts["create"] == len(tutorial_document)
     assert not plan.stored
-    assert (Route.objects.count(), Hostname.objects.count(), Fleet.objects.count(), Entry.objects.count()) == (0, 0, 0, 0)
+    assert (Route.objects.count(), Hostname.objects.count(), Fleet.objects.count(), Entry.objects.count()) == (
+        0,
+        0,
+        0,
+        0,
+    )

@@ -25,7 +25,8 @@ class PreconditionRequired(SpillwayError):
 
 def actor_of(request: Request) -> Actor:
     """Who calls."""
-    actor: Actor = request.user.actor
+    caller: Any = request.user
+    actor: Actor = caller.actor
     return actor
 
 

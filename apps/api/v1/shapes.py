@@ -1,13 +1,11 @@
-"""SHOW to machines: what each noun looks like; written out field by field, so nothing slips out by being added to a row."""
+"""SHOW to machines: what each noun looks like, field by field, so nothing slips out by being added to a row."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Hostname
-from apps.core.errors import Fault
 from apps.definitions.describing import KIND_OF_MODEL, describe
 from apps.definitions.models import Backend, Listener, LoadBalancer, Server
 from apps.definitions.services import Change
@@ -87,7 +85,7 @@ def listener(row: Listener, actor: Actor) -> Shape:
     return found
 
 
-def backend(row: Backend, actor: Actor) -> Shape:
+def backend(row: Backend, _: Actor) -> Shape:
     """A pool's share in a region, with where its limit came from."""
     return {
         "id": row.pk,
@@ -118,7 +116,7 @@ def _server_fields(row: Server) -> Shape:
     }
 
 
-def server(row: Server, actor: Actor) -> Shape:
+def server(row: Server, _: Actor) -> Shape:
     """A server; its version is that of its pool, whose document it is part of."""
     return _server_fields(row) | {
         "account": row.account.name,
@@ -130,7 +128,7 @@ def server(row: Server, actor: Actor) -> Shape:
     }
 
 
-def hostname(row: Hostname, actor: Actor) -> Shape:
+def hostname(row: Hostname, _: Actor) -> Shape:
     """A claimed name."""
     return {"id": row.pk, "name": row.name, "account": row.account.name, "created_at": row.created_at}
 
@@ -140,8 +138,3 @@ def change(entry: Change) -> Shape:
     fields = [{"path": field.path, "before": field.before, "after": field.after} for field in entry.fields]
     head = {"action": entry.action, "kind": entry.kind, "account": entry.account or None, "name": entry.name}
     return head | {"fields": fields}
-
-
-def faults(found: Iterable[Fault]) -> list[Shape]:
-    """Faults as problem details carry them."""
-    return [{"pointer": fault.pointer, "code": fault.code, "detail": fault.detail} for fault in found]

@@ -64,7 +64,7 @@ def page_response(request: Request, items: list[dict[str, Any]], cursor: str | N
 
 
 def one(rows: QuerySet[Any], pk: str) -> Any:
-    """The row with this id among the visible ones. Raises NotFound, in the same words whether it is foreign or missing."""
+    """The row with this id among the visible ones. Raises NotFound, alike for foreign and missing ones."""
     row = rows.filter(pk=int(pk)).first() if len(pk) < 19 else None
     if row is None:
         raise NotFound("There is no such object, or you may not see it.")

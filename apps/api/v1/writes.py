@@ -1,4 +1,4 @@
-"""SHOW to machines: creates, replaces and deletes of routes and pools, servers in a hurry, and the whole set at once."""
+"""SHOW to machines: writes of routes and pools, servers in a hurry, and the whole set at once."""
 
 from __future__ import annotations
 

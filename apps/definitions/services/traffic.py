@@ -1,4 +1,4 @@
-"""DEFINE, writes of what carries traffic: certificates, pools with their servers, load balancers with their listeners."""
+"""DEFINE, writes of what carries traffic: certificates, pools and servers, load balancers and listeners."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class Command(BaseCommand):
         parser.add_argument("--manager", default="")
         parser.add_argument("--reason", default="")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *_args: Any, **options: Any) -> None:
         text = sys.stdin.buffer.read() if options["file"] == "-" else Path(options["file"]).read_bytes()
         try:
             document = read_yaml(text)
