@@ -1,0 +1,59 @@
+"""SHOW to operators: fills a database with customers, pools and routes, for looking at the pages under load."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from apps.accounts.actors import Actor, platform_actor
+from apps.core.errors import Invalid
+from apps.definitions import seeding
+from apps.definitions.selectors import load_balancers
+from apps.definitions.services import apply_document
+from apps.fleet.selectors import regions
+
+PART = 1000
+
+
+class Command(BaseCommand):
+    """`manage.py seed --routes 10000 --accounts 100`: through the same validation as everything else."""
+
+    help = __doc__ or ""
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """How much."""
+        parser.add_argument("--routes", type=int, default=10_000)
+        parser.add_argument("--accounts", type=int, default=100)
+        parser.add_argument("--load-balancer", default="", help="where the routes go; the first one if not given")
+        parser.add_argument("--port", type=int, default=9100, help="servers listen on 127.0.0.1 above this port")
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        """Make what is not there yet; running it twice changes nothing."""
+        started, accounts = time.monotonic(), max(1, options["accounts"])
+        try:
+            actor = platform_actor()
+            front, places = self._world(actor, options["load_balancer"])
+            apply_document(actor=actor, objects=seeding.account_documents(accounts), reason="seed")
+            names = seeding.account_names(accounts)
+            documents: list[dict[str, Any]] = []
+            for name, count in zip(names, seeding.shares(options["routes"], accounts), strict=True):
+                documents += seeding.documents_of(
+                    name, count, load_balancer=front, regions=places, port=options["port"]
+                )
+            # In parts, so that nobody else waits for the database longer than a moment.
+            for start in range(0, len(documents), PART):
+                apply_document(actor=actor, objects=documents[start : start + PART], reason="seed")
+        except Invalid as invalid:
+            raise CommandError("\n".join(f"{fault.pointer}: {fault.detail}" for fault in invalid.faults[:20])) from None
+        spent = time.monotonic() - started
+        self.stdout.write(f"{options['routes']} routes of {accounts} accounts in {spent:.1f} s.")
+
+    def _world(self, actor: Actor, wanted: str) -> tuple[str, list[str]]:
+        rows = load_balancers(actor)
+        front = (rows.filter(name=wanted) if wanted else rows).first()
+        places = list(regions(actor).filter(fleets__local_development=True).values_list("name", flat=True).distinct())
+        if front is None or not places:
+            raise CommandError("Apply a world first: a load balancer, and fleets for local development.")
+        return front.name, places
