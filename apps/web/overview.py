@@ -1,0 +1,16 @@
+"""SHOW to people: the worst problem first, the numbers, traffic by region."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpResponse
+
+from apps.core.errors import NotFound
+from apps.web.pages import PageRequest, page
+
+
+@page
+def overview(request: PageRequest, **ids: Any) -> HttpResponse:
+    """Not there yet."""
+    raise NotFound("This page is being written.")
