@@ -18,9 +18,11 @@ def wake_after_commit(task_name: str, *args: int | str) -> None:
     transaction.on_commit(functools.partial(wake, task_name, *args))
 
 
-def wake(task_name: str, *args: int | str) -> None:
-    """Send the task by name now; never raises when the broker is away."""
+def wake(task_name: str, *args: int | str) -> bool:
+    """Send the task by name now; never raises when the broker is away, but says False."""
     try:
         current_app.send_task(task_name, args=args, retry=False)
     except (OperationalError, RedisError, OSError) as error:
         logger.warning("could not wake %s%s, the sweep will find the work: %s", task_name, args, error)
+        return False
+    return True

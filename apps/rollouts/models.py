@@ -8,6 +8,14 @@ from apps.fleet.models import Fleet, Node
 from apps.rollouts.states import RolloutState, StepState
 
 
+class WithoutContents(models.Manager["Revision"]):
+    """Leaves snapshot and bundle in the database until somebody asks for them: they may be many megabytes."""
+
+    def get_queryset(self) -> models.QuerySet[Revision]:
+        """Rows without their contents."""
+        return super().get_queryset().defer("bundle", "snapshot")
+
+
 class Revision(models.Model):
     """A stored, numbered snapshot of one fleet with its compiled bundle; never changed after creation.
 
@@ -24,7 +32,10 @@ class Revision(models.Model):
     quarantined = models.JSONField(default=list)
     created_at = models.DateTimeField(auto_now_add=True)
 
+    objects = WithoutContents()
+
     class Meta:
+        base_manager_name = "objects"
         ordering = ("-number",)
         constraints = (models.UniqueConstraint(fields=("fleet", "number"), name="revision_number_in_fleet"),)
         indexes = (models.Index(fields=("fleet", "digest")),)

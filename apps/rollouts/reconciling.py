@@ -1,0 +1,172 @@
+"""PUSH, one holder's work: compile what is desired, push what differs, until a round changes nothing."""
+
+from __future__ import annotations
+
+import logging
+
+from django.db import transaction
+
+from apps.core.clock import now
+from apps.drivers.proxy.contract import NodeState, Refused, Superseded
+from apps.fleet.models import Node
+from apps.observe import services as observe
+from apps.observe.readings import Address, target_of
+from apps.rollouts import claims, compiling, shelf, travel
+from apps.rollouts.claims import Claim
+from apps.rollouts.models import FleetSync, Revision, Rollout, Step
+from apps.rollouts.pushing import Job, Outcome, Plans, is_as_wanted, look_at, push_all
+from apps.rollouts.repairs import may_repair
+from apps.rollouts.states import RolloutState, StepState
+
+logger = logging.getLogger(__name__)
+
+# A guard against a mistake of ours, not against work: each round ends with less to do or with nothing done.
+ROUNDS = 50
+
+Seen = dict[int, NodeState | str]
+
+
+def look_at_nodes(fleet_id: int) -> Seen:
+    """Ask every node of the fleet what it runs, and keep the answers for pages; needs no claim."""
+    rows = Node.objects.filter(fleet_id=fleet_id).values_list("pk", "name", "url")
+    seen = look_at({pk: target_of(Address(pk, name, url)) for pk, name, url in rows})
+    instant = now()
+    states = {pk: state for pk, state in seen.items() if isinstance(state, NodeState)}
+    observe.store_reports([observe.report_of(pk, state, instant) for pk, state in states.items()])
+    observe.store_contact_errors({pk: text for pk, text in seen.items() if isinstance(text, str)})
+    return seen
+
+
+def work(claim: Claim, seen: Seen | None) -> None:
+    """Steps 2 to 5 until a round changes nothing."""
+    for _ in range(ROUNDS):
+        compiled = compiling.must_compile(claim.fleet_id)
+        if compiled:
+            compiling.compile_fleet(claim)
+        pushed = _push(claim, seen)
+        seen = None
+        if not (compiled or pushed):
+            return
+    logger.error("fleet %s does not come to rest", claim.fleet_id)
+
+
+def _push(claim: Claim, seen: Seen | None) -> bool:
+    """Steps 3 to 5 once; False when no node was worked on."""
+    sync = FleetSync.objects.get(fleet_id=claim.fleet_id)
+    if sync.wanted is None:
+        return False
+    rollout = travel.open_rollout(claim.fleet_id) or _begin_repair(claim, sync.wanted, seen or {})
+    if rollout is None:
+        return False
+    jobs, plans = _jobs(rollout, sync.wanted, seen)
+    if jobs:
+        travel.note_start(rollout, [job.node_id for job in jobs])
+        refused = _run(claim, rollout, jobs, plans)
+        _answer_refusals(claim, rollout, refused, {job.node_id: job.target.name for job in jobs})
+    travel.settle(claim, rollout)
+    return bool(jobs)
+
+
+def _jobs(rollout: Rollout, wanted: Revision, seen: Seen | None) -> tuple[list[Job], Plans]:
+    """The nodes that this round works on, and what is known about where they start.
+
+    A node that did not answer is left to a round that has looked at it and found it answering.
+    """
+    turning = rollout.state == RolloutState.ROLLING_BACK
+    done = {StepState.ROLLED_BACK, StepState.REFUSED} if turning else {StepState.DONE, StepState.REFUSED}
+    steps = Step.objects.filter(rollout=rollout).exclude(state__in=done).select_related("node__report")
+    answering = {pk for pk, state in (seen or {}).items() if isinstance(state, NodeState)}
+    steps_now = [step for step in steps if step.node_id in answering or not _is_away(step, seen)]
+    believed = {step.node_id: _believed(step, turning=turning) for step in steps_now}
+    known = shelf.bundles_by_digest(rollout.fleet_id, {digest for digest in believed.values() if digest})
+    bundle = shelf.bundle_of(wanted.pk, wanted.digest)
+    jobs = [
+        Job(
+            node_id=step.node_id,
+            target=target_of(Address(step.node_id, step.node.name, step.node.url)),
+            wanted=bundle,
+            generation=rollout.generation,
+            believed=believed[step.node_id],
+        )
+        for step in steps_now
+    ]
+    return jobs, Plans(known, bundle)
+
+
+def _is_away(step: Step, seen: Seen | None) -> bool:
+    """Whether the node did not answer just now, or last time when nobody looked since."""
+    if seen is not None and step.node_id in seen:
+        return isinstance(seen[step.node_id], str)
+    report = getattr(step.node, "report", None)
+    return step.state == StepState.UNREACHABLE or bool(report and report.last_contact_error)
+
+
+def _believed(step: Step, *, turning: bool) -> str:
+    """The digest that the node last said it runs, cleanly; empty when it has to be asked first."""
+    report = getattr(step.node, "report", None)
+    # On the way back nothing is believed: the node may have taken the refused revision without our knowing.
+    if turning or report is None or report.drift or report.digest != report.on_disk:
+        return ""
+    return str(report.digest)
+
+
+def _run(claim: Claim, rollout: Rollout, jobs: list[Job], plans: Plans) -> list[Outcome]:
+    """Push, write down, and take a higher number where a node was ahead; returns the refusals."""
+    refused: list[Outcome] = []
+    ahead = False
+    for outcomes in push_all(jobs, plans, lambda: claims.renew(claim), claims.RENEW_SECONDS):
+        travel.note_outcomes(claim, rollout, outcomes)
+        refused += [outcome for outcome in outcomes if isinstance(outcome.error, Refused)]
+        ahead = ahead or any(isinstance(outcome.error, Superseded) for outcome in outcomes)
+    if ahead:
+        states = look_at({job.node_id: job.target for job in jobs}).values()
+        highest = max((state.generation for state in states if isinstance(state, NodeState)), default=0)
+        travel.raise_generation(claim, highest, rollout)
+    return refused
+
+
+def _answer_refusals(claim: Claim, rollout: Rollout, refused: list[Outcome], names: dict[int, str]) -> None:
+    """Step 5: the first refusal speaks for all."""
+    if not refused:
+        return
+    first = refused[0]
+    assert isinstance(first.error, Refused)  # noqa: S101 - `refused` holds no others
+    if rollout.state == RolloutState.ROLLING_BACK:
+        travel.give_up(claim, rollout, f"{names[first.node_id]} refused to go back: {first.error.message}")
+    else:
+        travel.turn_back(claim, rollout, names[first.node_id], first.error)
+
+
+def _begin_repair(claim: Claim, wanted: Revision, seen: Seen) -> Rollout | None:
+    """A rollout of what is wanted already, to nodes that answer and run something else."""
+    states = {pk: state for pk, state in seen.items() if isinstance(state, NodeState)}
+    differ = [pk for pk, state in states.items() if not is_as_wanted(state, wanted.digest)]
+    nodes = may_repair(wanted, differ)
+    if not nodes:
+        return None
+    with transaction.atomic():
+        locked = claims.lock(claim)
+        if locked.wanted_id != wanted.pk or travel.open_rollout(claim.fleet_id) is not None:
+            return None
+        return travel.begin(
+            revision=wanted,
+            previous=wanted,
+            kind=Rollout.Kind.REPAIR,
+            generation=travel.raise_in_transaction(locked, max(each.generation for each in states.values())),
+            actor="spillway",
+            node_ids=nodes,
+            reason=_why({pk: states[pk] for pk in nodes}),
+        )
+
+
+def _why(states: dict[int, NodeState]) -> str:
+    names = dict(Node.objects.filter(pk__in=states).values_list("pk", "name"))
+    return "; ".join(f"{names.get(pk, pk)} {_difference(state)}" for pk, state in states.items())
+
+
+def _difference(state: NodeState) -> str:
+    if not state.digest:
+        return "runs nothing yet"
+    if state.drift or state.digest != state.on_disk:
+        return "drifted: " + (", ".join(state.drift) or "its files were edited")
+    return "runs something else"

@@ -1,0 +1,41 @@
+"""PUSH, patience: a node that refuses its repair is tried again after ever longer pauses."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from apps.core.clock import now
+from apps.rollouts.models import Revision, Rollout, Step
+from apps.rollouts.states import StepState
+
+FIRST_PAUSE = timedelta(seconds=10)
+LONGEST_PAUSE = timedelta(minutes=10)
+REMEMBERED = timedelta(hours=1)
+
+
+def may_repair(wanted: Revision, node_ids: Iterable[int]) -> list[int]:
+    """Those of the nodes that did not refuse this revision lately."""
+    wished = list(node_ids)
+    rows = Step.objects.filter(
+        rollout__revision=wanted,
+        rollout__kind=Rollout.Kind.REPAIR,
+        node__in=wished,
+        state=StepState.REFUSED,
+        finished_at__gt=now() - REMEMBERED,
+    )
+    refusals: dict[int, list[datetime]] = defaultdict(list)
+    for node_id, at in rows.order_by("finished_at").values_list("node_id", "finished_at"):
+        if at is not None:
+            refusals[node_id].append(at)
+    return [node_id for node_id in wished if node_id not in refusals or _rested(refusals[node_id])]
+
+
+def _rested(refusals: list[datetime]) -> bool:
+    return now() > refusals[-1] + pause_after(len(refusals))
+
+
+def pause_after(refusals: int) -> timedelta:
+    """How long to leave a node alone that refused so many times in the last hour."""
+    return min(FIRST_PAUSE * (1 << min(refusals - 1, 10)), LONGEST_PAUSE)

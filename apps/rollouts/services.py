@@ -1,0 +1,170 @@
+"""PUSH: brings every node of a fleet to what the definitions say, again and again, until nothing differs.
+
+`reconcile_fleet` may be called at any time, by anybody, as often as they like; it is driven by what differs and not by
+what happened:
+
+1. Claim the fleet with a lease (claims.py). Somebody else has it: leave, they look once more before they go. So
+   changes that are made while a push runs wait and go out together.
+2. Something was desired that was not compiled, and nobody holds the fleet: compile it (compiling.py). Equal digest:
+   unchanged. Else a new revision is wanted, and a rollout to every node replaces what was under way.
+3. Every node that does not run the wanted revision is brought to it (pushing.py): by runtime operations where they lead
+   there, else by the whole bundle; all nodes at once, every call fenced by a generation.
+4. What came of each node is written down as it comes (travel.py), and open pages are told.
+5. Refused: the wanted revision is the last good one again, in one commit with the reason; from there step 3 brings the
+   nodes back that had taken the refused one. Unreachable: the others go on, a later sweep finishes. Superseded: take
+   a number above the node's and look again.
+6. Every write asks first whether the claim is still ours. A worker that dies is missed when its lease ends; the next
+   sweep starts at 1 and finds the same differences.
+
+A call that finds nothing to compile looks at the nodes themselves: that is how drift, nodes that came back and lost
+wake-ups are found.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from django.db import transaction
+
+from apps.accounts.actors import Actor
+from apps.audit import services as audit
+from apps.core.clock import database_now
+from apps.core.errors import Conflict, Fault, Invalid, NotFound
+from apps.core.queue import wake_after_commit
+from apps.fleet.models import Fleet
+from apps.fleet.services import RECONCILE_TASK, want_push
+from apps.rollouts import claims, compiling, reconciling, shelf, travel
+from apps.rollouts.claims import ClaimLost
+from apps.rollouts.due import due_fleets
+from apps.rollouts.models import FleetSync, Revision, Rollout
+
+logger = logging.getLogger(__name__)
+
+
+def reconcile_fleet(*, fleet_id: int) -> bool:
+    """Work on the fleet until nothing differs that can be changed now; False when somebody else works on it."""
+    if not Fleet.objects.filter(pk=fleet_id).exists():
+        return True  # deleted since somebody thought of it
+    seen = None if compiling.must_compile(fleet_id) else reconciling.look_at_nodes(fleet_id)
+    while claim := claims.take(fleet_id):
+        try:
+            reconciling.work(claim, seen)
+        except ClaimLost as lost:
+            logger.warning("%s; somebody else goes on", lost)
+            return False
+        finally:
+            claims.release(claim)
+        if not compiling.must_compile(fleet_id):
+            return True
+        seen = None  # a change came between the last look and the release
+    return False
+
+
+def fleets_to_sweep() -> list[int]:
+    """Fleets on which there is something to do and nobody does it, as the database knows; prunes old revisions."""
+    found = due_fleets(database_now())
+    for fleet_id in found:
+        shelf.prune_revisions(fleet_id=fleet_id)
+    return found
+
+
+def roll_back(*, actor: Actor, revision_id: int, reason: str) -> Rollout:
+    """Push an earlier revision again, under a new generation, and hold the fleet there until somebody resumes.
+
+    Raises Forbidden, NotFound, Invalid without a reason.
+    """
+    actor.must_operate("what fleets run")
+    _must_say_why(reason)
+    revision = Revision.objects.filter(pk=revision_id).select_related("fleet").defer("bundle", "snapshot").first()
+    if revision is None:
+        raise NotFound("There is no such revision, or you may not see it.")
+    with transaction.atomic():
+        sync = _lock_sync(revision.fleet_id)
+        before = _describe(sync)
+        previous = sync.wanted
+        generation = travel.raise_in_transaction(sync)
+        travel.close_open(sync.fleet_id, f"{actor.name} rolled back to revision {revision.number}.")
+        sync.wanted = sync.held_at = revision
+        sync.held_by = actor.name[:150]
+        sync.save(update_fields=("wanted", "held_at", "held_by"))
+        rollout = travel.begin(
+            revision=revision,
+            previous=previous,
+            kind=Rollout.Kind.ROLLBACK,
+            generation=generation,
+            actor=actor.name,
+            node_ids=revision.fleet.nodes.values_list("pk", flat=True),
+            reason=reason,
+        )
+        _record(actor, "roll_back", revision.fleet, before, _describe(sync), reason)
+        wake_after_commit(RECONCILE_TASK, sync.fleet_id)
+    return rollout
+
+
+def resume(*, actor: Actor, fleet_id: int, reason: str) -> None:
+    """Let changes go out again to a fleet that was held; what waited goes out together. Raises Conflict if not held."""
+    actor.must_operate("what fleets run")
+    fleet = _fleet(fleet_id)
+    with transaction.atomic():
+        sync = _lock_sync(fleet_id)
+        if sync.held_at_id is None:
+            raise Conflict(f"Fleet {fleet.name} is not held.")
+        before = _describe(sync)
+        sync.held_at, sync.held_by = None, ""
+        sync.save(update_fields=("held_at", "held_by"))
+        _record(actor, "resume", fleet, before, _describe(sync), reason)
+        want_push([fleet])
+
+
+def push_again(*, actor: Actor, fleet_id: int, reason: str = "") -> None:
+    """Try again what a node refused, and look at every node for what differs. Raises NotFound, Forbidden."""
+    actor.must_operate("what fleets run")
+    fleet = _fleet(fleet_id)
+    with transaction.atomic():
+        sync = _lock_sync(fleet_id)
+        before = _describe(sync)
+        sync.refused_digest = sync.compile_error = ""
+        sync.save(update_fields=("refused_digest", "compile_error"))
+        _record(actor, "push_again", fleet, before, _describe(sync), reason)
+        want_push([fleet])
+        wake_after_commit(RECONCILE_TASK, fleet_id)  # the second call finds nothing to compile and looks at the nodes
+
+
+def _must_say_why(reason: str) -> None:
+    if not reason.strip():
+        raise Invalid([Fault("/reason", "missing", "Say why: everybody will read it beside the rollout.")])
+
+
+def _fleet(fleet_id: int) -> Fleet:
+    fleet = Fleet.objects.filter(pk=fleet_id).first()
+    if fleet is None:
+        raise NotFound("There is no such fleet, or you may not see it.")
+    return fleet
+
+
+def _lock_sync(fleet_id: int) -> FleetSync:
+    FleetSync.objects.get_or_create(fleet_id=fleet_id)
+    return FleetSync.objects.select_for_update().get(fleet_id=fleet_id)
+
+
+def _describe(sync: FleetSync) -> dict[str, object]:
+    return {
+        "wanted": sync.wanted.number if sync.wanted else None,
+        "held_at": sync.held_at.number if sync.held_at else None,
+        "refused_digest": sync.refused_digest,
+    }
+
+
+def _record(
+    actor: Actor, action: str, fleet: Fleet, before: dict[str, object], after: dict[str, object], reason: str
+) -> None:
+    audit.record(
+        actor=actor,
+        action=action,
+        kind="Rollout",
+        object_id=fleet.pk,
+        label=f"fleet {fleet.name}",
+        before=before,
+        after=after,
+        reason=reason,
+    )

@@ -1,0 +1,22 @@
+"""PUSH, the wake-ups: Celery carries them, the database knows the work."""
+
+from __future__ import annotations
+
+from celery import shared_task
+
+from apps.core.queue import wake
+from apps.fleet.services import RECONCILE_TASK
+from apps.rollouts import services
+
+
+@shared_task(name=RECONCILE_TASK)
+def reconcile_fleet(fleet_id: int) -> None:
+    """Bring the fleet's nodes to what the definitions say."""
+    services.reconcile_fleet(fleet_id=fleet_id)
+
+
+@shared_task(name="apps.rollouts.tasks.sweep")
+def sweep() -> None:
+    """Wake a worker for every fleet on which there is something to do."""
+    for fleet_id in services.fleets_to_sweep():
+        wake(RECONCILE_TASK, fleet_id)
