@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from pytest_django.fixtures import Settings
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Membership
+from tests.both_databases import redis
 
 TUTORIAL = Path(__file__).resolve().parents[1] / "deploy" / "examples" / "tutorial.yaml"
 
@@ -67,3 +70,26 @@ def tutorial_world(operator: Actor, acme: Actor, globex: Actor, tutorial_documen
 
     apply_document(actor=operator, objects=tutorial_document)
     return operator
+
+
+@pytest.fixture(scope="session")
+def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A Redis of this worker's own, on a free port; empty it yourself or use `live_redis`."""
+    with redis(tmp_path_factory.mktemp("redis")) as url:
+        yield url
+
+
+@pytest.fixture
+def live_redis(redis_url: str, settings: Settings) -> Iterator[str]:
+    """An empty Redis that the apps use as theirs."""
+    from apps.core import events
+    from apps.observe import live
+
+    settings.REDIS_URL = settings.CELERY_BROKER_URL = redis_url
+    for client in (events._client, live.client):
+        client.cache_clear()
+    live.client().flushall()
+    live.forgive()
+    yield redis_url
+    for client in (events._client, live.client):
+        client.cache_clear()

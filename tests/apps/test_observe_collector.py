@@ -1,0 +1,317 @@
+"""OBSERVE: the collector reads every node, is never held up by one, and survives what it depends on."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from pytest_django.fixtures import Settings
+
+from apps.core.clock import now
+from apps.drivers.proxy.contract import CounterReading
+from apps.drivers.proxy.memory import forget_memory_nodes, memory_node
+from apps.observe import live, readings, services
+from apps.observe.collector import Collector, Journal
+from apps.observe.conditions import Type
+from apps.observe.models import CollectorLease, Condition, NodeReport, Sample
+from apps.observe.readings import Address, Reading, read_node
+from apps.observe.recorder import Recorder
+from tests.apps.observe_world import START, World, make_world, reading, row, state
+
+DEAD_REDIS = "redis://127.0.0.1:1/0"
+
+
+@pytest.fixture
+def world(db: None) -> Iterator[World]:
+    forget_memory_nodes()
+    yield make_world()
+    forget_memory_nodes()
+
+
+def rows_of(world: World, requests: int, status: str = "UP") -> tuple:  # type: ignore[type-arg]  # rows
+    pool = world.pools["acme"].pk
+    return (
+        row("frontend", f"lst-{world.listener.pk if world.listener else 0}", requests),
+        row("backend", f"pool-{pool}", requests),
+        *(row("server", f"srv-{server.pk}", requests, status=status, check="L4CON") for server in world.servers[:2]),
+        row("route", f"route-{world.routes['acme'].pk}", requests),
+    )
+
+
+def ticks(recorder: Recorder, world: World, seconds: int, start: int = 0) -> None:
+    """Read the first node each two seconds, ten requests/s."""
+    node = world.nodes[0]
+    for step in range(start, start + seconds, 2):
+        at = START + timedelta(seconds=step)
+        found = {node.pk: reading(node, at, rows_of(world, 1000 + 10 * step))}
+        recorder.gather(found.values())
+        recorder.close_buckets(at.timestamp())
+        recorder.store(found, at)
+        recorder.tend(at)
+
+
+def test_samples_are_stored_in_buckets_of_ten_seconds_and_minutes(world: World) -> None:
+    ticks(Recorder(), world, 150)
+    short = Sample.objects.filter(kind="backend", resolution=10).order_by("at")
+    # The first reading has nothing to compare with, so the first bucket covers eight seconds.
+    assert [sample.requests for sample in short][:3] == [80, 100, 100]
+    assert [sample.seconds for sample in short][:3] == [8, 10, 10]
+    minutes = Sample.objects.filter(kind="backend", resolution=60).order_by("at")
+    assert [sample.requests for sample in minutes] == [580, 600]
+
+
+def test_the_number_of_queries_does_not_grow_with_nodes_and_objects(world: World) -> None:
+    counts = []
+    for nodes in (1, 4):
+        recorder = Recorder()
+        for step in (0, 10):
+            at = START + timedelta(seconds=100 * nodes + step)
+            found = {node.pk: reading(node, at, rows_of(world, 100 + step)) for node in world.nodes[:nodes]}
+            recorder.gather(found.values())
+            recorder.close_buckets(at.timestamp())
+            with CaptureQueriesContext(connection) as queries:
+                recorder.store(found, at)
+        counts.append(len(queries))
+    assert counts[0] == counts[1]
+    assert counts[0] <= 12
+
+
+def test_a_new_collector_goes_on_with_the_bucket_that_the_old_one_began(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = Recorder()
+    ticks(old, world, 6)
+    old.flush()
+    assert Sample.objects.get(kind="backend").requests == 40
+    new = Recorder()
+    monkeypatch.setattr("apps.observe.recorder.now", lambda: START + timedelta(seconds=6))
+    new.seed()
+    ticks(new, world, 6, start=6)
+    assert Sample.objects.get(kind="backend", at=START).requests == 40 + 20
+
+
+def test_a_report_of_a_push_is_not_overwritten_by_an_older_reading(world: World) -> None:
+    node = world.nodes[0]
+    services.note_report(node_id=node.pk, state=state(9))
+    old = now() - timedelta(seconds=5)
+    Recorder().store({node.pk: Reading(node.pk, old, now(), state(8))}, now())
+    assert NodeReport.objects.get(node=node).generation == 9
+    Recorder().store({node.pk: Reading(node.pk, now(), now(), state(8))}, now())
+    assert NodeReport.objects.get(node=node).generation == 8
+
+
+def test_only_a_state_that_moved_is_told(world: World) -> None:
+    recorder, node = Recorder(), world.nodes[0]
+
+    def told(found: Reading) -> list[int]:
+        return recorder.store({node.pk: found}, START)
+
+    assert told(Reading(node.pk, START, START, state(3))) == [node.pk]
+    assert told(Reading(node.pk, START, START, state(3))) == []
+    assert told(Reading(node.pk, START, START, state(4))) == [node.pk]
+    assert told(Reading(node.pk, START, START, error="No answer.")) == [node.pk]
+    assert told(Reading(node.pk, START, START, error="No answer.")) == []
+
+
+def test_a_node_that_falls_silent_is_unreachable_after_a_little_patience(world: World) -> None:
+    recorder, node = Recorder(), world.nodes[0]
+    recorder.store({node.pk: Reading(node.pk, START, START, state(3))}, START)
+
+    def reachable() -> bool | None:
+        return Condition.objects.get(object_kind="node", object_id=node.pk, type=Type.REACHABLE).status
+
+    for seconds, expected in ((4, True), (20, False)):
+        at = START + timedelta(seconds=seconds)
+        recorder.store({node.pk: Reading(node.pk, at, at, error="No answer.")}, at)
+        assert reachable() is expected
+    serving = Condition.objects.get(object_kind="node", object_id=node.pk, type=Type.SERVING)
+    assert serving.status is None
+
+
+def test_servers_of_a_node_that_fell_silent_are_unknown(world: World) -> None:
+    recorder, node, server = Recorder(), world.nodes[0], world.servers[0]
+
+    def up() -> bool | None:
+        return Condition.objects.get(object_kind="server", object_id=server.pk).status
+
+    found = {node.pk: reading(node, START, rows_of(world, 10))}
+    recorder.gather(found.values())
+    recorder.store(found, START)
+    assert up() is True
+    at = START + timedelta(seconds=30)
+    recorder.store({node.pk: Reading(node.pk, at, at, error="No answer.")}, at)
+    assert up() is None
+
+
+def test_rows_that_are_not_ours_or_impossible_are_left_out() -> None:
+    good = row("backend", "pool-1", 5)
+    bad = (
+        row("backend", "pool-1; drop", 5),
+        row("backend", "pool-1", -5),
+        row("stranger", "pool-1", 5),
+        row("server", "srv-1", 5, status="UP\0"),
+        row("server", "srv-1", 2**63),
+    )
+    found = readings.sound(CounterReading("one", 1.0, (good, *bad), {"pool-1": {100: 5, 17: 3, 200: -1}}))
+    assert found.rows == (good,)
+    assert found.latency_buckets == {"pool-1": {100: 5}}
+
+
+@pytest.mark.parametrize("broken", [state(-1), state(2**70), state(1, digest="a\0b"), replace(state(1), workers=-1)])
+def test_a_state_that_no_table_could_hold_is_refused(broken: object) -> None:
+    with pytest.raises(ValueError, match=r"numbers|texts"):
+        readings.check_state(broken)  # type: ignore[arg-type]  # hostile on purpose
+
+
+def test_a_node_without_driver_is_a_reading_with_an_error() -> None:
+    found = read_node(Address(1, "odd", "gopher://nowhere"))
+    assert found.state is None
+    assert "gopher" in found.error
+
+
+def test_trouble_is_logged_when_it_begins_and_when_it_ends(caplog: pytest.LogCaptureFixture) -> None:
+    journal = Journal()
+    with caplog.at_level(logging.INFO):
+        for text in ("", "away", "away", "away still", "", ""):
+            journal.trouble("redis", text)
+    assert [record.getMessage() for record in caplog.records] == ["redis: away", "redis: works again"]
+
+
+# The process itself: threads and real commits.
+
+
+@pytest.fixture
+def committed(transactional_db: None) -> Iterator[World]:
+    forget_memory_nodes()
+    world = make_world()
+    for node in world.nodes:
+        there = memory_node(f"observe-{node.name}")
+        there.generation, there.rows = 3, rows_of(world, 10)
+    yield world
+    forget_memory_nodes()
+
+
+def run(collector: Collector, until: Callable[[], bool], seconds: float = 20) -> None:
+    """Run the collector until the condition holds, then end it in an orderly way."""
+
+    async def whole() -> None:
+        task = asyncio.create_task(collector.run())
+        deadline = time.monotonic() + seconds
+        while not await asyncio.to_thread(until_in_thread) and time.monotonic() < deadline:  # noqa: ASYNC110 - polls rows
+            await asyncio.sleep(0.05)
+        collector.stop()
+        await task
+
+    def until_in_thread() -> bool:
+        try:
+            return until()
+        finally:
+            connection.close()
+
+    asyncio.run(whole())
+
+
+def test_the_process_reads_stores_and_shows(committed: World, live_redis: str) -> None:
+    node = committed.nodes[0]
+    run(Collector(), lambda: bool(live.read([node.pk], [("node", f"node-{node.pk}")])))
+    assert NodeReport.objects.filter(generation=3, serving=True).count() == 4
+    # The lease was given back.
+    assert CollectorLease.objects.get().until <= now()
+
+
+def test_redis_away_costs_liveness_only(committed: World, settings: Settings) -> None:
+    settings.REDIS_URL = DEAD_REDIS
+    live.client.cache_clear()
+    run(Collector(), lambda: NodeReport.objects.filter(seen_at__isnull=False).count() == 4)
+    live.client.cache_clear()
+    assert NodeReport.objects.filter(seen_at__isnull=False).count() == 4
+
+
+def test_a_second_collector_waits_for_the_lease(committed: World, live_redis: str) -> None:
+    CollectorLease.objects.create(shard=0, holder="somebody else", until=now() + timedelta(hours=1))
+    collector = Collector()
+    asyncio.run(collector.tick())
+    assert collector.recorder is None
+    assert NodeReport.objects.count() == 0
+
+
+def test_slow_and_dead_nodes_do_not_hold_up_the_others(live_redis: str) -> None:
+    release = threading.Event()
+
+    def read(address: Address) -> Reading:
+        if address.node_id >= 100:
+            release.wait(30)
+        return Reading(address.node_id, now(), now(), state(3))
+
+    collector = Collector(read=read, threads=8)
+    addresses = [Address(each, f"n{each}", "") for each in (*range(100, 104), *range(3))]
+
+    async def rounds() -> list[set[int]]:
+        return [set(await collector.read_all(addresses)) for _ in range(2)]
+
+    began = time.monotonic()
+    try:
+        found = asyncio.run(rounds())
+    finally:
+        release.set()
+    assert found == [{0, 1, 2}, {0, 1, 2}]
+    assert time.monotonic() - began < 10
+
+
+def test_dead_nodes_get_threads_of_their_own(live_redis: str) -> None:
+    release = threading.Event()
+    dead = set(range(100, 120))
+    rounds_done = 0
+
+    def read(address: Address) -> Reading:
+        if address.node_id in dead:
+            if rounds_done:
+                release.wait(30)
+            return Reading(address.node_id, now(), now(), error="No answer.")
+        return Reading(address.node_id, now(), now(), state(3))
+
+    collector = Collector(read=read, threads=4)
+    addresses = [Address(each, f"n{each}", "") for each in (*sorted(dead), 1, 2)]
+
+    async def rounds() -> list[set[int]]:
+        nonlocal rounds_done
+        first = set(await collector.read_all(addresses))
+        rounds_done = 1
+        return [first, set(await collector.read_all(addresses))]
+
+    try:
+        first, second = asyncio.run(rounds())
+    finally:
+        release.set()
+    assert first == dead | {1, 2}
+    # Negative control: were the twenty dead ones read by the same four threads, these two would wait behind them.
+    assert second == {1, 2}
+
+
+def test_samples_wait_while_the_database_is_away(committed: World, live_redis: str) -> None:
+    recorder, node = Recorder(), committed.nodes[0]
+    found = {node.pk: reading(node, START, rows_of(committed, 10))}
+    recorder.gather(found.values())
+    recorder.gather([reading(node, START + timedelta(seconds=10), rows_of(committed, 30))])
+    recorder.gather([reading(node, START + timedelta(seconds=20), rows_of(committed, 60))])
+    assert len(recorder.pending) == 2
+    with pytest.raises(RuntimeError), connection.execute_wrapper(_fail_on_samples):
+        recorder.store(found, START)
+    assert Sample.objects.count() == 0
+    recorder.store(found, START)
+    assert sum(Sample.objects.filter(kind="backend").values_list("requests", flat=True)) == 20
+    assert not recorder.pending
+
+
+def _fail_on_samples(execute: Callable, sql: str, *args: object) -> object:  # type: ignore[type-arg]  # Django's wrapper
+    if "observe_sample" in sql:
+        raise RuntimeError("away")
+    return execute(sql, *args)

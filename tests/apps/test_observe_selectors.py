@@ -1,0 +1,297 @@
+"""OBSERVE: pages get live numbers, series and verdicts of what the actor may see, and old ones are never live."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from pytest_django.fixtures import Settings
+
+from apps.accounts.actors import Actor
+from apps.core.clock import now
+from apps.definitions.models import Pool, Route, Server
+from apps.observe import lease, live, selectors, services
+from apps.observe.buckets import start_of
+from apps.observe.conditions import Reason, Type, Verdict
+from apps.observe.deltas import Counts
+from apps.observe.live import LiveNode
+from tests.apps.observe_world import World, make_world, state
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def world(db: None) -> World:
+    found = make_world()
+    lease.hold(0, "a test")
+    return found
+
+
+def show(world: World, requests: int = 100, age: float = 0.0, **values: object) -> None:
+    """Every node served `requests` in ten seconds, as the collector would write it."""
+    windows = {}
+    for node in world.nodes:
+
+        def counts(**more: object) -> Counts:
+            return Counts(seconds=10, requests=requests, status_2xx=requests, **(values | more))  # type: ignore[arg-type]  # field names
+
+        servers = [server for server in world.servers if server.backend.region_id == node.fleet.region_id]
+        rows = {
+            ("node", f"node-{node.pk}"): counts(),
+            ("frontend", f"lst-{world.listener.pk if world.listener else 0}"): counts(),
+        }
+        rows |= {("backend", f"pool-{server.backend.pool_id}"): counts(latency={100: requests}) for server in servers}
+        rows |= {("server", f"srv-{server.pk}"): counts(status="UP", check="L7OK 200 in 3 ms") for server in servers}
+        rows["route", f"route-{world.routes['acme'].pk}"] = counts()
+        windows[node.pk] = LiveNode(now().timestamp() - age, rows)
+    live.write(windows, {})
+
+
+def test_live_numbers_are_the_sum_of_all_nodes(world: World, live_redis: str) -> None:
+    show(world, status_5xx=100, connections_now=2, queue_now=1)
+    found = selectors.live_numbers(world.operator)
+    assert (found.requests_per_s, found.errors_share) == (40.0, 0.5)
+    assert (found.connections, found.queue, found.stale) == (8, 4, False)
+
+
+def test_customers_get_the_sum_of_their_own_pools(world: World, live_redis: str) -> None:
+    show(world)
+    assert selectors.live_numbers(world.acme).requests_per_s == 40.0
+    assert selectors.live_numbers(world.globex).requests_per_s == 20.0
+    assert selectors.live_numbers(world.globex).p95_ms == 97.5
+
+
+def test_old_numbers_are_stale_and_very_old_ones_are_none(world: World, live_redis: str) -> None:
+    show(world, age=12)
+    found = selectors.live_numbers(world.operator)
+    assert found.stale
+    assert found.age_s is not None
+    assert 12 <= found.age_s < 20
+    show(world, age=70)
+    assert selectors.live_numbers(world.operator).requests_per_s is None
+
+
+def test_without_redis_the_last_bucket_is_shown_with_its_age(world: World, settings: Settings) -> None:
+    settings.REDIS_URL = "redis://127.0.0.1:1/0"
+    live.client.cache_clear()
+    at = start_of(now().timestamp() - 25, 10)
+    rows = []
+    for node in world.nodes:
+        pool = f"pool-{world.pools['acme'].pk}"
+        for key in (("node", f"node-{node.pk}"), ("backend", pool)):
+            rows.append((at, node.pk, key, Counts(seconds=10, requests=50, latency={10: 50})))  # noqa: PERF401
+    services.store_buckets(10, rows)
+    found = selectors.live_numbers(world.operator)
+    assert (found.requests_per_s, found.stale) == (20.0, True)
+    assert selectors.pool_numbers(world.acme, [world.pools["acme"].pk])[world.pools["acme"].pk].numbers.p95_ms == 9.75
+    live.client.cache_clear()
+    live.forgive()
+
+
+def test_nothing_observed_is_no_number_at_all(world: World, live_redis: str) -> None:
+    for actor in (world.operator, world.acme):
+        found = selectors.live_numbers(actor)
+        assert (found.requests_per_s, found.p95_ms, found.stale) == (None, None, True)
+    assert [region.served_per_s for region in selectors.traffic_by_region(world.operator)] == [None, None]
+
+
+def test_traffic_by_region_stands_beside_its_limits(world: World, live_redis: str) -> None:
+    show(world)
+    europe, america = selectors.traffic_by_region(world.operator)
+    assert (europe.name, europe.served_per_s, europe.limit_per_s, europe.use_percent) == ("eu", 20.0, 10.0, 200)
+    assert (america.served_per_s, america.limit_per_s, america.servers_total) == (40.0, 20.0, 4)
+    assert america.pools == {pool.pk: 20.0 for pool in world.pools.values()}
+    assert not america.unlimited
+    # A customer sees the regions and the limits of its own backends.
+    assert [(region.name, region.limit_per_s) for region in selectors.traffic_by_region(world.globex)] == [("us", 10.0)]
+
+
+def test_a_limit_per_server_counts_ready_servers_and_the_scaler(world: World, live_redis: str) -> None:
+    backend = world.servers[0].backend
+    backend.limit_scope, backend.capacity_scaler = "server", 0.5
+    backend.save()
+    Server.objects.filter(pk=world.servers[0].pk).update(state="drain")
+    assert selectors.traffic_by_region(world.operator)[0].limit_per_s == 5.0
+
+
+def judge(kind: str, object_id: int, of: Type, status: bool | None, reason: Reason, message: str = "") -> None:
+    services.store_verdicts([Verdict(kind, object_id, of, status, reason, message)], now())
+
+
+def test_pools_carry_their_verdict_until_nobody_looks(world: World, live_redis: str) -> None:
+    pool, ids = world.pools["acme"], [each.pk for each in world.pools.values()]
+    judge("pool", pool.pk, Type.HEALTHY, False, Reason.SOME_SERVERS_DOWN, "1 of 4 servers is down.")
+    judge("server", world.servers[0].pk, Type.UP, True, Reason.CHECK_PASSES)
+    show(world)
+    found = selectors.pool_numbers(world.acme, ids)
+    assert set(found) == {pool.pk}
+    mine = found[pool.pk]
+    assert (mine.health, mine.servers_up, mine.servers_total) == ("degraded", 1, 4)
+    assert mine.numbers.requests_per_s == 40.0
+    lease.release(0, "a test")
+    assert selectors.pool_numbers(world.acme, ids)[pool.pk].health == "unknown"
+
+
+def test_server_rows_show_every_server_on_every_node_of_its_region(world: World, live_redis: str) -> None:
+    show(world)
+    found = selectors.server_rows(world.operator, world.pools["acme"].pk)
+    assert [(each.region, each.node) for each in found] == [
+        ("eu", "eu-1"), ("eu", "eu-2"), ("eu", "eu-1"), ("eu", "eu-2"),
+        ("us", "us-1"), ("us", "us-2"), ("us", "us-1"), ("us", "us-2"),
+    ]  # fmt: skip
+    assert {(each.status, each.check_text, each.numbers.requests_per_s) for each in found} == {
+        ("up", "L7OK 200 in 3 ms", 10.0)
+    }
+    show(world, age=15)
+    assert {each.status for each in selectors.server_rows(world.operator, world.pools["acme"].pk)} == {"unknown"}
+
+
+def test_customers_see_neither_foreign_servers_nor_names_of_nodes(world: World, live_redis: str) -> None:
+    show(world)
+    assert selectors.server_rows(world.globex, world.pools["acme"].pk) == []
+    assert {each.node for each in selectors.server_rows(world.acme, world.pools["acme"].pk)} == {"node 1", "node 2"}
+
+
+def test_a_route_at_rest_has_zeros_and_a_foreign_one_nothing(world: World, live_redis: str) -> None:
+    show(world)
+    ids = [route.pk for route in world.routes.values()]
+    found = selectors.route_numbers(world.operator, ids)
+    assert [found[pk].requests_per_s for pk in ids] == [40.0, 0.0]
+    assert set(selectors.route_numbers(world.globex, ids)) == {world.routes["globex"].pk}
+
+
+def test_listeners_have_numbers_for_those_who_own_them(world: World, live_redis: str) -> None:
+    show(world)
+    assert world.listener is not None
+    assert selectors.listener_numbers(world.operator, [world.listener.pk])[world.listener.pk].requests_per_s == 40.0
+    assert selectors.listener_numbers(world.acme, [world.listener.pk]) == {}
+
+
+def test_nodes_say_what_they_run_and_whether_they_answer(world: World, live_redis: str) -> None:
+    first, second = world.nodes[:2]
+    services.note_report(node_id=first.pk, state=state(7, drift=("maps/a.map was edited",)))
+    services.note_report(node_id=second.pk, state=state(6))
+    services.store_contact_errors({second.pk: "No route to host."})
+    judge("node", second.pk, Type.REACHABLE, False, Reason.DOES_NOT_ANSWER, "No route to host.")
+    type(second.report).objects.filter(node=second).update(seen_at=now() - timedelta(minutes=2))
+    found = selectors.node_numbers(world.operator)
+    assert (found[first.pk].reachable, found[first.pk].running_generation) == (True, 7)
+    assert found[first.pk].drift == ("maps/a.map was edited",)
+    assert (found[second.pk].reachable, found[second.pk].serving) == (False, None)
+    assert found[second.pk].contact_error == "No route to host."
+    assert found[world.nodes[2].pk].reachable is None
+    assert selectors.node_numbers(world.acme) == {}
+
+
+def test_the_worst_problem_comes_first_as_a_sentence(world: World, live_redis: str) -> None:
+    acme, globex, node = world.pools["acme"], world.pools["globex"], world.nodes[0]
+    judge("pool", globex.pk, Type.HEALTHY, False, Reason.SOME_SERVERS_DOWN, "1 of 2 servers is down: us-1 (L4CON).")
+    judge("pool", acme.pk, Type.HEALTHY, True, Reason.ALL_SERVERS_UP)
+    judge("node", node.pk, Type.REACHABLE, False, Reason.DOES_NOT_ANSWER, "No route to host.")
+    found = selectors.problems(world.operator)
+    assert [problem.sentence for problem in found] == [
+        "Node eu-1 cannot be reached. No route to host.",
+        "Pool globex-web is degraded. 1 of 2 servers is down: us-1 (L4CON).",
+    ]
+    assert [(problem.kind, problem.object_id) for problem in found] == [("node", node.pk), ("pool", globex.pk)]
+    assert [problem.kind for problem in selectors.problems(world.globex)] == ["pool"]
+    assert selectors.problems(world.acme) == []
+
+
+def test_without_a_collector_the_problem_is_that_nobody_looks(world: World, live_redis: str) -> None:
+    lease.release(0, "a test")
+    assert [problem.kind for problem in selectors.problems(world.operator)] == ["collector"]
+
+
+def history(world: World, minutes: int) -> int:
+    """A request/s on the acme pool, on each node, in each ten seconds but for a hole of a minute."""
+    end = start_of(now().timestamp() - 10, 10)
+    pool, rows = f"pool-{world.pools['acme'].pk}", []
+    for at in range(end - 60 * minutes, end + 10, 10):
+        if end - 180 <= at < end - 120:
+            continue
+        for node in world.nodes:
+            rows.append((at, node.pk, ("node", f"node-{node.pk}"), Counts(seconds=10, requests=10)))
+            rows.append(
+                (at, node.pk, ("backend", pool), Counts(seconds=10, requests=10, status_5xx=5, latency={100: 10}))
+            )
+    services.store_buckets(10, rows)
+    return end
+
+
+def test_a_series_has_holes_where_nobody_looked_and_zeros_where_nothing_happened(world: World, live_redis: str) -> None:
+    end = history(world, 10)
+    names = [f"pool-{pool.pk}" for pool in world.pools.values()]
+    found = selectors.series(world.operator, "backend", names, minutes=5, points=30, latency=True)
+    busy, quiet = found[names[0]], found[names[1]]
+    assert (len(busy.x), busy.x[-1]) == (30, end)
+    assert busy.requests == (4.0,) * 12 + (None,) * 6 + (4.0,) * 12 or busy.requests.count(None) == 6
+    assert (busy.requests[-1], busy.errors[-1], busy.p95_ms[-1]) == (4.0, 2.0, 97.5)
+    assert (quiet.requests[-1], quiet.p95_ms[-1]) == (0.0, None)
+    assert quiet.requests.count(None) == 6
+
+
+def test_series_longer_than_an_hour_are_made_of_minutes(world: World, live_redis: str) -> None:
+    end = history(world, 10)
+    services.roll_up(end)
+    name = f"pool-{world.pools['acme'].pk}"
+    found = selectors.series(world.operator, "backend", [name], minutes=120, points=120)[name]
+    assert len(found.x) == 120
+    assert {round(value) for value in found.requests if value is not None} == {4}
+
+
+def test_series_of_foreign_objects_are_left_out(world: World, live_redis: str) -> None:
+    names = [f"pool-{pool.pk}" for pool in world.pools.values()]
+    assert set(selectors.series(world.globex, "backend", names)) == {names[1]}
+    assert selectors.series(world.globex, "node", [f"node-{world.nodes[0].pk}"]) == {}
+    assert set(selectors.series(world.globex, "backend", ["pool-999999999", "srv-1"])) == set()
+
+
+def test_the_overall_series_of_a_customer_is_that_of_its_pools(world: World, live_redis: str) -> None:
+    history(world, 5)
+    assert selectors.overall_series(world.operator, minutes=5, points=30).requests[-1] == 4.0
+    assert selectors.overall_series(world.acme, minutes=5, points=30).requests[-1] == 4.0
+    assert selectors.overall_series(world.globex, minutes=5, points=30).requests[-1] == 0.0
+
+
+def every_selector(world: World, actor: Actor) -> list[Callable[[], object]]:
+    pools = list(Pool.objects.values_list("pk", flat=True))
+    routes = list(Route.objects.values_list("pk", flat=True))
+    return [
+        lambda: selectors.live_numbers(actor),
+        lambda: selectors.traffic_by_region(actor),
+        lambda: selectors.pool_numbers(actor, pools),
+        lambda: selectors.route_numbers(actor, routes),
+        lambda: selectors.server_rows(actor, pools[0]),
+        lambda: selectors.node_numbers(actor),
+        lambda: selectors.problems(actor),
+        lambda: selectors.series(actor, "backend", [f"pool-{pk}" for pk in pools], latency=True),
+        lambda: selectors.overall_series(actor, latency=True),
+    ]
+
+
+def queries_of(world: World, actor: Actor) -> list[int]:
+    counts = []
+    for select in every_selector(world, actor):
+        with CaptureQueriesContext(connection) as queries:
+            select()
+        counts.append(len(queries))
+    return counts
+
+
+def test_the_number_of_queries_does_not_grow_with_the_rows(world: World, live_redis: str) -> None:
+    show(world)
+    judge("pool", world.pools["acme"].pk, Type.HEALTHY, False, Reason.NO_SERVER_UP)
+    before = queries_of(world, world.operator)
+    template = world.pools["acme"]
+    for number in range(20):
+        pool = Pool.objects.create(account=template.account, name=f"more-{number}")
+        judge("pool", pool.pk, Type.HEALTHY, False, Reason.NO_SERVER_UP)
+        route = world.routes["acme"]
+        route.pk, route.name = None, f"more-{number}"
+        route.save()
+    assert queries_of(world, world.operator) == before
+    assert max(before) <= 8
