@@ -1,0 +1,105 @@
+"""DEFINE: a hostname belongs to the first account that uses it, whatever is tried at the same time."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from django.db import connection, transaction
+
+from apps.accounts.actors import Actor
+from apps.accounts.models import Account, Hostname
+from apps.accounts.services import HostnameTaken, claim_hostname, wildcards_over
+from apps.core.errors import Invalid
+from apps.definitions.models import Route
+from apps.definitions.services import delete_object, save_object
+
+RACERS = 200
+
+
+def route(hostname: str, path: str = "/") -> dict[str, object]:
+    """A route that needs no pool."""
+    return {"load_balancer": "front", "hostname": hostname, "path": path, "action": {"fixed_response": {"status": 200}}}
+
+
+def claims_at_once(names: list[str]) -> list[bool]:
+    """Each name claimed by an account of its own, all at the same time; True where the claim succeeded."""
+    accounts = [Account.objects.create(name=f"a{number}", title="A", kind="customer") for number in range(len(names))]
+
+    def claim(number: int) -> bool:
+        try:
+            with transaction.atomic():
+                claim_hostname(account=accounts[number], name=names[number])
+        except HostnameTaken:
+            return False
+        finally:
+            connection.close()
+        return True
+
+    with ThreadPoolExecutor(16) as pool:
+        return list(pool.map(claim, range(len(names))))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_200_racing_claims_of_one_hostname_exactly_one_wins() -> None:
+    won = claims_at_once(["race.example.com"] * RACERS)
+    assert won.count(True) == 1
+    assert Hostname.objects.get().account.name == f"a{won.index(True)}"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_wildcard_and_names_under_it_that_race_end_with_one_owner() -> None:
+    won = claims_at_once(["*.example.com", "a.example.com"] * 20)
+    assert any(won)
+    names = {claim.name: claim.account_id for claim in Hostname.objects.all()}
+    assert len(set(names.values())) == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_racing_claims_of_different_hostnames_all_win() -> None:
+    assert claims_at_once([f"n{number}.example{number}.com" for number in range(20)]).count(True) == 20
+
+
+def test_wildcards_over_a_name_stop_before_the_top_level() -> None:
+    assert wildcards_over("a.b.c.example") == ["*.b.c.example", "*.c.example"]
+    assert wildcards_over("*.b.c.example") == ["*.c.example"]
+    assert wildcards_over("c.example") == []
+
+
+@pytest.mark.parametrize("hostname", ["shop.acme.example", "*.acme.example"])
+def test_a_stolen_hostname_is_refused_without_saying_who_owns_it(
+    tutorial_world: Actor, globex: Actor, hostname: str
+) -> None:
+    with pytest.raises(Invalid) as caught:
+        save_object(actor=globex, kind="Route", name="steal", spec=route(hostname))
+    fault = caught.value.faults[0]
+    assert (fault.pointer, fault.code) == ("/spec/hostname", "hostname_taken")
+    assert "acme's" not in fault.detail
+    assert "Acme" not in fault.detail
+    assert not Route.objects.filter(name="steal").exists()
+
+
+@pytest.mark.parametrize("hostname", ["new.acme.example", "deep.new.acme.example", "*.new.acme.example"])
+def test_names_under_a_wildcard_belong_to_its_owner(
+    tutorial_world: Actor, acme: Actor, globex: Actor, hostname: str
+) -> None:
+    save_object(actor=acme, kind="Route", name="all", spec=route("*.acme.example"))
+    with pytest.raises(Invalid):
+        save_object(actor=globex, kind="Route", name="steal", spec=route(hostname))
+    save_object(actor=acme, kind="Route", name="own", spec=route(hostname))
+
+
+def test_the_last_route_of_a_hostname_gives_the_claim_up(tutorial_world: Actor, acme: Actor, globex: Actor) -> None:
+    save_object(actor=acme, kind="Route", name="one", spec=route("free.example.com"))
+    save_object(actor=acme, kind="Route", name="two", spec=route("free.example.com", "/two"))
+    delete_object(actor=acme, kind="Route", name="one")
+    with pytest.raises(Invalid):
+        save_object(actor=globex, kind="Route", name="mine", spec=route("free.example.com"))
+    delete_object(actor=acme, kind="Route", name="two")
+    save_object(actor=globex, kind="Route", name="mine", spec=route("free.example.com"))
+
+
+def test_a_route_that_moves_to_another_hostname_gives_the_old_one_up(tutorial_world: Actor, acme: Actor) -> None:
+    save_object(actor=acme, kind="Route", name="one", spec=route("old.example.com"))
+    save_object(actor=acme, kind="Route", name="one", spec=route("new.example.com"))
+    assert not Hostname.objects.filter(name="old.example.com").exists()

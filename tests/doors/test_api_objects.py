@@ -1,0 +1,364 @@
+"""SHOW to machines: reads of every noun, writes with versions, apply, and every refusal as a problem."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from django.test import Client
+from pytest_django import DjangoAssertNumQueries
+
+from apps.accounts.actors import Actor
+from apps.accounts.models import ApiToken
+from apps.accounts.tokens import create_token
+from apps.core.clock import now
+from apps.definitions.models import Pool, Route, Server
+from apps.fleet.models import Fleet
+
+pytestmark = pytest.mark.urls("tests.doors.api_urls")
+
+NOUNS = [
+    *("accounts", "regions", "fleets", "nodes", "static-ips", "certificates", "pools", "backends", "servers"),
+    *("load-balancers", "listeners", "hostnames", "routes", "revisions", "rollouts"),
+]
+ROUTE = {"load_balancer": "front", "hostname": "new.acme.example", "action": {"pools": [{"pool": "shop"}]}}
+
+
+class Api:
+    """A caller with a token of an actor's account."""
+
+    def __init__(self, actor: Actor) -> None:
+        token = create_token(account=actor.account, name="test", role=actor.role)
+        self.client = Client(headers={"Authorization": f"Bearer {token}"}, raise_request_exception=False)
+
+    def __call__(self, method: str, url: str, body: Any = None, **headers: str) -> Any:
+        """Send JSON (or text as it is); header names with `_` for `-`."""
+        content = body if isinstance(body, str | bytes) else json.dumps(body)
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        kind = named.pop("Content-Type", "application/json")
+        if body is None:
+            return self.client.generic(method, f"/api/v1/{url}", headers=named)
+        return self.client.generic(method, f"/api/v1/{url}", content, content_type=kind, headers=named)
+
+
+@pytest.fixture
+def api(tutorial_world: Actor, acme: Actor) -> Api:
+    """Acme's program."""
+    return Api(acme)
+
+
+@pytest.fixture
+def house(tutorial_world: Actor) -> Api:
+    """The operator's program."""
+    return Api(tutorial_world)
+
+
+def assert_problem(response: Any, status: int) -> dict[str, Any]:
+    """The body of a problem of this status."""
+    assert response.status_code == status, response.content
+    assert response["Content-Type"] == "application/problem+json"
+    body: dict[str, Any] = response.json()
+    assert {"type", "title", "status", "detail", "instance", "request_id", "errors"} == set(body)
+    assert body["status"] == status
+    assert body["request_id"] == response["X-Request-ID"]
+    return body
+
+
+@pytest.mark.parametrize("noun", NOUNS)
+def test_every_noun_can_be_listed_and_each_of_its_objects_read(api: Api, house: Api, noun: str) -> None:
+    for caller in (api, house):
+        items = caller("GET", noun).json()["items"]
+        for item in items:
+            assert caller("GET", f"{noun}/{item['id']}").json() == item
+    if noun not in ("certificates", "static-ips", "revisions", "rollouts"):
+        assert items
+
+
+@pytest.mark.parametrize("noun", NOUNS)
+def test_no_token_is_401_everywhere(client: Client, db: None, noun: str) -> None:
+    response = client.get(f"/api/v1/{noun}")
+    assert_problem(response, 401)
+    assert response["WWW-Authenticate"].startswith("Bearer")
+
+
+@pytest.mark.parametrize("case", ["unknown", "revoked", "expired", "basic", "cut"])
+def test_a_token_that_is_not_live_is_401_whatever_is_wrong_with_it(acme: Actor, case: str) -> None:
+    text = create_token(account=acme.account, name="x", role="admin")
+    if case in ("revoked", "expired"):
+        ApiToken.objects.update(**{f"{case}_at" if case == "revoked" else "expires_at": now()})
+    header = {"unknown": f"Bearer sw_{'0' * 12}_{'a' * 43}", "basic": "Basic eDp5", "cut": f"Bearer {text[:-1]}"}
+    answer = Client().get("/api/v1/routes", headers={"Authorization": header.get(case, f"Bearer {text}")})
+    assert_problem(answer, 401)
+
+
+@pytest.mark.parametrize("noun", ["pools", "backends", "servers", "hostnames", "routes"])
+@pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "DELETE"])
+def test_a_foreign_object_answers_exactly_as_a_missing_one(api: Api, globex: Actor, noun: str, method: str) -> None:
+    foreign = Api(globex)("GET", noun).json()["items"][0]["id"]
+    answers = []
+    for pk in (foreign, 10**6):
+        answer = api(method, f"{noun}/{pk}", {"spec": {}, "state": "drain"}, If_Match="*")
+        body = json.loads(answer.content.replace(f"/{pk}".encode(), b"/n"))
+        answers.append((answer.status_code, body | {"request_id": ""}))
+    assert answers[0] == answers[1]
+    assert answers[0][0] in (404, 405)
+
+
+@pytest.mark.parametrize("noun", ["fleets", "nodes", "static-ips", "revisions", "rollouts"])
+def test_customers_see_nothing_of_the_platform(api: Api, noun: str) -> None:
+    assert api("GET", noun).json()["items"] == []
+
+
+def test_a_route_is_created_read_replaced_and_deleted(api: Api) -> None:
+    made = api("POST", "routes", {"name": "new", "spec": ROUTE}, X_Change_Reason="a new shop")
+    assert made.status_code == 201
+    generations = {fleet.name: fleet.desired_generation for fleet in Fleet.objects.order_by("name")}
+    assert made["X-Spillway-Generation"] == ", ".join(f"{name}={number}" for name, number in generations.items())
+    url = made["Location"].removeprefix("/api/v1/")
+    read = api("GET", url)
+    assert read.json() == made.json()
+    spec = read.json()["spec"] | {"methods": ["GET"]}
+    assert_problem(api("PUT", url, {"spec": spec}), 428)
+    assert_problem(api("PUT", url, {"spec": spec}, If_Match='"rev-9"'), 412)
+    changed = api("PUT", url, {"spec": spec}, If_Match=read["ETag"])
+    assert (changed.status_code, changed["ETag"]) == (200, '"rev-2"')
+    assert_problem(api("PUT", url, {"spec": spec | {"methods": ["PUT"]}}, If_Match=read["ETag"]), 412)
+    assert_problem(api("DELETE", url), 428)
+    assert_problem(api("DELETE", url, If_Match=read["ETag"]), 412)
+    assert api("DELETE", url, If_Match=changed["ETag"]).status_code == 204
+    assert_problem(api("GET", url), 404)
+
+
+def test_a_version_that_the_caller_has_is_304(api: Api) -> None:
+    read = api("GET", "routes/acme/shop")
+    again = api("GET", "routes/acme/shop", If_None_Match=read["ETag"])
+    assert (again.status_code, again.content) == (304, b"")
+
+
+def test_put_by_name_creates_only_what_is_not_there(api: Api) -> None:
+    assert api("PUT", "routes/acme/new", {"spec": ROUTE}, If_None_Match="*").status_code == 201
+    assert_problem(api("PUT", "routes/acme/new", {"spec": ROUTE}, If_None_Match="*"), 412)
+    assert_problem(api("PUT", "routes/acme/new", {"spec": ROUTE}), 428)
+    assert api("PUT", "routes/acme/new", {"spec": ROUTE | {"path": "/x"}}, If_Match="*").status_code == 200
+    assert api("GET", "routes/acme/new").json()["spec"]["path"] == "/x"
+    assert api("DELETE", "routes/acme/new", If_Match="*").status_code == 204
+
+
+def test_creating_what_is_there_is_409_and_deleting_what_is_used_too(api: Api) -> None:
+    assert_problem(api("POST", "pools", {"name": "shop", "spec": {}}), 409)
+    pool = Pool.objects.get(name="shop").pk
+    body = assert_problem(api("DELETE", f"pools/{pool}", If_Match="*"), 409)
+    assert "route checkout" in body["detail"]
+
+
+def test_every_wrong_field_is_named(api: Api) -> None:
+    spec = ROUTE | {"hostname": "a\nb", "path": "/..", "nonsense": 1}
+    body = assert_problem(api("POST", "routes", {"name": "new", "spec": spec}), 422)
+    assert {error["pointer"] for error in body["errors"]} >= {"/spec/hostname", "/spec/path", "/spec/nonsense"}
+    assert not Route.objects.filter(name="new").exists()
+
+
+@pytest.mark.parametrize("field", ["account_id", "version", "id", "is_staff", "generation"])
+def test_fields_that_nobody_may_assign_are_refused(api: Api, field: str) -> None:
+    body = assert_problem(api("POST", "routes", {"name": "new", "spec": ROUTE, field: 1}), 422)
+    assert body["errors"][0]["pointer"] == f"/{field}"
+
+
+@pytest.mark.parametrize(
+    ("url", "pointer"),
+    [
+        ("routes?limit=0", "/limit"),
+        ("routes?limit=٨", "/limit"),
+        ("routes?cursor=x", "/cursor"),
+        ("pools?cursor=x", "/cursor"),
+        ("routes?action=x", "/action"),
+        ("routes?q=%00", "/q"),
+        ("pools?name=%00", "/name"),
+        ("routes?wait=x", None),
+    ],
+)
+def test_a_wrong_parameter_is_refused_by_name(api: Api, url: str, pointer: str | None) -> None:
+    if pointer is None:
+        assert api("GET", url).status_code == 200
+        return
+    assert assert_problem(api("GET", url), 422)["errors"][0]["pointer"] == pointer
+
+
+def test_lists_go_on_with_a_cursor_and_a_link(api: Api) -> None:
+    first = api("GET", "routes?limit=2&q=acme")
+    assert first["Link"].endswith('; rel="next"')
+    following = first["Link"].partition(">")[0].removeprefix("</api/v1/")
+    rest = api("GET", following)
+    names = [item["name"] for item in first.json()["items"] + rest.json()["items"]]
+    assert sorted(names) == ["checkout", "old-shop", "shop"]
+    assert rest.json()["next_cursor"] is None
+    assert len(api("GET", "servers?limit=1").json()["items"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("hostname=www.acme.example", ["old-shop"]),
+        ("pool=shop-next", ["checkout"]),
+        ("action=redirect", ["old-shop"]),
+        ("q=CHECK", ["checkout"]),
+        ("account=globex", []),
+        ("load_balancer=none", []),
+    ],
+)
+def test_routes_are_filtered_by_the_same_filters_as_on_the_page(api: Api, query: str, names: list[str]) -> None:
+    assert [item["name"] for item in api("GET", f"routes?{query}").json()["items"]] == names
+
+
+def test_a_server_is_drained_with_the_version_of_its_pool(api: Api) -> None:
+    server = Server.objects.filter(account__name="acme").first()
+    assert server is not None
+    url = f"servers/{server.pk}"
+    assert_problem(api("PATCH", url, {"state": "drain"}), 428)
+    assert_problem(api("PATCH", url, {"state": "gone"}, If_Match="*"), 422)
+    assert_problem(api("PATCH", url, {"address": "10.0.0.1"}, If_Match="*"), 422)
+    done = api("PATCH", url, {"state": "drain", "weight": 3}, If_Match=api("GET", url)["ETag"])
+    assert (done.json()["state"], done.json()["weight"], done["ETag"]) == ("drain", 3, '"rev-2"')
+
+
+def test_a_dry_run_of_one_write_stores_nothing_and_names_the_same_fields(api: Api) -> None:
+    answer = api("POST", "routes?dry_run=plan", {"name": "new", "spec": ROUTE}).json()
+    assert (answer["stored"], answer["counts"]["create"]) == (False, 1)
+    body = assert_problem(api("POST", "routes?dry_run=true", {"name": "new", "spec": ROUTE | {"path": "x"}}), 422)
+    assert body["errors"][0]["pointer"] == "/spec/path"
+    assert_problem(api("DELETE", "routes/acme/shop?dry_run=true", If_Match="*"), 422)
+    assert_problem(api("POST", "routes?dry_run=yes", {"name": "new", "spec": ROUTE}), 422)
+    assert set(Route.objects.filter(account__name="acme").values_list("name", flat=True)) == {
+        "shop",
+        "checkout",
+        "old-shop",
+    }
+
+
+def test_apply_plans_stores_prunes_and_repeats(api: Api) -> None:
+    pool = {"kind": "Pool", "name": "extra", "spec": {"backends": [{"region": "us-central1"}]}}
+    route = {"kind": "Route", "name": "extra", "spec": ROUTE | {"action": {"pools": [{"pool": "extra"}]}}}
+    both = {"objects": [route, pool]}
+    assert api("PUT", "apply?dry_run=plan", both).json()["counts"]["create"] == 2
+    assert not Pool.objects.filter(name="extra").exists()
+    assert api("PUT", "apply?manager=pipeline", both).json()["counts"]["create"] == 2
+    assert api("PUT", "apply?manager=pipeline", both).json()["counts"]["unchanged"] == 2
+    pruned = api("PUT", "apply?manager=pipeline&prune=true", {"objects": []}).json()
+    assert [(change["action"], change["kind"]) for change in pruned["changes"]] == [
+        ("delete", "Route"),
+        ("delete", "Pool"),
+    ]
+    assert Route.objects.filter(account__name="acme").count() == 3
+
+
+def test_apply_reads_yaml(api: Api) -> None:
+    text = "objects:\n- {kind: Pool, name: extra, spec: {protocol: http, backends: [{region: us-central1}]}}\n"
+    for kind in ("application/yaml", "application/x-yaml"):
+        assert api("PUT", "apply", text, Content_Type=kind).status_code == 200
+
+
+def test_apply_stores_all_or_nothing_and_names_what_was_wrong(api: Api) -> None:
+    good = {"kind": "Pool", "name": "extra", "spec": {}}
+    bad = {"kind": "Route", "name": "extra", "spec": ROUTE | {"hostname": "api.globex.example"}}
+    foreign = {"kind": "Pool", "name": "x", "account": "globex", "spec": {}}
+    body = assert_problem(api("PUT", "apply", {"objects": [good, bad, foreign]}), 422)
+    assert {error["pointer"] for error in body["errors"]} == {"/objects/1/spec/hostname", "/objects/2/account"}
+    assert not Pool.objects.filter(name="extra").exists()
+
+
+def test_apply_by_a_customer_does_not_touch_the_platform(api: Api) -> None:
+    region = {"kind": "Region", "name": "moon", "spec": {"title": "Moon"}}
+    assert_problem(api("PUT", "apply", {"objects": [region]}), 403)
+
+
+def test_waiting_answers_whether_it_is_live(api: Api) -> None:
+    spec = api("GET", "routes/acme/shop").json()["spec"] | {"methods": ["GET"]}
+    answer = api("PUT", "routes/acme/shop?wait=1", {"spec": spec}, If_Match="*")
+    assert (answer.status_code, answer["X-Spillway-Live"]) == (200, "false")
+
+
+@pytest.mark.parametrize(
+    "url", ["", "nope", "routes/", "routes/x", "routes/-1", f"routes/{10**30}", "apply/", "../v2/routes"]
+)
+def test_unknown_urls_are_problems_too(api: Api, url: str) -> None:
+    assert_problem(api("GET", url), 404)
+
+
+@pytest.mark.parametrize(
+    ("method", "url"), [("GET", "apply"), ("DELETE", "routes"), ("POST", "regions"), ("PATCH", "routes/1")]
+)
+def test_a_method_that_is_not_there_is_405(api: Api, method: str, url: str) -> None:
+    assert_problem(api(method, url), 405)
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ("", 422),
+        ("{", 400),
+        ('{"a":1,"a":2}', 400),
+        ("[" * 100_000, 400),
+        ('{"a":' * 40 + "1" + "}" * 40, 400),
+        (b"\xff", 400),
+        ('{"name":"\\u0000"}', 400),
+        ('{"name":"\\ud800"}', 400),
+        ('{"name":NaN}', 400),
+        ("[]", 422),
+        ('"x"', 422),
+        ("null", 422),
+        (b" " * (9 * 1024 * 1024), 400),
+        ('{"a":' + "9" * 5000 + "}", 400),
+    ],
+)
+def test_json_that_is_broken_or_hostile_is_refused(api: Api, body: str | bytes, status: int) -> None:
+    assert_problem(api("POST", "routes", body), status)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "a: &x 1\nb: *x",
+        "a: 1\na: 2",
+        "!!python/object:os.system x",
+        "[" * 100,
+        "a: [",
+        "a: \x00",
+        "{[1]: 2}",
+        "---\na: 1\n---\nb: 2",
+        'a: "\\ud800"',
+        "? {a: 1}\n: 2",
+        "- \x1b[31m",
+    ],
+)
+def test_yaml_that_is_broken_or_hostile_is_refused(api: Api, body: str) -> None:
+    assert_problem(api("PUT", "apply", body, Content_Type="application/yaml"), 400)
+
+
+@pytest.mark.parametrize("number", ["0x50", "080", "1_000", "1e3", "1:30", "yes", "2020-01-01", ".inf"])
+def test_numbers_of_yaml_are_those_of_json(api: Api, number: str) -> None:
+    text = f"objects: [{{kind: Pool, name: x, spec: {{connect_timeout_ms: {number}}}}}]"
+    body = assert_problem(api("PUT", "apply", text, Content_Type="application/yaml"), 422)
+    assert body["errors"][0]["code"] == "not_integer"
+
+
+@pytest.mark.parametrize(
+    "kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "x"]
+)
+def test_another_content_type_is_415(api: Api, kind: str) -> None:
+    assert_problem(api("POST", "routes", "x", Content_Type=kind), 415)
+
+
+@pytest.mark.parametrize("reason", ["x" * 401, "a\x1b[31m"])
+def test_a_reason_that_would_spoil_the_record_is_refused(api: Api, reason: str) -> None:
+    assert_problem(api("POST", "routes", {"name": "new", "spec": ROUTE}, X_Change_Reason=reason), 422)
+
+
+def test_lists_ask_the_same_number_of_questions_whatever_their_size(
+    api: Api, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    api("GET", "routes")
+    for noun, (queries, rows) in {"routes": (3, 3), "pools": (4, 2), "servers": (2, 3), "backends": (3, 3)}.items():
+        for limit in (1, 2, 3):
+            with django_assert_num_queries(queries):
+                assert len(api("GET", f"{noun}?limit={limit}").json()["items"]) == min(limit, rows)
