@@ -1,4 +1,4 @@
-"""SHOW to people: what every page does, namely know the actor, answer whole or in part, and turn refusals into pages."""
+"""SHOW to people: what every page does: know the actor, answer whole or in part, turn refusals into pages."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from apps.accounts.actors import Actor, actor_of_user
 from apps.core.errors import Forbidden, NotFound
 
 P = ParamSpec("P")
+View = Callable[Concatenate[HttpRequest, P], HttpResponse]
 PARTIAL = re.compile(r"[a-z][a-z-]{0,30}")
 
 

@@ -24,7 +24,7 @@ WRITES = {
 
 
 def writes_in(module: ast.Module) -> list[str]:
-    """Calls that look like writes through the ORM: `x.objects.create()`, `row.save()`, `rows.update(...)` on a query."""
+    """Calls that look like writes through the ORM: `x.objects.create()`, `row.save()`, `.filter().update()`."""
     found = []
     for node in ast.walk(module):
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
