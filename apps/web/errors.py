@@ -29,7 +29,7 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     return _page(request, 404, exception if exception.__cause__ is not None else None)
 
 
-def server_error(request: HttpRequest) -> HttpResponse:
+def server_error(request: HttpRequest) -> HttpResponse:  # noqa: ARG001 - Django's signature
     """500: rendered without a request, because whatever broke may break the context too."""
     return HttpResponseServerError(render_to_string("500.html", {"request_id": request_id()}))
 
