@@ -154,6 +154,7 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     # A lost wake-up costs at most one sweep; a request must never hang because Redis does.
+    "max_retries": 0,
     "socket_connect_timeout": 1,
     "socket_timeout": 5,
     "visibility_timeout": 600,

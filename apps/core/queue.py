@@ -20,9 +20,13 @@ def wake_after_commit(task_name: str, *args: int | str) -> None:
 
 def wake(task_name: str, *args: int | str) -> bool:
     """Send the task by name now; never raises when the broker is away, but says False."""
-    try:
-        current_app.send_task(task_name, args=args, retry=False)
-    except (OperationalError, RedisError, OSError) as error:
-        logger.warning("could not wake %s%s, the sweep will find the work: %s", task_name, args, error)
-        return False
-    return True
+    for last in (False, True):
+        try:
+            current_app.send_task(task_name, args=args, retry=False)
+        except (OperationalError, RedisError, OSError) as error:
+            # The first failure may be a connection that died with an earlier Redis.
+            if last:
+                logger.warning("could not wake %s%s, the sweep will find the work: %s", task_name, args, error)
+        else:
+            return True
+    return False

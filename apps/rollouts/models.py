@@ -62,6 +62,7 @@ class FleetSync(models.Model):
     held_at = models.ForeignKey(Revision, on_delete=models.SET_NULL, null=True, related_name="+")
     held_by = models.CharField(max_length=150, blank=True)
     refused_digest = models.CharField(max_length=64, blank=True)
+    asked_again_at = models.DateTimeField(null=True)
     compile_error = models.CharField(max_length=2000, blank=True)
     claimed_by = models.CharField(max_length=80, blank=True)
     claimed_until = models.DateTimeField(null=True)

@@ -44,9 +44,10 @@ def work(claim: Claim, seen: Seen | None) -> None:
         if compiled:
             compiling.compile_fleet(claim)
         pushed = _push(claim, seen)
-        seen = None
         if not (compiled or pushed):
             return
+        # A change that changed no file may have brought a node, or a person asked for a look.
+        seen = None if pushed else look_at_nodes(claim.fleet_id)
     logger.error("fleet %s does not come to rest", claim.fleet_id)
 
 
@@ -58,16 +59,16 @@ def _push(claim: Claim, seen: Seen | None) -> bool:
     rollout = travel.open_rollout(claim.fleet_id) or _begin_repair(claim, sync.wanted, seen or {})
     if rollout is None:
         return False
-    jobs, plans = _jobs(rollout, sync.wanted, seen)
+    jobs, plans = jobs_of(rollout, sync.wanted, seen)
     if jobs:
         travel.note_start(rollout, [job.node_id for job in jobs])
-        refused = _run(claim, rollout, jobs, plans)
+        refused = run(claim, rollout, jobs, plans)
         _answer_refusals(claim, rollout, refused, {job.node_id: job.target.name for job in jobs})
     travel.settle(claim, rollout)
     return bool(jobs)
 
 
-def _jobs(rollout: Rollout, wanted: Revision, seen: Seen | None) -> tuple[list[Job], Plans]:
+def jobs_of(rollout: Rollout, wanted: Revision, seen: Seen | None) -> tuple[list[Job], Plans]:
     """The nodes that this round works on, and what is known about where they start.
 
     A node that did not answer is left to a round that has looked at it and found it answering.
@@ -110,7 +111,7 @@ def _believed(step: Step, *, turning: bool) -> str:
     return str(report.digest)
 
 
-def _run(claim: Claim, rollout: Rollout, jobs: list[Job], plans: Plans) -> list[Outcome]:
+def run(claim: Claim, rollout: Rollout, jobs: list[Job], plans: Plans) -> list[Outcome]:
     """Push, write down, and take a higher number where a node was ahead; returns the refusals."""
     refused: list[Outcome] = []
     ahead = False
@@ -141,7 +142,7 @@ def _begin_repair(claim: Claim, wanted: Revision, seen: Seen) -> Rollout | None:
     """A rollout of what is wanted already, to nodes that answer and run something else."""
     states = {pk: state for pk, state in seen.items() if isinstance(state, NodeState)}
     differ = [pk for pk, state in states.items() if not is_as_wanted(state, wanted.digest)]
-    nodes = may_repair(wanted, differ)
+    nodes = may_repair(wanted, differ, claim.fleet_id)
     if not nodes:
         return None
     with transaction.atomic():

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from apps.core.clock import now
-from apps.rollouts.models import Revision, Rollout, Step
+from apps.rollouts.models import FleetSync, Revision, Rollout, Step
 from apps.rollouts.states import StepState
 
 FIRST_PAUSE = timedelta(seconds=10)
@@ -15,15 +15,17 @@ LONGEST_PAUSE = timedelta(minutes=10)
 REMEMBERED = timedelta(hours=1)
 
 
-def may_repair(wanted: Revision, node_ids: Iterable[int]) -> list[int]:
-    """Those of the nodes that did not refuse this revision lately."""
+def may_repair(wanted: Revision, node_ids: Iterable[int], fleet_id: int) -> list[int]:
+    """Those of the nodes that did not refuse this revision lately, or since a person asked to try again."""
     wished = list(node_ids)
+    asked = FleetSync.objects.values_list("asked_again_at", flat=True).get(fleet_id=fleet_id)
+    since = now() - REMEMBERED
     rows = Step.objects.filter(
         rollout__revision=wanted,
         rollout__kind=Rollout.Kind.REPAIR,
         node__in=wished,
         state=StepState.REFUSED,
-        finished_at__gt=now() - REMEMBERED,
+        finished_at__gt=max(asked, since) if asked else since,
     )
     refusals: dict[int, list[datetime]] = defaultdict(list)
     for node_id, at in rows.order_by("finished_at").values_list("node_id", "finished_at"):

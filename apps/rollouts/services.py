@@ -28,7 +28,7 @@ from django.db import transaction
 
 from apps.accounts.actors import Actor
 from apps.audit import services as audit
-from apps.core.clock import database_now
+from apps.core.clock import database_now, now
 from apps.core.errors import Conflict, Fault, Invalid, NotFound
 from apps.core.queue import wake_after_commit
 from apps.fleet.models import Fleet
@@ -123,11 +123,10 @@ def push_again(*, actor: Actor, fleet_id: int, reason: str = "") -> None:
     with transaction.atomic():
         sync = _lock_sync(fleet_id)
         before = _describe(sync)
-        sync.refused_digest = sync.compile_error = ""
-        sync.save(update_fields=("refused_digest", "compile_error"))
+        sync.refused_digest, sync.asked_again_at = "", now()
+        sync.save(update_fields=("refused_digest", "asked_again_at"))
         _record(actor, "push_again", fleet, before, _describe(sync), reason)
         want_push([fleet])
-        wake_after_commit(RECONCILE_TASK, fleet_id)  # the second call finds nothing to compile and looks at the nodes
 
 
 def _must_say_why(reason: str) -> None:

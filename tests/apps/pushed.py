@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
 from apps.accounts.actors import Actor
+from apps.compiler.compile import compile_snapshot
+from apps.definitions.models import Pool
 from apps.definitions.services import apply_document, delete_object, save_object
+from apps.definitions.snapshot import snapshot_of
 from apps.drivers.proxy.memory import MemoryNode, memory_node
-from apps.fleet.models import Fleet
+from apps.fleet.models import Fleet, Node
+from apps.rollouts import services
 
 
 @dataclass(frozen=True)
@@ -19,9 +24,38 @@ class World:
     fleet: Fleet
     memory: tuple[MemoryNode, MemoryNode]
 
+    def reconcile(self) -> None:
+        """What a worker does when it is woken."""
+        assert services.reconcile_fleet(fleet_id=self.fleet.pk)
+
+    def node(self, name: str) -> MemoryNode:
+        """The node in memory behind a node's name."""
+        return memory_node(urlsplit(Node.objects.get(name=name).url).netloc)
+
+    def add_node(self, name: str) -> None:
+        """One more node in the fleet."""
+        spec = {"fleet": "here", "url": f"memory://{self.memory[0].name}-{name}"}
+        save_object(actor=self.operator, kind="Node", name=name, spec=spec)
+
+    def change_pool(self, name: str, balance: str) -> None:
+        """A change that needs a reload."""
+        save_object(actor=self.operator, kind="Pool", name=name, spec=pool_spec() | {"balance": balance})
+
+    def line_of_pool(self, name: str) -> int:
+        """The first line of haproxy.cfg that the pool wrote."""
+        owner = f"pool-{Pool.objects.get(name=name).pk}"
+        bundle = compile_snapshot(snapshot_of(self.fleet)).bundle
+        return min(line for line, who in bundle.line_owners.items() if who == owner)
+
     def desired(self) -> int:
         """The desired generation now."""
         return Fleet.objects.get(pk=self.fleet.pk).desired_generation
+
+
+def pool_spec() -> dict[str, Any]:
+    """A pool of two servers."""
+    servers = [{"name": "s1", "address": "10.0.0.1", "port": 8080}, {"name": "s2", "address": "10.0.0.2", "port": 8080}]
+    return {"protocol": "http", "backends": [{"region": "here", "servers": servers}]}
 
 
 def document(prefix: str) -> list[dict[str, Any]]:
@@ -30,15 +64,13 @@ def document(prefix: str) -> list[dict[str, Any]]:
         {"kind": "Node", "name": f"n{number}", "spec": {"fleet": "here", "url": f"memory://{prefix}-n{number}"}}
         for number in (1, 2)
     ]
-    servers = [{"name": "s1", "address": "10.0.0.1", "port": 8080}, {"name": "s2", "address": "10.0.0.2", "port": 8080}]
-    pool = {"protocol": "http", "backends": [{"region": "here", "servers": servers}]}
     listener = {"name": "http", "protocol": "http", "port": 8080}
     return [
         {"kind": "Region", "name": "here", "spec": {"title": "Here", "latitude": None, "longitude": None}},
         {"kind": "Fleet", "name": "here", "spec": {"region": "here"}},
         *nodes,
-        {"kind": "Pool", "name": "blue", "spec": pool},
-        {"kind": "Pool", "name": "green", "spec": pool},
+        {"kind": "Pool", "name": "blue", "spec": pool_spec()},
+        {"kind": "Pool", "name": "green", "spec": pool_spec()},
         {"kind": "LoadBalancer", "name": "front", "spec": {"fleets": ["here"], "listeners": [listener]}},
         {"kind": "Route", "name": "home", "spec": route("/")},
     ]
@@ -64,6 +96,11 @@ def add_route(operator: Actor, name: str, path: str, pool: str = "blue") -> None
 def remove_route(operator: Actor, name: str) -> None:
     """Delete a route."""
     delete_object(actor=operator, kind="Route", name=name)
+
+
+def remove_object(operator: Actor, kind: str, name: str) -> None:
+    """Delete anything."""
+    delete_object(actor=operator, kind=kind, name=name)
 
 
 def make_world(operator: Actor, prefix: str) -> World:

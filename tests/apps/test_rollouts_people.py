@@ -1,0 +1,116 @@
+"""PUSH, what people ask for: back to an earlier revision, holding there, going on, looking at differences."""
+
+from __future__ import annotations
+
+import pytest
+
+from apps.accounts.models import Membership
+from apps.audit.models import Entry
+from apps.core.errors import Conflict, Forbidden, Invalid, NotFound
+from apps.rollouts import selectors, services
+from apps.rollouts.models import FleetSync, Revision, Rollout
+from tests.apps.pushed import World, add_route
+from tests.conftest import actor_of
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def two_revisions(world: World) -> tuple[Revision, Revision]:
+    world.reconcile()
+    add_route(world.operator, "news", "/news")
+    world.reconcile()
+    first, second = Revision.objects.order_by("number")
+    return first, second
+
+
+def test_rolling_back_pushes_the_old_revision_under_a_new_number_and_holds_the_fleet(world: World) -> None:
+    first, second = two_revisions(world)
+    before = world.memory[0].generation
+    rollout = services.roll_back(actor=world.operator, revision_id=first.pk, reason="news is broken")
+    world.reconcile()
+    rollout.refresh_from_db()
+    assert (rollout.state, rollout.kind, rollout.previous) == ("done", "rollback", second)
+    assert {node.digest for node in world.memory} == {first.digest}
+    assert world.memory[0].generation > before
+    entry = Entry.objects.get(action="roll_back")
+    assert (entry.reason, entry.after["held_at"] if entry.after else None) == ("news is broken", 1)
+    assert selectors.sync_words(world.operator) == {world.fleet.pk: "held"}
+
+
+def test_changes_wait_while_a_fleet_is_held_and_go_out_together_when_it_resumes(world: World) -> None:
+    first, _ = two_revisions(world)
+    services.roll_back(actor=world.operator, revision_id=first.pk, reason="wait")
+    world.reconcile()
+    add_route(world.operator, "one", "/one")
+    add_route(world.operator, "two", "/two")
+    world.reconcile()
+    assert {node.digest for node in world.memory} == {first.digest}
+    assert services.fleets_to_sweep() == [], "what waits for a person is no work for the sweep"
+    assert not selectors.is_live(world.fleet.pk, world.desired())
+    services.resume(actor=world.operator, fleet_id=world.fleet.pk, reason="repaired")
+    world.reconcile()
+    assert Revision.objects.count() == 3
+    assert {node.digest for node in world.memory} == {Revision.objects.latest("number").digest}
+    assert selectors.is_live(world.fleet.pk, world.desired())
+
+
+def test_drift_is_repaired_while_a_fleet_is_held_and_the_waiting_change_still_goes_out(world: World) -> None:
+    first, _ = two_revisions(world)
+    services.roll_back(actor=world.operator, revision_id=first.pk, reason="wait")
+    world.reconcile()
+    add_route(world.operator, "one", "/one")
+    world.memory[0].files["haproxy.cfg"] += b"# by hand\n"
+    world.reconcile()
+    assert world.memory[0].state().on_disk == first.digest
+    services.resume(actor=world.operator, fleet_id=world.fleet.pk, reason="repaired")
+    world.reconcile()
+    assert world.memory[0].digest == world.memory[1].digest != first.digest
+
+
+def test_rolling_back_needs_a_reason_an_operator_and_a_revision(world: World) -> None:
+    first, _ = two_revisions(world)
+    viewer = actor_of("operator", "operator", Membership.Role.VIEWER)
+    customer = actor_of("acme", "customer")
+    with pytest.raises(Invalid):
+        services.roll_back(actor=world.operator, revision_id=first.pk, reason=" ")
+    for actor in (viewer, customer):
+        with pytest.raises(Forbidden):
+            services.roll_back(actor=actor, revision_id=first.pk, reason="x")
+    with pytest.raises(NotFound):
+        services.roll_back(actor=world.operator, revision_id=10**9, reason="x")
+    assert FleetSync.objects.get(fleet=world.fleet).held_at is None
+
+
+def test_only_a_held_fleet_can_resume(world: World) -> None:
+    world.reconcile()
+    with pytest.raises(Conflict):
+        services.resume(actor=world.operator, fleet_id=world.fleet.pk, reason="x")
+
+
+def test_the_difference_of_two_revisions_says_it_in_words_and_in_files(world: World) -> None:
+    first, second = two_revisions(world)
+    found = selectors.difference(world.operator, first.pk, second.pk)
+    assert found.sentences == ("route www.example.org /news: added",)
+    assert "+www.example.org/news/ route-" in found.files
+
+
+def test_customers_see_no_rollouts_but_whether_their_fleet_is_in_sync(world: World) -> None:
+    first, second = two_revisions(world)
+    customer = actor_of("acme", "customer")
+    assert not selectors.rollouts(customer).exists()
+    assert not selectors.revisions(customer).exists()
+    assert selectors.node_sync(customer) == []
+    with pytest.raises(NotFound):
+        selectors.difference(customer, first.pk, second.pk)
+    with pytest.raises(NotFound):
+        selectors.rollout(customer, Rollout.objects.latest("id").pk)
+    assert selectors.sync_words(customer) == {world.fleet.pk: "in_sync"}
+    add_route(world.operator, "more", "/more")
+    assert selectors.sync_words(customer) == {world.fleet.pk: "behind"}
+
+
+def test_a_stored_revision_shows_no_secret_to_who_reads_the_database(world: World) -> None:
+    world.reconcile()
+    revision = Revision.objects.defer(None).get()
+    assert b"www.example.org" not in bytes(revision.bundle) + bytes(revision.snapshot)
+    assert selectors.rollout(world.operator, Rollout.objects.get().pk).steps.count() == 2
