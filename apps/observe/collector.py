@@ -132,9 +132,12 @@ class Collector:
         return True
 
     def _end(self) -> None:
-        if self.recorder is not None:
-            self.recorder.flush()
-            lease.release(SHARD, self.holder)
+        try:
+            if self.recorder is not None:
+                self.recorder.flush()
+                lease.release(SHARD, self.holder)
+        finally:
+            db.connection.close()
 
     def _show(self, recorder: Recorder, readings: dict[int, Reading], moved: list[int]) -> None:
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from django.db.models import Q
+from django.db.models.functions import Now
 
 from apps.core.clock import database_now
 from apps.observe.models import CollectorLease
@@ -26,9 +27,9 @@ def hold(shard: int, holder: str) -> bool:
 
 def release(shard: int, holder: str) -> None:
     """Let the next collector begin at once."""
-    CollectorLease.objects.filter(shard=shard, holder=holder).update(until=database_now())
+    CollectorLease.objects.filter(shard=shard, holder=holder).update(until=database_now() - timedelta(seconds=1))
 
 
 def watched() -> bool:
     """Whether some collector looks at the nodes now; without one every verdict is unknown."""
-    return CollectorLease.objects.filter(until__gt=database_now()).exists()
+    return CollectorLease.objects.filter(until__gt=Now()).exists()

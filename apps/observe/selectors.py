@@ -91,8 +91,9 @@ def pool_numbers(actor: Actor, pool_ids: Iterable[int]) -> dict[int, PoolNumbers
     servers: dict[int, list[int]] = defaultdict(list)
     for pk, pool_id in Server.objects.filter(backend__pool__in=pools).values_list("pk", "backend__pool_id"):
         servers[pool_id].append(pk)
-    verdicts = _verdicts("pool", pools, Type.HEALTHY)
-    up = _verdicts("server", [pk for each in servers.values() for pk in each], Type.UP)
+    watched = lease.watched()
+    verdicts = _verdicts("pool", pools, Type.HEALTHY) if watched else {}
+    up = _verdicts("server", [pk for each in servers.values() for pk in each], Type.UP) if watched else {}
     windows = read_windows([("backend", f"pool-{pk}") for pk in pools])
     found = {}
     for pk in pools:
@@ -109,9 +110,7 @@ def pool_numbers(actor: Actor, pool_ids: Iterable[int]) -> dict[int, PoolNumbers
 
 
 def _verdicts(kind: str, ids: Collection[int], of: Type) -> dict[int, Condition]:
-    """Conditions by object; none at all while no collector looks, because then nobody knows."""
-    if not lease.watched():
-        return {}
+    """Conditions by object; ask for none while no collector looks, because then nobody knows."""
     rows = Condition.objects.filter(object_kind=kind, object_id__in=ids, type=of)
     return {row.object_id: row for row in rows}
 
@@ -186,7 +185,7 @@ def node_numbers(actor: Actor) -> dict[int, NodeNumbers]:
         return {}
     nodes = list(Node.objects.values_list("pk", flat=True))
     reports = {report.node_id: report for report in NodeReport.objects.all()}
-    verdicts = _verdicts("node", nodes, Type.REACHABLE)
+    verdicts = _verdicts("node", nodes, Type.REACHABLE) if lease.watched() else {}
     windows = read_windows([("node", f"node-{pk}") for pk in nodes], nodes)
     found = {}
     for pk in nodes:

@@ -60,23 +60,12 @@ def visitor_of(session_key: str) -> Visitor | None:
 
 
 class EventStream:
-    """The ASGI application; `beat` seconds between heartbeats, `check` seconds between looks at the session.
-
-    The hub is made when the process starts serving, so that it lives in the server's event loop.
-    """
+    """The ASGI application; `beat` seconds between heartbeats, `check` seconds between looks at the session."""
 
     def __init__(self, *, beat: float = 15.0, check: float = 30.0, per_user: int = 20) -> None:
+        self.hub = Hub(settings.REDIS_URL, per_user)
         self._beat = beat
         self._check = check
-        self._per_user = per_user
-        self._hub: Hub | None = None
-
-    @property
-    def hub(self) -> Hub:
-        """The hub of this process."""
-        if self._hub is None:
-            self._hub = Hub(settings.REDIS_URL, self._per_user)
-        return self._hub
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection, or the life of the server."""
@@ -88,12 +77,10 @@ class EventStream:
     async def _live(self, receive: Receive, send: Send) -> None:
         """Start and end with the server; the streams must end first, or the server waits for them."""
         await receive()
-        hub = self.hub
-        _before_signals(hub.close)
+        _before_signals(self.hub.close)
         await send({"type": "lifespan.startup.complete"})
         await receive()
-        hub.close()
-        self._hub = None
+        self.hub.close()
         await send({"type": "lifespan.shutdown.complete"})
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:

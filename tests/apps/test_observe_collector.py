@@ -238,7 +238,7 @@ def test_redis_away_costs_liveness_only(committed: World, settings: Settings) ->
 def test_a_second_collector_waits_for_the_lease(committed: World, live_redis: str) -> None:
     CollectorLease.objects.create(shard=0, holder="somebody else", until=now() + timedelta(hours=1))
     collector = Collector()
-    asyncio.run(collector.tick())
+    run(collector, lambda: False, seconds=1)
     assert collector.recorder is None
     assert NodeReport.objects.count() == 0
 

@@ -20,6 +20,7 @@ from typing import Any
 import httpx
 import pytest
 import uvicorn
+from asgiref.sync import SyncToAsync
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.sessions.backends.db import SessionStore
 from django.db import connection
@@ -62,6 +63,12 @@ def serving(app: EventStream) -> Iterator[str]:
         server.should_exit = True
         thread.join(10)
         listener.close()
+        SyncToAsync.single_thread_executor.submit(hang_up).result()
+
+
+def hang_up() -> None:
+    """The thread that looks sessions up outlives the server; its connection must not outlive the test."""
+    connection.close()
 
 
 class Listening:
