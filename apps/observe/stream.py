@@ -142,7 +142,9 @@ class EventStream:
         yield b"retry: 2000\n: Spillway\n\n"
         while True:
             try:
-                chunk = await asyncio.wait_for(client.queue.get(), self._beat)
+                # Not wait_for: in Python 3.11 it swallows a cancellation that meets a full queue.
+                async with asyncio.timeout(self._beat):
+                    chunk = await client.queue.get()
             except TimeoutError:
                 chunk = b": beat\n\n"
             if chunk is None:
