@@ -79,8 +79,14 @@ def _seconds(part: dict[Key, Counts]) -> float:
 
 
 def into_minutes(rows: Iterable[tuple[int, Key, Counts]]) -> dict[tuple[int, Key], Counts]:
-    """Rows `(node id, key, counts)` of one minute, in order of time, as one row per object."""
+    """Rows `(node id, key, counts)` of one minute, in order of time, as one row per object.
+
+    Buckets in which an object rested were not stored; the time that its node was observed counts all the same.
+    """
     whole: dict[tuple[int, Key], Counts] = {}
     for node_id, key, counts in rows:
         whole.setdefault((node_id, key), Counts()).add(counts)
+    observed = {node_id: counts.seconds for (node_id, key), counts in whole.items() if key[0] == "node"}
+    for (node_id, _), counts in whole.items():
+        counts.seconds = max(counts.seconds, observed.get(node_id, 0.0))
     return whole

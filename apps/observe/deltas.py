@@ -142,9 +142,16 @@ def node_total(rows: Mapping[Key, Counts]) -> Counts:
 
 
 def fold(parts: Iterable[Mapping[Key, Counts]]) -> dict[Key, Counts]:
-    """Several periods of one node, in order of time, as one."""
+    """Several periods of one node, in order of time, as one.
+
+    A route that rested in some of them has no row there; that time counts all the same.
+    """
     whole: dict[Key, Counts] = {}
     for part in parts:
         for key, counts in part.items():
             whole.setdefault(key, Counts()).add(counts)
+    seconds = max((counts.seconds for key, counts in whole.items() if key[0] == "node"), default=0.0)
+    for key, counts in whole.items():
+        if key[0] == "route":
+            counts.seconds = max(counts.seconds, seconds)
     return whole

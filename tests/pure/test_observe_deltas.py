@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.drivers.proxy.contract import CounterReading, CounterRow
-from apps.observe.buckets import Gatherer
+from apps.observe.buckets import Gatherer, into_minutes
 from apps.observe.deltas import Counts, bucket_difference, node_total, take
 from tests.apps.observe_world import row
 
@@ -125,3 +125,17 @@ def test_an_object_that_is_gone_leaves_the_live_numbers_at_once() -> None:
     gatherer.put(1000, {POOL: Counts(seconds=2, requests=3)})
     gatherer.put(1002, {("backend", "pool-2"): Counts(seconds=2)})
     assert POOL not in gatherer.window()
+
+
+def test_the_time_in_which_a_route_rested_counts_for_its_rate() -> None:
+    gatherer, route = Gatherer(1), ("route", "route-1")
+    for step in range(5):
+        busy = {route: Counts(seconds=2, requests=10)} if step == 2 else {}
+        gatherer.put(1000 + 2 * step, {("frontend", "lst-1"): Counts(seconds=2), **busy})
+    assert (gatherer.window()[route].requests, gatherer.window()[route].seconds) == (10, 10)
+
+
+def test_a_minute_counts_the_buckets_in_which_an_object_rested() -> None:
+    node = ("node", "node-1")
+    rows = [(1, node, Counts(seconds=10)) for _ in range(6)] + [(1, POOL, Counts(seconds=10, requests=60))]
+    assert into_minutes(rows)[1, POOL].seconds == 60
