@@ -30,9 +30,11 @@ _lock = threading.Lock()
 
 def must_compile(fleet_id: int) -> bool:
     """Whether something was desired that was not compiled yet, and nobody holds the fleet."""
-    desired = Fleet.objects.values_list("desired_generation", flat=True).get(pk=fleet_id)
-    sync = FleetSync.objects.filter(fleet_id=fleet_id).values_list("compiled_generation", "held_at").first()
-    return desired > sync[0] and sync[1] is None if sync else desired > 0
+    row = Fleet.objects.filter(pk=fleet_id).values_list(
+        "desired_generation", "sync__compiled_generation", "sync__held_at"
+    )
+    desired, compiled, held = row.first() or (0, 0, None)
+    return bool(desired > (compiled or 0) and held is None)
 
 
 def compile_fleet(claim: Claim) -> None:
@@ -44,15 +46,15 @@ def compile_fleet(claim: Claim) -> None:
     4. A new revision; the guards may refuse it before any node.
     5. A rollout to every node takes the place of what is under way.
     """
-    desired = Fleet.objects.values_list("desired_generation", flat=True).get(pk=claim.fleet_id)
     try:
         snapshot, generation = freeze(claim.fleet_id)
+    except Unsealable as error:
+        _note_error(claim, None, f"A certificate's key cannot be read: {error}")
+        return
+    try:
         compilation = _compile(claim.fleet_id, snapshot)
     except CompileError as error:
-        _note_error(claim, desired, str(error))
-        return
-    except Unsealable as error:
-        _note_error(claim, desired, f"A certificate's key cannot be read: {error}")
+        _note_error(claim, generation, str(error))
         return
     with transaction.atomic():
         sync = lock(claim)
@@ -73,9 +75,11 @@ def _compile(fleet_id: int, snapshot: Snapshot) -> Compilation:
     return found
 
 
-def _note_error(claim: Claim, generation: int, message: str) -> None:
+def _note_error(claim: Claim, generation: int | None, message: str) -> None:
     with transaction.atomic():
         sync = lock(claim)
+        if generation is None:
+            generation = Fleet.objects.values_list("desired_generation", flat=True).get(pk=claim.fleet_id)
         sync.compiled_generation, sync.compile_error = generation, message[:2000]
         sync.save(update_fields=("compiled_generation", "compile_error"))
         publish_after_commit("rollouts", fleet=claim.fleet_id)

@@ -53,13 +53,13 @@ def work(claim: Claim, seen: Seen | None) -> None:
 
 def _push(claim: Claim, seen: Seen | None) -> bool:
     """Steps 3 to 5 once; False when no node was worked on."""
-    sync = FleetSync.objects.get(fleet_id=claim.fleet_id)
-    if sync.wanted is None:
+    wanted = Revision.objects.filter(pk__in=FleetSync.objects.filter(fleet_id=claim.fleet_id).values("wanted")).first()
+    if wanted is None:
         return False
-    rollout = travel.open_rollout(claim.fleet_id) or _begin_repair(claim, sync.wanted, seen or {})
+    rollout = travel.open_rollout(claim.fleet_id) or (_begin_repair(claim, wanted, seen) if seen else None)
     if rollout is None:
         return False
-    jobs, plans = jobs_of(rollout, sync.wanted, seen)
+    jobs, plans = jobs_of(rollout, wanted, seen)
     if jobs:
         travel.note_start(rollout, [job.node_id for job in jobs])
         refused = run(claim, rollout, jobs, plans)
