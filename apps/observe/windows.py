@@ -50,12 +50,21 @@ def _from_buckets(keys: Sequence[Key], node_ids: list[int]) -> dict[int, LiveNod
 
 
 def numbers_of(windows: Iterable[LiveNode], keys: Collection[Key]) -> Numbers:
-    """The sum of these objects over nodes. The age is that of the oldest part."""
-    parts = [(window.at, window.rows[key]) for window in windows for key in keys if key in window.rows]
-    measured = [(at, counts) for at, counts in parts if counts.seconds > 0]
+    """The sum of these objects over the nodes that were read lately.
+
+    Only when there is no such node the last numbers of silent ones are summed: stale, with the age of the oldest.
+    """
+    instant = now().timestamp()
+    measured = [
+        (max(0.0, instant - window.at), window.rows[key])
+        for window in windows
+        for key in keys
+        if key in window.rows and window.rows[key].seconds > 0
+    ]
+    measured = [part for part in measured if part[0] <= STALE] or measured
     if not measured:
         return Numbers()
-    age = max(0.0, now().timestamp() - min(at for at, _ in measured))
+    age = max(age for age, _ in measured)
     rows = [counts for _, counts in measured]
     responses = sum(getattr(counts, name) for counts in rows for name in RESPONSES)
     failed = sum(counts.status_5xx for counts in rows)

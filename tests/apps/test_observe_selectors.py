@@ -74,6 +74,16 @@ def test_old_numbers_are_stale_and_very_old_ones_are_none(world: World, live_red
     assert selectors.live_numbers(world.operator).requests_per_s is None
 
 
+def test_a_silent_node_is_left_out_of_the_sum_of_those_that_speak(world: World, live_redis: str) -> None:
+    show(world)
+    node = world.nodes[0].pk
+    window = live.read([node], [("node", f"node-{node}")])
+    assert window is not None
+    live.write({node: LiveNode(now().timestamp() - 30, window[node].rows)}, {})
+    found = selectors.live_numbers(world.operator)
+    assert (found.requests_per_s, found.stale) == (30.0, False)
+
+
 def test_without_redis_the_last_bucket_is_shown_with_its_age(world: World, settings: Settings) -> None:
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
     live.client.cache_clear()
