@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -58,6 +59,47 @@ def test_a_wildcard_and_names_under_it_that_race_end_with_one_owner() -> None:
 @pytest.mark.django_db(transaction=True)
 def test_racing_claims_of_different_hostnames_all_win() -> None:
     assert claims_at_once([f"n{number}.example{number}.com" for number in range(20)]).count(True) == 20
+
+
+def owners_of_two_claims_that_pass_each_other() -> int:
+    """How many accounts own a wildcard and a name under it after two transactions that look before either commits."""
+    accounts = [Account.objects.create(name=f"b{number}", title="B", kind="customer") for number in range(2)]
+    first_has_claimed, second_is_done = threading.Event(), threading.Event()
+
+    def first() -> None:
+        with transaction.atomic():
+            claim_hostname(account=accounts[0], name="*.passing.example")
+            first_has_claimed.set()
+            second_is_done.wait(1)  # the second has to wait for our commit, unless nothing keeps it back
+        connection.close()
+
+    def second() -> None:
+        first_has_claimed.wait(5)
+        try:
+            with transaction.atomic():
+                claim_hostname(account=accounts[1], name="a.passing.example")
+        except HostnameTaken:
+            pass
+        second_is_done.set()
+        connection.close()
+
+    with ThreadPoolExecutor(2) as pool:
+        for done in [pool.submit(first), pool.submit(second)]:
+            done.result()
+    return Hostname.objects.values("account").distinct().count()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_wildcard_and_a_name_under_it_cannot_pass_each_other() -> None:
+    assert owners_of_two_claims_that_pass_each_other() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_without_the_lock_they_would_pass_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    if connection.vendor != "postgresql":
+        pytest.skip("SQLite has one writer at a time: there is no lock to take away")
+    monkeypatch.setattr("apps.accounts.services.lock_words", list)
+    assert owners_of_two_claims_that_pass_each_other() == 2
 
 
 def test_wildcards_over_a_name_stop_before_the_top_level() -> None:
