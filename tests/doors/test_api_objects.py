@@ -6,17 +6,16 @@ import json
 from typing import Any
 
 import pytest
-from django.test import Client
+from django.test import Client, RequestFactory
 from pytest_django import DjangoAssertNumQueries
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import ApiToken
 from apps.accounts.tokens import create_token
+from apps.api.v1.problems import problem_response
 from apps.core.clock import now
 from apps.definitions.models import Pool, Route, Server
 from apps.fleet.models import Fleet
-
-pytestmark = pytest.mark.urls("tests.doors.api_urls")
 
 NOUNS = [
     *("accounts", "regions", "fleets", "nodes", "static-ips", "certificates", "pools", "backends", "servers"),
@@ -362,3 +361,10 @@ def test_lists_ask_the_same_number_of_questions_whatever_their_size(
         for limit in (1, 2, 3):
             with django_assert_num_queries(queries):
                 assert len(api("GET", f"{noun}?limit={limit}").json()["items"]) == min(limit, rows)
+
+
+def test_what_nobody_foresaw_is_a_problem_without_a_word_about_the_inside(rf: RequestFactory) -> None:
+    answer = problem_response(ZeroDivisionError("the inside"), {"request": rf.get("/api/v1/routes")})
+    assert answer.status_code == 500
+    assert answer.data["instance"] == "/api/v1/routes"
+    assert "inside" not in json.dumps(answer.data)
