@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from apps.definitions.services import save_object
 from apps.drivers.proxy.contract import Refused
 from apps.fleet.models import Fleet
 from apps.fleet.services import want_push
@@ -62,6 +63,16 @@ def test_changes_that_were_made_meanwhile_go_out_together(world: World) -> None:
     assert Revision.objects.count() == 2
     assert latest().generation == world.desired()
     assert latest().revision.summary.endswith("(and 19 more)")
+
+
+def test_a_listener_that_moves_to_another_port_goes_out(world: World) -> None:
+    world.reconcile()
+    before = world.memory[0].digest
+    spec = {"fleets": ["here"], "listeners": [{"name": "http", "protocol": "http", "port": 8081}]}
+    save_object(actor=world.operator, kind="LoadBalancer", name="front", spec=spec)
+    world.reconcile()
+    assert world.memory[0].digest != before
+    assert [step.how for step in latest().steps.all()] == ["reload", "reload"]
 
 
 def test_a_refusal_brings_the_touched_nodes_back_and_names_node_object_and_line(world: World) -> None:

@@ -41,6 +41,8 @@ def add_listener(document: Document, load_balancer: LoadBalancer, listener: List
     """One frontend, named after its listener."""
     defaults = TCP if listener.protocol is Protocol.TCP else HTTP
     section = document.section("frontend", listener.id, "from", defaults, owner=listener.id)
+    # The digest covers this file and not the manifest: where the listener binds must be part of it.
+    section.add("description", f"{listener.address or '*'}:{listener.port}")
     section.add("bind", Expanded(f"${{{bind_variable(listener.id)}}}"), *_tls(listener))
     if listener.protocol is not Protocol.TCP:
         _add_http_rules(section, load_balancer, listener, maps)
