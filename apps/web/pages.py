@@ -34,7 +34,7 @@ def page(
 
     @login_required
     @functools.wraps(view)
-    def guarded(request: Any, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+    def guarded(request: Any, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
         actor = actor_of_user(request.user)
         if actor is None:
             raise PermissionDenied("You are signed in but belong to no account. Ask an operator to add you to one.")
