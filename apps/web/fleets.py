@@ -84,10 +84,10 @@ HIDDEN = ("rollout__revision__bundle", "rollout__revision__snapshot")
 
 def _difference(request: PageRequest, sync: NodeSync) -> dict[str, Any]:
     """What a push would change on the node; empty when it runs what it should or something that is not ours."""
-    numbers = {sync.running_revision, sync.wanted_revision}
-    if None in numbers or len(numbers) == 1:
+    running, wanted = sync.running_revision, sync.wanted_revision
+    if running is None or wanted is None or running == wanted:
         return {"sentences": (), "files": []}
-    rows = selectors.revisions(request.actor).filter(fleet=sync.fleet_id, number__in=numbers)
+    rows = selectors.revisions(request.actor).filter(fleet=sync.fleet_id, number__in=(running, wanted))
     ids = {row.number: row.pk for row in rows}
-    found = selectors.difference(request.actor, ids[sync.running_revision or 0], ids[sync.wanted_revision or 0])
+    found = selectors.difference(request.actor, ids[running], ids[wanted])
     return {"sentences": found.sentences, "files": files_of(found.files)}
