@@ -23,6 +23,7 @@ from apps.rollouts.states import RolloutState
 
 FLEETS_REMEMBERED = 16
 MANY_CHANGES = 20_000
+PRUNE_EVERY = 20
 
 _last: OrderedDict[int, tuple[Snapshot, Compilation]] = OrderedDict()
 _lock = threading.Lock()
@@ -124,6 +125,8 @@ def _revision(sync: FleetSync, before: Snapshot | None, after: Snapshot, compila
     newest = rows.first()
     if newest is not None and newest.digest == compilation.bundle.digest:
         return newest
+    if newest is not None and newest.number % PRUNE_EVERY == 0:
+        shelf.prune_revisions(fleet_id=sync.fleet_id)
     return shelf.store_revision(
         fleet_id=sync.fleet_id,
         snapshot=after,

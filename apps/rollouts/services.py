@@ -33,7 +33,7 @@ from apps.core.errors import Conflict, Fault, Invalid, NotFound
 from apps.core.queue import wake_after_commit
 from apps.fleet.models import Fleet
 from apps.fleet.services import RECONCILE_TASK, want_push
-from apps.rollouts import claims, compiling, reconciling, shelf, travel
+from apps.rollouts import claims, compiling, reconciling, travel
 from apps.rollouts.claims import ClaimLost
 from apps.rollouts.due import due_fleets
 from apps.rollouts.models import FleetSync, Revision, Rollout
@@ -61,11 +61,8 @@ def reconcile_fleet(*, fleet_id: int) -> bool:
 
 
 def fleets_to_sweep() -> list[int]:
-    """Fleets on which there is something to do and nobody does it, as the database knows; prunes old revisions."""
-    found = due_fleets(database_now())
-    for fleet_id in found:
-        shelf.prune_revisions(fleet_id=fleet_id)
-    return found
+    """Fleets on which there is something to do and nobody does it, as the database knows."""
+    return due_fleets(database_now())
 
 
 def roll_back(*, actor: Actor, revision_id: int, reason: str) -> Rollout:

@@ -74,8 +74,8 @@ def bundles_by_digest(fleet_id: int, digests: set[str]) -> dict[str, Bundle]:
     return {digest: bundle_of(pk, digest) for digest, pk in {digest: pk for pk, digest in rows.order_by("pk")}.items()}
 
 
-def prune_revisions(*, fleet_id: int) -> int:
-    """Forget all but the last KEPT_STORED revisions of the fleet that nothing points to; returns how many went.
+def prune_revisions(*, fleet_id: int, keep: int = KEPT_STORED) -> int:
+    """Forget all but the last `keep` revisions of the fleet that nothing points to; returns how many went.
 
     Rollouts of a forgotten revision go with it: their story is in the audit.
     """
@@ -83,9 +83,9 @@ def prune_revisions(*, fleet_id: int) -> int:
     syncs = FleetSync.objects.filter(fleet_id=fleet_id)
     used = {pk for row in syncs.values_list("wanted", "last_good", "held_at") for pk in row if pk}
     busy = Rollout.objects.filter(fleet_id=fleet_id, finished_at=None).values("revision_id")
-    old = Revision.objects.filter(fleet_id=fleet_id, number__lte=last - KEPT_STORED)
-    count, _ = old.exclude(Q(pk__in=used) | Q(pk__in=busy)).delete()
-    return count
+    old = Revision.objects.filter(fleet_id=fleet_id, number__lte=last - keep)
+    _, deleted = old.exclude(Q(pk__in=used) | Q(pk__in=busy)).delete()
+    return deleted.get(Revision._meta.label, 0)
 
 
 def _remember(shelf: OrderedDict[Key, T], key: Key, thing: T) -> None:

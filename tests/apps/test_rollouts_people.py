@@ -7,7 +7,7 @@ import pytest
 from apps.accounts.models import Membership
 from apps.audit.models import Entry
 from apps.core.errors import Conflict, Forbidden, Invalid, NotFound
-from apps.rollouts import selectors, services
+from apps.rollouts import selectors, services, shelf
 from apps.rollouts.models import FleetSync, Revision, Rollout
 from tests.apps.pushed import World, add_route
 from tests.conftest import actor_of
@@ -114,3 +114,18 @@ def test_a_stored_revision_shows_no_secret_to_who_reads_the_database(world: Worl
     revision = Revision.objects.defer(None).get()
     assert b"www.example.org" not in bytes(revision.bundle) + bytes(revision.snapshot)
     assert selectors.rollout(world.operator, Rollout.objects.get().pk).steps.count() == 2
+
+
+def test_old_revisions_are_forgotten_unless_something_points_to_them(world: World) -> None:
+    first, _ = two_revisions(world)
+    services.roll_back(actor=world.operator, revision_id=first.pk, reason="hold")
+    world.reconcile()
+    services.resume(actor=world.operator, fleet_id=world.fleet.pk, reason="go on")
+    for number in range(4):
+        add_route(world.operator, f"r{number}", f"/r{number}")
+        world.reconcile()
+    services.roll_back(actor=world.operator, revision_id=first.pk, reason="hold")
+    assert shelf.prune_revisions(fleet_id=world.fleet.pk, keep=2) == 3
+    assert list(Revision.objects.values_list("number", flat=True)) == [6, 5, 1]
+    world.reconcile()
+    assert {node.digest for node in world.memory} == {first.digest}

@@ -101,9 +101,7 @@ def bare_times(stage: Stage, times: int, looker: Looker) -> list[float]:
         region.title = f"title {number}"
         region.save(update_fields=("title",))
         for node in NODES:
-            answer = ask(
-                stage.folder / node / "run" / "worker.sock", f"set map maps/lb-1-action.map {key} {pools[pool]}"
-            )
+            answer = ask(stage.folder / node / "run" / "worker.sock", f"set map {action_map} {key} {pools[pool]}")
             assert not answer.strip(), answer
         found.append(looker.until_all_answer("/", pool) - begin)
     return found

@@ -110,6 +110,19 @@ def test_a_hundred_changes_in_a_row_need_no_reload_and_few_rollouts(stage: Stage
     assert Rollout.objects.count() < 202
 
 
+def test_changes_that_need_a_reload_are_gathered_into_one_every_two_seconds(stage: Stage) -> None:
+    reloads = {node: stage.state(node).reloads for node in NODES}
+    begin = time.monotonic()
+    port = stage.servers["blue"].server_port
+    for number in range(20):
+        spec = stage.pool_spec(port, ("roundrobin", "leastconn")[number % 2]) | {"server_timeout_ms": 20_000 + number}
+        save_object(actor=operator(), kind="Pool", name="blue", spec=spec)
+        time.sleep(0.2)
+    wait_until(lambda: in_sync(stage), "all is out")
+    most = (time.monotonic() - begin) / 2 + 1
+    assert all(1 <= stage.state(node).reloads - reloads[node] <= most for node in NODES)
+
+
 def test_a_worker_killed_in_the_middle_is_replaced_within_30_seconds(stage: Stage) -> None:
     killer = threading.Timer(0.03, stage.kill, ["worker"])
     killer.start()

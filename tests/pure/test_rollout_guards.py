@@ -1,0 +1,68 @@
+"""CHECK: what the guards refuse before any node, and what they let through."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from apps.compiler.compile import compile_snapshot
+from apps.compiler.model import Snapshot
+from apps.rollouts.guards import NOT_BY_HAND, SAFETY, is_empty, objections
+from apps.rollouts.repairs import pause_after
+from apps.rollouts.states import MOVES, TERMINAL, IllegalMove, RolloutState, check_move
+from tests.bench.compile import world
+
+FULL = world(NOT_BY_HAND)
+FRONT = FULL.load_balancers[0]
+
+
+def without_routes(snapshot: Snapshot) -> Snapshot:
+    return replace(snapshot, load_balancers=(replace(FRONT, routes=()),))
+
+
+def test_an_ordinary_change_meets_no_objection() -> None:
+    after = replace(FULL, load_balancers=(replace(FRONT, routes=FRONT.routes[1:]),))
+    assert objections(FULL, after, compile_snapshot(after).bundle) == []
+
+
+def test_losing_all_routes_at_once_is_refused_with_their_number() -> None:
+    after = without_routes(FULL)
+    assert str(NOT_BY_HAND) in objections(FULL, after, compile_snapshot(after).bundle)[0]
+
+
+def test_removing_the_last_few_routes_is_allowed() -> None:
+    before = replace(FULL, load_balancers=(replace(FRONT, routes=FRONT.routes[:2]),))
+    assert objections(before, without_routes(FULL), compile_snapshot(without_routes(FULL)).bundle) == []
+
+
+def test_losing_all_listeners_is_refused() -> None:
+    after = replace(FULL, load_balancers=())
+    assert is_empty(after)
+    assert "listen" in objections(FULL, after, compile_snapshot(after).bundle)[0]
+
+
+@pytest.mark.parametrize("value", SAFETY)
+def test_a_missing_safety_value_is_refused_by_name(value: str) -> None:
+    bundle = compile_snapshot(FULL).bundle
+    lines = bundle.files["haproxy.cfg"].decode().splitlines(keepends=True)
+    kept = "".join(line for line in lines if not (line.strip() + " ").startswith(value))
+    blind = replace(bundle, files={**bundle.files, "haproxy.cfg": kept.encode()})
+    assert objections(None, FULL, bundle) == []
+    assert objections(None, FULL, blind) == [f"haproxy.cfg does not say `{value.strip()}`."]
+
+
+def test_pauses_between_repairs_grow_to_ten_minutes() -> None:
+    assert [pause_after(count) for count in (1, 2, 3)] == [timedelta(seconds=seconds) for seconds in (10, 20, 40)]
+    assert pause_after(1000) == timedelta(minutes=10)
+
+
+def test_a_finished_rollout_never_moves_again() -> None:
+    assert {"done", "rolled_back", "failed", "superseded"} == TERMINAL
+    for state in TERMINAL:
+        with pytest.raises(IllegalMove):
+            check_move(state, RolloutState.PUSHING)
+    for state, moves in MOVES.items():
+        for move in moves:
+            check_move(state, move)
