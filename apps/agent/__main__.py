@@ -16,10 +16,9 @@ from apps.agent.events import Events
 from apps.agent.node import Node
 from apps.agent.proxy import Proxy
 from apps.agent.server import Door, open_tls, open_unix
-from apps.agent.settings import Settings
+from apps.agent.settings import Settings, default_user
 
 TICK = 0.2
-DRIFT_EVERY = 10.0
 
 
 def parse(words: list[str] | None = None) -> argparse.Namespace:
@@ -35,10 +34,15 @@ def parse(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--certificate", help="PEM: this node's certificate")
     parser.add_argument("--key", help="PEM: its key")
     parser.add_argument("--haproxy", default="haproxy", help="the binary")
-    parser.add_argument("--user", default="", help="when started as root: the user that haproxy becomes")
+    parser.add_argument(
+        "--user",
+        default=default_user(),
+        help="when started as root: the user that haproxy becomes, haproxy where there is one; empty for root",
+    )
     parser.add_argument("--soak", default=30.0, type=float, help="seconds until a release is the last known good")
     parser.add_argument("--reload-gap", default=2.0, type=float, help="least seconds between two reloads")
     parser.add_argument("--confirm-timeout", default=10.0, type=float, help="seconds that a new worker has to answer")
+    parser.add_argument("--drift-every", default=10.0, type=float, help="seconds between two looks for drift")
     parser.add_argument("--leave-running", action="store_true", help="do not end haproxy when the agent ends")
     parser.add_argument("--stop", action="store_true", help="end the haproxy of this state directory and leave")
     return parser.parse_args(words)
@@ -53,6 +57,7 @@ def settings_from(words: argparse.Namespace) -> Settings:
         port_offset=words.port_offset,
         haproxy=words.haproxy,
         user=words.user,
+        drift_every=words.drift_every,
         soak=words.soak,
         reload_gap=words.reload_gap,
         confirm_timeout=words.confirm_timeout,
@@ -89,13 +94,13 @@ def open_door(words: argparse.Namespace, node: Node) -> Door:
 
 def watch(node: Node, ended: threading.Event) -> None:
     """Keep haproxy alive, with a back-off, and look for drift."""
-    pause, until_drift = TICK, DRIFT_EVERY
+    pause, until_drift = TICK, node.settings.drift_every
     while not ended.wait(pause):
         try:
             well = node.tend()
             until_drift -= pause
             if until_drift <= 0:
-                until_drift = DRIFT_EVERY
+                until_drift = node.settings.drift_every
                 find_drift(node)
         except Exception as error:  # noqa: BLE001 — a watcher that dies watches nothing
             node.events.add("error", f"watching: {error!r}")

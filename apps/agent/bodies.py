@@ -8,7 +8,7 @@ import hashlib
 import ipaddress
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,7 +81,12 @@ def digest_of_all(digests: Mapping[str, str]) -> str:
     return whole.hexdigest()
 
 
-def read_bundle(body: bytes) -> BundleBody:
+def same_content(found: Mapping[str, str], named: Mapping[str, str]) -> bool:
+    """True when the files that came have exactly the digests (by path) that the manifest names."""
+    return dict(found) == dict(named)
+
+
+def read_bundle(body: bytes, same: Callable[[Mapping[str, str], Mapping[str, str]], bool] = same_content) -> BundleBody:
     """Read and verify a bundle; raises Malformed."""
     data = _object(body)
     files = _files(data.get("files"))
@@ -89,7 +94,7 @@ def read_bundle(body: bytes) -> BundleBody:
         raise Malformed("A bundle needs haproxy.cfg and manifest.json.")
     manifest = read_manifest(files[MANIFEST])
     found = {path: sha256(content) for path, content in files.items() if path != MANIFEST}
-    if found != dict(manifest.files):
+    if not same(found, manifest.files):
         raise Malformed("The files do not have the digests that the manifest names.")
     if data.get("digest") != manifest.digest:
         raise Malformed("The digest asked for is not the manifest's.")

@@ -30,7 +30,7 @@ class Box:
         words = [] if network else list(self._network)
         if shutil.which("prlimit"):
             words += ["prlimit", f"--cpu={CHECK_SECONDS * 4}", "--core=0", f"--as={MEMORY}", "--"]
-        if self._settings.drops_rights and shutil.which("setpriv"):
+        if self._settings.boxes and shutil.which("setpriv"):
             entry = pwd.getpwnam(self._settings.user)
             words += ["setpriv", f"--reuid={entry.pw_uid}", f"--regid={entry.pw_gid}", "--clear-groups"]
             words += ["--no-new-privs", "--inh-caps=-all", "--"]
@@ -84,4 +84,4 @@ def readable_group(settings: Settings) -> int:
 
 def owner_of_taste(settings: Settings) -> int:
     """User that the throw-away haproxy runs as."""
-    return pwd.getpwnam(settings.user).pw_uid if settings.drops_rights else os.geteuid()
+    return pwd.getpwnam(settings.user).pw_uid if settings.boxes else os.geteuid()

@@ -8,34 +8,37 @@ import time
 from pathlib import Path
 from typing import Any
 
-from apps.agent import VERSION, memo, nodecfg, probes, runtime
-from apps.agent.bodies import Bind, BundleBody, Manifest, RuntimeBody
-from apps.agent.box import Box, readable_group, refusal_from
-from apps.agent.errors import Malformed, Refusal, Superseded
+from apps.agent import VERSION, memo, nodecfg, runtime
+from apps.agent.bodies import BundleBody, Manifest, RuntimeBody, read_bundle
+from apps.agent.box import readable_group
+from apps.agent.confirm import Wanted
+from apps.agent.errors import Malformed, Refusal
 from apps.agent.events import Events
 from apps.agent.proxy import Proxy
 from apps.agent.releases import Releases, make_dir, write_file
+from apps.agent.safeguards import Safeguards
 from apps.agent.settings import Settings
-from apps.agent.taste import end_left_over, taste
+from apps.agent.taste import end_left_over
 
-SURE = 12  # answers in a row from each port: a second program sharing it takes its part of the connections
+ALL = Safeguards()
 
 
 class Node:
     """One HAProxy and its files. `preparing` serialises checks, `switching` everything that changes what runs."""
 
-    def __init__(self, settings: Settings, events: Events) -> None:
+    def __init__(self, settings: Settings, events: Events, safeguards: Safeguards = ALL) -> None:
         self.settings = settings
         self.events = events
+        self._guards = safeguards
         group = readable_group(settings)
         for folder in (settings.state_dir, settings.run_dir, settings.state_dir / "empty"):
             make_dir(folder, group)
-        self.releases = Releases(settings.state_dir, group)
+        self.releases = Releases(settings.state_dir, group, safeguards.replace_link)
         self.proxy = Proxy(settings, self.releases.live_link)
         self.switching = threading.RLock()
         self.drift: tuple[str, ...] = ()
         self._preparing = threading.Lock()
-        self._box = Box(settings)
+        self._box = safeguards.box(settings)
         self.probe_secret = memo.probe_secret(settings.state_dir / "probe")
         self._memo_path = settings.state_dir / "state.json"
         self.confirmed = memo.load(self._memo_path)
@@ -43,8 +46,14 @@ class Node:
         self._last_reload = 0.0
         self._stopping = False
         end_left_over(settings)
+        if not settings.health_file.exists():
+            self._write_health("", "")
 
     # What a caller may ask for
+
+    def read(self, body: bytes) -> BundleBody:
+        """The body of a push, its digests verified; raises Malformed."""
+        return read_bundle(body, self._guards.same_content)
 
     def push(self, body: BundleBody) -> dict[str, Any]:
         """Make the node run the bundle; raises Refusal or Superseded and then runs what it ran."""
@@ -53,8 +62,8 @@ class Node:
             self._fence(body.generation)
             release = self._write(body)
             try:
-                self._box.check(release, release / "node.cfg")
-                taste(self.settings, self._box, release, body.manifest, body.generation, self.probe_secret)
+                self._guards.check(self._box, release, release / "node.cfg")
+                self._guards.taste(self.settings, self._box, release, body.manifest, body.generation, self.probe_secret)
                 with self.switching:
                     self._fence(body.generation)
                     self._refuse_taken_ports(body.manifest)
@@ -71,18 +80,19 @@ class Node:
         with self.switching:
             self._fence(body.generation)
             old = self.releases.live()
-            if old is None or not body.base_digest == self.confirmed.digest == self.releases.on_disk(old):
-                raise Refusal("This node does not run the configuration that the change starts from.", "runtime")
+            if old is None:
+                raise Refusal("This node does not run anything that could be changed.", "runtime")
+            self._guards.base(body.base_digest, self.confirmed.digest, self.releases.on_disk(old))
             base = self.releases.manifest(old)
-            files, same, commands = runtime.prepare(body, base, old)
+            files, same, commands = runtime.prepare(body, base, old, self._guards.safe_word)
             draft = self.releases.prepare(body.generation, files, old, same)
             self._write_node_cfg(draft, body.manifest, body.generation)
             if files.keys() - {"manifest.json"} - {path for path in files if path.startswith("maps/")}:
-                self._box.check(draft, draft / "node.cfg")
+                self._guards.check(self._box, draft, draft / "node.cfg")
             release = self.releases.seal(draft, body.generation)
             self.releases.point_live(release)
             try:
-                runtime.run(commands, self.proxy)
+                runtime.run(commands, self.proxy, self._guards.safe_word)
             except (Refusal, OSError) as error:
                 self._put_back(old, base, self.confirmed.generation)
                 message = error.message if isinstance(error, Refusal) else f"The worker did not answer: {error}."
@@ -120,11 +130,8 @@ class Node:
         """Point `live` at the release, reload, confirm, remember; any failure puts the old one back."""
         old = self.releases.live()
         self.releases.point_live(release)
-        offset = self.proxy.log_end()
         try:
-            self.proxy.reload_or_start()
-            self._last_reload = time.monotonic()
-            self._confirm(release, manifest, generation, offset)
+            self._reload(release, manifest, generation)
         except Refusal:
             previous = self.releases.manifest(old) if old is not None and old != release else None
             self._put_back(old if previous else None, previous, self.confirmed.generation)
@@ -132,58 +139,40 @@ class Node:
         self._remember(release, manifest, generation, reloaded=True)
 
     def _put_back(self, old: Path | None, manifest: Manifest | None, generation: int) -> None:
-        self.releases.point_live(old)
+        self._guards.put_back(self.releases, old)
         if old is None or manifest is None:
             self.proxy.stop()
             return
-        offset = self.proxy.log_end()
-        self.proxy.reload_or_start()
-        self._last_reload = time.monotonic()
         try:
-            self._confirm(old, manifest, generation, offset)
+            self._reload(old, manifest, generation)
         except Refusal as refusal:
             self._note_error(f"The old configuration was put back and does not answer: {refusal.message}")
 
-    def _confirm(self, release: Path, manifest: Manifest, generation: int, offset: int) -> None:
-        """Wait until a new worker runs this generation and answers alone on every port."""
-        deadline = time.monotonic() + self.settings.confirm_timeout
-        before = self.proxy.processes()
-        while self.worker_identity() != (generation, manifest.digest) or self.proxy.processes() is None:
-            output = self.proxy.log_since(offset)
-            failed = "Loading failure" in output or (before is not None and not self.proxy.running())
-            if failed or "Cannot bind" in output or time.monotonic() > deadline:
-                raise refusal_from(output or "no new worker came up in time", "confirm", release)
-            before = before or self.proxy.processes()
-            time.sleep(0.01)
-        for bind in manifest.binds:
-            self._confirm_port(release, bind, (str(generation), manifest.digest), deadline)
+    def _reload(self, release: Path, manifest: Manifest, generation: int) -> None:
+        """Let a worker load what lies at `live` and wait until it answers; raises Refusal."""
+        offset = self.proxy.log_end()
+        self._hand_on_health(release)
+        self.proxy.reload_or_start()
+        self._last_reload = time.monotonic()
+        wanted = Wanted(release, manifest, generation, self.probe_secret)
+        self._guards.confirm(self.settings, self.proxy, wanted, offset)
 
-    def _confirm_port(self, release: Path, bind: Bind, identity: tuple[str, str], deadline: float) -> None:
-        """SURE answers in a row by the new worker; old workers of ours may still answer for a moment."""
-        address, port = nodecfg.endpoint(self.settings, bind)
-        row = 0
-        while row < SURE:
-            answer = probes.probe(bind, address, port, self.probe_secret, release)
-            wanted = not answer.problem and (answer.generation, answer.digest) in (("", ""), identity)
-            row = row + 1 if wanted else 0
-            if answer.foreign or time.monotonic() > deadline:
-                words = answer.problem or f"generation {answer.generation} answers"
-                raise Refusal(f"{bind.listener_id}: {words} on {nodecfg.written(address, port)}.", "confirm")
-            if not wanted:
-                time.sleep(0.01)
+    def _hand_on_health(self, release: Path) -> None:
+        """Write down which servers are down now, so that the next worker does not have to find out by requests."""
+        try:
+            shown = self.proxy.worker("show servers state", timeout=5.0)
+            self._write_health(shown, (release / "haproxy.cfg").read_text())
+        except (OSError, ValueError):
+            self._write_health("", "")  # nobody runs: nothing is known
 
-    def worker_identity(self) -> tuple[int, str]:
-        """Generation and digest that the current worker was started with; (0, "") when nobody answers."""
-        generation = self.proxy.worker_env("SPILLWAY_GENERATION")
-        digest = self.proxy.worker_env("SPILLWAY_DIGEST")
-        return (int(generation), digest) if generation.isdigit() else (0, "")
+    def _write_health(self, shown: str, config: str) -> None:
+        text = self._guards.health(shown, config)
+        write_file(self.settings.health_file, text.encode(), readable_group(self.settings))
 
     # The parts
 
     def _fence(self, generation: int) -> None:
-        running = self.confirmed.generation
-        if generation <= running:
-            raise Superseded(generation, running)
+        self._guards.fence(generation, self.confirmed.generation)
         if self._stopping:
             raise Refusal("This agent is being stopped.", "switch")
 
@@ -204,6 +193,7 @@ class Node:
             run_dir=self.settings.run_dir,
             endpoints={bind.listener_id: nodecfg.endpoint(self.settings, bind) for bind in manifest.binds},
             rights=(self.settings.user, self.settings.state_dir / "empty") if self.settings.drops_rights else None,
+            health=self.settings.health_file,
         )
 
     def _refuse_taken_ports(self, manifest: Manifest) -> None:
@@ -216,7 +206,7 @@ class Node:
             address, port = nodecfg.endpoint(self.settings, bind)
             if port > 65535:
                 raise Refusal(f"{bind.listener_id}: port {bind.port} plus this node's offset is above 65535.", "switch")
-            reason = None if (address, port) in held else probes.taken(address, port)
+            reason = None if (address, port) in held else self._guards.port_taken(address, port)
             if reason:
                 raise Refusal(f"{bind.listener_id}: port {port} on {address} {reason}.", "switch")
 
@@ -272,11 +262,8 @@ class Node:
     def _bring_up(self, release: Path) -> None:
         manifest = self.releases.manifest(release)
         generation = int(release.name.partition("-")[0])
-        offset = self.proxy.log_end()
         self.releases.point_live(release)
-        self.proxy.reload_or_start()
-        self._last_reload = time.monotonic()
-        self._confirm(release, manifest, generation, offset)
+        self._reload(release, manifest, generation)
         self._remember(release, manifest, generation, reloaded=True)
         self.events.add("state", f"haproxy runs generation {generation}")
 

@@ -28,9 +28,13 @@ def render(
     probe: str,
     run_dir: Path,
     endpoints: Mapping[str, tuple[str, int]],
+    health: Path,
     rights: tuple[str, Path] | None = None,
 ) -> str:
-    """Text of node.cfg; `rights` are the user to become and the empty directory to be locked into."""
+    """Text of node.cfg; `rights` are the user to become and the empty directory to be locked into.
+
+    `health` is the file that says which servers were down before a reload.
+    """
     values = {
         "SPILLWAY_RUN": str(run_dir),
         "SPILLWAY_GENERATION": str(generation),
@@ -40,6 +44,7 @@ def render(
     for bind in manifest.binds:
         values[bind.variable] = written(*endpoints[bind.listener_id])
     lines = ["global", *(f'    setenv {name} "{value}"' for name, value in values.items())]
+    lines.append(f"    server-state-file {health}")
     if rights is not None:
         user, cell = rights
         lines += [f"    user {user}", f"    chroot {cell}"]

@@ -6,7 +6,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +19,16 @@ MODES = 0o750, 0o640
 class Releases:
     """`<state_dir>/releases/<generation>/…`, `<state_dir>/live` → one of them."""
 
-    def __init__(self, state_dir: Path, group: int) -> None:
-        """`group` owns the files besides the agent's own user (so that a box may read them); -1 keeps the default."""
+    def __init__(self, state_dir: Path, group: int, replace_link: Callable[[Path, Path], None]) -> None:
+        """`group` owns the files besides the agent's own user (so that a box may read them); -1 keeps the default.
+
+        `replace_link` switches the symlink.
+        """
         self._state_dir = state_dir
         self._root = state_dir / "releases"
         self._group = group
         self._seen: dict[str, tuple[tuple[int, int, int], str]] = {}
+        self._replace_link = replace_link
         make_dir(self._root, group)
         for leftover in self._root.glob(".new-*"):
             shutil.rmtree(leftover, ignore_errors=True)
@@ -80,10 +84,7 @@ class Releases:
         if release is None:
             self.live_link.unlink(missing_ok=True)
         else:
-            draft = self._state_dir / ".live.new"
-            draft.unlink(missing_ok=True)
-            draft.symlink_to(Path("releases") / release.name)
-            draft.replace(self.live_link)
+            self._replace_link(self.live_link, Path("releases") / release.name)
         sync_dir(self._state_dir)
 
     def prune(self, keep: int, needed: frozenset[str]) -> None:
@@ -125,6 +126,14 @@ def _bundle_files(release: Path) -> list[Path]:
         if (release / folder).is_dir():
             found += [path for path in (release / folder).iterdir() if path.is_file()]
     return found
+
+
+def replace_link(link: Path, target: Path) -> None:
+    """Point a symlink elsewhere in one step: at no instant is there none, whoever dies when."""
+    draft = link.with_name(f".{link.name}.new")
+    draft.unlink(missing_ok=True)
+    draft.symlink_to(target)
+    draft.replace(link)
 
 
 def make_dir(path: Path, group: int) -> None:

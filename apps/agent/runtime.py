@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,14 @@ class Commands:
     servers: tuple[str, ...]
 
 
-def prepare(body: RuntimeBody, base: Manifest, release: Path) -> tuple[dict[str, bytes], frozenset[str], Commands]:
+def safe_word(word: str) -> bool:
+    """True for a word that the Runtime API cannot take for anything else than a key or a value."""
+    return bool(WORD.fullmatch(word))
+
+
+def prepare(
+    body: RuntimeBody, base: Manifest, release: Path, safe: Callable[[str], bool] = safe_word
+) -> tuple[dict[str, bytes], frozenset[str], Commands]:
     """The files to write, the paths that stay as they are, and the commands; raises Refusal or Missing.
 
     1. Read the operations, from an allow-list alphabet only.
@@ -47,7 +54,7 @@ def prepare(body: RuntimeBody, base: Manifest, release: Path) -> tuple[dict[str,
     4. Every digest must come out as wanted.
     """
     wanted = body.manifest.files
-    servers, by_map, replaced = _sort(body.operations)
+    servers, by_map, replaced = _sort(body.operations, safe)
     missing = [
         path
         for path, digest in wanted.items()
@@ -71,7 +78,7 @@ def prepare(body: RuntimeBody, base: Manifest, release: Path) -> tuple[dict[str,
 
 
 def _sort(
-    operations: tuple[Mapping[str, Any], ...],
+    operations: tuple[Mapping[str, Any], ...], safe: Callable[[str], bool]
 ) -> tuple[list[str], dict[str, dict[str, str | None]], set[str]]:
     servers: list[str] = []
     by_map: dict[str, dict[str, str | None]] = {}
@@ -79,9 +86,9 @@ def _sort(
     for each in operations:
         kind = each.get("op")
         if kind == "set_map_entry":
-            by_map.setdefault(_map(each), {})[_word(each, "key")] = _word(each, "value")
+            by_map.setdefault(_map(each), {})[_word(each, "key", safe)] = _word(each, "value", safe)
         elif kind == "delete_map_entry":
-            by_map.setdefault(_map(each), {})[_word(each, "key")] = None
+            by_map.setdefault(_map(each), {})[_word(each, "key", safe)] = None
         elif kind == "replace_map":
             replaced.add(_map(each))
             by_map.setdefault(_map(each), {})
@@ -111,9 +118,9 @@ def _map(each: Mapping[str, Any]) -> str:
     return path
 
 
-def _word(each: Mapping[str, Any], name: str) -> str:
+def _word(each: Mapping[str, Any], name: str, safe: Callable[[str], bool]) -> str:
     value = each.get(name)
-    if not isinstance(value, str) or not WORD.fullmatch(value):
+    if not isinstance(value, str) or not safe(value):
         raise Refusal(f"A map's {name} has a character that the Runtime API cannot take safely.", "runtime")
     return value
 
@@ -138,11 +145,11 @@ def _map_change(
     return MapChange(path, entries, frozenset(existing), lines, len(entries) >= MANY)
 
 
-def run(commands: Commands, proxy: Proxy) -> None:
+def run(commands: Commands, proxy: Proxy, safe: Callable[[str], bool] = safe_word) -> None:
     """Tell the worker; raises Refusal when it objects, OSError when it does not answer."""
     for change in commands.maps:
         if change.whole:
-            replace_map(change.path, change.lines, proxy)
+            replace_map(change.path, change.lines, proxy, safe)
         else:
             _quiet(proxy, [_entry_command(change, key, value) for key, value in change.entries.items()])
     _quiet(proxy, list(commands.servers))
@@ -162,7 +169,7 @@ def _quiet(proxy: Proxy, commands: list[str]) -> None:
             raise Refusal(f"HAProxy objects: {answer.splitlines()[0]}", "runtime", output=answer)
 
 
-def replace_map(path: str, lines: list[bytes], proxy: Proxy) -> None:
+def replace_map(path: str, lines: list[bytes], proxy: Proxy, safe: Callable[[str], bool] = safe_word) -> None:
     """Prepare a new version of the map, fill it, and make it the valid one at once."""
     answer = proxy.worker(f"prepare map {path}")
     found = re.search(r"New version created: (\d+)", answer)
@@ -172,7 +179,7 @@ def replace_map(path: str, lines: list[bytes], proxy: Proxy) -> None:
     rows = [line.decode().rstrip("\n") for line in lines]
     for row in rows:
         key, _, value = row.partition(" ")
-        if not WORD.fullmatch(key) or not WORD.fullmatch(value):
+        if not safe(key) or not safe(value):
             raise Refusal("A map's entry has a character that the Runtime API cannot take safely.", "runtime")
     for chunk in _chunks(rows, "\n"):
         answer = proxy.worker(f"add map @{version} {path} <<\n{chunk}\n").strip()

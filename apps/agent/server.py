@@ -13,7 +13,7 @@ from typing import Any, Callable
 from urllib.parse import parse_qs, urlsplit
 
 from apps.agent import counters
-from apps.agent.bodies import read_bundle, read_runtime
+from apps.agent.bodies import read_runtime
 from apps.agent.errors import Malformed, Missing, Refusal, Superseded
 from apps.agent.node import Node
 
@@ -63,7 +63,7 @@ class Handler(BaseHTTPRequestHandler):
             return
         body = self._body()
         if body is not None:
-            self._answer(lambda: self.server.node.push(read_bundle(body)))
+            self._answer(lambda: self.server.node.push(self.server.node.read(body)))
 
     def do_POST(self) -> None:
         """Runtime operations."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import pwd
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
+WORKER = "haproxy"  # the user that distributions make for it
 SAFE_PATH = re.compile(r"/[A-Za-z0-9._/-]+")
 LONGEST_SOCKET = 84  # haproxy binds `<path>.<pid>.tmp` first and a unix address ends at 108 bytes
 
@@ -21,6 +23,7 @@ class Settings:
     port_offset: int = 0
     haproxy: str = "haproxy"
     user: str = ""
+    drift_every: float = 10.0
     soak: float = 30.0
     keep: int = 10
     reload_gap: float = 2.0
@@ -42,9 +45,21 @@ class Settings:
         """True where haproxy is started as root and asked to become somebody else."""
         return bool(self.user) and os.geteuid() == 0
 
+    @property
+    def boxes(self) -> bool:
+        """True where checks and tastes run as that user too: it must be able to reach the releases."""
+        return self.drops_rights and can_enter(self.user, self.state_dir)
+
+    @property
+    def health_file(self) -> Path:
+        """Which servers were down before the last reload, for the worker that it starts."""
+        return self.run_dir / "servers"
+
     def problems(self) -> list[str]:
         """Sentences that say why the agent cannot start with these settings; empty when it can."""
         found = []
+        if self.user and os.geteuid() == 0 and not exists(self.user):
+            found.append(f"There is no user {self.user} on this machine.")
         if not SAFE_PATH.fullmatch(str(self.state_dir)):
             found.append(
                 f"The state directory {self.state_dir} may only contain letters, digits, dots, dashes and slashes."
@@ -58,3 +73,28 @@ class Settings:
         if not 0 <= self.port_offset <= 60000:
             found.append("The port offset must lie between 0 and 60000.")
         return found
+
+
+def exists(user: str) -> bool:
+    """True when this machine knows the user."""
+    try:
+        pwd.getpwnam(user)
+    except KeyError:
+        return False
+    return True
+
+
+def default_user() -> str:
+    """`haproxy` where the agent is started as root and that user exists; else nobody."""
+    return WORKER if os.geteuid() == 0 and exists(WORKER) else ""
+
+
+def can_enter(user: str, folder: Path) -> bool:
+    """True when the user may pass every directory above `folder`, by owner, group and mode."""
+    entry = pwd.getpwnam(user)
+    for parent in folder.parents:
+        stat = parent.stat()
+        own, group = stat.st_uid == entry.pw_uid, stat.st_gid == entry.pw_gid
+        if not stat.st_mode & (0o100 if own else 0o010 if group else 0o001):
+            return False
+    return True

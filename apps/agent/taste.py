@@ -33,7 +33,14 @@ def taste(settings: Settings, box: Box, release: Path, manifest: Manifest, gener
     end_left_over(settings)
     make_dir(folder, readable_group(settings))
     os.chown(folder, owner_of_taste(settings), -1)
-    text = nodecfg.render(manifest, generation=generation, probe=probe, run_dir=folder, endpoints=endpoints)
+    text = nodecfg.render(
+        manifest,
+        generation=generation,
+        probe=probe,
+        run_dir=folder,
+        endpoints=endpoints,
+        health=settings.health_file,
+    )
     node_cfg = folder / "node.cfg"
     write_file(node_cfg, text.encode(), readable_group(settings))
     log = folder / "log"

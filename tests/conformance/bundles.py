@@ -21,6 +21,7 @@ defaults
     timeout connect 2s
     timeout http-keep-alive 10s
     default-server init-addr none
+    load-server-state-from-file global
 frontend lst-1
     bind "${{SPILLWAY_BIND_LST_1}}"
     http-request return status 200 hdr x-spillway-generation "${{SPILLWAY_GENERATION}}" hdr x-spillway-digest \

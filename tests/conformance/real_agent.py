@@ -38,6 +38,13 @@ def wait_until(true: Callable[[], bool], what: str, patience: float = PATIENCE) 
         time.sleep(0.02)
 
 
+def short_folder() -> Path:
+    """A directory with a short path that the haproxy user may pass, as a node's has to be."""
+    folder = Path(tempfile.mkdtemp(prefix="sw-"))
+    folder.chmod(0o711)
+    return folder
+
+
 class RealAgent:
     """An agent's command line, its process and the driver that speaks to it."""
 
@@ -45,7 +52,8 @@ class RealAgent:
         self.folder = folder
         self.state_dir = folder / "n"
         self.port = spare_port()
-        self._flags = ["--reload-gap", "0", *flags]
+        self.program = [sys.executable, "-m", "apps.agent"]
+        self._flags = ["--reload-gap", "0", "--drift-every", "0.3", *flags]
         self.process: subprocess.Popen[bytes] | None = None
         self.target = self._unix() if scheme == "unix" else self._https()
         self.driver: ProxyDriver = open_driver(self.target)
@@ -70,7 +78,7 @@ class RealAgent:
 
     def command(self, *more: str) -> list[str]:
         """The agent's command line."""
-        return [sys.executable, "-m", "apps.agent", "--name", "us-1", "--state-dir", str(self.state_dir), *more]
+        return [*self.program, "--name", "us-1", "--state-dir", str(self.state_dir), *more]
 
     def start(self) -> None:
         """Start the agent and wait until it answers."""
@@ -122,7 +130,7 @@ class RealAgent:
 @contextmanager
 def running_agent(scheme: str = "unix", *flags: str) -> Iterator[RealAgent]:
     """A started agent; everything is ended and removed afterwards."""
-    folder = Path(tempfile.mkdtemp(prefix="sw-"))
+    folder = short_folder()
     agent = RealAgent(folder, scheme, *flags)
     try:
         agent.start()

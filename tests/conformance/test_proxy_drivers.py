@@ -36,7 +36,7 @@ def _memory_world() -> World:
         open_driver(NodeTarget(name, f"memory://{name}")),
         8080,
         lambda: setattr(node, "unreachable", True),
-        lambda: setattr(node, "refusal", Refused("no", stage="validate", line=20, output="[ALERT] no")),
+        lambda: setattr(node, "refusal", Refused("no", stage="validate", line=21, output="[ALERT] no")),
         lambda: node.files.update({MAP: b"evil.example/ pool-1\n"}),
     )
 
@@ -62,7 +62,7 @@ def world(request: pytest.FixtureRequest) -> Iterator[World]:
 
 
 def broken(port: int) -> Bundle:
-    """A bundle whose haproxy.cfg has an unknown keyword on line 20."""
+    """A bundle whose haproxy.cfg has an unknown keyword on line 21."""
     return make_bundle(port, extra="frontend lst-9\n    bogus word\n")
 
 
@@ -97,7 +97,7 @@ def test_push_keeps_the_running_config_when_the_check_fails(world: World) -> Non
     world.start_refusing()
     with pytest.raises(Refused) as refusal:
         world.driver.push_bundle(broken(world.port), 2)
-    assert (refusal.value.stage, refusal.value.line) == ("validate", 20)
+    assert (refusal.value.stage, refusal.value.line) == ("validate", 21)
     assert "[ALERT]" in refusal.value.output
     state = world.driver.read_state()
     assert (state.generation, state.digest, state.on_disk) == (1, bundle.digest, bundle.digest)

@@ -1,0 +1,53 @@
+"""PUSH, the safeguards: everything that stands between a request and what runs, handed to the node at its making.
+
+The agent always has all of them. A test builds a node that lacks one and shows what goes wrong: a safeguard whose
+absence nobody notices guards nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from apps.agent import bodies, runtime
+from apps.agent.bodies import Manifest
+from apps.agent.box import Box
+from apps.agent.confirm import Wanted, confirm
+from apps.agent.errors import Refusal, Superseded
+from apps.agent.health import state_file
+from apps.agent.probes import taken
+from apps.agent.proxy import Proxy
+from apps.agent.releases import Releases, replace_link
+from apps.agent.settings import Settings
+from apps.agent.taste import taste
+
+
+def newer_only(asked: int, running: int) -> None:
+    """Raise Superseded unless the generation is higher than the one that runs."""
+    if asked <= running:
+        raise Superseded(asked, running)
+
+
+def same_base(asked: str, confirmed: str, on_disk: str) -> None:
+    """Raise Refusal unless operations start from what was confirmed and what lies on disk (three digests)."""
+    if not asked == confirmed == on_disk:
+        raise Refusal("This node does not run the configuration that the change starts from.", "runtime")
+
+
+@dataclass(frozen=True)
+class Safeguards:
+    """In the order in which a push meets them; the last two are those of runtime operations."""
+
+    same_content: Callable[[Mapping[str, str], Mapping[str, str]], bool] = bodies.same_content
+    fence: Callable[[int, int], None] = newer_only
+    box: Callable[[Settings], Box] = Box
+    check: Callable[[Box, Path, Path], None] = Box.check
+    taste: Callable[[Settings, Box, Path, Manifest, int, str], None] = taste
+    port_taken: Callable[[str, int], str | None] = taken
+    replace_link: Callable[[Path, Path], None] = replace_link
+    health: Callable[[str, str], str] = state_file
+    confirm: Callable[[Settings, Proxy, Wanted, int], None] = confirm
+    put_back: Callable[[Releases, Path | None], None] = Releases.point_live
+    base: Callable[[str, str, str], None] = same_base
+    safe_word: Callable[[str], bool] = runtime.safe_word
