@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
+import pwd
 import re
+import shutil
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from apps.agent.settings import default_user
 
 ROOT = Path(__file__).resolve().parents[2]
 TUTORIAL = ROOT / "deploy" / "examples" / "tutorial.yaml"
@@ -81,8 +85,16 @@ class Place:
         for directory in (self.demo, self.demo / "logs", self.demo / "redis", self.demo / "pki", self.run):
             directory.mkdir(parents=True, exist_ok=True)
             directory.chmod(0o700)
+        self._let_haproxy_pass()
         if self.run.owner() != self.demo.owner():
             raise SystemExit(f"{self.run} belongs to {self.run.owner()}: remove it or choose another SPILLWAY_VAR.")
+
+    def _let_haproxy_pass(self) -> None:
+        """Where started as root, HAProxy runs as a user of its own, who must reach the agents' releases below `run`."""
+        if os.geteuid() == 0 and (user := default_user()):
+            for directory in {self.demo, self.run}:
+                shutil.chown(directory, group=pwd.getpwnam(user).pw_gid)
+                directory.chmod(0o710)
 
 
 PYTHON = sys.executable

@@ -88,6 +88,8 @@ def add_defaults(document: Document) -> None:
 
 
 def _add_common(section: Section) -> None:
+    # A new worker takes servers for up until its checks say otherwise; the agent tells it which ones were down.
+    section.add("load-server-state-from-file", "global")
     section.add("retries", "3")
     section.add("timeout", "client", "60s")
     section.add("timeout", "client-fin", "10s")
