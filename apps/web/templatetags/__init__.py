@@ -1,0 +1,1 @@
+"""SHOW: what templates can do with observed numbers."""
