@@ -1,29 +1,10 @@
-"""SHOW: numbers as SVG points and as data of charts, made on the server so that they are tested and morph smoothly."""
+"""SHOW: series as the data of charts, for `components/chart.html`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from apps.observe.numbers import Series
-
-WIDTH, HEIGHT = 100, 24
-MARGIN = 2
-
-
-def points_of(values: Sequence[float | None]) -> str:
-    """`x,y` pairs within 100 × 24, y growing downwards; empty when fewer than two values were measured."""
-    known = [value for value in values if value is not None]
-    if len(known) < 2:
-        return ""
-    highest = max(*known, 1e-9)
-    step = WIDTH / (len(values) - 1)
-    room = HEIGHT - 2 * MARGIN
-    return " ".join(
-        f"{place * step:.1f},{HEIGHT - MARGIN - value / highest * room:.1f}"
-        for place, value in enumerate(values)
-        if value is not None
-    )
 
 
 def traffic_chart(series: Series) -> dict[str, Any]:

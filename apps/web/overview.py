@@ -15,9 +15,8 @@ from apps.fleet import selectors as places
 from apps.observe import selectors as observe
 from apps.observe.numbers import Problem, RegionTraffic
 from apps.rollouts import selectors as rollouts
-from apps.web.drawing import points_of
+from apps.web.figures import figures_of, spark
 from apps.web.pages import PageRequest, page, show
-from apps.web.words import age_words
 
 POOLS_SHOWN = 12
 SOON = timedelta(days=21)
@@ -30,7 +29,6 @@ def overview(request: PageRequest) -> HttpResponse:
     actor = request.actor
     if not actor.is_operator:
         return redirect("web:routes")
-    numbers = observe.live_numbers(actor)
     nodes = rollouts.node_sync(actor)
     problems = observe.problems(actor)
     words = rollouts.sync_words(actor)
@@ -38,8 +36,7 @@ def overview(request: PageRequest) -> HttpResponse:
         "problems": [(problem, PAGES_OF_PROBLEMS.get(problem.kind, "")) for problem in problems[:5]],
         "more_problems": max(len(problems) - 5, 0),
         "summary": _summary(actor, in_sync=sum(node.word == "in_sync" for node in nodes), nodes=len(nodes)),
-        "numbers": numbers,
-        "age": age_words(numbers),
+        "now": figures_of(observe.live_numbers(actor)),
         "lines": _lines(actor),
         "regions": [(region, _share(region)) for region in observe.traffic_by_region(actor)],
         "syncs": [(sync, words[sync.fleet_id]) for sync in rollouts.fleet_syncs(actor)],
@@ -61,10 +58,10 @@ def _lines(actor: Actor) -> dict[str, str]:
     """Sparklines of the last half hour."""
     series = observe.overall_series(actor, minutes=30, points=60, latency=True)
     return {
-        "requests": points_of(series.requests),
-        "errors": points_of(series.errors),
-        "p95": points_of(series.p95_ms),
-        "connections": points_of(series.connections),
+        "requests": spark(series.requests),
+        "errors": spark(series.errors),
+        "p95": spark(series.p95_ms),
+        "connections": spark(series.connections),
     }
 
 
@@ -87,4 +84,7 @@ def _pools(actor: Actor, problems: list[Problem]) -> list[dict[str, Any]]:
     def order(pk: int) -> tuple[bool, float]:
         return pk not in sick, -(numbers[pk].numbers.requests_per_s or 0.0)
 
-    return [{"pool": rows[pk], "now": numbers[pk]} for pk in sorted(numbers, key=order)[:POOLS_SHOWN]]
+    return [
+        {"pool": rows[pk], "now": numbers[pk], "figures": figures_of(numbers[pk].numbers)}
+        for pk in sorted(numbers, key=order)[:POOLS_SHOWN]
+    ]
