@@ -12,7 +12,8 @@ from collections.abc import Iterator
 
 HEADER = "# be_id be_name"
 BACKEND = re.compile(r"^(?:backend|listen|frontend|defaults|global|resolvers)\b\s*(\S*)")
-STOPPED, NO_ADMIN = "0", "0"
+STOPPED = "0"
+WAS_DISABLED = 4  # stays on a server that the file disabled, also after it was made ready: it says nothing of now
 
 
 def state_file(shown: str, config: str) -> str:
@@ -30,7 +31,7 @@ def state_file(shown: str, config: str) -> str:
     for line in lines:
         row = dict(zip(names, line.split(), strict=False))
         if len(row) == len(names) and _is_down(row) and checked.get(_key(row)) in _addresses(row):
-            row["srv_uweight"] = row["srv_iweight"]
+            row.update(srv_uweight=row["srv_iweight"], srv_admin_state="0")
             rows.append(" ".join(row[name] for name in names))
     return "\n".join(["1", head[0], *rows]) + "\n"
 
@@ -41,7 +42,7 @@ def _key(row: dict[str, str]) -> tuple[str, str]:
 
 def _is_down(row: dict[str, str]) -> bool:
     """Down by its checks; maintenance and drain are somebody's word, and the configuration has the last one."""
-    return row["srv_op_state"] == STOPPED and row["srv_admin_state"] == NO_ADMIN
+    return row["srv_op_state"] == STOPPED and int(row["srv_admin_state"]) & ~WAS_DISABLED == 0
 
 
 def _addresses(row: dict[str, str]) -> tuple[str, ...]:

@@ -48,11 +48,11 @@ def short_folder() -> Path:
 class RealAgent:
     """An agent's command line, its process and the driver that speaks to it."""
 
-    def __init__(self, folder: Path, scheme: str, *flags: str) -> None:
+    def __init__(self, folder: Path, scheme: str, *flags: str, program: list[str] | None = None) -> None:
         self.folder = folder
         self.state_dir = folder / "n"
         self.port = spare_port()
-        self.program = [sys.executable, "-m", "apps.agent"]
+        self.program = program or [sys.executable, "-m", "apps.agent"]
         self._flags = ["--reload-gap", "0", "--drift-every", "0.3", *flags]
         self.process: subprocess.Popen[bytes] | None = None
         self.target = self._unix() if scheme == "unix" else self._https()
@@ -128,10 +128,10 @@ class RealAgent:
 
 
 @contextmanager
-def running_agent(scheme: str = "unix", *flags: str) -> Iterator[RealAgent]:
-    """A started agent; everything is ended and removed afterwards."""
+def running_agent(scheme: str = "unix", *flags: str, program: list[str] | None = None) -> Iterator[RealAgent]:
+    """A started agent (`program` instead of the module); everything is ended and removed afterwards."""
     folder = short_folder()
-    agent = RealAgent(folder, scheme, *flags)
+    agent = RealAgent(folder, scheme, *flags, program=program)
     try:
         agent.start()
         yield agent

@@ -210,13 +210,6 @@ def test_an_agent_whose_live_files_were_ruined_starts_the_last_known_good() -> N
         assert agent.get() == (200, "one")
 
 
-def test_a_map_changed_by_hand_in_the_worker_is_named(agent: RealAgent) -> None:
-    agent.driver.push_bundle(make_bundle(agent.port), 1)
-    ask(agent.state_dir / "run" / "worker.sock", f"set map {MAP} a.example/ pool-2")
-    wait_until(lambda: bool(agent.state().drift), "the drift is seen")
-    assert agent.state().drift == (f"{MAP} was changed in the worker",)
-
-
 def test_a_second_agent_on_the_same_directory_does_not_start(agent: RealAgent) -> None:
     second = agent.command("--unix", str(agent.folder / "b.sock"))
     done = subprocess.run(second, capture_output=True, text=True, check=False, timeout=20)

@@ -1,0 +1,83 @@
+"""OBSERVE: whatever is changed behind the agent's back is said by the node's state, through the driver."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+
+from apps.agent.sockets import ask
+from tests.conformance.bundles import MAP, make_bundle
+from tests.conformance.real_agent import RealAgent, running_agent, wait_until
+
+pytestmark = pytest.mark.e2e
+
+
+@pytest.fixture
+def agent() -> Iterator[RealAgent]:
+    """An agent that runs generation 1 and has no drift."""
+    with running_agent("unix") as found:
+        found.driver.push_bundle(make_bundle(found.port), 1)
+        assert found.state().drift == ()
+        yield found
+
+
+def drift(agent: RealAgent) -> tuple[str, ...]:
+    """The words, as soon as there are some."""
+    wait_until(lambda: bool(agent.state().drift), "the drift is seen")
+    return agent.state().drift
+
+
+@pytest.mark.parametrize("path", ["haproxy.cfg", "node.cfg"])
+def test_a_file_edited_by_hand_is_named(agent: RealAgent, path: str) -> None:
+    with (agent.state_dir / "live" / path).open("a") as stream:
+        stream.write("# just a comment\n")
+    assert drift(agent) == (f"{path} was edited",)
+
+
+def test_a_file_that_does_not_belong_here_is_named(agent: RealAgent) -> None:
+    (agent.state_dir / "live" / "maps" / "lb-9-prefix.map").write_text("evil.example/ pool-1\n")
+    assert drift(agent) == ("maps/lb-9-prefix.map does not belong here",)
+
+
+def test_a_live_path_that_was_switched_by_hand_is_named(agent: RealAgent) -> None:
+    agent.driver.push_bundle(make_bundle(agent.port, answer="two"), 2)
+    (agent.state_dir / "live").unlink()
+    (agent.state_dir / "live").symlink_to("releases/1")
+    assert "live points to 1 and not to 2" in drift(agent)
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (f"set map {MAP} a.example/ pool-2", f"{MAP} was changed in the worker"),
+        (f"add map {MAP} evil.example/ pool-1", f"{MAP} has 2 entries in the worker and 1 in the file"),
+        (f"clear map {MAP}", f"{MAP} has 0 entries in the worker and 1 in the file"),
+    ],
+)
+def test_a_map_changed_by_hand_in_the_worker_is_named(agent: RealAgent, command: str, words: str) -> None:
+    ask(agent.state_dir / "run" / "worker.sock", command)
+    assert drift(agent) == (words,)
+
+
+def test_a_foreign_program_on_the_port_is_named_and_forgotten_when_it_goes(agent: RealAgent) -> None:
+    foreign = agent.folder / "foreign.cfg"
+    foreign.write_text(
+        "defaults\n mode http\n timeout client 5s\n timeout server 5s\n timeout connect 1s\n"
+        f"frontend x\n bind 127.0.0.1:{agent.port}\n http-request return status 503\n"
+    )
+    stranger = subprocess.Popen(["haproxy", "-db", "-f", str(foreign)], stderr=subprocess.DEVNULL)
+    try:
+        assert drift(agent) == (f"lst-1: another program answers (status 503) on 127.0.0.1:{agent.port}",)
+    finally:
+        stranger.kill()
+        stranger.wait()
+    wait_until(lambda: agent.state().drift == (), "the drift is forgotten")
+
+
+def test_a_push_ends_the_drift(agent: RealAgent) -> None:
+    (agent.state_dir / "live" / MAP).write_text("evil.example/ pool-1\n")
+    assert f"{MAP} was edited" in drift(agent)
+    assert agent.driver.push_bundle(make_bundle(agent.port), 2).drift == ()
+    assert agent.get("evil.example")[0] == 404
