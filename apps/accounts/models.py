@@ -88,3 +88,17 @@ class Hostname(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class FailedSignIn(models.Model):
+    """One sign-in that failed: the name that was tried (whether it exists or not) and from where."""
+
+    username = models.CharField(max_length=150)
+    address = models.CharField(max_length=45)
+    at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        indexes = (models.Index(fields=("username", "at")), models.Index(fields=("address", "at")))
+
+    def __str__(self) -> str:
+        return f"{self.username} from {self.address}"

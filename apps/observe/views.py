@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
-
 import redis
 from django import db
 from django.db.migrations.executor import MigrationExecutor
@@ -12,6 +10,7 @@ from django.views.decorators.http import require_safe
 
 from apps.accounts.actors import actor_of_token
 from apps.accounts.tokens import find_token
+from apps.core.addresses import client_address, is_local
 from apps.observe import lease, live
 from apps.observe import metrics as exposition
 
@@ -82,24 +81,8 @@ def metrics(request: HttpRequest) -> HttpResponse:
 
 
 def is_loopback(request: HttpRequest) -> bool:
-    """Whether the request began on this machine.
-
-    1. The peer must be a Unix socket (no address) or loopback; nothing that a remote peer says is believed.
-    2. Then our own front (deploy/console) speaks, which replaces X-Forwarded-For by the client's address: its last
-       entry counts. Without the header a program on this machine spoke directly.
-    """
-    peer = request.META.get("REMOTE_ADDR", "")
-    forwarded = request.headers.get("X-Forwarded-For", "").rpartition(",")[2].strip()
-    return _local(peer, empty=True) and _local(forwarded, empty=True)
-
-
-def _local(address: str, *, empty: bool) -> bool:
-    if not address:
-        return empty
-    try:
-        return ipaddress.ip_address(address).is_loopback
-    except ValueError:
-        return False
+    """Whether the request began on this machine."""
+    return is_local(client_address(request))
 
 
 def _uncached(response: HttpResponse) -> HttpResponse:
