@@ -32,7 +32,7 @@ def confirm(settings: Settings, proxy: Proxy, wanted: Wanted, offset: int) -> No
     before = proxy.processes()
     while worker_identity(proxy) != (wanted.generation, wanted.manifest.digest) or proxy.processes() is None:
         output = proxy.log_since(offset)
-        failed = "Loading failure" in output or (before is not None and not proxy.running())
+        failed = "Loading failure" in output or proxy.ended() or (before is not None and not proxy.running())
         if failed or "Cannot bind" in output or time.monotonic() > deadline:
             raise refusal_from(output or "no new worker came up in time", "confirm", wanted.release)
         before = before or proxy.processes()

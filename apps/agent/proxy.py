@@ -37,6 +37,7 @@ class Proxy:
         self._settings = settings
         self._live = live
         self._child: subprocess.Popen[bytes] | None = None
+        self._ended = False
         self._lock = threading.Lock()
         self.log_path = settings.state_dir / "haproxy.log"
 
@@ -99,6 +100,7 @@ class Proxy:
                 cwd=str(self._settings.state_dir),
                 start_new_session=True,
             )
+            self._ended = False
         except OSError as error:
             raise Refusal(f"haproxy could not be started: {error}.", "switch") from error
         finally:
@@ -139,6 +141,11 @@ class Proxy:
         self._reap()
         return self._child is not None or self.processes() is not None
 
+    def ended(self) -> bool:
+        """True when the master that was started here last has ended; one that was adopted is no child of ours."""
+        self._reap()
+        return self._ended
+
     def _lives(self) -> bool:
         self._reap()
         return self._child is not None
@@ -164,7 +171,7 @@ class Proxy:
     def _reap(self) -> None:
         with self._lock:
             if self._child is not None and self._child.poll() is not None:
-                self._child = None
+                self._child, self._ended = None, True
 
 
 def read_processes(text: str) -> Processes | None:
