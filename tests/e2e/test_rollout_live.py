@@ -62,8 +62,13 @@ def stage(transactional_db: None) -> Iterator[Stage]:
         apply_document(actor=operator(), objects=found.document())
         found.start("worker")
         found.start("schedule")
-        wait_until(lambda: in_sync(found), f"all nodes are in sync\n{(found.folder / 'worker.log').read_text()}")
-        wait_until(lambda: all(found.get(node, "/") == (200, "blue") for node in NODES), "all nodes answer")
+        try:
+            wait_until(lambda: in_sync(found), "all nodes are in sync")
+            wait_until(lambda: all(found.get(node, "/") == (200, "blue") for node in NODES), "all nodes answer")
+        except AssertionError:
+            print(*(f"{row} {row.state} {row.message}" for row in Rollout.objects.all()), sep="\n")
+            print(*(f"{path.name}\n{path.read_text()[-4000:]}" for path in found.folder.glob("*.log")), sep="\n")
+            raise
         yield found
 
 

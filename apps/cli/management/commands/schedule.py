@@ -26,6 +26,7 @@ class Command(BaseCommand):
     """The sweep process; SIGTERM and SIGINT end it after the present sweep."""
 
     help = "Every ten seconds wake a worker for each fleet on which there is something to do, until SIGTERM."
+    requires_system_checks = ()  # the sweep goes on where a page does not even import
 
     def add_arguments(self, parser: CommandParser) -> None:
         """`--every` seconds; `--once` for tests and for people."""
