@@ -1,40 +1,220 @@
-"""SHOW to people: pools and their servers."""
+"""SHOW to people: pools: the list, one with its servers, its form, and what can be done to servers in a hurry."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from django.http import HttpResponse
+import yaml
+from django.contrib import messages
+from django.db.models import Q
+from django.http import HttpResponse, QueryDict
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
 
-from apps.core.errors import NotFound
-from apps.web.pages import PageRequest, page
+from apps.core.errors import Conflict, Invalid
+from apps.definitions import selectors
+from apps.definitions.describing import envelope
+from apps.definitions.models import Listener, Pool
+from apps.definitions.services import delete_object, save_object, set_server
+from apps.fleet.selectors import regions
+from apps.observe import selectors as observe
+from apps.web.pages import PageRequest, page, show
+from apps.web.pool_form import PoolForm, texts_of_pool
+from apps.web.pool_tables import backends_table, charts, number_cells
 
-
-@page
-def index(request: PageRequest, **ids: Any) -> HttpResponse:
-    """Not there yet."""
-    raise NotFound("This page is being written.")
-
-
-@page
-def new(request: PageRequest, **ids: Any) -> HttpResponse:
-    """Not there yet."""
-    raise NotFound("This page is being written.")
-
-
-@page
-def detail(request: PageRequest, **ids: Any) -> HttpResponse:
-    """Not there yet."""
-    raise NotFound("This page is being written.")
-
-
-@page
-def edit(request: PageRequest, **ids: Any) -> HttpResponse:
-    """Not there yet."""
-    raise NotFound("This page is being written.")
+PER_PAGE = 50
+SHOWN_ROUTES = 50
+ACTIONS = {"ready": "ready", "drain": "draining", "maintenance": "in maintenance"}
 
 
 @page
-def set_servers(request: PageRequest, **ids: Any) -> HttpResponse:
-    """Not there yet."""
-    raise NotFound("This page is being written.")
+def index(request: PageRequest) -> HttpResponse:
+    """Pools a keyset page at a time, in the order account, name; `?q=` looks into both names."""
+    rows = selectors.pools(request.actor)
+    query, after = request.GET.get("q", "").strip()[:63], request.GET.get("after", "")
+    if query and query.isprintable():
+        rows = rows.filter(Q(name__icontains=query) | Q(account__name__icontains=query))
+    account, slash, name = after.partition("/")
+    if slash and after.isprintable():
+        rows = rows.filter(Q(account__name__gt=account) | Q(account__name=account, name__gt=name))
+    found = list(rows[: PER_PAGE + 1])
+    shown = found[:PER_PAGE]
+    numbers = observe.pool_numbers(request.actor, [pool.pk for pool in shown])
+    context = {
+        "rows": [
+            {"pool": pool, "now": numbers[pool.pk], **number_cells(numbers[pool.pk].numbers)}
+            for pool in shown
+            if pool.pk in numbers
+        ],
+        "query": query,
+        "after": after,
+        "next_after": f"{shown[-1].account.name}/{shown[-1].name}" if len(found) > PER_PAGE else None,
+    }
+    return show(request, "pages/pools/list.html", context)
+
+
+@page
+def detail(request: PageRequest, pk: int) -> HttpResponse:
+    """One pool: its verdict, its servers by region as every node sees them, its series, who uses it."""
+    pool = selectors.only(selectors.pools(request.actor), pk)
+    now = observe.pool_numbers(request.actor, [pk])[pk]
+    users = selectors.routes(request.actor).filter(pools__pool=pk)
+    context = {
+        "pool": pool,
+        "check": getattr(pool, "health_check", None),
+        "now": now,
+        **number_cells(now.numbers),
+        "backends": backends_table(pool, observe.server_rows(request.actor, pk)),
+    }
+    partial = request.GET.get("partial")
+    if partial in (None, "", "charts"):
+        series = observe.series(request.actor, "backend", [f"pool-{pk}"], latency=True)
+        context |= charts(series[f"pool-{pk}"])
+    if not partial:
+        found = list(users[: SHOWN_ROUTES + 1])
+        context |= {
+            "routes": [(route, _share(route, pk)) for route in found[:SHOWN_ROUTES]],
+            "more_routes": len(found) > SHOWN_ROUTES,
+            "listeners": Listener.objects.filter(default_pool=pk).select_related("load_balancer").order_by("name"),
+            "yaml": yaml.safe_dump({"objects": [envelope(pool)]}, sort_keys=False, allow_unicode=True),
+        }
+    return show(request, "pages/pools/detail.html", context)
+
+
+def _share(route: Any, pool_id: int) -> str:
+    """The pool's part of a route's traffic, in words."""
+    weights = {share.pool_id: share.weight for share in route.pools.all()}
+    total = sum(weights.values())
+    return f"{100 * weights[pool_id] / total:.0f} %" if total else "nothing"
+
+
+@page
+def new(request: PageRequest) -> HttpResponse:
+    """The empty form, and creating."""
+    request.actor.may_write()
+    form = PoolForm(request.POST or None, actor=request.actor, regions=list(regions(request.actor)))
+    if request.method == "POST" and form.is_valid() and (saved := _save(request, form, None)):
+        messages.success(request, f"Pool {saved.name} is there; every fleet that uses it gets it.")
+        return redirect("web:pool", pk=saved.pk)
+    return _form_page(request, form, None)
+
+
+@page
+def edit(request: PageRequest, pk: int) -> HttpResponse:
+    """The filled form, and saving; an older version than the stored one is refused."""
+    request.actor.may_write()
+    pool = selectors.only(selectors.pools(request.actor), pk)
+    texts = texts_of_pool(pool, list(regions(request.actor)))
+    form = PoolForm(request.POST or None, actor=request.actor, regions=list(regions(request.actor)), texts=texts)
+    if request.method == "POST" and form.is_valid() and (saved := _save(request, form, pool)):
+        messages.success(request, f"Pool {saved.name} is saved and on its way to the nodes.")
+        return redirect("web:pool", pk=saved.pk)
+    return _form_page(request, form, pool)
+
+
+def _save(request: PageRequest, form: PoolForm, pool: Pool | None) -> Pool | None:
+    """The stored row; None after every fault was put beside its field."""
+    name = pool.name if pool else form.text("/name")
+    owner = pool.account.name if pool else form.text("/account") or None
+    version = form.text("version")
+    try:
+        saved: Pool = save_object(
+            actor=request.actor,
+            kind="Pool",
+            name=name,
+            account=owner,
+            spec=form.spec(),
+            create_only=pool is None,
+            expected_version=int(version) if pool and version.isdecimal() else None,
+            reason=form.text("reason"),
+        )
+    except Invalid as error:
+        form.blame(error)
+    except Conflict as error:
+        form.add_error("/name" if pool is None else None, error.detail)
+    else:
+        return saved
+    return None
+
+
+def _form_page(request: PageRequest, form: PoolForm, pool: Pool | None) -> HttpResponse:
+    status = 422 if form.is_bound and form.errors else 200
+    return show(request, "pages/pools/form.html", {"form": form, "pool": pool}, status=status)
+
+
+@require_POST
+@page
+def delete(request: PageRequest, pk: int) -> HttpResponse:
+    """Delete a pool that nobody uses, once its name was typed."""
+    pool = selectors.only(selectors.pools(request.actor), pk)
+    if request.POST.get("confirm") != pool.name:
+        messages.error(request, f"Type {pool.name} to delete it.")
+        return redirect("web:pool", pk=pk)
+    try:
+        delete_object(actor=request.actor, kind="Pool", name=pool.name, account=pool.account.name)
+    except Conflict as error:
+        messages.error(request, error.detail)
+        return redirect("web:pool", pk=pk)
+    messages.success(request, f"Pool {pool.name} is deleted.")
+    return redirect("web:pools")
+
+
+@require_POST
+@page
+def set_servers(request: PageRequest, pk: int) -> HttpResponse:
+    """State or weight of the chosen servers; asks once more before a region loses its last ready server."""
+    pool = selectors.only(selectors.pools(request.actor), pk)
+    request.actor.may_write()
+    chosen = _chosen(pool, request.POST)
+    state, weight, fault = _wanted(request.POST)
+    if not chosen or fault:
+        messages.error(request, fault or "Choose at least one server first.")
+        return redirect("web:pool", pk=pk)
+    lost = _regions_lost(pool, set(chosen), state, weight)
+    if lost and request.POST.get("confirmed") != "yes":
+        context = {"pool": pool, "lost": lost, "servers": list(chosen.items()), "post": request.POST}
+        return show(request, "pages/pools/confirm.html", context)
+    try:
+        for server_id in chosen:
+            set_server(
+                actor=request.actor,
+                server_id=server_id,
+                state=state,
+                weight=weight,
+                reason=request.POST.get("reason", "")[:400],
+            )
+    except (Invalid, Conflict) as error:
+        messages.error(request, error.detail)
+    else:
+        what = ACTIONS[state] if state else f"at weight {weight}"
+        messages.success(request, f"{', '.join(list(chosen.values())[:5])}: {what}.")
+    return redirect("web:pool", pk=pk)
+
+
+def _chosen(pool: Pool, post: QueryDict) -> dict[int, str]:
+    """The pool's own servers among those that were sent, id to name."""
+    wanted = set(post.getlist("server"))
+    servers = [server for backend in pool.backends.all() for server in backend.servers.all()]
+    return {server.pk: server.name for server in servers if str(server.pk) in wanted}
+
+
+def _wanted(post: QueryDict) -> tuple[str | None, int | None, str]:
+    """The state or the weight that was asked for, or what is wrong with the question."""
+    action, weight = post.get("do", ""), post.get("weight", "").strip()
+    if action in ACTIONS:
+        return action, None, ""
+    if action == "weight" and weight.isascii() and weight.isdecimal() and int(weight[:9]) <= 256:
+        return None, int(weight), ""
+    return None, None, "Write a weight from 0 to 256." if action == "weight" else "Choose what to do."
+
+
+def _regions_lost(pool: Pool, chosen: set[int], state: str | None, weight: int | None) -> list[str]:
+    """Regions that have a ready server now and would have none afterwards."""
+    if state == "ready" or weight:
+        return []
+    found = []
+    for backend in pool.backends.all():
+        taking = {server.pk for server in backend.servers.all() if server.state == "ready" and server.weight}
+        if taking and not taking - chosen:
+            found.append(backend.region.name)
+    return found

@@ -1,0 +1,101 @@
+"""SHOW to people: numbers of pools and servers as the cells and series that the pages of pools draw."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any
+
+from apps.definitions.models import Backend, Pool, Server
+from apps.observe.numbers import Numbers, Series, ServerRow
+from apps.web.drawing import latency_chart, traffic_chart
+from apps.web.figures import amount, figures_of
+
+MARKS = {
+    "up": ("healthy", "Up"),
+    "down": ("down", "Down"),
+    "drain": ("drain", "Draining"),
+    "maintenance": ("maintenance", "Maintenance"),
+    "unchecked": ("unknown", "Not checked"),
+    "unknown": ("unknown", "Unknown"),
+}
+# What people must see first, where nodes do not agree.
+WORST = ("down", "unknown", "maintenance", "drain", "unchecked", "up")
+
+
+def number_cells(numbers: Numbers) -> dict[str, Any]:
+    """What a row shows: `figures`, and the requests that wait in queues, empty where nothing was measured."""
+    return {"figures": figures_of(numbers), "queue": "" if numbers.queue is None else f"{numbers.queue:,}"}
+
+
+def backends_table(pool: Pool, rows: Iterable[ServerRow]) -> list[dict[str, Any]]:
+    """The pool's backends with their servers, each beside what every node says about it."""
+    seen: dict[int, list[ServerRow]] = defaultdict(list)
+    for row in rows:
+        seen[row.server_id].append(row)
+    return [_backend(backend, seen) for backend in pool.backends.all()]
+
+
+def _backend(backend: Backend, seen: dict[int, list[ServerRow]]) -> dict[str, Any]:
+    servers = [_server(server, seen[server.pk]) for server in backend.servers.all()]
+    return {
+        "backend": backend,
+        "limit": limit_words(backend),
+        "scaler": f"{100 * backend.capacity_scaler:g} %",
+        "servers": servers,
+        "up": sum(1 for entry in servers if entry["word"] == "up"),
+    }
+
+
+def limit_words(backend: Backend) -> str:
+    """The limit as a sentence's part: `10 requests/s for all servers together`."""
+    if backend.limit_kind == "none":
+        return "no limit"
+    unit = "requests/s" if backend.limit_kind == "rate" else "connections"
+    scope = "per server" if backend.limit_scope == "server" else "for all servers together"
+    return f"{backend.limit_value:,} {unit} {scope}"
+
+
+def _server(server: Server, rows: list[ServerRow]) -> dict[str, Any]:
+    statuses = {row.status for row in rows} or {"unknown"}
+    word = next((word for word in WORST if word in statuses), "unknown")
+    mark, text = MARKS[word]
+    if len(statuses) > 1:
+        count = sum(1 for row in rows if row.status == word)
+        text = f"{text} on {count} of {len(rows)} nodes"
+    return {
+        "server": server,
+        "word": word,
+        "mark": mark,
+        "text": text,
+        "nodes": [(row.node, *MARKS[row.status], row.check_text) for row in rows],
+        **number_cells(_together([row.numbers for row in rows])),
+    }
+
+
+def _together(parts: list[Numbers]) -> Numbers:
+    """One server on all nodes: rates and counts are added, of percentiles the worst is shown; None stays None."""
+    known = [part for part in parts if part.requests_per_s is not None]
+    if not known:
+        return Numbers()
+    latencies = [part.p95_ms for part in known if part.p95_ms is not None]
+    ages = [part.age_s for part in known if part.age_s is not None]
+    return Numbers(
+        requests_per_s=sum(part.requests_per_s or 0.0 for part in known),
+        errors_per_s=sum(part.errors_per_s or 0.0 for part in known),
+        p95_ms=max(latencies) if latencies else None,
+        connections=sum(part.connections or 0 for part in known),
+        queue=sum(part.queue or 0 for part in known),
+        age_s=max(ages) if ages else None,
+        stale=any(part.stale for part in known),
+    )
+
+
+def charts(series: Series) -> dict[str, Any]:
+    """Data of the two charts of a pool, with the highest values for those who do not see them."""
+    return {
+        "requests_chart": traffic_chart(series),
+        "latency_chart": latency_chart(series),
+        "peak": amount(max((value for value in series.requests if value is not None), default=None)),
+        "slowest": amount(max((value for value in series.p95_ms if value is not None), default=None)),
+    }
