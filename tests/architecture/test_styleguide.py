@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import wsgiref.simple_server as simple
 from collections.abc import Iterator
-from pathlib import Path
 from socketserver import ThreadingMixIn
 from typing import Any, cast
 
@@ -14,22 +13,13 @@ from django.conf import settings
 from django.contrib.staticfiles.handlers import StaticFilesHandler
 from django.core.handlers.wsgi import WSGIHandler
 from django.test import override_settings
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser
 
-AXE = Path(settings.BASE_DIR) / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
-CHROMIUM = Path("/usr/bin/chromium")
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
+from tests.browser import faults, fits, needs_browser, opened, running_chromium
+
 pytestmark = [
     pytest.mark.browser,
-    pytest.mark.skipif(not (AXE.exists() and CHROMIUM.exists()), reason="needs Chromium and `make frontend`"),
+    needs_browser,
 ]
 
 
@@ -86,31 +76,8 @@ def site() -> Iterator[tuple[str, Site]]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+    with running_chromium() as chromium:
         yield chromium
-        chromium.close()
-
-
-def opened(browser: Browser, url: str, scheme: str, width: int) -> tuple[Page, list[str]]:
-    """A page in the colour scheme, and the list that its console complaints will go to."""
-    dark_or_light: Any = scheme
-    page = browser.new_context(color_scheme=dark_or_light, viewport={"width": width, "height": 900}).new_page()
-    complaints: list[str] = []
-    page.on("console", lambda said: complaints.append(said.text) if said.type in ("error", "warning") else None)
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.goto(url)
-    return page, complaints
-
-
-def faults(page: Page) -> list[str]:
-    """What axe-core finds; brought in by the debugger because the page's CSP lets no script in."""
-    session = page.context.new_cdp_session(page)
-    session.send("Runtime.evaluate", {"expression": AXE.read_text()})
-    found: list[str] = page.evaluate(
-        "axe.run().then(r => r.violations.flatMap(v => v.nodes.map(n => v.id + ': ' + n.html.slice(0, 200))))"
-    )
-    return found
 
 
 @pytest.mark.parametrize(
@@ -133,7 +100,7 @@ def test_pages_are_clean_in_both_themes_and_fit_a_phone(
     if path == "/routes/":
         page.wait_for_selector("#live.good")
         page.wait_for_selector(".chart .uplot")
-    assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    assert fits(page)
     assert faults(page) == []
     assert complaints == []
     page.context.close()

@@ -1,0 +1,164 @@
+"""CHECK, the pages of the running product in a real Chromium: clean in every theme and width, and usable by hand.
+
+Every page leaves screenshots in `var/screenshots/`: `<page>-light.png`, `-dark.png` and `-narrow.png`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from playwright.sync_api import Browser, Page, expect
+
+from apps.web.urls import urlpatterns
+from deploy.demo.ready import call
+from tests.browser import faults, fits, listen, needs_browser, running_chromium
+from tests.e2e.demo import RunningDemo, running_demo, until
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.browser,
+    pytest.mark.xdist_group("browser"),
+    pytest.mark.timeout(300),
+    needs_browser,
+]
+SHOTS = Path(settings.BASE_DIR) / "var" / "screenshots"
+LOOKS = {"light": ("light", 1440), "dark": ("dark", 1440), "narrow": ("light", 380)}
+# Pages by the name of their URL; `{}` is the id of the first object of the noun.
+PAGES = {
+    "overview": ("/", ""),
+    "load-balancers": ("/load-balancers", ""),
+    "load-balancer": ("/load-balancers/{}", "load-balancers"),
+    "routes": ("/routes", ""),
+    "route": ("/routes/{}", "routes"),
+    "route-new": ("/routes/new", ""),
+    "route-edit": ("/routes/{}/edit", "routes"),
+    "pools": ("/pools", ""),
+    "pool": ("/pools/{}", "pools"),
+    "pool-new": ("/pools/new", ""),
+    "pool-edit": ("/pools/{}/edit", "pools"),
+    "fleets": ("/fleets", ""),
+    "node": ("/nodes/{}", "nodes"),
+    "rollouts": ("/rollouts", ""),
+    "rollout": ("/rollouts/{}", "rollouts"),
+    "static-ips": ("/static-ips", ""),
+    "certificates": ("/certificates", ""),
+    "certificate-new": ("/certificates/new", ""),
+}
+# Doors without a page of their own: answers to forms, pieces of pages, and sign-in, which is looked at signed out.
+PARTS = {
+    *("sign-in", "sign-out", "search", "route-check", "route-delete", "pool-servers"),
+    *("fleet-push", "fleet-resume", "roll-back"),
+}
+
+
+@pytest.fixture(scope="module")
+def demo() -> Iterator[RunningDemo]:
+    with running_demo() as running:
+        until(lambda: call(f"{running.place.console_url}/readyz")[0] == 200)
+        yield running
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with running_chromium() as chromium:
+        yield chromium
+
+
+def sign_in(page: Page, demo: RunningDemo) -> None:
+    """As the operator of the demo."""
+    page.goto(f"{demo.place.console_url}/sign-in")
+    page.get_by_label("Username").fill(demo.keys["username"])
+    page.get_by_label("Password").fill(demo.keys["password"])
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Overview")
+
+
+@pytest.fixture(scope="module")
+def signed_in(demo: RunningDemo, browser: Browser) -> Any:
+    """Cookies of a session."""
+    page = browser.new_page()
+    sign_in(page, demo)
+    state = page.context.storage_state()
+    page.context.close()
+    return state
+
+
+def first_id(demo: RunningDemo, noun: str) -> int:
+    headers = {"Authorization": f"Bearer {demo.keys['operator_token']}"}
+    items = json.loads(call(f"{demo.place.console_url}/api/v1/{noun}?limit=1", headers=headers)[1])["items"]
+    return int(items[0]["id"])
+
+
+def test_every_page_is_looked_at() -> None:
+    names = {pattern.name for pattern in urlpatterns}
+    assert names - PARTS == set(PAGES)
+
+
+@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("name", [*PAGES, "sign-in"])
+def test_a_page_is_clean_and_fits(demo: RunningDemo, browser: Browser, signed_in: Any, name: str, look: str) -> None:
+    scheme, width = LOOKS[look]
+    dark_or_light: Any = scheme
+    state = None if name == "sign-in" else signed_in
+    context = browser.new_context(
+        color_scheme=dark_or_light, viewport={"width": width, "height": 900}, storage_state=state
+    )
+    page = context.new_page()
+    complaints = listen(page)
+    path, noun = PAGES.get(name, ("/sign-in", ""))
+    answer = page.goto(demo.place.console_url + path.format(first_id(demo, noun) if noun else ""))
+    assert answer is not None
+    assert answer.status == 200
+    if name != "sign-in":
+        page.wait_for_selector("#live.good")
+    SHOTS.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=SHOTS / f"{name}-{look}.png", full_page=True)
+    assert fits(page)
+    assert complaints == []
+    assert faults(page) == []
+    context.close()
+
+
+def test_a_wrong_password_is_refused_in_words(demo: RunningDemo, browser: Browser) -> None:
+    page = browser.new_page()
+    page.goto(f"{demo.place.console_url}/sign-in")
+    page.get_by_label("Username").fill("nobody-in-particular")
+    page.get_by_label("Password").fill("wrong")
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_text("Please enter a correct username and password")).to_be_visible()
+    page.context.close()
+
+
+def test_the_palette_finds_a_pool(demo: RunningDemo, browser: Browser, signed_in: Any) -> None:
+    page = browser.new_context(storage_state=signed_in).new_page()
+    page.goto(demo.place.console_url)
+    page.keyboard.press("Control+k")
+    page.get_by_label("Search", exact=True).fill("shop-ne")
+    page.get_by_role("link", name="acme/shop-next").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("shop-next")
+    page.context.close()
+
+
+def test_a_fleet_is_rolled_back_and_resumed_by_hand(demo: RunningDemo, browser: Browser, signed_in: Any) -> None:
+    demo.put_answer("before")
+    assert demo.everywhere("before") == []
+    demo.put_answer("after")
+    assert demo.everywhere("after") == []
+    page = browser.new_context(storage_state=signed_in).new_page()
+    page.goto(f"{demo.place.console_url}/rollouts?fleet=us-central1")
+    page.get_by_role("table").get_by_role("link").first.click()
+    revision = page.get_by_role("region", name="Revisions").get_by_role("row").nth(2)
+    revision.get_by_role("button", name="Roll back").click()
+    page.get_by_role("dialog").get_by_label("Why").fill("the answer was better before")
+    page.get_by_role("dialog").get_by_role("button", name="Roll back").click()
+    expect(page.get_by_text("is held at revision")).to_be_visible()
+    assert until(lambda: demo.answers("us-1", "before") and demo.answers("us-2", "before"))
+    assert demo.answers("eu-1", "after")
+    page.get_by_role("button", name="Resume").click()
+    assert until(lambda: demo.answers("us-1", "after") and demo.answers("us-2", "after"))
+    page.context.close()
