@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -15,9 +16,10 @@ from apps.agent.proxy import read_processes
 from apps.agent.settings import can_enter, default_user, exists
 from apps.agent.sockets import ask
 from apps.compiler.operations import SetMapEntry
+from deploy.demo.place import Place
 from tests.conformance.bundles import MAP, make_bundle
 from tests.conformance.inside import inside
-from tests.conformance.real_agent import RealAgent, running_agent, wait_until
+from tests.conformance.real_agent import RealAgent, running_agent, short_folder, wait_until
 
 pytestmark = [
     pytest.mark.e2e,
@@ -113,3 +115,16 @@ def test_where_the_user_cannot_reach_the_files_workers_still_lose_their_rights()
         found = node.node.proxy.processes()
         assert found is not None
         assert [user_and_root(pid)[0] != 0 for pid in found.current] == [True]
+
+
+def test_the_demos_directories_let_haproxy_pass_and_nobody_else() -> None:
+    folder = short_folder()
+    try:
+        place = Place(var=folder / "var")
+        (folder / "var").mkdir()
+        place.make_directories()
+        assert can_enter("haproxy", place.run / "us-1")
+        assert not can_enter("nobody", place.run / "us-1")
+        assert not can_enter("haproxy", place.demo / "pki" / "ca.pem")
+    finally:
+        shutil.rmtree(folder)
