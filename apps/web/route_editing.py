@@ -1,0 +1,134 @@
+"""DEFINE by people: new and changed routes, checked while somebody types, and two edits that met."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
+
+from apps.accounts.models import Account
+from apps.accounts.selectors import accounts
+from apps.core.errors import Conflict, Invalid, Stale
+from apps.definitions.models import Route
+from apps.definitions.preview import preview_route
+from apps.definitions.selectors import describe, only, pools, route_conflicts
+from apps.definitions.selectors import routes as visible_routes
+from apps.definitions.services import save_object
+from apps.web.pages import PageRequest, page, show
+from apps.web.route_form import RouteEntry
+from apps.web.two_edits import sides
+
+FORM = "pages/routes/form.html"
+# Names offered while typing; any other name can be typed as well.
+OFFERED_POOLS = 500
+UNNAMED = "unnamed"
+
+
+@page
+def new(request: PageRequest) -> HttpResponse:
+    """A new route; query parameters may fill in hostname, path, pool, load balancer and account."""
+    return _form(request, None)
+
+
+@page
+def edit(request: PageRequest, pk: int) -> HttpResponse:
+    """The same page for a route that is there."""
+    return _form(request, only(visible_routes(request.actor), pk))
+
+
+def _form(request: PageRequest, row: Route | None) -> HttpResponse:
+    request.actor.may_write()
+    if request.method != "POST":
+        entry = RouteEntry(request.actor, row, None, request.GET.dict())
+        return show(request, FORM, _page(request, entry) | _blank_check(entry))
+    entry = RouteEntry(request.actor, row, request.POST, {})
+    context: dict[str, Any] = {}
+    if entry.is_valid():
+        try:
+            return _saved(request, row, _save(request, entry))
+        except Invalid as error:
+            entry.add_faults(error.faults)
+        except Stale:
+            context = _two_edits(request, entry)
+        except Conflict as error:
+            entry.head.add_error("name" if "name" in entry.head.fields else None, error.detail)
+    context = _page(request, entry) | _checked(request, entry) | context
+    return show(request, FORM, context, status=409 if "sides" in context else 422)
+
+
+def _save(request: PageRequest, entry: RouteEntry) -> Route:
+    got, row = entry.head.cleaned_data, entry.row
+    saved: Route = save_object(
+        actor=request.actor,
+        kind="Route",
+        name=row.name if row else got["name"],
+        spec=entry.spec(),
+        account=row.account.name if row else got.get("account") or None,
+        expected_version=(got.get("version") or 0) if row else None,
+        create_only=row is None,
+        reason=got.get("reason", ""),
+    )
+    return saved
+
+
+def _saved(request: HttpRequest, row: Route | None, saved: Route) -> HttpResponse:
+    if row is not None and saved.version == row.version:
+        messages.info(request, "Nothing was different, so nothing was changed.")
+    else:
+        messages.success(request, f"Route {saved.name} is saved and on its way to the nodes.")
+    return redirect("web:route", pk=saved.pk)
+
+
+def _two_edits(request: PageRequest, entry: RouteEntry) -> dict[str, Any]:
+    """Yours and what is live now; sending the form once more is deciding for yours."""
+    assert entry.row is not None  # noqa: S101 - only a route that is there can be stale
+    live = only(visible_routes(request.actor), entry.row.pk)
+    entry.stand_on(live)
+    return {"sides": sides(entry.spec(), describe(live)), "live": live}
+
+
+def _page(request: PageRequest, entry: RouteEntry) -> dict[str, Any]:
+    own = request.actor.account.pk
+    offered = pools(request.actor).prefetch_related(None).filter(protocol="http")[:OFFERED_POOLS]
+    names = [pool.name if pool.account_id == own else f"{pool.account.name}/{pool.name}" for pool in offered]
+    return {"entry": entry, "form": entry.head, "row": entry.row, "pool_names": names}
+
+
+@require_POST
+@page
+def check(request: PageRequest) -> HttpResponse:
+    """The rail beside the form, for what is typed so far: who else matches, and the rendered result."""
+    number = request.POST.get("route", "")
+    row = only(visible_routes(request.actor), int(number)) if number.isdecimal() and len(number) < 19 else None
+    entry = RouteEntry(request.actor, row, request.POST, {})
+    entry.is_valid()
+    return show(request, "pages/routes/check.html", _checked(request, entry))
+
+
+def _blank_check(entry: RouteEntry) -> dict[str, Any]:
+    return {"row": entry.row, "untouched": True}
+
+
+def _checked(request: PageRequest, entry: RouteEntry) -> dict[str, Any]:
+    """`conflicts`, and either `rendered` or what is still `missing` (sentences)."""
+    owner, spec = _owner(request, entry), entry.spec()
+    context: dict[str, Any] = {"row": entry.row}
+    context["conflicts"] = route_conflicts(
+        request.actor, spec, account=owner, exclude_id=entry.row.pk if entry.row else None
+    )
+    name = entry.row.name if entry.row else entry.head.cleaned_data.get("name") or UNNAMED
+    try:
+        context["rendered"] = preview_route(request.actor, spec, name, account=owner)
+    except Invalid as error:
+        context["missing"] = [fault.detail for fault in error.faults]
+    return context
+
+
+def _owner(request: PageRequest, entry: RouteEntry) -> Account:
+    if entry.row is not None:
+        return entry.row.account
+    name = entry.head.cleaned_data.get("account")
+    return (accounts(request.actor).filter(name=name).first() if name else None) or request.actor.account

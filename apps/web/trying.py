@@ -1,0 +1,77 @@
+"""SHOW: where clients reach a listener, and the exact command that tries a route there."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from apps.accounts.actors import Actor
+from apps.definitions.models import Listener, LoadBalancer, Route
+from apps.definitions.selectors import load_balancers
+from apps.fleet.models import Node
+from apps.fleet.selectors import nodes
+
+DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One listener as clients reach it: on a static IP, or on one node."""
+
+    listener: Listener
+    node: Node | None
+    address: str
+    port: int
+
+    @property
+    def url(self) -> str:
+        """The address as a URL, without a path."""
+        host = f"[{self.address}]" if ":" in self.address else self.address
+        default = DEFAULT_PORTS.get(self.listener.protocol)
+        return f"{self.listener.protocol}://{host}" + ("" if self.port == default else f":{self.port}")
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A command that tries a route at one place."""
+
+    place: Place
+    command: str
+
+
+def places_of(actor: Actor, balancer: LoadBalancer) -> list[Place]:
+    """Every place of every listener; nodes' own addresses are shown to operators. One query besides the balancer's."""
+    fleets = [fleet.pk for fleet in balancer.fleets.all()]
+    own = list(nodes(actor).filter(fleet__in=fleets)) if actor.is_operator else []
+    return [place for listener in balancer.listeners.all() for place in _places(listener, own)]
+
+
+def _places(listener: Listener, own: Iterable[Node]) -> list[Place]:
+    if listener.static_ip:
+        return [Place(listener, None, listener.static_ip.address, listener.port)]
+    return [Place(listener, node, node.address, listener.port + node.port_offset) for node in own]
+
+
+def ways_to_try(actor: Actor, route: Route) -> list[Way]:
+    """One command per place that serves the route."""
+    balancer = load_balancers(actor).filter(pk=route.load_balancer_id).first()
+    places = places_of(actor, balancer) if balancer else []
+    return [Way(place, command_for(route, place)) for place in places if place.listener.protocol != "tcp"]
+
+
+def command_for(route: Route, place: Place) -> str:
+    """A curl that this route answers at this place; a wildcard is tried with one name below it."""
+    host = route.hostname.name.replace("*", "any", 1)
+    parts = ["curl", "-i"]
+    if route.methods and "GET" not in route.methods:
+        parts += ["-I"] if route.methods[0] == "HEAD" else ["-X", route.methods[0]]
+    for header in route.headers:
+        if header["match"] != "absent":
+            parts += ["-H", f"{header['name']}: {header['value'] or '1'}"]
+    if place.listener.protocol == "https":
+        address = f"[{place.address}]" if ":" in place.address else place.address
+        parts += ["--resolve", f"{host}:{place.port}:{address}", f"https://{host}:{place.port}{route.path}"]
+    else:
+        parts += ["-H", f"Host: {host}", f"{place.url}{route.path}"]
+    return shlex.join(parts)
