@@ -123,8 +123,11 @@ class Proxy:
 
     def stop(self) -> None:
         """End haproxy and wait until it is gone; connections are cut."""
-        found = self.processes()
+        found = self._processes_in_the_end()
         if found is None:
+            if self._child is not None:  # it never answered: all that it started is in its own session
+                os.killpg(self._child.pid, signal.SIGKILL)
+                self._child.wait()
             return
         pids = [found.master, *found.current, *found.old]
         _signal(found.master, signal.SIGTERM)
@@ -135,6 +138,15 @@ class Proxy:
         for pid in pids:
             _signal(pid, signal.SIGKILL)
         self._reap()
+
+    def _processes_in_the_end(self) -> Processes | None:
+        """The processes; waits for a master of ours that is just reading its configuration and does not answer yet."""
+        deadline = time.monotonic() + MASTER_SECONDS
+        found = self.processes()
+        while found is None and self._lives() and time.monotonic() < deadline:
+            time.sleep(0.02)
+            found = self.processes()
+        return found
 
     def running(self) -> bool:
         """Cheap: the master that was started here still lives; asks the socket when it was adopted."""

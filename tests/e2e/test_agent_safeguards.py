@@ -364,3 +364,14 @@ def test_a_bundle_that_was_changed_on_the_way_is_refused() -> None:
 
 def test_without_the_digests_a_changed_bundle_is_served() -> None:
     assert _forge(same_content=always) == 200
+
+
+# The end
+
+
+def test_a_node_that_ends_in_the_middle_of_a_reload_takes_haproxy_with_it() -> None:
+    with inside(confirm=nothing) as node:
+        node.push(make_bundle(node.port), 1)
+        node.push(make_bundle(node.port, answer="two"), 2)
+        node.node.close()
+        assert subprocess.run(["pgrep", "-f", str(node.folder)], capture_output=True, check=False).stdout == b""
