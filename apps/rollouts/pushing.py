@@ -19,18 +19,25 @@ AT_ONCE = 64
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Bring one node to `wanted` with this generation; `believed` is the digest that it probably runs ("": ask it)."""
+    """Bring one node to `wanted` with this generation; `believed` is the digest that it probably runs ("": ask it).
+
+    `looked_up` says that the shelf was asked for what the node runs, so that whatever is not known is foreign.
+    """
 
     node_id: int
     target: NodeTarget
     wanted: Bundle
     generation: int
     believed: str = ""
+    looked_up: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a job: the node's state, or the error; `how` is nothing, runtime or reload."""
+    """What came of a job: the node's state, or the error; `how` is nothing, runtime or reload.
+
+    With `how` empty nothing was done yet: the node runs something that has to be looked up on the shelf first.
+    """
 
     node_id: int
     generation: int
@@ -84,7 +91,7 @@ def push_one(job: Job, plans: Plans) -> Outcome:
        refuses when the belief is wrong.
     2. Else ask what it runs. Already the wanted digest, on disk as well and nothing drifted: nothing to do.
     3. It runs a generation as high as ours: superseded, whoever sent it decides with a fresh look.
-    4. Runtime operations where they lead from what it says it runs, else the whole bundle.
+    4. Runtime operations where they lead from what it says it runs (looked up first), else the whole bundle.
     """
     try:
         driver = open_driver(job.target)
@@ -98,6 +105,8 @@ def push_one(job: Job, plans: Plans) -> Outcome:
         if state.generation >= job.generation:
             raise Superseded(f"{job.target.name} runs generation {state.generation} already.")
         clean = state.digest == state.on_disk and not state.drift
+        if clean and state.digest and state.digest not in plans.known and not job.looked_up:
+            return Outcome(job.node_id, state.generation, state)
         changed = _operate(driver, job, plans, state.digest) if clean and state.digest != job.believed else None
         if changed is not None:
             return changed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 from django.db import transaction
 
@@ -115,15 +116,33 @@ def run(claim: Claim, rollout: Rollout, jobs: list[Job], plans: Plans) -> list[O
     """Push, write down, and take a higher number where a node was ahead; returns the refusals."""
     refused: list[Outcome] = []
     ahead = False
+    elsewhere: list[Outcome] = []
     for outcomes in push_all(jobs, plans, lambda: claims.renew(claim), claims.RENEW_SECONDS):
-        travel.note_outcomes(claim, rollout, outcomes)
-        refused += [outcome for outcome in outcomes if isinstance(outcome.error, Refused)]
-        ahead = ahead or any(isinstance(outcome.error, Superseded) for outcome in outcomes)
+        elsewhere += [outcome for outcome in outcomes if outcome.error is None and not outcome.how]
+        done = [outcome for outcome in outcomes if outcome.error is not None or outcome.how]
+        if done:
+            travel.note_outcomes(claim, rollout, done)
+        refused += [outcome for outcome in done if isinstance(outcome.error, Refused)]
+        ahead = ahead or any(isinstance(outcome.error, Superseded) for outcome in done)
     if ahead:
         states = look_at({job.node_id: job.target for job in jobs}).values()
         highest = max((state.generation for state in states if isinstance(state, NodeState)), default=0)
         travel.raise_generation(claim, highest, rollout)
+    if elsewhere:
+        refused += run(claim, rollout, *_looked_up(rollout, elsewhere, jobs, plans))
     return refused
+
+
+def _looked_up(rollout: Rollout, elsewhere: list[Outcome], jobs: list[Job], plans: Plans) -> tuple[list[Job], Plans]:
+    """The jobs of nodes that run something else than believed, now that the shelf was asked what that is."""
+    running = {outcome.node_id: outcome.state.digest for outcome in elsewhere if outcome.state is not None}
+    known = shelf.bundles_by_digest(rollout.fleet_id, set(running.values()))
+    again = [
+        replace(job, believed=running[job.node_id], looked_up=True, generation=rollout.generation)
+        for job in jobs
+        if job.node_id in running
+    ]
+    return again, Plans(known, plans.wanted)
 
 
 def _answer_refusals(claim: Claim, rollout: Rollout, refused: list[Outcome], names: dict[int, str]) -> None:

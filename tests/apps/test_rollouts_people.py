@@ -31,6 +31,7 @@ def test_rolling_back_pushes_the_old_revision_under_a_new_number_and_holds_the_f
     rollout.refresh_from_db()
     assert (rollout.state, rollout.kind, rollout.previous) == ("done", "rollback", second)
     assert {node.digest for node in world.memory} == {first.digest}
+    assert [node.reloads for node in world.memory] == [1, 1], "the way back of a route needs no reload either"
     assert world.memory[0].generation > before
     entry = Entry.objects.get(action="roll_back")
     assert (entry.reason, entry.after["held_at"] if entry.after else None) == ("news is broken", 1)

@@ -45,6 +45,30 @@ def test_a_route_goes_live_without_a_reload(world: World) -> None:
     assert selectors.is_live(world.fleet.pk, world.desired())
 
 
+def test_a_belief_that_is_out_of_date_costs_a_look_and_no_reload(world: World) -> None:
+    world.reconcile()
+    old = NodeReport.objects.get(node__name="n1")
+    add_route(world.operator, "news", "/news")
+    world.reconcile()
+    NodeReport.objects.filter(pk=old.pk).update(digest=old.digest, on_disk=old.on_disk, generation=old.generation)
+    add_route(world.operator, "more", "/more")
+    world.reconcile()
+    assert latest().state == "done"
+    assert [step.how for step in latest().steps.all()] == ["runtime", "runtime"]
+    assert [node.reloads for node in world.memory] == [1, 1]
+
+
+def test_a_node_that_runs_a_foreign_configuration_gets_the_whole_bundle(world: World) -> None:
+    world.reconcile()
+    node = world.memory[0]
+    node.files["haproxy.cfg"] += b"# from elsewhere\n"
+    node.digest = node.state().on_disk
+    world.reconcile()
+    assert (latest().kind, latest().state) == ("repair", "done")
+    assert [step.how for step in latest().steps.all()] == ["reload"]
+    assert node.digest == world.memory[1].digest
+
+
 def test_an_equal_digest_is_unchanged_and_disturbs_nobody(world: World) -> None:
     world.reconcile()
     before = [(node.pushes, node.generation, len(node.operations)) for node in world.memory]
