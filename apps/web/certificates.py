@@ -1,22 +1,169 @@
-"""SHOW to people: certificates and when they expire."""
+"""SHOW to people: certificates and when they expire; a private key comes in here and never goes out again."""
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
+from django import forms
+from django.contrib import messages
+from django.db.models import Q
 from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
 
-from apps.core.errors import NotFound
-from apps.web.pages import PageRequest, page
+from apps.core.clock import now
+from apps.core.errors import Conflict, Invalid
+from apps.definitions import selectors
+from apps.definitions.models import Certificate
+from apps.definitions.services import delete_object, save_object
+from apps.web.pages import PageRequest, page, show
+
+PER_PAGE = 100
+SOON = 21  # days: authorities that renew by themselves do so earlier
+MAX_PEM_FILE = 200_000  # bytes; what is longer is cut and then refused by its grammar
+
+
+class CertificateForm(forms.Form):
+    """Chain and key as text or as files; the services judge both, and the key is not kept in the page."""
+
+    use_required_attribute = False
+    template = "pages/certificates/form.html"
+
+    def __init__(self, *args: Any, stored: Certificate | None, is_operator: bool, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if stored is None:
+            self.fields["/name"] = forms.CharField(label="Name", help_text="Lower case letters, digits and hyphens.")
+            if is_operator:
+                hint = "Empty: the operator's own."
+                self.fields["/account"] = forms.CharField(label="Account", required=False, help_text=hint)
+        pasted = forms.Textarea(attrs={"rows": 10, "spellcheck": "false", "class": "mono", "autocomplete": "off"})
+        self.fields["/spec/chain"] = forms.CharField(
+            label="Chain",
+            required=False,
+            widget=pasted,
+            help_text="PEM: the certificate first, then what the authority sent along.",
+        )
+        self.fields["chain_file"] = forms.FileField(label="… or its file", required=False)
+        self.fields["/spec/key"] = forms.CharField(
+            label="Private key",
+            required=False,
+            widget=pasted,
+            help_text="Unencrypted PEM. It is sealed when stored and never shown again, also not here after a fault."
+            + (" Empty: the stored key, if it fits the new chain." if stored else ""),
+        )
+        self.fields["key_file"] = forms.FileField(label="… or its file", required=False)
+
+    def pem(self, name: str) -> str | None:
+        """The file's text where there is one, else what was pasted; None for nothing."""
+        file = self.cleaned_data.get(f"{name}_file")
+        if file is not None:
+            return bytes(file.read(MAX_PEM_FILE)).decode("ascii", "replace")
+        text = str(self.cleaned_data.get(f"/spec/{name}", "")).strip().replace("\r\n", "\n")
+        return f"{text}\n" if text else None
+
+    def blame(self, error: Invalid) -> None:
+        """Put every fault beside its field; one without a field stands at the form's top."""
+        for fault in error.faults:
+            self.add_error(fault.pointer if fault.pointer in self.fields else None, fault.detail)
+
+    def forget_key(self) -> None:
+        """Take the key out of what is shown again, wherever it was pasted."""
+        self.data = {
+            name: text for name, text in self.data.items() if name != "/spec/key" and "PRIVATE KEY" not in text
+        }
 
 
 @page
-def index(request: PageRequest, **ids: Any) -> HttpResponse:
-    """Not there yet."""
-    raise NotFound("This page is being written.")
+def index(request: PageRequest) -> HttpResponse:
+    """Certificates, soonest expiry first, a keyset page at a time (`?after=` is the last one's id)."""
+    rows = selectors.certificates(request.actor).order_by("not_after", "pk")
+    after = request.GET.get("after", "")
+    last = rows.filter(pk=int(after)).first() if after.isascii() and after.isdecimal() and len(after) < 19 else None
+    if last is not None:
+        rows = rows.filter(Q(not_after__gt=last.not_after) | Q(not_after=last.not_after, pk__gt=last.pk))
+    found = list(rows.defer("chain_pem", "encrypted_key").prefetch_related("listeners__load_balancer")[: PER_PAGE + 1])
+    context = {
+        "rows": [(certificate, *validity(certificate, now())) for certificate in found[:PER_PAGE]],
+        "after": after,
+        "next_after": found[PER_PAGE - 1].pk if len(found) > PER_PAGE else None,
+    }
+    return show(request, "pages/certificates/list.html", context)
+
+
+def validity(certificate: Certificate, moment: datetime) -> tuple[str, str]:
+    """A state for `components/status.html` and the expiry in words."""
+    if moment < certificate.not_before:
+        return "degraded", "not valid yet"
+    left = certificate.not_after - moment
+    if left.total_seconds() <= 0:
+        return "down", "expired today" if left.days == -1 else f"expired {_days(-left.days - 1)} ago"
+    if left.days < 1:
+        return "down", f"expires in {left.seconds // 3600} h"
+    return "degraded" if left.days <= SOON else "healthy", f"expires in {_days(left.days)}"
+
+
+def _days(count: int) -> str:
+    return "1 day" if count == 1 else f"{count} days"
 
 
 @page
-def new(request: PageRequest, **ids: Any) -> HttpResponse:
-    """Not there yet."""
-    raise NotFound("This page is being written.")
+def new(request: PageRequest) -> HttpResponse:
+    """Upload a chain with its key under a new name."""
+    return _upload(request, None)
+
+
+@page
+def renew(request: PageRequest, pk: int) -> HttpResponse:
+    """Replace the chain of a certificate; listeners that use it keep using it."""
+    return _upload(request, selectors.only(selectors.certificates(request.actor), pk))
+
+
+def _upload(request: PageRequest, stored: Certificate | None) -> HttpResponse:
+    request.actor.may_write()
+    data, files = (request.POST, request.FILES) if request.method == "POST" else (None, None)
+    form = CertificateForm(data, files, stored=stored, is_operator=request.actor.is_operator)
+    if data is not None:
+        if form.is_valid() and (saved := _save(request, form, stored)):
+            messages.success(request, f"Certificate {saved.name} is stored; listeners that use it get it.")
+            return redirect("web:certificates")
+        form.forget_key()
+    status = 422 if form.is_bound else 200
+    return show(request, form.template, {"form": form, "stored": stored}, status=status)
+
+
+def _save(request: PageRequest, form: CertificateForm, stored: Certificate | None) -> Certificate | None:
+    spec = {"chain": form.pem("chain"), "key": form.pem("key")}
+    try:
+        saved: Certificate = save_object(
+            actor=request.actor,
+            kind="Certificate",
+            name=stored.name if stored else form.cleaned_data["/name"],
+            account=stored.account.name if stored else form.cleaned_data.get("/account") or None,
+            spec=spec,
+            create_only=stored is None,
+        )
+    except Invalid as error:
+        form.blame(error)
+    except Conflict as error:
+        form.add_error("/name" if stored is None else None, error.detail)
+    else:
+        return saved
+    return None
+
+
+@require_POST
+@page
+def delete(request: PageRequest, pk: int) -> HttpResponse:
+    """Delete a certificate that no listener uses, once its name was typed."""
+    stored = selectors.only(selectors.certificates(request.actor), pk)
+    if request.POST.get("confirm") != stored.name:
+        messages.error(request, f"Type {stored.name} to delete it.")
+        return redirect("web:certificates")
+    try:
+        delete_object(actor=request.actor, kind="Certificate", name=stored.name, account=stored.account.name)
+    except Conflict as error:
+        messages.error(request, error.detail)
+    else:
+        messages.success(request, f"Certificate {stored.name} is deleted.")
+    return redirect("web:certificates")

@@ -43,6 +43,8 @@ def _backend(backend: Backend, seen: dict[int, list[ServerRow]]) -> dict[str, An
         "limit": limit_words(backend),
         "scaler": f"{100 * backend.capacity_scaler:g} %",
         "servers": servers,
+        # Nodes may not measure latency per server; then there is no column of dashes.
+        "latency": any(entry["figures"].p95 for entry in servers),
         "up": sum(1 for entry in servers if entry["word"] == "up"),
     }
 

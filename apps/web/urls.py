@@ -48,4 +48,6 @@ urlpatterns = [
     path("static-ips", static_ips.index, name="static-ips"),
     path("certificates", certificates.index, name="certificates"),
     path("certificates/new", certificates.new, name="certificate-new"),
+    path("certificates/<int:pk>/renew", certificates.renew, name="certificate-renew"),
+    path("certificates/<int:pk>/delete", certificates.delete, name="certificate-delete"),
 ]

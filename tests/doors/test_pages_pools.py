@@ -11,19 +11,11 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from apps.accounts.actors import Actor
-from apps.accounts.models import Membership, User
+from apps.accounts.models import Membership
 from apps.audit.models import Entry
 from apps.definitions.models import Pool, Server
 from apps.definitions.services import save_object
-
-
-def client_of(actor: Actor, role: str = Membership.Role.ADMIN) -> Client:
-    """A browser in which somebody of the actor's account is signed in."""
-    user, _ = User.objects.get_or_create(username=f"{role}-of-{actor.account.name}")
-    Membership.objects.get_or_create(user=user, account=actor.account, defaults={"role": role})
-    client = Client()
-    client.force_login(user)
-    return client
+from tests.doors.people import client_of
 
 
 def form_data(client: Client, url: str) -> dict[str, str]:
