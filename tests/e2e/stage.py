@@ -14,7 +14,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -26,6 +26,7 @@ from apps.drivers.proxy.registry import open_driver
 ROOT = Path(__file__).resolve().parents[2]
 FLEETS = {"us": ("us-1", "us-2"), "eu": ("eu-1", "eu-2")}
 NODES = tuple(node for nodes in FLEETS.values() for node in nodes)
+OFFSETS = {node: 100 * number for number, node in enumerate(NODES)}
 HOST = "www.example.org"
 PATIENCE = 30.0
 
@@ -39,14 +40,14 @@ def wait_until(true: Callable[[], bool], what: str, patience: float = PATIENCE) 
     return time.monotonic() - begin
 
 
-def spare_ports(count: int) -> list[int]:
-    """Free ports, lowest first, below those that the kernel gives to outgoing connections of everybody else's tests."""
-    found: set[int] = set()
-    while len(found) < count:
+def spare_port(offsets: Iterable[int] = (0,)) -> int:
+    """A port that is free with every offset added, below those that the kernel gives to outgoing connections."""
+    while True:
         port = random.randrange(12_000, 32_000)
-        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
-            found.add(port)
-    return sorted(found)
+        with contextlib.suppress(OSError), contextlib.ExitStack() as held:
+            for offset in offsets:
+                held.enter_context(socket.create_server(("127.0.0.1", port + offset)))
+            return port
 
 
 class _Answer(BaseHTTPRequestHandler):
@@ -81,10 +82,10 @@ class Stage:
 
     def __init__(self, folder: Path, database_url: str) -> None:
         self.folder = folder
-        self.redis_port = spare_ports(1)[0]
+        self.redis_port = spare_port()
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
-        self.ports = dict(zip(NODES, spare_ports(len(NODES)), strict=True))
-        self.base_port = min(self.ports.values())
+        self.base_port = spare_port(OFFSETS.values())
+        self.ports = {node: self.base_port + offset for node, offset in OFFSETS.items()}
         self.servers: dict[str, ThreadingHTTPServer] = {}
         self.environment = os.environ | {
             "SPILLWAY_DATABASE_URL": database_url,
@@ -132,9 +133,8 @@ class Stage:
         return [*self._agent(name), "--unix", f"{self.folder}/{name}.sock"]
 
     def _agent(self, node: str) -> list[str]:
-        offset = self.ports[node] - self.base_port
         command = [sys.executable, "-m", "apps.agent", "--name", node, "--state-dir", str(self.folder / node)]
-        return [*command, "--port-offset", str(offset)]
+        return [*command, "--port-offset", str(OFFSETS[node])]
 
     def kill(self, name: str) -> None:
         """kill -9."""
@@ -175,8 +175,7 @@ class Stage:
             found.append({"kind": "Region", "name": fleet, "spec": {"title": fleet}})
             found.append({"kind": "Fleet", "name": fleet, "spec": {"region": fleet, "local_development": True}})
             for node in nodes:
-                offset = self.ports[node] - self.base_port
-                spec = {"fleet": fleet, "url": self.target(node).url, "port_offset": offset}
+                spec = {"fleet": fleet, "url": self.target(node).url, "port_offset": OFFSETS[node]}
                 found.append({"kind": "Node", "name": node, "spec": spec})
         found += [
             {"kind": "Pool", "name": name, "spec": self.pool_spec(self.serve(name))} for name in ("blue", "green")

@@ -22,7 +22,7 @@ from apps.fleet.models import Fleet
 from apps.rollouts import selectors
 from apps.rollouts.models import Rollout
 from tests.conftest import actor_of
-from tests.e2e.stage import FLEETS, NODES, Stage, built, route, wait_until
+from tests.e2e.stage import FLEETS, NODES, OFFSETS, Stage, built, route, spare_port, wait_until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.django_db(transaction=True)]
 
@@ -166,9 +166,10 @@ def front(stage: Stage, *ports: int) -> None:
 
 def test_what_one_node_refuses_leaves_its_fleet_on_the_old_revision(stage: Stage) -> None:
     before = {node: stage.digest(node) for node in NODES}
-    with socket.create_server(("127.0.0.1", 0)) as stranger:
-        taken = stranger.getsockname()[1]
-        front(stage, taken - (stage.ports["us-2"] - stage.base_port))
+    port = spare_port(OFFSETS.values())
+    taken = port + OFFSETS["us-2"]
+    with socket.create_server(("127.0.0.1", taken)):
+        front(stage, port)
         rows = Rollout.objects.filter(fleet__name="us").order_by("-id")
         wait_until(lambda: rows[0].state in ("rolled_back", "failed"), "the rollout turned back")
         rollout = rows[0]
@@ -181,8 +182,6 @@ def test_what_one_node_refuses_leaves_its_fleet_on_the_old_revision(stage: Stage
 
 def test_the_same_listener_on_a_free_port_is_taken_by_all(stage: Stage) -> None:
     before = {node: stage.digest(node) for node in NODES}
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        port = found.getsockname()[1]
-    front(stage, port - (stage.ports["us-2"] - stage.base_port))
+    front(stage, spare_port(OFFSETS.values()))
     wait_until(lambda: in_sync(stage), "all nodes took it")
     assert all(stage.digest(node) != before[node] for node in NODES)
