@@ -77,14 +77,13 @@ def _share(region: RegionTraffic) -> str:
 
 def _pools(actor: Actor, problems: list[Problem]) -> list[dict[str, Any]]:
     """The busiest pools, sick ones first."""
-    rows = {row.pk: row for row in definitions.pools(actor)}
-    numbers = observe.pool_numbers(actor, rows)
+    every = definitions.pools(actor).prefetch_related(None)
+    numbers = observe.pool_numbers(actor, every.values_list("pk", flat=True))
     sick = {problem.object_id for problem in problems if problem.kind == "pool"}
 
     def order(pk: int) -> tuple[bool, float]:
         return pk not in sick, -(numbers[pk].numbers.requests_per_s or 0.0)
 
-    return [
-        {"pool": rows[pk], "now": numbers[pk], "figures": figures_of(numbers[pk].numbers)}
-        for pk in sorted(numbers, key=order)[:POOLS_SHOWN]
-    ]
+    shown = sorted(numbers, key=order)[:POOLS_SHOWN]
+    rows = every.in_bulk(shown)
+    return [{"pool": rows[pk], "now": numbers[pk], "figures": figures_of(numbers[pk].numbers)} for pk in shown]
