@@ -43,13 +43,17 @@ def index(request: PageRequest) -> HttpResponse:
     rows = [
         {
             "balancer": balancer,
-            "routes": counts.get(balancer.pk, 0),
+            "routes": f"{counts.get(balancer.pk, 0):,}",
             "sync": words.get(balancer.pk, ""),
             "listeners": [(each, figures_of(numbers.get(each.pk))) for each in balancer.listeners.all()],
         }
         for balancer in found
     ]
     return show(request, "pages/load_balancers/list.html", {"rows": rows})
+
+
+def _routes(count: int) -> str:
+    return f"{count:,} route{'' if count == 1 else 's'}"
 
 
 def _route_counts(actor: Actor, found: Iterable[LoadBalancer]) -> dict[int, int]:
@@ -67,7 +71,7 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
         "balancer": balancer,
         "listeners": _listeners(actor, balancer),
         "fleets": [(fleet, words.get(fleet.pk, "behind")) for fleet in balancer.fleets.all()],
-        "routes": _route_counts(actor, [balancer]).get(pk, 0),
+        "routes": _routes(_route_counts(actor, [balancer]).get(pk, 0)),
     }
     return show(request, "pages/load_balancers/detail.html", context)
 

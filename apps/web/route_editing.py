@@ -13,11 +13,11 @@ from apps.accounts.models import Account
 from apps.accounts.selectors import accounts
 from apps.core.errors import Conflict, Invalid, Stale
 from apps.definitions.models import Route
-from apps.definitions.preview import preview_route
 from apps.definitions.selectors import describe, only, pools, route_conflicts
 from apps.definitions.selectors import routes as visible_routes
 from apps.definitions.services import save_object
 from apps.web.pages import PageRequest, page, show
+from apps.web.rendering import rendered_route
 from apps.web.route_form import RouteEntry
 from apps.web.two_edits import sides
 
@@ -55,7 +55,10 @@ def _form(request: PageRequest, row: Route | None) -> HttpResponse:
             context = _two_edits(request, entry)
         except Conflict as error:
             entry.head.add_error("name" if "name" in entry.head.fields else None, error.detail)
-    context = _page(request, entry) | _checked(request, entry) | context
+    checked = _checked(request, entry)
+    if not entry.is_readable:
+        entry.add_faults(checked.get("faults", ()))
+    context = _page(request, entry) | checked | context
     return show(request, FORM, context, status=409 if "sides" in context else 422)
 
 
@@ -113,7 +116,7 @@ def _blank_check(entry: RouteEntry) -> dict[str, Any]:
 
 
 def _checked(request: PageRequest, entry: RouteEntry) -> dict[str, Any]:
-    """`conflicts`, and either `rendered` or what is still `missing` (sentences)."""
+    """`conflicts`, and either `rendered` or the `faults` of what is typed so far."""
     owner, spec = _owner(request, entry), entry.spec()
     context: dict[str, Any] = {"row": entry.row}
     context["conflicts"] = route_conflicts(
@@ -121,9 +124,9 @@ def _checked(request: PageRequest, entry: RouteEntry) -> dict[str, Any]:
     )
     name = entry.row.name if entry.row else entry.head.cleaned_data.get("name") or UNNAMED
     try:
-        context["rendered"] = preview_route(request.actor, spec, name, account=owner)
+        context["rendered"] = rendered_route(request.actor, spec, name, account=owner)
     except Invalid as error:
-        context["missing"] = [fault.detail for fault in error.faults]
+        context["faults"] = error.faults
     return context
 
 

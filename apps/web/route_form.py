@@ -47,25 +47,31 @@ FIELDS = {
 ROW = re.compile(r"/spec/(?:action/)?(pools|headers)(?:/(\d+)(?:/(pool|weight|name|match|value))?)?")
 
 
+def _needed(label: str, help_text: str = "", **attrs: str) -> forms.CharField:
+    field = _text(label, help_text, mono=True, **attrs)
+    field.required = True
+    field.error_messages["required"] = f"Fill in the {label.lower()}."
+    return field
+
+
 def _text(label: str, help_text: str = "", *, mono: bool = True, **attrs: str) -> forms.CharField:
     attrs = {"class": "mono", "autocomplete": "off", "spellcheck": "false"} | attrs if mono else attrs
     return forms.CharField(label=label, required=False, help_text=help_text, widget=forms.TextInput(attrs=attrs))
 
 
 class RouteForm(forms.Form):
-    """Everything of a route that is there once; nothing is required here, because the document says what is."""
+    """Everything of a route that is there once; what values may be is said by the document."""
 
     version = forms.IntegerField(required=False, widget=forms.HiddenInput)
-    name = _text(
+    name = _needed(
         "Name", "How files and commands call it, such as shop-checkout. It stays.", placeholder="shop-checkout"
     )
-    account = forms.ChoiceField(label="Account", required=False)
-    load_balancer = forms.ChoiceField(label="Load balancer", required=False)
-    hostname = _text("Hostname", "One name, or *.example.com for any one label.", placeholder="shop.example.com")
-    path = _text("Path", placeholder="/")
+    account = forms.ChoiceField(label="Account")
+    load_balancer = forms.ChoiceField(label="Load balancer")
+    hostname = _needed("Hostname", "One name, or *.example.com for any one label.", placeholder="shop.example.com")
+    path = _needed("Path", placeholder="/")
     path_kind = forms.ChoiceField(
         label="Compared as",
-        required=False,
         choices=(("prefix", "Prefix: this path and all below"), ("exact", "Exactly this path")),
     )
     methods = forms.MultipleChoiceField(
@@ -75,7 +81,7 @@ class RouteForm(forms.Form):
         widget=forms.CheckboxSelectMultiple,
         help_text="None chosen: all of them.",
     )
-    action = forms.ChoiceField(label="What happens", required=False, choices=ACTIONS, widget=forms.RadioSelect)
+    action = forms.ChoiceField(label="Action", choices=ACTIONS, widget=forms.RadioSelect)
     prefix_rewrite = _text("Replace the path by", "What servers see instead of the prefix.", placeholder="/")
     redirect_code = forms.TypedChoiceField(label="Status", required=False, choices=CODES, coerce=int, empty_value=None)
     redirect_scheme = forms.ChoiceField(
@@ -111,17 +117,17 @@ def _choices(field: forms.Field, choices: list[tuple[str, str]]) -> None:
 class PoolForm(forms.Form):
     """One weighted pool."""
 
-    pool = _text("Pool", list="pool-names", placeholder="shop")
-    weight = forms.IntegerField(label="Weight", required=False)
+    pool = _needed("Pool", list="pool-names", placeholder="shop")
+    weight = forms.IntegerField(label="Weight", initial=100)
 
 
 class HeaderForm(forms.Form):
     """One condition on a request header."""
 
-    name = _text("Header", placeholder="X-Version")
+    name = _needed("Header", placeholder="X-Version")
     match = forms.ChoiceField(
         label="Condition",
-        required=False,
+        initial="equals",
         choices=(("equals", "equals"), ("present", "is there"), ("absent", "is not there")),
     )
     value = _text("Value", placeholder="beta")
@@ -145,10 +151,13 @@ class RouteEntry:
     def __init__(self, actor: Actor, row: Route | None, data: QueryDict | None, start: Mapping[str, str]) -> None:
         self.row = row
         self.data = data
+        self.is_readable = False
         first = initial_of(row) if row else blank(actor, start)
         self.head = RouteForm(actor, row, data=data, initial=first["head"])
-        self.pools = PoolRows(data=data, prefix="pools", initial=first["pools"])
-        self.headers = HeaderRows(data=data, prefix="headers", initial=first["headers"])
+        # Rows that were sent stand for themselves: one that equals what is stored must not count as left blank.
+        rows = first if data is None else {"pools": None, "headers": None}
+        self.pools = PoolRows(data=data, prefix="pools", initial=rows["pools"])
+        self.headers = HeaderRows(data=data, prefix="headers", initial=rows["headers"])
 
     def stand_on(self, live: Route) -> None:
         """Sending the form once more decides over this state of the route."""
@@ -160,7 +169,12 @@ class RouteEntry:
 
     def is_valid(self) -> bool:
         """Whether every field could be read at all; what the values mean is checked when the route is saved."""
-        return all([self.head.is_valid(), self.pools.is_valid(), self.headers.is_valid()])
+        parts = [self.head.is_valid(), self.headers.is_valid(), self.pools.is_valid() or self._without_pools()]
+        self.is_readable = all(parts)
+        return self.is_readable
+
+    def _without_pools(self) -> bool:
+        return self.head.cleaned_data.get("action") in ("redirect", "fixed_response")
 
     def spec(self) -> dict[str, Any]:
         """The document's spec, as far as it was filled in."""
@@ -201,9 +215,10 @@ class RouteEntry:
         """Put each fault beside the field that it names; what no field shows goes to the top of the form."""
         for fault in faults:
             form, field = self._place(fault.pointer)
-            shown = field if field and field in form.fields else None
-            known = shown or not field
-            form.add_error(shown, fault.detail if known else f"{field}: {fault.detail}")
+            if field is None or field not in form.fields:
+                self.head.add_error(None, fault.detail)
+            elif not form.has_error(field):
+                form.add_error(field, fault.detail)
 
     def _place(self, pointer: str) -> tuple[forms.Form, str | None]:
         if pointer.startswith("/spec/methods/"):

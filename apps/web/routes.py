@@ -12,7 +12,6 @@ from apps.accounts.selectors import accounts
 from apps.audit.selectors import entries_of
 from apps.core.errors import Conflict, Invalid, Stale
 from apps.definitions.models import Route
-from apps.definitions.preview import preview_route
 from apps.definitions.selectors import describe, filter_routes, load_balancers, only, page_of_routes
 from apps.definitions.selectors import routes as visible_routes
 from apps.definitions.services import delete_object
@@ -21,6 +20,7 @@ from apps.web.drawing import traffic_chart
 from apps.web.figures import spark
 from apps.web.live_on import live_on
 from apps.web.pages import PageRequest, page, show
+from apps.web.rendering import rendered_route
 from apps.web.route_rows import rows_of
 from apps.web.trying import ways_to_try
 
@@ -70,7 +70,7 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
         context |= {"chart": traffic_chart(line), "points": spark(line.requests), "measured": any(line.requests)}
     if not partial:
         context |= {"ways": ways_to_try(actor, route), "entries": entries_of(actor, "Route", pk, limit=8)}
-        context["rendered"] = preview_route(actor, describe(route), route.name, account=route.account)
+        context["rendered"] = rendered_route(actor, describe(route), route.name, account=route.account)
     return show(request, "pages/routes/detail.html", context)
 
 

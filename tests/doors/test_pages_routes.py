@@ -1,0 +1,305 @@
+"""Routes by page: what shows, what is refused and where, who wins when two edits meet, how many queries it takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from apps.accounts.actors import Actor
+from apps.accounts.models import Membership
+from apps.audit.models import Entry
+from apps.definitions.models import LoadBalancer, Route
+from apps.definitions.selectors import describe, routes
+from apps.definitions.services import save_object
+from tests.doors.people import client_of
+
+pytestmark = pytest.mark.django_db
+
+
+def typed(**changes: str) -> dict[str, str]:
+    """A filled-in form for a new route of acme."""
+    plain = {
+        "name": "news",
+        "load_balancer": "front",
+        "hostname": "shop.acme.example",
+        "path": "/news",
+        "path_kind": "prefix",
+        "action": "pools",
+        "pools-TOTAL_FORMS": "1",
+        "pools-INITIAL_FORMS": "1",
+        "pools-0-pool": "shop",
+        "pools-0-weight": "100",
+        "headers-TOTAL_FORMS": "0",
+        "headers-INITIAL_FORMS": "0",
+    }
+    return plain | {name.replace("__", "-"): value for name, value in changes.items()}
+
+
+def text(response: Any) -> str:
+    found: str = response.content.decode()
+    return found
+
+
+def test_the_list_shows_what_each_route_matches_and_what_happens(tutorial_world: Actor) -> None:
+    shown = text(client_of(tutorial_world).get("/routes"))
+    for words in (
+        "shop.acme.example/checkout/*",
+        "api.globex.example/robots.txt",
+        "301 to shop.acme.example",
+        "GET, POST",
+    ):
+        assert words in shown
+    assert "5 of 5 routes" in shown
+
+
+def test_customers_see_their_own_routes_and_answer_404_for_others(tutorial_world: Actor, acme: Actor) -> None:
+    client = client_of(acme)
+    assert "globex" not in text(client.get("/routes"))
+    foreign = Route.objects.get(account__name="globex", name="api")
+    for path in ("", "/edit", "/delete"):
+        assert client.get(f"/routes/{foreign.pk}{path}").status_code == 404
+    assert client.post(f"/routes/{foreign.pk}/delete", {"confirm": "api"}).status_code == 404
+    assert client.post("/routes/check", typed(route=str(foreign.pk))).status_code == 404
+
+
+def test_filters_of_the_url_narrow_the_list_and_say_when_nothing_is_left(tutorial_world: Actor) -> None:
+    client = client_of(tutorial_world)
+    shown = text(client.get("/routes?pool=acme/shop-next"))
+    assert "shop.acme.example/checkout/*" in shown
+    assert "api.globex.example" not in shown
+    assert "No route for this filter" in text(client.get("/routes?q=nothing-like-this"))
+
+
+def test_a_false_filter_is_said_and_not_ignored(tutorial_world: Actor) -> None:
+    answer = client_of(tutorial_world).get("/routes?cursor=false")
+    assert answer.status_code == 422
+    assert "Take the cursor from next_cursor" in text(answer)
+
+
+def test_an_empty_list_says_how_to_begin(acme: Actor) -> None:
+    assert "No routes yet" in text(client_of(acme).get("/routes"))
+
+
+def test_a_route_is_made_by_the_form(tutorial_world: Actor, acme: Actor) -> None:
+    answer = client_of(acme).post(
+        "/routes/new",
+        typed(
+            methods="GET",
+            pools__TOTAL_FORMS="2",
+            pools__0__weight="90",
+            pools__1__pool="shop-next",
+            pools__1__weight="10",
+            headers__TOTAL_FORMS="1",
+            headers__0__name="X-Beta",
+            headers__0__match="present",
+            headers__0__value="left over",
+            reason="spring campaign",
+        ),
+    )
+    made = routes(acme).get(name="news")
+    assert answer.headers["Location"] == f"/routes/{made.pk}"
+    spec = describe(made)
+    assert spec["methods"] == ["GET"]
+    assert spec["headers"] == [{"name": "X-Beta", "match": "present", "value": ""}]
+    assert spec["action"] == {"pools": [{"pool": "shop", "weight": 90}, {"pool": "shop-next", "weight": 10}]}
+    assert Entry.objects.get(object_kind="Route", object_id=made.pk).reason == "spring campaign"
+
+
+@pytest.mark.parametrize(
+    ("action", "expected"),
+    [
+        (
+            {"action": "redirect", "redirect_code": "308", "redirect_host": "www.acme.example"},
+            {"redirect": {"code": 308, "scheme": None, "host": "www.acme.example", "path": None, "keep_query": False}},
+        ),
+        (
+            {
+                "action": "fixed_response",
+                "fixed_status": "410",
+                "fixed_body": "gone\r\nfor good",
+                "fixed_content_type": "",
+            },
+            {"fixed_response": {"status": 410, "content_type": "text/plain; charset=utf-8", "body": "gone\nfor good"}},
+        ),
+    ],
+)
+def test_other_actions_need_no_pool(
+    tutorial_world: Actor, acme: Actor, action: dict[str, str], expected: dict[str, Any]
+) -> None:
+    answer = client_of(acme).post("/routes/new", typed(pools__0__pool="", pools__0__weight="7") | action)
+    assert answer.status_code == 302
+    assert describe(routes(acme).get(name="news"))["action"] == expected
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"hostname": "UPPER.example.com"}, "Write the host name in lower case"),
+        ({"hostname": ""}, "Fill in the hostname."),
+        ({"hostname": "api.globex.example"}, "api.globex.example"),
+        ({"path": "/checkout"}, "already matches the same requests"),
+        ({"path": "no-slash"}, "Begin the path with a slash."),
+        ({"pools__0__pool": "absent"}, "There is no pool absent."),
+        ({"pools__0__weight": "1001"}, "Use a number from 0 to 1000"),
+        ({"name": "shop"}, "There is a Route shop already."),
+        ({"action": "redirect", "redirect_code": "301"}, "Say where the redirect leads"),
+        ({"action": "fixed_response", "fixed_status": "999"}, "Use a number from"),
+        ({"prefix_rewrite": "/x", "path_kind": "exact"}, "Only a prefix route to pools can rewrite its prefix."),
+        ({"headers__TOTAL_FORMS": "1", "headers__0__name": "X Y", "headers__0__match": "present"}, "inner hyphens"),
+    ],
+)
+def test_a_refused_form_keeps_what_was_typed_and_says_why_beside_the_field(
+    tutorial_world: Actor, acme: Actor, changes: dict[str, str], sentence: str
+) -> None:
+    data = typed(**changes)
+    answer = client_of(acme).post("/routes/new", data)
+    assert answer.status_code == 422
+    shown = text(answer)
+    start = shown.index('<form class="form"')
+    form = shown[start : shown.index("</form>", start)]
+    assert sentence in form.replace("&#x27;", "'")
+    assert 'class="error"' in form
+    assert f'value="{data["path"]}"' in form
+    assert not routes(acme).filter(name="news").exists()
+
+
+def test_all_faults_show_at_once_also_when_a_field_could_not_be_read(tutorial_world: Actor, acme: Actor) -> None:
+    shown = text(client_of(acme).post("/routes/new", typed(hostname="", path="no-slash", pools__0__weight="many")))
+    for sentence in ("Fill in the hostname.", "Begin the path with a slash.", "Enter a whole number."):
+        assert sentence in shown
+
+
+def test_an_edit_starts_from_what_is_stored_and_saving_it_unchanged_changes_nothing(
+    tutorial_world: Actor, acme: Actor
+) -> None:
+    client, route = client_of(acme), routes(acme).get(name="checkout")
+    shown = text(client.get(f"/routes/{route.pk}/edit"))
+    assert 'value="shop-next"' in shown
+    data = typed(path="/checkout", version="1", pools__TOTAL_FORMS="2", pools__0__weight="90")
+    data |= {"pools-1-pool": "shop-next", "pools-1-weight": "10"}
+    assert client.post(f"/routes/{route.pk}/edit", data).status_code == 302
+    assert routes(acme).get(pk=route.pk).version == 1
+
+
+def test_two_edits_that_meet_show_yours_and_live_and_the_person_decides(tutorial_world: Actor, acme: Actor) -> None:
+    client, route = client_of(acme), routes(acme).get(name="shop")
+    theirs = describe(route) | {"path": "/theirs"}
+    save_object(actor=acme, kind="Route", name="shop", spec=theirs)
+    mine = typed(path="/mine", version="1")
+    answer = client.post(f"/routes/{route.pk}/edit", mine)
+    assert answer.status_code == 409
+    shown = text(answer)
+    assert "Save mine over it" in shown
+    assert "<pre>/mine</pre>" in shown
+    assert "<pre>/theirs</pre>" in shown
+    assert 'name="version" value="2"' in shown
+    assert routes(acme).get(pk=route.pk).path == "/theirs"
+    assert client.post(f"/routes/{route.pk}/edit", mine | {"version": "2"}).status_code == 302
+    assert routes(acme).get(pk=route.pk).path == "/mine"
+
+
+def test_a_row_that_equals_what_somebody_else_stored_meanwhile_is_not_lost(tutorial_world: Actor, acme: Actor) -> None:
+    client, route = client_of(acme), routes(acme).get(name="shop")
+    both = [{"pool": "shop", "weight": 100}, {"pool": "shop-next", "weight": 10}]
+    save_object(actor=acme, kind="Route", name="shop", spec=describe(route) | {"action": {"pools": both}})
+    mine = typed(path="/mine", version="2", pools__TOTAL_FORMS="2", pools__1__pool="shop-next", pools__1__weight="10")
+    assert client.post(f"/routes/{route.pk}/edit", mine).status_code == 302
+    assert describe(routes(acme).get(pk=route.pk))["action"] == {"pools": both}
+
+
+def test_removed_and_blank_rows_are_left_out(tutorial_world: Actor, acme: Actor) -> None:
+    rows = typed(pools__TOTAL_FORMS="3", pools__1__pool="shop-next", pools__1__weight="5", pools__1__DELETE="on")
+    rows |= {"pools-2-pool": "", "pools-2-weight": "100"}
+    assert client_of(acme).post("/routes/new", rows).status_code == 302
+    assert describe(routes(acme).get(name="news"))["action"] == {"pools": [{"pool": "shop", "weight": 100}]}
+
+
+def test_the_check_says_who_else_matches_and_what_nodes_will_run(tutorial_world: Actor, acme: Actor) -> None:
+    shown = text(client_of(acme).post("/routes/check", typed(path="/checkout/new")))
+    assert "acme/checkout (shop.acme.example/checkout) loses the requests for /checkout/new to this route." in shown
+    assert "-prefix.map: shop.acme.example/checkout/new/ route-0" in shown
+    assert "kind: Route" in shown
+    assert not routes(acme).filter(name="news").exists()
+
+
+def test_the_check_bears_a_form_that_is_hardly_begun(tutorial_world: Actor, acme: Actor) -> None:
+    client = client_of(acme)
+    assert client.post("/routes/check", {}).status_code == 200
+    assert "hostname" in text(client.post("/routes/check", typed(hostname="", pools__0__pool="")))
+
+
+def test_the_check_says_that_a_hostname_is_taken_without_saying_by_whom(tutorial_world: Actor, acme: Actor) -> None:
+    shown = text(client_of(acme).post("/routes/check", typed(hostname="api.globex.example")))
+    assert "is not available to this account" in shown
+    assert "globex/" not in shown
+
+
+def test_viewers_read_but_find_no_way_to_write(tutorial_world: Actor, acme: Actor) -> None:
+    client, route = client_of(acme, Membership.Role.VIEWER), routes(acme).get(name="shop")
+    assert "New route" not in text(client.get("/routes"))
+    assert "/edit" not in text(client.get(f"/routes/{route.pk}"))
+    for path in ("/routes/new", f"/routes/{route.pk}/edit", f"/routes/{route.pk}/delete"):
+        assert client.get(path).status_code == 403
+    assert client.post("/routes/new", typed()).status_code == 403
+
+
+def test_a_route_goes_when_its_name_is_typed(tutorial_world: Actor, acme: Actor) -> None:
+    client, route = client_of(acme), routes(acme).get(name="checkout")
+    refused = client.post(f"/routes/{route.pk}/delete", {"confirm": "something", "reason": "over"})
+    assert refused.status_code == 422
+    assert 'value="over"' in text(refused)
+    assert client.post(f"/routes/{route.pk}/delete", {"confirm": "checkout", "reason": "over"}).status_code == 302
+    assert not routes(acme).filter(pk=route.pk).exists()
+    assert Entry.objects.get(object_kind="Route", object_id=route.pk, action="delete").reason == "over"
+
+
+def test_a_route_that_changed_meanwhile_is_not_deleted(tutorial_world: Actor, acme: Actor) -> None:
+    client, route = client_of(acme), routes(acme).get(name="checkout")
+    save_object(actor=acme, kind="Route", name="checkout", spec=describe(route) | {"path": "/other"})
+    answer = client.post(f"/routes/{route.pk}/delete", {"confirm": "checkout", "version": "1"})
+    assert answer.headers["Location"] == f"/routes/{route.pk}"
+    assert routes(acme).filter(pk=route.pk).exists()
+
+
+def test_the_page_of_a_route_says_how_to_try_it_on_each_node_and_where_it_is_live(tutorial_world: Actor) -> None:
+    route = Route.objects.get(name="checkout")
+    shown = text(client_of(tutorial_world).get(f"/routes/{route.pk}")).replace("&#x27;", "'")
+    assert "Live on 0 of 4 nodes" in shown
+    for port in (8080, 8180, 8280, 8380):
+        assert f"curl -i -H 'Host: shop.acme.example' http://127.0.0.1:{port}/checkout" in shown
+
+
+def test_customers_see_fleets_but_no_nodes(tutorial_world: Actor, acme: Actor) -> None:
+    shown = text(client_of(acme).get(f"/routes/{routes(acme).get(name='checkout').pk}"))
+    assert "Live on 0 of 2 fleets" in shown
+    assert "us-1" not in shown
+    assert "127.0.0.1" not in shown
+
+
+def queries(client: Client, path: str) -> int:
+    """How many SQL queries the second call of a page makes."""
+    client.get(path)
+    with CaptureQueriesContext(connection) as found:
+        assert client.get(path).status_code == 200
+    return len(found.captured_queries)
+
+
+def more_routes(acme: Actor, first: int, last: int) -> None:
+    spec = describe(routes(acme).get(name="checkout"))
+    for number in range(first, last):
+        save_object(actor=acme, kind="Route", name=f"more-{number}", spec=spec | {"path": f"/more-{number}"})
+
+
+def test_the_number_of_queries_does_not_grow_with_the_routes(tutorial_world: Actor, acme: Actor) -> None:
+    client, route = client_of(tutorial_world), routes(acme).get(name="checkout")
+    balancer = LoadBalancer.objects.get()
+    pages = ["/routes", f"/routes/{route.pk}", "/routes/new", f"/routes/{route.pk}/edit", "/load-balancers"]
+    pages.append(f"/load-balancers/{balancer.pk}")
+    few = {path: queries(client, path) for path in pages}
+    more_routes(acme, 0, 45)
+    assert {path: queries(client, path) for path in pages} == few
+    assert max(few.values()) <= 36, few
