@@ -148,7 +148,8 @@ def _backend(reader: Reader) -> BackendSpec:
     children = reader.children("servers")
     servers = tuple(_server(child) for child in children)
     _refuse_twins(children, "name", [server.name for server in servers])
-    _refuse_twins(children, "address", [(server.address, server.port) for server in servers])
+    places = [(server.address, server.port) if server.address and server.port else None for server in servers]
+    _refuse_twins(children, "address", places)
     reader.close()
     return BackendSpec(region, limit, scaler, servers)
 

@@ -18,6 +18,7 @@ from apps.definitions import selectors
 from apps.definitions.models import Certificate
 from apps.definitions.services import delete_object, save_object
 from apps.web.pages import PageRequest, page, show
+from apps.web.pool_form import Text
 
 PER_PAGE = 100
 SOON = 21  # days: authorities that renew by themselves do so earlier
@@ -38,21 +39,28 @@ class CertificateForm(forms.Form):
                 hint = "Empty: the operator's own."
                 self.fields["/account"] = forms.CharField(label="Account", required=False, help_text=hint)
         pasted = forms.Textarea(attrs={"rows": 10, "spellcheck": "false", "class": "mono", "autocomplete": "off"})
-        self.fields["/spec/chain"] = forms.CharField(
+        self.fields["/spec/chain"] = Text(
             label="Chain",
-            required=False,
             widget=pasted,
             help_text="PEM: the certificate first, then what the authority sent along.",
         )
         self.fields["chain_file"] = forms.FileField(label="… or its file", required=False)
-        self.fields["/spec/key"] = forms.CharField(
+        self.fields["/spec/key"] = Text(
             label="Private key",
-            required=False,
+            required=stored is None,
             widget=pasted,
             help_text="Unencrypted PEM. It is sealed when stored and never shown again, also not here after a fault."
             + (" Empty: the stored key, if it fits the new chain." if stored else ""),
         )
         self.fields["key_file"] = forms.FileField(label="… or its file", required=False)
+
+    @property
+    def groups(self) -> list[tuple[str, list[forms.BoundField]]]:
+        """The fields by heading."""
+        names = {"Certificate": ("/name", "/account"), "Chain": ("/spec/chain", "chain_file")}
+        names["Key"] = ("/spec/key", "key_file")
+        found = {title: [self[name] for name in each if name in self.fields] for title, each in names.items()}
+        return [(title, fields) for title, fields in found.items() if fields]
 
     def pem(self, name: str) -> str | None:
         """The file's text where there is one, else what was pasted; None for nothing."""

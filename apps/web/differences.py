@@ -23,7 +23,7 @@ def files_of(unified: str) -> list[FileDifference]:
         if line.startswith("--- "):
             continue
         if line.startswith("+++ "):
-            found.append(FileDifference(line[4:].split("\t")[0]))
+            found.append(FileDifference(line[4:].split("\t")[0].removeprefix("wanted/")))
         elif found:
             found[-1].lines.append(_kind(line))
     if found and len(lines) > SHOWN_LINES:

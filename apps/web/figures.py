@@ -37,11 +37,11 @@ def figures_of(numbers: Numbers | None) -> Figures:
 
 
 def amount(value: float | None) -> str:
-    """A measured amount: one decimal below ten, whole with thousands above; empty for None."""
+    """A measured amount: counts whole, else one decimal below ten; empty for None."""
     if value is None:
         return ""
-    if value == 0:
-        return "0"
+    if value == 0 or isinstance(value, int):
+        return f"{value:,.0f}"
     return f"{value:.1f}" if value < 9.95 else f"{value:,.0f}"
 
 

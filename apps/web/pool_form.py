@@ -120,7 +120,7 @@ class PoolForm(forms.Form):
             self.fields.update(_backend_fields(f"/spec/backends/{index}"))
             for number in (*numbers, SPARE):
                 self.fields.update(_server_fields(f"/spec/backends/{index}/servers/{number}"))
-        self.fields["reason"] = Text(label="Why", required=False, help_text="Shown in the rollout and the audit.")
+        self.fields["reason"] = Text(label="Why", required=False, help_text="Kept in the audit record.")
         self._places: list[tuple[str, str]] = []
 
     @staticmethod

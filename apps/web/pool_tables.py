@@ -70,9 +70,19 @@ def _server(server: Server, rows: list[ServerRow]) -> dict[str, Any]:
         "word": word,
         "mark": mark,
         "text": text,
-        "nodes": [(row.node, *MARKS[row.status], row.check_text) for row in rows],
+        "notes": _notes(rows),
         **number_cells(_together([row.numbers for row in rows])),
     }
+
+
+def _notes(rows: list[ServerRow]) -> list[tuple[str, str]]:
+    """What the checks said last, with the nodes that said so; the same text is said once."""
+    nodes: dict[str, list[str]] = defaultdict(list)
+    for row in rows:
+        same = row.status == rows[0].status == "up"
+        text = row.check_text or MARKS[row.status][1]
+        nodes[rows[0].check_text if same and rows[0].check_text else text].append(row.node)
+    return [(", ".join(names), text) for text, names in nodes.items()]
 
 
 def _together(parts: list[Numbers]) -> Numbers:

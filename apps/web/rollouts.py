@@ -19,6 +19,7 @@ from apps.web.differences import files_of
 from apps.web.pages import PageRequest, operators_only, page, show
 
 PER_PAGE = 50
+REVISIONS_SHOWN = 20
 STAGES = (RolloutState.COMPILED, RolloutState.VALIDATED, RolloutState.PUSHING, RolloutState.DONE)
 WORDS = {"compiled": "Compiled", "validated": "Checked", "pushing": "Pushed to nodes", "done": "Live"}
 FINISHED_STEPS = {StepState.DONE, StepState.REFUSED, StepState.ROLLED_BACK}
@@ -91,7 +92,7 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
         "errors": [],
     }
     if not request.GET.get("partial"):
-        context |= _difference(request, rollout) | {"earlier": _earlier(request, rollout)}
+        context |= _difference(request, rollout) | _earlier(request, rollout)
     return show(request, "pages/rollouts/detail.html", context)
 
 
@@ -118,9 +119,16 @@ def _difference(request: PageRequest, rollout: Rollout) -> dict[str, Any]:
     return {"sentences": found.sentences, "files": files_of(found.files)}
 
 
-def _earlier(request: PageRequest, rollout: Rollout) -> list[Any]:
-    rows = selectors.revisions(request.actor).filter(fleet=rollout.fleet_id)
-    return list(rows[:20])
+def _earlier(request: PageRequest, rollout: Rollout) -> dict[str, Any]:
+    """Revisions to go back to, newest first; `?older=` goes on below that number."""
+    rows = selectors.revisions(request.actor).filter(fleet=rollout.fleet_id).order_by("-number")
+    older = request.GET.get("older", "")
+    if older.isascii() and older.isdecimal() and len(older) < 10:
+        rows = rows.filter(number__lt=int(older))
+    found = list(rows[: REVISIONS_SHOWN + 1])
+    more = len(found) > REVISIONS_SHOWN
+    shown = found[:REVISIONS_SHOWN]
+    return {"earlier": shown, "older": older, "next_older": shown[-1].number if more else None}
 
 
 @require_POST
