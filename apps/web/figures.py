@@ -26,13 +26,17 @@ def figures_of(numbers: Numbers | None) -> Figures:
     """What a page prints for these numbers; rates per second, errors as the share of 5xx, latency in ms."""
     if numbers is None or numbers.requests_per_s is None:
         return Figures()
+    errors = numbers.errors_share
+    if errors is None and numbers.errors_per_s is not None and numbers.requests_per_s:
+        # Routes count requests and errors, not answers of every kind.
+        errors = min(1.0, numbers.errors_per_s / numbers.requests_per_s)
     return Figures(
         requests=amount(numbers.requests_per_s),
-        errors=share(numbers.errors_share),
+        errors=share(errors),
         p95=amount(numbers.p95_ms),
         connections="" if numbers.connections is None else f"{numbers.connections:,}",
         age=f"{numbers.age_s:.0f} s" if numbers.stale and numbers.age_s is not None else "",
-        failing=bool(numbers.errors_share and numbers.errors_share >= 0.01),
+        failing=bool(errors and errors >= 0.01),
     )
 
 

@@ -45,21 +45,28 @@ def _form(request: PageRequest, row: Route | None) -> HttpResponse:
         entry = RouteEntry(request.actor, row, None, request.GET.dict())
         return show(request, FORM, _page(request, entry) | _blank_check(entry))
     entry = RouteEntry(request.actor, row, request.POST, {})
-    context: dict[str, Any] = {}
     if entry.is_valid():
         try:
             return _saved(request, row, _save(request, entry))
-        except Invalid as error:
-            entry.add_faults(error.faults)
-        except Stale:
-            context = _two_edits(request, entry)
-        except Conflict as error:
-            entry.head.add_error("name" if "name" in entry.head.fields else None, error.detail)
-    checked = _checked(request, entry)
-    if not entry.is_readable:
-        entry.add_faults(checked.get("faults", ()))
-    context = _page(request, entry) | checked | context
-    return show(request, FORM, context, status=409 if "sides" in context else 422)
+        except (Invalid, Stale, Conflict) as error:
+            # Before the faults are noted: a field with a fault is not part of the spec any more.
+            context = _checked(request, entry) | _refused(request, entry, error)
+    else:
+        context = _checked(request, entry)
+        entry.add_faults(context.get("faults", ()))
+    status = 409 if "sides" in context else 422
+    return show(request, FORM, context | _page(request, entry), status=status)
+
+
+def _refused(request: PageRequest, entry: RouteEntry, error: Invalid | Conflict) -> dict[str, Any]:
+    """Put what was refused where it belongs in the form; for a stale version also both sides."""
+    if isinstance(error, Invalid):
+        entry.add_faults(error.faults)
+    elif isinstance(error, Stale):
+        return _two_edits(request, entry)
+    else:
+        entry.head.add_error("name" if "name" in entry.head.fields else None, error.detail)
+    return {}
 
 
 def _save(request: PageRequest, entry: RouteEntry) -> Route:

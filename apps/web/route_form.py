@@ -151,7 +151,6 @@ class RouteEntry:
     def __init__(self, actor: Actor, row: Route | None, data: QueryDict | None, start: Mapping[str, str]) -> None:
         self.row = row
         self.data = data
-        self.is_readable = False
         first = initial_of(row) if row else blank(actor, start)
         self.head = RouteForm(actor, row, data=data, initial=first["head"])
         # Rows that were sent stand for themselves: one that equals what is stored must not count as left blank.
@@ -170,8 +169,7 @@ class RouteEntry:
     def is_valid(self) -> bool:
         """Whether every field could be read at all; what the values mean is checked when the route is saved."""
         parts = [self.head.is_valid(), self.headers.is_valid(), self.pools.is_valid() or self._without_pools()]
-        self.is_readable = all(parts)
-        return self.is_readable
+        return all(parts)
 
     def _without_pools(self) -> bool:
         return self.head.cleaned_data.get("action") in ("redirect", "fixed_response")

@@ -167,6 +167,11 @@ def test_a_refused_form_keeps_what_was_typed_and_says_why_beside_the_field(
     assert not routes(acme).filter(name="news").exists()
 
 
+def test_the_rail_stands_by_what_was_typed_also_when_it_was_refused(tutorial_world: Actor, acme: Actor) -> None:
+    shown = text(client_of(acme).post("/routes/new", typed(hostname="api.globex.example")))
+    assert "-prefix.map: api.globex.example/news/ route-0" in shown
+
+
 def test_all_faults_show_at_once_also_when_a_field_could_not_be_read(tutorial_world: Actor, acme: Actor) -> None:
     shown = text(client_of(acme).post("/routes/new", typed(hostname="", path="no-slash", pools__0__weight="many")))
     for sentence in ("Fill in the hostname.", "Begin the path with a slash.", "Enter a whole number."):
