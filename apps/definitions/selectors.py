@@ -106,9 +106,10 @@ def fleets_of_load_balancers(ids: QuerySet[LoadBalancer] | list[int]) -> QuerySe
 
 
 def fleets_of_pools(pool_ids: list[int]) -> QuerySet[Fleet]:
-    """Fleets that run any of the pools, by a route or as a listener's default."""
+    """Fleets that run any of the pools: those of its regions, and those that a route or a listener leads to it."""
     fronts = LoadBalancer.objects.filter(Q(routes__pools__pool__in=pool_ids) | Q(listeners__default_pool__in=pool_ids))
-    return fleets_of_load_balancers(fronts)
+    led = Q(load_balancers__in=fronts)
+    return Fleet.objects.filter(led | Q(region__backends__pool__in=pool_ids)).distinct()
 
 
 def fleets_of(row: object) -> list[Fleet]:

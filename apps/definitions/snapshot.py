@@ -151,31 +151,39 @@ def _routes(fleet: Fleet) -> dict[int, list[model.Route]]:
     return found
 
 
-def _used_pools(fleet: Fleet) -> QuerySet[Pool]:
+def _carried_pools(fleet: Fleet) -> QuerySet[Pool]:
+    """Pools that routes and listeners lead to, and every other that has servers in the region.
+
+    A pool that nobody uses yet is carried so that its servers are checked before they get traffic, and so that its
+    first route is a map entry and no reload.
+    """
     by_routes = RoutePool.objects.filter(route__load_balancer__fleets=fleet).values("pool_id")
     by_listeners = Listener.objects.filter(load_balancer__fleets=fleet, default_pool__isnull=False)
-    return Pool.objects.filter(Q(pk__in=by_routes) | Q(pk__in=by_listeners.values("default_pool_id")))
-
-
-def _pools(fleet: Fleet) -> tuple[model.Pool, ...]:
-    used = _used_pools(fleet)
-    checks = {
-        row.pop("pool_id"): model.HealthCheck(**row)
-        for row in HealthCheck.objects.filter(pool__in=used).values("pool_id", *model.HealthCheck.__slots__)
-    }
-    backends = {
-        backend.pool_id: backend for backend in Backend.objects.filter(pool__in=used, region_id=fleet.region_id)
-    }
-    servers = _servers(fleet, used)
-    return tuple(
-        _pool(pool, checks.get(pool.pk), backends.get(pool.pk), servers.get(pool.pk, []))
-        for pool in used.order_by("id").annotate(account_name=F("account__name"))
+    in_region = Backend.objects.filter(region_id=fleet.region_id).values("pool_id")
+    return Pool.objects.filter(
+        Q(pk__in=by_routes) | Q(pk__in=by_listeners.values("default_pool_id")) | Q(pk__in=in_region)
     )
 
 
-def _servers(fleet: Fleet, used: QuerySet[Pool]) -> dict[int, list[model.Server]]:
+def _pools(fleet: Fleet) -> tuple[model.Pool, ...]:
+    carried = _carried_pools(fleet)
+    checks = {
+        row.pop("pool_id"): model.HealthCheck(**row)
+        for row in HealthCheck.objects.filter(pool__in=carried).values("pool_id", *model.HealthCheck.__slots__)
+    }
+    backends = {
+        backend.pool_id: backend for backend in Backend.objects.filter(pool__in=carried, region_id=fleet.region_id)
+    }
+    servers = _servers(fleet, carried)
+    return tuple(
+        _pool(pool, checks.get(pool.pk), backends.get(pool.pk), servers.get(pool.pk, []))
+        for pool in carried.order_by("id").annotate(account_name=F("account__name"))
+    )
+
+
+def _servers(fleet: Fleet, carried: QuerySet[Pool]) -> dict[int, list[model.Server]]:
     found: dict[int, list[model.Server]] = defaultdict(list)
-    rows = Server.objects.filter(backend__pool__in=used, backend__region_id=fleet.region_id).order_by("id")
+    rows = Server.objects.filter(backend__pool__in=carried, backend__region_id=fleet.region_id).order_by("id")
     fields = ("backend__pool_id", "id", "name", "address", "port", "weight", "state")
     for pool, pk, name, address, port, weight, state in rows.values_list(*fields):
         found[pool].append(model.Server(f"srv-{pk}", name, address, port, weight, model.ServerState(state)))

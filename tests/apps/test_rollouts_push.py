@@ -45,6 +45,13 @@ def test_a_route_goes_live_without_a_reload(world: World) -> None:
     assert selectors.is_live(world.fleet.pk, world.desired())
 
 
+def test_the_first_route_of_a_pool_needs_no_reload_either(world: World) -> None:
+    world.reconcile()
+    add_route(world.operator, "new", "/new", "green")
+    world.reconcile()
+    assert [step.how for step in latest().steps.all()] == ["runtime", "runtime"]
+
+
 def test_a_belief_that_is_out_of_date_costs_a_look_and_no_reload(world: World) -> None:
     world.reconcile()
     old = NodeReport.objects.get(node__name="n1")

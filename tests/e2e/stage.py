@@ -183,9 +183,7 @@ class Stage:
         listener = {"name": "http", "protocol": "http", "port": self.base_port}
         spec = {"fleets": list(FLEETS), "listeners": [listener]}
         found.append({"kind": "LoadBalancer", "name": "front", "spec": spec})
-        # Both pools are in use from the start: one that no route uses is not part of a bundle.
         found.append({"kind": "Route", "name": "home", "spec": route("/", "blue")})
-        found.append({"kind": "Route", "name": "keep", "spec": route("/keep", "green")})
         return found
 
     def pool_spec(self, port: int, balance: str = "leastconn") -> dict[str, Any]:

@@ -8,11 +8,17 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from urllib.parse import quote
 
 import kombu.pools
 import pytest
 from celery import current_app
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 from django.db import connection
 
 from apps.accounts.actors import Actor
@@ -22,7 +28,7 @@ from apps.fleet.models import Fleet
 from apps.rollouts import selectors
 from apps.rollouts.models import Rollout
 from tests.conftest import actor_of
-from tests.e2e.stage import FLEETS, NODES, OFFSETS, Stage, built, route, spare_port, wait_until
+from tests.e2e.stage import FLEETS, HOST, NODES, OFFSETS, Stage, built, route, spare_port, wait_until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.django_db(transaction=True)]
 
@@ -178,6 +184,47 @@ def test_what_one_node_refuses_leaves_its_fleet_on_the_old_revision(stage: Stage
         assert "us-2" in rollout.message
         assert {node: stage.digest(node) for node in FLEETS["us"]} == {node: before[node] for node in FLEETS["us"]}
         assert all(stage.get(node, "/") == (200, "blue") for node in NODES)
+
+
+def certificate(bits: int) -> dict[str, str]:
+    """A certificate with an RSA key of that size; below 2 048 bits only the node's OpenSSL objects."""
+    key = rsa.generate_private_key(65537, bits)
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, HOST)])
+    begin = datetime.now(UTC) - timedelta(days=1)
+    made = x509.CertificateBuilder(name, name, key.public_key(), 1, begin, begin + timedelta(days=90))
+    signed = made.add_extension(x509.SubjectAlternativeName([x509.DNSName(HOST)]), critical=False)
+    secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+    return {"chain": signed.sign(key, SHA256()).public_bytes(Encoding.PEM).decode(), "key": secret}
+
+
+def serve_https(stage: Stage, bits: int) -> None:
+    """A second listener, with a certificate of that strength."""
+    save_object(actor=operator(), kind="Certificate", name="site", spec=certificate(bits))
+    plain = {"name": "http", "protocol": "http", "port": stage.base_port}
+    port = spare_port(OFFSETS.values())
+    secure = {"name": "https", "protocol": "https", "port": port, "certificates": ["site"]}
+    spec = {"fleets": list(FLEETS), "listeners": [plain, secure]}
+    save_object(actor=operator(), kind="LoadBalancer", name="front", spec=spec)
+
+
+def test_what_only_haproxy_refuses_leaves_every_node_on_the_old_revision(stage: Stage) -> None:
+    before = {node: stage.digest(node) for node in NODES}
+    serve_https(stage, bits=1024)
+    ended = Rollout.objects.filter(state="rolled_back")
+    wait_until(lambda: ended.count() == len(FLEETS), "both fleets turned back")
+    for rollout in ended:
+        assert "unable to load SSL certificate" in rollout.message, rollout.message
+        assert rollout.line is not None
+        assert "https" in rollout.object_label
+    assert {node: stage.digest(node) for node in NODES} == before
+    assert all(stage.get(node, "/") == (200, "blue") for node in NODES)
+
+
+def test_the_same_listener_with_a_strong_certificate_is_taken_by_all(stage: Stage) -> None:
+    before = {node: stage.digest(node) for node in NODES}
+    serve_https(stage, bits=2048)
+    wait_until(lambda: in_sync(stage), "all nodes took it")
+    assert all(stage.digest(node) != before[node] for node in NODES)
 
 
 def test_the_same_listener_on_a_free_port_is_taken_by_all(stage: Stage) -> None:

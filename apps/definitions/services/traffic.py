@@ -12,7 +12,8 @@ from apps.core.errors import Invalid
 from apps.core.sealing import seal, unseal
 from apps.definitions.certificates import read_certificate
 from apps.definitions.models import Backend, Certificate, HealthCheck, Listener, LoadBalancer, Pool, Server
-from apps.definitions.selectors import fleets_of, fleets_of_pools
+from apps.definitions.selectors import fleets_of
+from apps.definitions.services.usage import users_of
 from apps.definitions.services.work import Work
 from apps.definitions.specs import (
     BackendSpec,
@@ -44,10 +45,12 @@ def store_certificate(work: Work, owner: Account, row: Certificate, spec: Certif
 def store_pool(work: Work, owner: Account, row: Pool, spec: PoolSpec) -> None:
     """The pool, its check, and its backends; servers keep their id as long as they keep their name."""
     regions = [_region_of_backend(work, backend, index) for index, backend in enumerate(spec.backends)]
-    if row.pk is not None and row.protocol != spec.protocol and fleets_of_pools([row.pk]).exists():
+    if row.pk is not None and row.protocol != spec.protocol and users_of(work.actor, row):
         work.fault("/spec/protocol", "in_use", "A pool that routes or listeners use keeps its protocol.")
     if work.faults:
         raise Invalid(work.take_faults())
+    if row.pk is not None:
+        work.touch(fleets_of(row))  # a region that it leaves loses it
     row.account, row.protocol, row.balance = owner, spec.protocol, spec.balance
     row.connect_timeout_ms, row.server_timeout_ms = spec.connect_timeout_ms, spec.server_timeout_ms
     row.queue_timeout_ms, row.server_keepalive_ms = spec.queue_timeout_ms, spec.server_keepalive_ms
