@@ -24,8 +24,8 @@ function open() {
   stream = new EventSource(url);
   stream.onopen = () => {
     show("live");
-    // What happened while nobody listened is fetched once.
-    if (again) TOPICS.forEach((topic) => fire(topic, {}));
+    // What nobody heard: a rollout may end before the first stream stands.
+    for (const topic of again ? TOPICS : ["rollouts"]) fire(topic, {});
     failures = 0;
     again = true;
   };
