@@ -18,7 +18,7 @@ Link = tuple[str, str]
 @page
 def search(request: PageRequest) -> HttpResponse:
     """Links for `?q=`, grouped by noun; an empty answer for fewer than two characters."""
-    text = request.GET.get("q", "").strip()[:100]
+    text = request.GET.get("q", "").replace("\0", "").strip()[:100]
     groups = _found(request, text) if len(text) > 1 else []
     return show(request, "pages/search/results.html", {"groups": [group for group in groups if group[1]]})
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from django.test import Client
+from django.test import Client, RequestFactory
 from django.urls import reverse
 
 from apps.accounts import sign_in as limits
 from apps.accounts.models import FailedSignIn, Membership, User
+from apps.web.errors import server_error
 from tests.conftest import actor_of
 from tests.doors.people import client_of
 
@@ -109,3 +110,33 @@ def test_search_finds_only_what_the_actor_may_see(tutorial_world: object) -> Non
     assert "acme/shop" in acme.get("/search?q=shop").content.decode()
     assert "shop" not in globex.get("/search?q=shop").content.decode()
     assert acme.get("/search?q=s").content.decode().strip() == ""
+
+
+@pytest.mark.parametrize("path", ["/api/nothing", "/api/v1/nothing"])
+def test_what_does_not_exist_in_the_api_is_a_problem_document(db: None, path: str) -> None:
+    answer = Client().get(path)
+    assert answer.status_code == 404
+    assert answer.headers["Content-Type"] == "application/problem+json"
+
+
+def test_a_request_for_a_foreign_host_is_refused_as_a_page(db: None) -> None:
+    answer = Client(headers={"host": "evil.example"}).get("/sign-in")
+    assert answer.status_code == 400
+    assert answer.headers["X-Request-ID"] in answer.content.decode()
+
+
+def test_a_form_without_its_token_is_refused_as_a_page(db: None) -> None:
+    answer = Client(enforce_csrf_checks=True).post(URL, {"username": "ada", "password": PASSWORD})
+    assert answer.status_code == 403
+    assert answer.headers["X-Request-ID"] in answer.content.decode()
+
+
+def test_what_breaks_is_a_page_that_names_nothing_of_the_inside(rf: RequestFactory) -> None:
+    answer = server_error(rf.get("/"))
+    assert answer.status_code == 500
+    assert "This failed on our side" in answer.content.decode()
+
+
+def test_names_and_searches_with_a_zero_byte_are_refused_in_words(person: User) -> None:
+    assert attempt("wrong", username="a\0da")[0] == 200
+    assert client_of(actor_of("operator", "operator")).get("/search", {"q": "a\0b"}).status_code == 200

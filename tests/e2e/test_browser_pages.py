@@ -164,3 +164,49 @@ def test_a_fleet_is_rolled_back_and_resumed_by_hand(demo: RunningDemo, browser: 
     page.get_by_role("button", name="Resume").click()
     assert until(lambda: demo.answers("us-1", "after") and demo.answers("us-2", "after"))
     page.context.close()
+
+
+def test_a_route_is_made_changed_and_deleted_by_hand(demo: RunningDemo, browser: Browser, signed_in: Any) -> None:
+    def answered(status: int, body: str) -> bool:
+        """On every node."""
+        host = {"Host": "hand.globex.example"}
+        answers = [call(url, headers=host) for url in demo.node_urls().values()]
+        return all(got == status and body in text for got, text in answers)
+
+    assert answered(404, "")
+    page = browser.new_context(storage_state=signed_in).new_page()
+    page.goto(f"{demo.place.console_url}/routes/new")
+    page.get_by_label("Hostname", exact=True).fill("hand.globex.example")
+    page.get_by_label("Path", exact=True).fill("/")
+    page.get_by_label("Answer by itself").check()
+    own_answer = page.locator("[data-choice=fixed_response]")
+    own_answer.get_by_label("Status").fill("200")
+    own_answer.get_by_label("Body").fill("made by hand")
+    page.get_by_label("Name", exact=True).fill("by-hand")
+    page.get_by_label("Account", exact=True).select_option("globex")
+    page.get_by_role("button", name="Save and go live").click()
+    expect(page.get_by_text("Route by-hand is saved")).to_be_visible()
+    assert until(lambda: answered(200, "made by hand"))
+    page.get_by_role("link", name="Edit").click()
+    own_answer.get_by_label("Body").fill("changed by hand")
+    page.get_by_role("button", name="Save and go live").click()
+    expect(page.get_by_text("Route by-hand is saved")).to_be_visible()
+    assert until(lambda: answered(200, "changed by hand"))
+    page.get_by_role("link", name="Delete").click()
+    page.get_by_label("to confirm").fill("by-hand")
+    page.get_by_role("button", name="Delete route").click()
+    expect(page.get_by_text("Route by-hand is deleted")).to_be_visible()
+    assert until(lambda: answered(404, ""))
+    page.context.close()
+
+
+def test_a_server_is_drained_and_made_ready_by_hand(demo: RunningDemo, browser: Browser, signed_in: Any) -> None:
+    page = browser.new_context(storage_state=signed_in).new_page()
+    page.goto(f"{demo.place.console_url}/pools/{first_id(demo, 'pools')}")
+    server = page.locator("tr[id^=server-]").first
+    buttons = page.get_by_role("group", name="State of the checked servers")
+    for button, word in (("Drain", "drain"), ("Ready", "ready")):
+        server.get_by_role("checkbox").check()
+        buttons.get_by_role("button", name=button).click()
+        expect(server.locator("[data-label=State]")).to_contain_text(word, ignore_case=True)
+    page.context.close()
