@@ -10,7 +10,7 @@ from apps.audit.models import Entry
 from apps.core.requests import request_id
 
 
-def record(
+def record(  # noqa: PLR0913 - an entry has this many columns, all named by the caller
     *,
     actor: Actor,
     action: str,
@@ -22,7 +22,7 @@ def record(
     after: dict[str, Any] | None = None,
     reason: str = "",
 ) -> Entry:
-    """Add one entry: `action` is create, update, delete or a verb such as roll_back; secrets are left out by callers."""
+    """Add one entry; `action` is create, update, delete or a verb such as roll_back. Callers leave secrets out."""
     return Entry.objects.create(
         actor=actor.name,
         account=account or actor.account,
