@@ -17,7 +17,7 @@ from typing import Any
 
 from tests.both_databases import redis
 
-ROUTES, ACCOUNTS, TIMES = 10_000, 100, 20
+ROUTES, ACCOUNTS, TIMES = 10_000, 100, 60
 GOAL_MS = 150.0
 TUTORIAL = Path(__file__).resolve().parents[2] / "deploy" / "examples" / "tutorial.yaml"
 
