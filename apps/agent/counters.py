@@ -21,8 +21,10 @@ def read(proxy: Proxy) -> dict[str, Any]:
     text = proxy.worker(COMMAND, timeout=10.0)
     read_at = time.time()
     info, stat, tables = _split(text.splitlines())
-    rows = [row for row in (_row(each) for each in csv.DictReader(stat)) if row]
-    rows += [_route_row(line, found) for line in tables.get("st_routes", []) if (found := TABLE_ROW.search(line))]
+    counted = [(line, found) for line in tables.get("st_routes", []) if (found := TABLE_ROW.search(line))]
+    probes = {found.group(1): int(found.group(2)) for _, found in counted if found.group(1).startswith("lst-")}
+    rows = [_without_probes(row, probes) for row in map(_row, csv.DictReader(stat)) if row]
+    rows += [_route_row(line, found) for line, found in counted if found.group(1) not in probes]
     return {
         "epoch": f"{info.get('Pid', '0')}-{info.get('Start_time_sec', '0')}",
         "read_at": read_at,
@@ -83,6 +85,14 @@ def _row(row: dict[str, str]) -> dict[str, Any] | None:
         "status": row.get("status", ""),
         "check": f"{check} in {took} ms" if check and took else check,
     }
+
+
+def _without_probes(row: dict[str, Any], probes: dict[str, int]) -> dict[str, Any]:
+    """Our own questions to a listener are no traffic: they come off its requests and its answers."""
+    if row["kind"] == "frontend":
+        for name in ("requests", "status_2xx"):
+            row[name] = max(0, row[name] - probes.get(row["object_id"], 0))
+    return row
 
 
 def _route_row(line: str, found: re.Match[str]) -> dict[str, Any]:

@@ -57,7 +57,7 @@ def _tls(listener: Listener) -> tuple[str, ...]:
 
 
 def _add_http_rules(section: Section, load_balancer: LoadBalancer, listener: Listener, maps: RouteMaps) -> None:
-    _add_probe(section)
+    _add_probe(section, listener)
     _add_client_facts(section, listener)
     _add_lookup(section, load_balancer, maps)
     _add_counters(section)
@@ -72,13 +72,18 @@ def _add_http_rules(section: Section, load_balancer: LoadBalancer, listener: Lis
     section.add("use_backend", "%[var(txn.action)]", *found)
 
 
-def _add_probe(section: Section) -> None:
-    """The agent asks each port who answers; the path is secret, the answer comes before any routing."""
+def _add_probe(section: Section, listener: Listener) -> None:
+    """The agent asks each port who answers; the path is secret, the answer comes before any routing.
+
+    Probes are counted under the listener's id among the routes, so that the agent can take them off its numbers.
+    """
+    probed = ("if", "{", "path", Expanded("/${SPILLWAY_PROBE}"), "}")
+    section.add("http-request", "track-sc0", f"str({listener.id})", "table", ROUTE_TABLE, *probed)
     section.add(
         "http-request", "return", "status", "200",
         "hdr", "x-spillway-generation", Expanded("${SPILLWAY_GENERATION}"),
         "hdr", "x-spillway-digest", Expanded("${SPILLWAY_DIGEST}"),
-        "if", "{", "path", Expanded("/${SPILLWAY_PROBE}"), "}",
+        *probed,
     )  # fmt: skip
 
 

@@ -1,0 +1,46 @@
+"""OBSERVE on the node: what HAProxy prints becomes rows of our objects, without what we asked ourselves."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from apps.agent import counters
+from apps.agent.proxy import Proxy
+
+PRINTED = """Pid: 7
+Start_time_sec: 100
+# pxname,svname,req_tot,stot,hrsp_2xx,hrsp_4xx,scur,status
+lst-1,FRONTEND,50,50,45,5,2,OPEN
+pool-1,BACKEND,30,30,30,0,1,UP
+# table: st_latency, type: string, size:102400, used:1
+0x1: key=pool-1/100 use=0 exp=0 shard=0 gpc0=30
+# table: st_routes, type: string, size:204800, used:2
+0x2: key=route-3 use=0 exp=0 shard=0 http_req_cnt=30 http_err_cnt=0 http_fail_cnt=1
+0x3: key=lst-1 use=0 exp=0 shard=0 http_req_cnt=15 http_err_cnt=0 http_fail_cnt=0
+"""
+
+
+class Printed:
+    """A worker that prints what a real one once did."""
+
+    def worker(self, command: str, timeout: float) -> str:
+        """The answers of every command, one after the other."""
+        return PRINTED
+
+
+def rows() -> dict[str, dict[str, Any]]:
+    reading = counters.read(cast("Proxy", Printed()))
+    return {row["object_id"]: row for row in reading["rows"]}
+
+
+def test_our_own_probes_are_no_traffic_of_a_listener() -> None:
+    found = rows()["lst-1"]
+    assert (found["requests"], found["status_2xx"], found["status_4xx"]) == (35, 30, 5)
+
+
+def test_probes_are_no_route_and_backends_keep_their_numbers() -> None:
+    found = rows()
+    assert set(found) == {"lst-1", "pool-1", "route-3"}
+    assert found["lst-1"]["kind"] == "frontend"
+    assert (found["route-3"]["requests"], found["route-3"]["errors"]) == (30, 1)
+    assert found["pool-1"]["requests"] == 30
