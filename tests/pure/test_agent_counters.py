@@ -23,7 +23,7 @@ pool-1,BACKEND,30,30,30,0,1,UP
 class Printed:
     """A worker that prints what a real one once did."""
 
-    def worker(self, command: str, timeout: float) -> str:
+    def worker(self, command: str, timeout: float) -> str:  # noqa: ARG002 - as the real one
         """The answers of every command, one after the other."""
         return PRINTED
 
