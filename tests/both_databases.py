@@ -19,6 +19,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from tests.ports import spare_port
+
 ROOT = Path(__file__).resolve().parents[1]
 WORKERS = os.environ.get("SPILLWAY_TEST_WORKERS", "2")
 
@@ -60,9 +62,7 @@ def postgresql(directory: Path) -> Iterator[str]:
 @contextmanager
 def redis(directory: Path) -> Iterator[str]:
     """A private Redis on a free port; yields its URL."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = spare_port()
     command = ["redis-server", "--bind", "127.0.0.1", "--port", str(port), "--dir", str(directory), "--save", ""]
     server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     try:

@@ -19,7 +19,8 @@ from apps.agent.settings import Settings, default_user
 from apps.compiler.bundle import MANIFEST, Bundle
 from apps.compiler.operations import Operation
 from apps.drivers.proxy.agent import encode
-from tests.conformance.real_agent import short_folder, spare_port
+from tests.conformance.real_agent import short_folder
+from tests.ports import spare_port
 
 
 class Inside:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import http.client
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -17,17 +16,10 @@ from pathlib import Path
 from apps.drivers.proxy.contract import NodeState, NodeTarget, ProxyDriver, Unreachable
 from apps.drivers.proxy.registry import open_driver
 from apps.fleet import pki
+from tests.ports import spare_port
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PATIENCE = 20.0
-
-
-def spare_port() -> int:
-    """A port that the kernel says is free."""
-    with socket.socket() as trial:
-        trial.bind(("127.0.0.1", 0))
-        port: int = trial.getsockname()[1]
-        return port
 
 
 def wait_until(true: Callable[[], bool], what: str, patience: float = PATIENCE) -> None:

@@ -16,6 +16,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from apps.compiler.bundle import Bundle
+from tests.ports import spare_port
 
 PROBE = "probe-of-the-test"
 
@@ -62,19 +63,12 @@ class RenderedProxy:
             return b"".join(iter(lambda: runtime.recv(65536), b"")).decode()
 
 
-def free_port() -> int:
-    """A port that nobody listens on right now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 def write_bundle(bundle: Bundle, directory: Path) -> dict[str, int]:
     """Lay the files out as the agent does, with a node.cfg of free ports; returns the ports by listener id."""
     for path, content in bundle.files.items():
         (directory / path).parent.mkdir(parents=True, exist_ok=True)
         (directory / path).write_bytes(content)
-    ports = {bind.listener_id: free_port() for bind in bundle.binds}
+    ports = {bind.listener_id: spare_port() for bind in bundle.binds}
     settings = {
         "SPILLWAY_RUN": str(directory),
         "SPILLWAY_GENERATION": "7",

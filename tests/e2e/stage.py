@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import http.client
 import os
-import random
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -22,6 +19,7 @@ from typing import Any
 
 from apps.drivers.proxy.contract import NodeState, NodeTarget, ProxyError
 from apps.drivers.proxy.registry import open_driver
+from tests.ports import spare_port
 
 ROOT = Path(__file__).resolve().parents[2]
 FLEETS = {"us": ("us-1", "us-2"), "eu": ("eu-1", "eu-2")}
@@ -38,16 +36,6 @@ def wait_until(true: Callable[[], bool], what: str, patience: float = PATIENCE) 
         assert time.monotonic() - begin < patience, f"waited {patience:.0f} s in vain until {what}"
         time.sleep(0.02)
     return time.monotonic() - begin
-
-
-def spare_port(offsets: Iterable[int] = (0,)) -> int:
-    """A port that is free with every offset added, below those that the kernel gives to outgoing connections."""
-    while True:
-        port = random.randrange(12_000, 32_000)
-        with contextlib.suppress(OSError), contextlib.ExitStack() as held:
-            for offset in offsets:
-                held.enter_context(socket.create_server(("127.0.0.1", port + offset)))
-            return port
 
 
 class _Answer(BaseHTTPRequestHandler):

@@ -28,7 +28,8 @@ from apps.fleet.models import Fleet
 from apps.rollouts import selectors
 from apps.rollouts.models import Rollout
 from tests.conftest import actor_of
-from tests.e2e.stage import FLEETS, HOST, NODES, OFFSETS, Stage, built, route, spare_port, wait_until
+from tests.e2e.stage import FLEETS, HOST, NODES, OFFSETS, Stage, built, route, wait_until
+from tests.ports import spare_port
 
 pytestmark = [pytest.mark.e2e, pytest.mark.django_db(transaction=True)]
 
