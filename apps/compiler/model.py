@@ -61,6 +61,14 @@ class LimitScope(StrEnum):
     SERVER = "server"
 
 
+class WhenFull(StrEnum):
+    """What happens to a request when every region is at its limit: by capacity over all, wait at home, or 503."""
+
+    SPREAD = "spread"
+    QUEUE = "queue"
+    REFUSE = "refuse"
+
+
 class HeaderMatch(StrEnum):
     """How a route compares a request header."""
 
@@ -168,8 +176,26 @@ class Limit:
 
 
 @dataclass(frozen=True, slots=True)
+class RegionShare:
+    """A pool's backend in another region, as far as those who send overflow there must know it.
+
+    `ready_servers` counts the servers that are neither drained nor in maintenance: a limit per server is that many
+    times its value. A drained region has a scaler of 0.
+    """
+
+    region_id: str
+    limit: Limit = Limit()
+    capacity_scaler: float = 1.0
+    ready_servers: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Pool:
-    """One service as this fleet sees it: the servers of the fleet's own region, and how to treat them."""
+    """One service as this fleet sees it: the servers of the fleet's own region, and how to treat them.
+
+    `elsewhere` are its backends in other regions in the order in which overflow tries them, nearest first unless
+    somebody ordered them; a pool may have servers elsewhere only. A drained region has a `capacity_scaler` of 0.
+    """
 
     id: str
     label: str
@@ -184,6 +210,8 @@ class Pool:
     server_timeout_ms: int = 30_000
     queue_timeout_ms: int = 10_000
     server_keepalive_ms: int | None = None
+    elsewhere: tuple[RegionShare, ...] = ()
+    when_full: WhenFull = WhenFull.SPREAD
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,11 +250,46 @@ class LoadBalancer:
 
 
 @dataclass(frozen=True, slots=True)
+class RegionNode:
+    """A node as the others reach it: each port with the node's own offset added.
+
+    `id` is `node-5`, `name` what the node calls itself (its agent finds itself in the manifest by it).
+    """
+
+    id: str
+    name: str
+    address: str
+    peer_port: int
+    overflow_port: int
+    overflow_tcp_port: int
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A region with the nodes of all its fleets, those that count together and take each other's overflow."""
+
+    id: str
+    label: str
+    nodes: tuple[RegionNode, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OverflowPorts:
+    """Where each node of this fleet listens for its peers and for overflow, before the node's own offset."""
+
+    peer: int = 9700
+    http: int = 9800
+    tcp: int = 9900
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """Everything that the nodes of one fleet must run.
 
     `haproxy_version` is the oldest version that the fleet's nodes reported, (2, 6) when none did.
     `local_development` allows loopback server addresses (see security notes in THREAT_MODEL.md).
+    `regions` are all regions that have nodes, the fleet's own (`region_id`) among them; `overflow_key` is the secret
+    by which fleets know each other's overflow. Without them every limit is this fleet's alone and nothing overflows.
     """
 
     fleet: str
@@ -236,6 +299,10 @@ class Snapshot:
     certificates: tuple[Certificate, ...] = ()
     haproxy_version: tuple[int, int] = (2, 6)
     local_development: bool = False
+    region_id: str = ""
+    regions: tuple[Region, ...] = ()
+    overflow_key: str = ""
+    overflow_ports: OverflowPorts = OverflowPorts()
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,4 +57,14 @@ class SetServerState:
     op: Literal["set_server_state"] = "set_server_state"
 
 
-Operation = SetMapEntry | DeleteMapEntry | ReplaceMap | SetServerWeight | SetServerState
+@dataclass(frozen=True, slots=True)
+class SetServerMaxconn:
+    """Change how many requests a server gets at once before the others queue, 1 and more."""
+
+    pool_id: str
+    server_id: str
+    maxconn: int
+    op: Literal["set_server_maxconn"] = "set_server_maxconn"
+
+
+Operation = SetMapEntry | DeleteMapEntry | ReplaceMap | SetServerWeight | SetServerState | SetServerMaxconn

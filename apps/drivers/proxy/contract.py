@@ -8,7 +8,7 @@ suite against both. Drivers know the world and nothing of Django.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from apps.compiler.bundle import Bundle
@@ -115,12 +115,22 @@ class CounterReading:
 
     `read_at` is Unix seconds by the node's clock; `latency_buckets` counts requests per upper bound in ms
     (cumulative since the epoch; key -1 is "above all") per pool id where the node measures it, else empty.
+
+    `flows` counts requests that did not simply stay at home, cumulative since the epoch, by
+    `<pool>/<verb>/<region>/<reason>` (see `apps/compiler/targets/haproxy/overflow.py`). `admitted` is what this node
+    believes each node of its region admitted in the last ten seconds, by `<pool>/<node>` and, for overflow that came
+    from elsewhere, `<pool>/<node>/guest`. `peers` says for every other node whether the two exchange counters;
+    `distances_ms` is the time of the last check of the nearest node of each other region.
     """
 
     epoch: str
     read_at: float
     rows: tuple[CounterRow, ...]
     latency_buckets: Mapping[str, Mapping[int, int]]
+    flows: Mapping[str, int] = field(default_factory=dict)
+    admitted: Mapping[str, int] = field(default_factory=dict)
+    peers: Mapping[str, bool] = field(default_factory=dict)
+    distances_ms: Mapping[str, int] = field(default_factory=dict)
 
 
 class ProxyDriver(Protocol):
