@@ -10,6 +10,7 @@ every node of a fleet, and the taste on spare ports runs the very file that will
 | `SPILLWAY_RUN` | private directory of this process's sockets | agent |
 | `SPILLWAY_GENERATION`, `SPILLWAY_DIGEST` | what this worker runs; answered on the probe path | agent |
 | `SPILLWAY_PROBE` | secret path segment of the probe, new for each node | agent |
+| `SPILLWAY_NODE` | id of this node (`node-5`), under which it counts; `localpeer` is the same | agent, from `manifest.nodes` |
 | `SPILLWAY_BIND_<listener id, upper case, - as _>` | `address:port` of one listener | agent, from `manifest.binds` |
 """
 
@@ -48,13 +49,15 @@ class Bundle:
     """Files by relative path (`haproxy.cfg`, `maps/…`, `certs/…`, `manifest.json`) and their digest.
 
     `digest` is the SHA-256 (hex) over path and content digest of every file, sorted by path. `line_owners`
-    says which object wrote which line of haproxy.cfg (1-based), so that a refusal can name the object.
+    says which object wrote which line of haproxy.cfg (1-based), so that a refusal can name the object. `nodes` maps what
+    each node of the region calls itself to its id, so that a node knows which peer it is.
     """
 
     files: Mapping[str, bytes]
     digest: str
     binds: tuple[Bind, ...]
     line_owners: Mapping[int, str] = field(default_factory=dict)
+    nodes: Mapping[str, str] = field(default_factory=dict)
 
 
 def digest_of(content: bytes) -> str:
@@ -71,10 +74,16 @@ def digest_of_all(file_digests: Mapping[str, str]) -> str:
     return whole.hexdigest()
 
 
-def assemble(files: Mapping[str, bytes], binds: tuple[Bind, ...], line_owners: Mapping[int, str]) -> Bundle:
+def assemble(
+    files: Mapping[str, bytes],
+    binds: tuple[Bind, ...],
+    line_owners: Mapping[int, str],
+    nodes: Mapping[str, str] | None = None,
+) -> Bundle:
     """Add `manifest.json` to the compiled files and seal them.
 
-    The manifest is `{"digest", "files": {path: sha256}, "binds": [{listener_id, address, port, protocol}]}`;
+    The manifest is `{"digest", "files": {path: sha256}, "binds": [{listener_id, address, port, protocol}],
+    "nodes": {name: id}}`;
     it carries no generation, which belongs to a push and not to the content.
     """
     file_digests = {path: digest_of(content) for path, content in files.items()}
@@ -91,6 +100,7 @@ def assemble(files: Mapping[str, bytes], binds: tuple[Bind, ...], line_owners: M
             }
             for bind in binds
         ],
+        "nodes": dict(nodes or {}),
     }
     content = json.dumps(manifest, indent=1, sort_keys=True).encode() + b"\n"
-    return Bundle({**files, MANIFEST: content}, digest, binds, line_owners)
+    return Bundle({**files, MANIFEST: content}, digest, binds, line_owners, dict(nodes or {}))

@@ -48,6 +48,7 @@ def bundle_to_bytes(bundle: Bundle) -> bytes:
         "files": {path: base64.b64encode(content).decode() for path, content in bundle.files.items()},
         "binds": [_encode(bind) for bind in bundle.binds],
         "line_owners": {str(line): owner for line, owner in bundle.line_owners.items()},
+        "nodes": dict(bundle.nodes),
     }
     return zlib.compress(json.dumps(document, sort_keys=True, separators=(",", ":")).encode(), level=3)
 
@@ -65,6 +66,7 @@ def bundle_from_bytes(stored: bytes) -> Bundle:
         document["digest"],
         tuple(_decoder(Bind)(bind) for bind in document["binds"]),
         {int(line): owner for line, owner in document["line_owners"].items()},
+        document.get("nodes", {}),
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from apps.compiler.bundle import Bundle, assemble
 from apps.compiler.checks.snapshot import examine
 from apps.compiler.model import Finding, Snapshot
-from apps.compiler.targets.haproxy.render import check, render
+from apps.compiler.targets.haproxy.render import check, nodes_of, render
 
 
 class CompileError(Exception):
@@ -40,5 +40,5 @@ def compile_snapshot(snapshot: Snapshot) -> Compilation:
     surprises = check(rendering)
     if surprises:
         raise CompileError(tuple(surprises))
-    bundle = assemble(rendering.files, rendering.binds, rendering.line_owners)
+    bundle = assemble(rendering.files, rendering.binds, rendering.line_owners, nodes_of(examination.accepted))
     return Compilation(bundle, examination.quarantined, examination.warnings)

@@ -11,7 +11,7 @@ from apps.compiler.bundle import MANIFEST, Bundle
 from apps.compiler.model import Certificate, HealthCheck, Limit, LoadBalancer, Pool, Route, Snapshot, WeightedPool
 
 _MAX_LINES = 2000
-_HIDDEN = "certs/"
+_HIDDEN = ("certs/", "secrets/")
 
 
 @dataclass(frozen=True, slots=True)

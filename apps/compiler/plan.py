@@ -16,6 +16,7 @@ from apps.compiler.operations import (
     Operation,
     ReplaceMap,
     SetMapEntry,
+    SetServerMaxconn,
     SetServerState,
     SetServerWeight,
 )
@@ -106,6 +107,8 @@ def _server_operations(old: Statement, new: Statement) -> list[Operation]:
     operations: list[Operation] = []
     if old.server_weight != new.server_weight:
         operations.append(SetServerWeight(pool_id, server_id, new.server_weight))
+    if new.server_maxconn is not None and old.server_maxconn != new.server_maxconn:
+        operations.append(SetServerMaxconn(pool_id, server_id, new.server_maxconn))
     if ("disabled" in old.words) != ("disabled" in new.words):
         state = SetServerState(pool_id, server_id, "maint" if "disabled" in new.words else "ready")
         operations.append(state)

@@ -38,7 +38,7 @@ def compile_change(previous: Compilation, before: Snapshot, after: Snapshot) -> 
     files = _patched(previous, front[1].id, old, new)
     if files is None:
         return compile_snapshot(after)
-    bundle = assemble(files, previous.bundle.binds, previous.bundle.line_owners)
+    bundle = assemble(files, previous.bundle.binds, previous.bundle.line_owners, previous.bundle.nodes)
     return Compilation(bundle, (), previous.warnings)
 
 

@@ -77,6 +77,8 @@ def write_bundle(bundle: Bundle, directory: Path) -> dict[str, int]:
     }
     settings |= {bind.variable: f"127.0.0.1:{ports[bind.listener_id]}" for bind in bundle.binds}
     lines = ["global", *(f"    setenv {name} {value}" for name, value in settings.items())]
+    node = next(iter(bundle.nodes.values()), "")
+    lines += [f"    localpeer {node}", f"    setenv SPILLWAY_NODE {node}"] if node else []
     lines.append(f"    server-state-file {directory}/servers")
     (directory / "servers").write_text("1\n")
     (directory / "node.cfg").write_text("\n".join(lines) + "\n")

@@ -7,7 +7,18 @@ count it, find out what it does, rewrite, choose the backend. None of them grows
 from __future__ import annotations
 
 from apps.compiler.bundle import bind_variable
-from apps.compiler.model import HeaderCondition, HeaderMatch, Listener, LoadBalancer, Protocol, Route
+from apps.compiler.model import (
+    HeaderCondition,
+    HeaderMatch,
+    Listener,
+    LoadBalancer,
+    Protocol,
+    Region,
+    Route,
+    Snapshot,
+)
+from apps.compiler.targets.haproxy.admission import Rules, add_departure, found, no
+from apps.compiler.targets.haproxy.guests import tcp_marker
 from apps.compiler.targets.haproxy.maps import (
     GROUP,
     MAX_POOLS,
@@ -18,6 +29,7 @@ from apps.compiler.targets.haproxy.maps import (
     map_path,
     rewrite_length,
 )
+from apps.compiler.targets.haproxy.overflow import add_home_rules, own_region
 from apps.compiler.targets.haproxy.settings import HTTP, LATENCY_MAP, LATENCY_TABLE, REDIRECT_BACKEND, ROUTE_TABLE, TCP
 from apps.compiler.targets.haproxy.writer import Argument, Call, Document, Expanded, Section, Value
 
@@ -37,15 +49,24 @@ def certificate_path(certificate_id: str) -> str:
     return f"certs/{certificate_id}.pem"
 
 
-def add_listener(document: Document, load_balancer: LoadBalancer, listener: Listener, maps: RouteMaps) -> None:
+def add_listener(
+    document: Document, snapshot: Snapshot, load_balancer: LoadBalancer, listener: Listener, maps: RouteMaps
+) -> None:
     """One frontend, named after its listener."""
     defaults = TCP if listener.protocol is Protocol.TCP else HTTP
     section = document.section("frontend", listener.id, "from", defaults, owner=listener.id)
     # The digest covers this file and not the manifest: where the listener binds must be part of it.
     section.add("description", f"{listener.address or '*'}:{listener.port}")
     section.add("bind", Expanded(f"${{{bind_variable(listener.id)}}}"), *_tls(listener))
+    own = own_region(snapshot)
     if listener.protocol is not Protocol.TCP:
-        _add_http_rules(section, load_balancer, listener, maps)
+        _add_http_rules(section, snapshot, load_balancer, listener, maps)
+    elif own is not None and listener.default_pool_id:
+        section.add("unique-id-format", tcp_marker(own.id))
+        rules = Rules(section, is_http=False)
+        rules.let("action", f"str({listener.default_pool_id})")
+        add_home_rules(rules, snapshot, own)
+        section.add("use_backend", "%[var(txn.action)]")
     if listener.default_pool_id:
         section.add("default_backend", listener.default_pool_id)
 
@@ -56,12 +77,17 @@ def _tls(listener: Listener) -> tuple[str, ...]:
     return ("ssl", "crt-list", certificate_list_path(listener.id), "strict-sni", "alpn", "h2,http/1.1")
 
 
-def _add_http_rules(section: Section, load_balancer: LoadBalancer, listener: Listener, maps: RouteMaps) -> None:
-    _add_probe(section, listener)
+def _add_http_rules(
+    section: Section, snapshot: Snapshot, load_balancer: LoadBalancer, listener: Listener, maps: RouteMaps
+) -> None:
+    add_probe(section, listener.id)
     _add_client_facts(section, listener)
     _add_lookup(section, load_balancer, maps)
     _add_counters(section)
     _add_action(section, load_balancer, maps)
+    own = own_region(snapshot)
+    if own is not None:
+        _add_overflow(section, snapshot, own, listener)
     if not listener.default_pool_id:
         no_action = ("if", "!", "{", "var(txn.action)", "-m", "found", "}")
         plain = ("content-type", "text/plain; charset=utf-8", "string", Value(NO_ROUTE))
@@ -72,13 +98,22 @@ def _add_http_rules(section: Section, load_balancer: LoadBalancer, listener: Lis
     section.add("use_backend", "%[var(txn.action)]", *found)
 
 
-def _add_probe(section: Section, listener: Listener) -> None:
+def _add_overflow(section: Section, snapshot: Snapshot, own: Region, listener: Listener) -> None:
+    """A default pool has its limit as any other; what is no pool is looked up in vain and goes on."""
+    rules = Rules(section)
+    if listener.default_pool_id:
+        rules.let("action", f"str({listener.default_pool_id})", no(found("action")))
+    add_home_rules(rules, snapshot, own)
+    add_departure(section, own)
+
+
+def add_probe(section: Section, listener_id: str) -> None:
     """The agent asks each port who answers; the path is secret, the answer comes before any routing.
 
     Probes are counted under the listener's id among the routes, so that the agent can take them off its numbers.
     """
     probed = ("if", "{", "path", Expanded("/${SPILLWAY_PROBE}"), "}")
-    section.add("http-request", "track-sc0", f"str({listener.id})", "table", ROUTE_TABLE, *probed)
+    section.add("http-request", "track-sc0", f"str({listener_id})", "table", ROUTE_TABLE, *probed)
     section.add(
         "http-request", "return", "status", "200",
         "hdr", "x-spillway-generation", Expanded("${SPILLWAY_GENERATION}"),
@@ -91,6 +126,7 @@ def _add_client_facts(section: Section, listener: Listener) -> None:
     """What clients claim about themselves is dropped; what we know is said."""
     for header in _FORGED_HEADERS:
         section.add("http-request", "del-header", header)
+    section.add("http-request", "del-header", "x-spillway-", "-m", "beg")
     section.add("unique-id-format", "%[uuid()]")
     section.add("http-request", "set-header", "X-Request-Id", "%[unique-id]")
     section.add("http-request", "set-header", "X-Forwarded-For", "%[src]")
@@ -153,13 +189,19 @@ def _header_condition(condition: HeaderCondition) -> list[Argument]:
 
 
 def _add_counters(section: Section) -> None:
-    """Requests and errors per route; latency per pool: elapsed milliseconds → bucket → `pool-17/100`."""
-    section.add("http-request", "set-var(txn.start)", "date(0,ms)")
+    """Requests and errors per route."""
     section.add("http-request", "track-sc0", "var(txn.route)", "table", ROUTE_TABLE)
+    add_latency(section)
+
+
+def add_latency(section: Section) -> None:
+    """How long each pool took: elapsed milliseconds → bucket → `pool-17/100`. Other regions measure what they serve."""
+    section.add("http-request", "set-var(txn.start)", "date(0,ms)")
     elapsed = f"date(0,ms),sub(txn.start),map_int({LATENCY_MAP},-1)"
     section.add("http-response", "set-var(txn.bucket)", elapsed)
-    section.add("http-response", "track-sc1", "be_name,concat(/,txn.bucket)", "table", LATENCY_TABLE)
-    section.add("http-response", "sc-inc-gpc0(1)")
+    here = ("if", "{", "be_name", "-m", "beg", "pool-", "}")
+    section.add("http-response", "track-sc1", "be_name,concat(/,txn.bucket)", "table", LATENCY_TABLE, *here)
+    section.add("http-response", "sc-inc-gpc0(1)", *here)
 
 
 def _add_action(section: Section, load_balancer: LoadBalancer, maps: RouteMaps) -> None:

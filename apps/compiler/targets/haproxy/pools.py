@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from apps.compiler.limits import slots_per_node
 from apps.compiler.model import Balance, FixedResponse, HealthCheck, Pool, Protocol, Route, Server, ServerState
 from apps.compiler.targets.haproxy.settings import HTTP, TCP
 from apps.compiler.targets.haproxy.writer import Argument, Call, Document, Opaque, Section, Value
@@ -57,6 +58,22 @@ def _server(server: Server) -> tuple[Argument, ...]:
     address = Call((Value(host), ":", Value(str(server.port))))
     disabled = ("disabled",) if server.state is ServerState.MAINTENANCE else ()
     return (server.id, address, "weight", Value(str(weight)), *disabled)
+
+
+def add_queue(document: Document, pool: Pool, nodes: int) -> None:
+    """The pool's twin in which requests wait when every region is full: each server takes a few, the rest queue."""
+    defaults = TCP if pool.protocol is Protocol.TCP else HTTP
+    section = document.section("backend", pool.id.replace("pool-", "queue-"), "from", defaults, owner=pool.id)
+    section.add("balance", _ALGORITHMS[Balance.LEASTCONN])
+    section.add("timeout", "connect", Call((Value(str(pool.connect_timeout_ms)), "ms")))
+    section.add("timeout", "server", Call((Value(str(pool.server_timeout_ms)), "ms")))
+    section.add("timeout", "queue", Call((Value(str(pool.queue_timeout_ms)), "ms")))
+    if pool.protocol is Protocol.HTTPS:
+        section.add("default-server", "ssl", "verify", "none", "sni", "req.fhdr(host),host_only")
+    slots = str(slots_per_node(pool.limit, pool.capacity_scaler, len(pool.servers), nodes))
+    for server in sorted(pool.servers, key=lambda server: (len(server.id), server.id)):
+        tracked = ("track", f"{pool.id}/{server.id}") if pool.health_check is not None else ()
+        section.add("server", *_server(server), "maxconn", slots, *tracked, owner=server.id)
 
 
 def add_fixed_response(document: Document, route: Route, response: FixedResponse) -> None:

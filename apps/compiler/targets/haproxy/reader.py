@@ -21,15 +21,23 @@ class Statement:
 
     @property
     def server_identity(self) -> tuple[str, ...]:
-        """A server's words without what can be changed at run time: its weight and `disabled`."""
+        """A server's words without what can be changed at run time: its weight, its slots and `disabled`."""
         words = [word for word in self.words if word != "disabled"]
-        place = words.index("weight")
-        return (*words[:place], *words[place + 2 :])
+        for changeable in ("weight", "maxconn"):
+            if changeable in words:
+                place = words.index(changeable)
+                words[place : place + 2] = [changeable]
+        return tuple(words)
 
     @property
     def server_weight(self) -> int:
         """The weight of a server line, 0–256."""
         return int(self.words[self.words.index("weight") + 1])
+
+    @property
+    def server_maxconn(self) -> int | None:
+        """How many requests the server gets at once, where that is bounded."""
+        return int(self.words[self.words.index("maxconn") + 1]) if "maxconn" in self.words else None
 
 
 def read_config(content: bytes) -> list[Statement]:

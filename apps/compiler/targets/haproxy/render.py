@@ -6,13 +6,29 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from apps.compiler.bundle import Bind
-from apps.compiler.model import Certificate, Finding, Listener, LoadBalancer, Protocol, Snapshot
+from apps.compiler.model import Certificate, Finding, Listener, LoadBalancer, Protocol, Region, Snapshot
 from apps.compiler.routing import number_of
-from apps.compiler.targets.haproxy import receipt, settings
-from apps.compiler.targets.haproxy.frontends import add_listener, certificate_list_path, certificate_path
+from apps.compiler.targets.haproxy import admission, receipt, settings
+from apps.compiler.targets.haproxy.frontends import (
+    add_latency,
+    add_listener,
+    add_probe,
+    certificate_list_path,
+    certificate_path,
+)
+from apps.compiler.targets.haproxy.guests import HTTP_LISTENER, TCP_LISTENER, add_http_guests, add_tcp_guests
+from apps.compiler.targets.haproxy.limits import limit_maps
 from apps.compiler.targets.haproxy.maps import Entries, RouteMaps, map_content, route_maps
-from apps.compiler.targets.haproxy.pools import add_fixed_response, add_pool
-from apps.compiler.targets.haproxy.writer import Document
+from apps.compiler.targets.haproxy.overflow import (
+    KEY_MAP,
+    add_gates,
+    add_peers,
+    needs_queue,
+    other_regions,
+    own_region,
+)
+from apps.compiler.targets.haproxy.pools import add_fixed_response, add_pool, add_queue
+from apps.compiler.targets.haproxy.writer import Document, Section
 
 CONFIG = "haproxy.cfg"
 
@@ -34,7 +50,7 @@ def render(snapshot: Snapshot) -> Rendering:
     fronts = [(front, route_maps(front)) for front in sorted(snapshot.load_balancers, key=lambda lb: number_of(lb.id))]
     document = _document(snapshot, fronts)
     text, owners = document.render()
-    maps = _maps(fronts)
+    maps = _maps(snapshot, fronts)
     lists = _certificate_lists(snapshot)
     files = {CONFIG: text.encode("ascii")}
     files |= {path: map_content(entries) for path, entries in maps.items()}
@@ -60,11 +76,16 @@ def _document(snapshot: Snapshot, fronts: list[tuple[LoadBalancer, RouteMaps]]) 
     settings.add_defaults(document)
     settings.add_tables(document)
     settings.add_redirects(document)
+    own = own_region(snapshot)
+    if own is not None:
+        _add_overflow(document, snapshot, own)
     for front, maps in fronts:
         for listener in sorted(front.listeners, key=lambda listener: number_of(listener.id)):
-            add_listener(document, front, listener, maps)
+            add_listener(document, snapshot, front, listener, maps)
     for pool in sorted(snapshot.pools, key=lambda pool: number_of(pool.id)):
         add_pool(document, pool)
+        if own is not None and needs_queue(pool):
+            add_queue(document, pool, len(own.nodes))
     for front, _ in fronts:
         for route in sorted(front.routes, key=lambda route: route.id):
             if route.fixed_response is not None:
@@ -72,8 +93,31 @@ def _document(snapshot: Snapshot, fronts: list[tuple[LoadBalancer, RouteMaps]]) 
     return document
 
 
-def _maps(fronts: list[tuple[LoadBalancer, RouteMaps]]) -> dict[str, Entries]:
+def _add_overflow(document: Document, snapshot: Snapshot, own: Region) -> None:
+    """Everything that fleets need to count together and to take each other's overflow."""
+    add_peers(document, snapshot)
+    admission.add_tables(document)
+    if not other_regions(snapshot):
+        return
+    add_http_guests(document, snapshot, own, _around_guests)
+    if _has_tcp(snapshot):
+        add_tcp_guests(document, snapshot, own)
+    add_gates(document, snapshot)
+
+
+def _around_guests(section: Section) -> None:
+    add_probe(section, HTTP_LISTENER)
+    add_latency(section)
+
+
+def _has_tcp(snapshot: Snapshot) -> bool:
+    return any(pool.protocol is Protocol.TCP for pool in snapshot.pools)
+
+
+def _maps(snapshot: Snapshot, fronts: list[tuple[LoadBalancer, RouteMaps]]) -> dict[str, Entries]:
     maps = {settings.LATENCY_MAP: settings.latency_entries()}
+    if own_region(snapshot) is not None:
+        maps |= limit_maps(snapshot) | {KEY_MAP: {"key": snapshot.overflow_key}}
     for front, entries in fronts:
         maps |= entries.by_path(front.id)
     return maps
@@ -85,9 +129,20 @@ def _listeners(snapshot: Snapshot) -> list[Listener]:
 
 
 def _binds(snapshot: Snapshot) -> tuple[Bind, ...]:
-    return tuple(
+    binds = [
         Bind(listener.id, listener.address, listener.port, listener.protocol.value) for listener in _listeners(snapshot)
-    )
+    ]
+    if own_region(snapshot) is not None and other_regions(snapshot):
+        binds.append(Bind(HTTP_LISTENER, None, snapshot.overflow_ports.http, Protocol.HTTP.value))
+        if _has_tcp(snapshot):
+            binds.append(Bind(TCP_LISTENER, None, snapshot.overflow_ports.tcp, Protocol.TCP.value))
+    return tuple(binds)
+
+
+def nodes_of(snapshot: Snapshot) -> dict[str, str]:
+    """What each node of the region calls itself → its id, for the manifest."""
+    own = own_region(snapshot)
+    return {node.name: node.id for node in own.nodes} if own else {}
 
 
 def _certificate_lists(snapshot: Snapshot) -> dict[str, dict[str, tuple[str, ...]]]:

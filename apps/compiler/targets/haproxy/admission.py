@@ -1,0 +1,152 @@
+"""COMPILE for HAProxy: has a region room for one more request? As rules that work in every frontend, http or tcp.
+
+Each node counts under keys of its own in a table that all nodes share as peers, `pool-17/node-5` for the region's own
+traffic and `pool-17/node-5/guest` for overflow that other regions sent; whoever asks adds the keys up. Own traffic has
+room while own alone is below the limit, guests while both together are, so that guests never push out those at home.
+
+Requests in flight are `conn_cur` on the node itself. Peers are not told of that counter (HAProxy keeps it local), so
+every admission and every response publishes it as `gpt0`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from apps.compiler.model import Region
+from apps.compiler.routing import number_of
+from apps.compiler.targets.haproxy.limits import LIMITS_MAP
+from apps.compiler.targets.haproxy.settings import HTTP
+from apps.compiler.targets.haproxy.writer import Argument, Document, Expanded, Section
+
+LIMIT_TABLE = "st_limits"
+FLOW_TABLE = "st_flow"
+PEERS = "everywhere"
+OWN_KEY = "/${SPILLWAY_NODE}"
+GUEST = "/guest"
+
+# The bound, the variable that becomes negative while there is room, and what each key is asked for.
+_RATES = (("long", "left", "table_gpc0_rate"), ("short", "burst", "table_gpc1_rate"))
+
+Words = tuple[Argument, ...]
+
+
+def found(name: str) -> Words:
+    """Condition: the variable has been set."""
+    return ("{", f"var(txn.{name})", "-m", "found", "}")
+
+
+def equals(name: str, text: str) -> Words:
+    """Condition: the variable is this text."""
+    return ("{", f"var(txn.{name})", "-m", "str", text, "}")
+
+
+def no(condition: Words) -> Words:
+    """The opposite of one condition."""
+    return ("!", *condition)
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Rules of one frontend: `http-request …`, or `tcp-request content …` where there are only connections."""
+
+    section: Section
+    is_http: bool = True
+
+    def add(self, action: str, *arguments: Argument, given: Words = ()) -> None:
+        """One rule."""
+        head = ("http-request",) if self.is_http else ("tcp-request", "content")
+        condition = ("if", *given) if given else ()
+        self.section.add(head[0], *head[1:], action, *arguments, *condition)
+
+    def let(self, name: str, expression: Argument, given: Words = ()) -> None:
+        """Set a variable to an expression."""
+        self.add(f"set-var(txn.{name})", expression, given=given)
+
+    def say(self, name: str, text: Argument, given: Words = ()) -> None:
+        """Set a variable to a text with expressions in it."""
+        self.add(f"set-var-fmt(txn.{name})", text, given=given)
+
+
+def variable(name: str, region: Region) -> str:
+    """`left` of `rgn-2` → `left_2`."""
+    return f"{name}_{number_of(region.id)}"
+
+
+def add_tables(document: Document) -> None:
+    """Admitted requests, shared with all nodes; and where requests went that did not simply stay, for the samples."""
+    limits = document.section("backend", LIMIT_TABLE, "from", HTTP)
+    stored = "gpc0,gpc0_rate(10s),gpc1,gpc1_rate(1s),gpt0,conn_cur"
+    size = ("size", "100k", "expire", "1m", "peers", PEERS, "store", stored)
+    limits.add("stick-table", "type", "string", "len", "64", *size)
+    flows = document.section("backend", FLOW_TABLE, "from", HTTP)
+    flows.add("stick-table", "type", "string", "len", "80", "size", "100k", "store", "gpc0")
+
+
+def add_counts(rules: Rules, region: Region, *, at_home: bool, guests: bool, given: Words = ()) -> None:
+    """Look the region's bounds up for `txn.pool` and count against them; `guests` adds what others sent.
+
+    Sets `left`, `burst` and `busy` of the region, each only where there is such a bound and negative while there is
+    room. `at_home` says that this node is one of the region's.
+    """
+    bounds = variable("limit", region)
+    rules.let(bounds, f"var(txn.pool),concat(/{region.id}),map_str({LIMITS_MAP})", given)
+    for place, name in enumerate(("long", "short", "slots"), 1):
+        rules.let(variable(name, region), f"var(txn.{bounds}),field({place},|),add(0)", found(bounds))
+    if at_home:
+        _multiply_by_servers(rules, region)
+    keys = [node.id for node in region.nodes]
+    keys += [f"{node.id}{GUEST}" for node in region.nodes] if guests else []
+    for bound, sum_name, question in _RATES:
+        _add_up(rules, variable(bound, region), variable(sum_name, region), question, keys)
+    _add_up(rules, variable("slots", region), variable("busy", region), "table_gpt0", keys)
+    if at_home:
+        _correct_own_part(rules, region, guests=guests)
+
+
+def _multiply_by_servers(rules: Rules, region: Region) -> None:
+    """A bound per server counts for as many servers as are up right now."""
+    each_server = ("{", f"var(txn.{variable('limit', region)})", "-m", "end", "server", "}")
+    for name in ("long", "short", "slots"):
+        bound = variable(name, region)
+        rules.let(bound, f"var(txn.pool),nbsrv,mul(txn.{bound})", (*found(bound), *each_server))
+
+
+def _add_up(rules: Rules, bound: str, total: str, question: str, keys: list[str]) -> None:
+    rules.let(total, f"int(0),sub(txn.{bound})", found(bound))
+    for key in keys:
+        rules.let(total, f"var(txn.pool),concat(/{key}),{question}({LIMIT_TABLE}),add(txn.{total})", found(bound))
+
+
+def _correct_own_part(rules: Rules, region: Region, *, guests: bool) -> None:
+    """What this node has in flight it knows exactly; what it published last may be old."""
+    slots, busy = variable("slots", region), variable("busy", region)
+    for key in (OWN_KEY, OWN_KEY + GUEST) if guests else (OWN_KEY,):
+        rules.let("published", _own(key, "table_gpt0"), found(slots))
+        rules.let(busy, f"var(txn.{busy}),sub(txn.published)", found(slots))
+        rules.let(busy, _own(key, "table_conn_cur", f",add(txn.{busy})"), found(slots))
+
+
+def _own(key: str, question: str, then: str = "") -> Expanded:
+    return Expanded(f"var(txn.pool),concat({key}),{question}({LIMIT_TABLE}){then}")
+
+
+def add_refusal(rules: Rules, region: Region, reason: str) -> None:
+    """Set the variable `reason` to rate, connections or drained when the region has no room; else leave it unset."""
+    drained = ("{", f"var(txn.{variable('limit', region)})", "-m", "beg", "0|0|0|", "}")
+    rules.let(reason, "str(drained)", (*no(found(reason)), *drained))
+    for name, word in (("left", "rate"), ("burst", "rate"), ("busy", "connections")):
+        over = ("{", f"var(txn.{variable(name, region)})", "-m", "int", "ge", "0", "}")
+        rules.let(reason, f"str({word})", (*no(found(reason)), *over))
+
+
+def add_admission(rules: Rules, region: Region, key: str, given: Words) -> None:
+    """Count the request under this node's key (`OWN_KEY`, or with `GUEST` behind it) and publish what is in flight."""
+    rules.add("track-sc2", Expanded(f"var(txn.pool),concat({key})"), "table", LIMIT_TABLE, given=given)
+    rules.add("sc-inc-gpc0(2)", given=given)
+    rules.add("sc-inc-gpc1(2)", given=given)
+    rules.add("sc-set-gpt0(2)", "sc2_conn_cur", given=(*given, *found(variable("slots", region))))
+
+
+def add_departure(section: Section, region: Region) -> None:
+    """When the answer comes, the request no longer counts as in flight for the peers."""
+    section.add("http-response", "sc-set-gpt0(2)", "sc2_conn_cur,sub(1)", "if", *found(variable("slots", region)))
