@@ -40,6 +40,9 @@ up: packages .venv/.stamp frontend/static/vendor/.stamp ## the demo: two regions
 down: ## stop a demo that runs in the background
 	@if [ -x $(PY) ]; then $(PY) -m deploy.demo down; else echo "Spillway does not run here."; fi
 
+traffic: .venv/.stamp ## clients of the demo: make traffic REGION=us-central1 RATE=20
+	@$(PY) -m deploy.demo traffic $(REGION) $(RATE)
+
 seed: .venv/.stamp ## fill the database: make seed ROUTES=10000 ACCOUNTS=100
 	@$(PY) -m deploy.demo manage seed --routes $(or $(ROUTES),10000) --accounts $(or $(ACCOUNTS),100)
 
@@ -65,4 +68,4 @@ fmt: .venv/.stamp-tests ## put the code in order
 clean: down ## remove what was made: the demo's data, caches, fetched assets; the venv stays
 	rm -rf var frontend/static/vendor frontend/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-.PHONY: help lock check frontend packages up down seed test bench fmt clean agent
+.PHONY: help lock check frontend packages up down traffic seed test bench fmt clean agent

@@ -28,6 +28,7 @@ from deploy.demo.supervision import (
     stop,
     supervisor_pid,
 )
+from deploy.demo.traffic import sentences, set_traffic, traffic_of
 from deploy.demo.world import World
 
 
@@ -155,6 +156,23 @@ def status() -> int:
     return 0 if pid else 3
 
 
+def traffic(region: str, rate: float | None) -> int:
+    """Set what the clients of one region send, and say what will happen; without a region say what they send now."""
+    place = Place()
+    if not supervisor_pid(place):
+        say("Spillway does not run here: `make up` starts it.")
+        return 1
+    try:
+        rates = traffic_of(place) if rate is None or not region else set_traffic(place, region, rate)
+    except ValueError as fault:
+        say(str(fault))
+        return 1
+    for sentence in sentences(World(place), rates):
+        say(sentence)
+    say(f"Watch it: {place.console_url}/overflow")
+    return 0
+
+
 def run_manage(arguments: list[str]) -> int:
     """Become manage.py with the demo's database and secrets."""
     place = Place()
@@ -172,6 +190,9 @@ def main() -> int:
     starting.add_argument("--detach", action="store_true", help="leave it running in the background")
     commands.add_parser("down", help="end what runs in the background")
     commands.add_parser("status", help="say whether it runs")
+    raising = commands.add_parser("traffic", help="client traffic of one region, in requests/s")
+    raising.add_argument("region", nargs="?", default="", help="nothing: say what every region's clients send")
+    raising.add_argument("rate", nargs="?", type=float, help="requests/s")
     managing = commands.add_parser("manage", help="manage.py with the demo's database and secrets")
     managing.add_argument("arguments", nargs=argparse.REMAINDER)
     options = parser.parse_args()
@@ -181,6 +202,8 @@ def main() -> int:
                 return up(detach=options.detach)
             case "down":
                 return down()
+            case "traffic":
+                return traffic(options.region, options.rate)
             case "manage":
                 return run_manage(options.arguments)
         return status()

@@ -1,0 +1,61 @@
+"""OBSERVE, the demo's traffic command: what it says about rates and limits, and that refusals reach the person."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from deploy.demo.client import Region, Traffic
+from deploy.demo.http1 import listen
+from deploy.demo.place import Place
+from deploy.demo.traffic import limits_of, sentences, set_traffic, traffic_of
+from deploy.demo.world import World
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Place]:
+    """A place whose clients' control really answers, on a port of the kernel's choice."""
+    ports: list[int] = []
+    started, ending = threading.Event(), threading.Event()
+
+    async def serve() -> None:
+        traffic = Traffic({"us-central1": Region("us-central1", [], 3.0)}, most=60)
+        async with await listen(traffic.answer, 0) as server:
+            ports.append(server.sockets[0].getsockname()[1])
+            started.set()
+            await asyncio.to_thread(ending.wait)
+
+    thread = threading.Thread(target=asyncio.run, args=(serve(),), daemon=True)
+    thread.start()
+    assert started.wait(10)
+    made = Place(var=tmp_path / "var", client_port=ports[0])
+    yield made
+    ending.set()
+    thread.join(10)
+    shutil.rmtree(made.run, ignore_errors=True)
+
+
+def test_the_rate_of_one_region_is_set_and_read_back(place: Place) -> None:
+    assert traffic_of(place) == {"us-central1": 3.0}
+    assert set_traffic(place, "us-central1", 20) == {"us-central1": 20}
+    assert traffic_of(place) == {"us-central1": 20}
+
+
+def test_a_region_that_is_not_there_and_a_rate_that_is_too_high_are_refused_in_words(place: Place) -> None:
+    with pytest.raises(ValueError, match="There is no region 'mars'"):
+        set_traffic(place, "mars", 5)
+    with pytest.raises(ValueError, match="from 0 to 60"):
+        set_traffic(place, "us-central1", 61)
+
+
+def test_what_is_above_the_limit_is_said(place: Place) -> None:
+    world = World(place)
+    limit = limits_of(world)["us-central1"]
+    over, under = (list(sentences(world, {"us-central1": rate})) for rate in (limit + 10, limit - 1))
+    assert "goes to the next region" in over[0]
+    assert "goes to the next region" not in under[0]
