@@ -1,0 +1,208 @@
+"""CHECK, measured: how exactly a region takes what its limit says and sends the rest on, at one node and at three.
+
+`python -m tests.bench.overflow_split [--only 20 200] [--nodes 1 3]`: offered 20 to 5 000 requests/s, at twice the limit
+and at 80 % of it, constant and Poisson, through compiled configurations; with three nodes they share the traffic 6:3:1.
+Cells of small rates run together, each in a pool of its own. The first window (10 s) is the warm-up.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import product
+from pathlib import Path
+
+from apps.compiler.model import Limit
+from tests.bench.backends import instant_backends
+from tests.bench.open_loop import (
+    CONSTANT,
+    POISSON,
+    Outcome,
+    Way,
+    arrivals,
+    merged,
+    most_in_one_second,
+    offer,
+    percentile,
+    schedule,
+)
+from tests.bench.overflow_stage import Node, PoolPlan, host, rate, running_stage
+from tests.bench.tables import facts, percent, table
+
+WARM_UP_S = 10
+SHARES = {1: (1,), 3: (6, 3, 1)}
+# Cells of one row are offered together: 20/s and 200/s in one go, 1 000/s in pairs, 5 000/s alone.
+TOGETHER = ({20, 200}, {1000}, {5000})
+MOST_TOGETHER = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One row: offered requests/s, the limit, and how they arrive."""
+
+    offered: int
+    limit: int
+    kind: str
+
+    @property
+    def over(self) -> bool:
+        """Whether more is offered than the limit."""
+        return self.offered > self.limit
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What one cell measured: shares as parts of one."""
+
+    nodes: int
+    offered: int
+    limit: int
+    kind: str
+    really_offered: float
+    error: float
+    spilled: float
+    worst_second: float
+    failed: int
+    late_p99_ms: float
+    p99_ms: float
+
+
+def all_cells() -> list[Cell]:
+    """Rates × twice the limit and 80 % of it × constant and Poisson."""
+    rates, kinds = (20, 200, 1000, 5000), (CONSTANT, POISSON)
+    return [Cell(offered, limit, kind) for offered, kind in product(rates, kinds) for limit in _limits(offered)]
+
+
+def _limits(offered: int) -> tuple[int, int]:
+    return offered // 2, offered * 10 // 8
+
+
+def batches(cells: Sequence[Cell]) -> list[list[Cell]]:
+    """Cells that may run at the same time."""
+    found: list[list[Cell]] = []
+    for rates in TOGETHER:
+        batch: list[Cell] = []
+        for cell in (each for each in cells if each.offered in rates):
+            if batch and sum(each.offered for each in batch) + cell.offered > MOST_TOGETHER:
+                found.append(batch)
+                batch = []
+            batch.append(cell)
+        found += [batch] if batch else []
+    return found
+
+
+def seconds_of(batch: Sequence[Cell]) -> int:
+    """Small rates need longer for their percents."""
+    return 30 if any(cell.offered < 100 for cell in batch) else 20
+
+
+def measure(batch: Sequence[Cell], pools: dict[Cell, int], nodes: Sequence[Node]) -> list[Result]:
+    """Offer the cells together; one result for each."""
+    seconds, shares = seconds_of(batch), SHARES[len(nodes)]
+    ways = [Way(node.port, host(pools[cell])) for cell in batch for node in nodes]
+    plans = []
+    for index, cell in enumerate(batch):
+        times = arrivals(cell.kind, cell.offered, seconds, seed=cell.offered + cell.limit)
+        own = range(index * len(nodes), (index + 1) * len(nodes))
+        plans.append(schedule(times, own, shares, seed=cell.limit))
+    outcomes = offer(ways, merged(*plans), patience=15)
+    split: list[list[Outcome]] = [[] for _ in batch]
+    for each in outcomes:
+        split[each.way // len(nodes)].append(each)
+    return [judge(cell, found, len(nodes), seconds) for cell, found in zip(batch, split, strict=True)]
+
+
+def judge(cell: Cell, outcomes: Sequence[Outcome], nodes: int, seconds: int) -> Result:
+    """Compare what region 1 took, after the warm-up, with its limit; what it spilled, over the entire run."""
+    window = [each for each in outcomes if WARM_UP_S <= each.sent < seconds]
+    home = [each.sent for each in window if each.region == "rgn-1"]
+    away = sum(each.region != "rgn-1" and each.status == 200 for each in outcomes)
+    length = seconds - WARM_UP_S
+    return Result(
+        nodes=nodes,
+        offered=cell.offered,
+        limit=cell.limit,
+        kind=cell.kind,
+        really_offered=len(window) / length,
+        error=len(home) / (cell.limit * length) - 1 if cell.over else 0.0,
+        spilled=away / max(1, len(outcomes)),
+        worst_second=most_in_one_second(home) / cell.limit,
+        failed=sum(each.status != 200 for each in outcomes),
+        late_p99_ms=percentile([each.sent - each.at for each in outcomes], 0.99) * 1000,
+        p99_ms=percentile([each.took for each in outcomes], 0.99) * 1000,
+    )
+
+
+def misses(result: Result) -> str:
+    """What is wrong with a result against the goals; empty when it reaches them."""
+    if result.failed:
+        return f"{result.failed} failed"
+    if result.offered > result.limit:
+        goal = 0.01 if result.offered >= 200 else 0.02
+        return "" if abs(result.error) <= goal else "split"
+    return "spilled" if result.spilled and result.offered >= 100 else ""
+
+
+def rows(results: Sequence[Result]) -> list[list[str]]:
+    """Cells of the table."""
+    return [
+        [
+            str(each.nodes),
+            each.kind,
+            str(each.offered),
+            f"{each.really_offered:.0f}",
+            str(each.limit),
+            percent(each.error) if each.offered > each.limit else "–",
+            percent(each.spilled) if each.offered <= each.limit else "–",
+            f"{each.worst_second:.2f} ×",
+            f"{each.p99_ms:.1f}",
+            f"{each.late_p99_ms:.1f}",
+            misses(each) or "yes",
+        ]
+        for each in results
+    ]
+
+
+HEADS = (
+    "nodes", "arrivals", "offered/s", "really", "limit/s", "error of the split", "wrongly spilled", "worst second",
+    "p99 ms", "sent late p99 ms", "goal",
+)  # fmt: skip
+
+
+def run(cells: Sequence[Cell], nodes: int, directory: Path) -> list[Result]:
+    """All cells on one stage: the limited region with that many nodes, another one without limits behind it."""
+    with instant_backends(directory, ("rgn-1", "rgn-2")) as (here, there):
+        plans = [PoolPlan((rate(cell.limit), Limit()), ((here,), (there,))) for cell in cells]
+        pools = {cell: number for number, cell in enumerate(cells, 1)}
+        found = []
+        with running_stage(directory, plans, (nodes, 1)) as stage:
+            for batch in batches(cells):
+                found += measure(batch, pools, stage[0])
+                print(f"{nodes} nodes, {len(found)} of {len(cells)} cells", file=sys.stderr, flush=True)
+    return found
+
+
+def main() -> int:
+    """Print a table and one line of JSON; 1 when a goal is missed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", type=int, nargs="*", default=[20, 200, 1000, 5000], help="offered rates")
+    parser.add_argument("--nodes", type=int, nargs="*", default=[1, 3], choices=(1, 3))
+    given = parser.parse_args()
+    cells = [cell for cell in all_cells() if cell.offered in given.only]
+    print(facts(), flush=True)
+    results = []
+    for nodes in given.nodes:
+        with tempfile.TemporaryDirectory() as folder:
+            results += run(cells, nodes, Path(folder))
+    print(table(HEADS, rows(results)))
+    print(facts())
+    print(json.dumps([asdict(each) for each in results]))
+    return int(any(map(misses, results)))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
