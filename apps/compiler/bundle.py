@@ -10,7 +10,7 @@ every node of a fleet, and the taste on spare ports runs the very file that will
 | `SPILLWAY_RUN` | private directory of this process's sockets | agent |
 | `SPILLWAY_GENERATION`, `SPILLWAY_DIGEST` | what this worker runs; answered on the probe path | agent |
 | `SPILLWAY_PROBE` | secret path segment of the probe, new for each node | agent |
-| `SPILLWAY_NODE` | id of this node (`node-5`), under which it counts; `localpeer` is the same | agent, from `manifest.nodes` |
+| `SPILLWAY_NODE` | id of this node (`node-5`), under which it counts as a peer | agent, from `manifest.nodes` |
 | `SPILLWAY_BIND_<listener id, upper case, - as _>` | `address:port` of one listener | agent, from `manifest.binds` |
 """
 
@@ -49,8 +49,8 @@ class Bundle:
     """Files by relative path (`haproxy.cfg`, `maps/…`, `certs/…`, `manifest.json`) and their digest.
 
     `digest` is the SHA-256 (hex) over path and content digest of every file, sorted by path. `line_owners`
-    says which object wrote which line of haproxy.cfg (1-based), so that a refusal can name the object. `nodes` maps what
-    each node of the region calls itself to its id, so that a node knows which peer it is.
+    says which object wrote which line of haproxy.cfg (1-based), so that a refusal can name the object. `nodes` maps
+    what each node of the region calls itself to its id, so that a node knows which peer it is.
     """
 
     files: Mapping[str, bytes]

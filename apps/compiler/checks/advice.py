@@ -19,9 +19,9 @@ def advise(notes: Notes, snapshot: Snapshot) -> None:
 
 
 def _advise_on_pool(notes: Notes, pool: Pool) -> None:
-    if not pool.servers:
+    if not pool.servers and not pool.elsewhere:
         notes.warn(pool, "no_servers", "Add a server in this region; the pool answers 503.", "servers")
-    elif not any(server.state is ServerState.READY and server.weight > 0 for server in pool.servers):
+    elif pool.servers and not any(server.state is ServerState.READY and server.weight > 0 for server in pool.servers):
         notes.warn(
             pool, "no_server_ready", "Make a server ready; all are drained, in maintenance or of weight 0.", "servers"
         )

@@ -24,8 +24,13 @@ PEERS = "everywhere"
 OWN_KEY = "/${SPILLWAY_NODE}"
 GUEST = "/guest"
 
-# The bound, the variable that becomes negative while there is room, and what each key is asked for.
-_RATES = (("long", "left", "table_gpc0_rate"), ("short", "burst", "table_gpc1_rate"))
+# The bound, the sum that must stay below it, what each key is asked for, and the reason when it does not.
+# Sums count upwards from 0: HAProxy 2.6 gets `add` and `sub` wrong where a negative number comes first.
+_SUMS = (
+    ("long", "used", "table_gpc0_rate", "rate"),
+    ("short", "burst", "table_gpc1_rate", "rate"),
+    ("slots", "busy", "table_gpt0", "connections"),
+)
 
 Words = tuple[Argument, ...]
 
@@ -85,8 +90,8 @@ def add_tables(document: Document) -> None:
 def add_counts(rules: Rules, region: Region, *, at_home: bool, guests: bool, given: Words = ()) -> None:
     """Look the region's bounds up for `txn.pool` and count against them; `guests` adds what others sent.
 
-    Sets `left`, `burst` and `busy` of the region, each only where there is such a bound and negative while there is
-    room. `at_home` says that this node is one of the region's.
+    Sets `used`, `burst` and `busy` of the region, each only where there is such a bound. `at_home` says that this node
+    is one of the region's.
     """
     bounds = variable("limit", region)
     rules.let(bounds, f"var(txn.pool),concat(/{region.id}),map_str({LIMITS_MAP})", given)
@@ -96,9 +101,8 @@ def add_counts(rules: Rules, region: Region, *, at_home: bool, guests: bool, giv
         _multiply_by_servers(rules, region)
     keys = [node.id for node in region.nodes]
     keys += [f"{node.id}{GUEST}" for node in region.nodes] if guests else []
-    for bound, sum_name, question in _RATES:
-        _add_up(rules, variable(bound, region), variable(sum_name, region), question, keys)
-    _add_up(rules, variable("slots", region), variable("busy", region), "table_gpt0", keys)
+    for bound, total, question, _ in _SUMS:
+        _add_up(rules, variable(bound, region), variable(total, region), question, keys)
     if at_home:
         _correct_own_part(rules, region, guests=guests)
 
@@ -112,7 +116,7 @@ def _multiply_by_servers(rules: Rules, region: Region) -> None:
 
 
 def _add_up(rules: Rules, bound: str, total: str, question: str, keys: list[str]) -> None:
-    rules.let(total, f"int(0),sub(txn.{bound})", found(bound))
+    rules.let(total, "int(0)", found(bound))
     for key in keys:
         rules.let(total, f"var(txn.pool),concat(/{key}),{question}({LIMIT_TABLE}),add(txn.{total})", found(bound))
 
@@ -134,9 +138,10 @@ def add_refusal(rules: Rules, region: Region, reason: str) -> None:
     """Set the variable `reason` to rate, connections or drained when the region has no room; else leave it unset."""
     drained = ("{", f"var(txn.{variable('limit', region)})", "-m", "beg", "0|0|0|", "}")
     rules.let(reason, "str(drained)", (*no(found(reason)), *drained))
-    for name, word in (("left", "rate"), ("burst", "rate"), ("busy", "connections")):
-        over = ("{", f"var(txn.{variable(name, region)})", "-m", "int", "ge", "0", "}")
-        rules.let(reason, f"str({word})", (*no(found(reason)), *over))
+    for bound, total, _, word in _SUMS:
+        above = f"var(txn.{variable(total, region)}),sub(txn.{variable(bound, region)})"
+        full = (*found(variable(bound, region)), "{", above, "-m", "int", "ge", "0", "}")
+        rules.let(reason, f"str({word})", (*no(found(reason)), *full))
 
 
 def add_admission(rules: Rules, region: Region, key: str, given: Words) -> None:

@@ -199,7 +199,8 @@ def add_latency(section: Section) -> None:
     section.add("http-request", "set-var(txn.start)", "date(0,ms)")
     elapsed = f"date(0,ms),sub(txn.start),map_int({LATENCY_MAP},-1)"
     section.add("http-response", "set-var(txn.bucket)", elapsed)
-    here = ("if", "{", "be_name", "-m", "beg", "pool-", "}")
+    # A request that was spread or queued counts as such already, in the same place.
+    here = ("if", "{", "be_name", "-m", "beg", "pool-", "}", *no(found("flow")))
     section.add("http-response", "track-sc1", "be_name,concat(/,txn.bucket)", "table", LATENCY_TABLE, *here)
     section.add("http-response", "sc-inc-gpc0(1)", *here)
 

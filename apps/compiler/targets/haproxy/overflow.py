@@ -175,24 +175,24 @@ def add_gates(document: Document, snapshot: Snapshot) -> None:
     """Backends to every other region, alone and with another one behind it for what the first refuses."""
     others = other_regions(snapshot)
     for region in others:
-        section = _gate(document, snapshot, gate(region))
+        section = _gate(document, snapshot, gate(region), behind=False)
         section.add("option", "httpchk")
         key = ("hdr", "x-spillway-key", f"%[{KEY}]")
         section.add("http-check", "send", "meth", "GET", "uri", HEALTH_PATH, *key)
         section.add("http-check", "expect", "status", "200")
         _add_checked_nodes(section, region)
-        _add_tracking_nodes(_gate(document, snapshot, gate(region) + ONCE), region, gate(region))
+        _add_tracking_nodes(_gate(document, snapshot, gate(region) + ONCE, behind=False), region, gate(region))
     for first, behind in permutations(others, 2):
         for once in ("", ONCE):
-            section = _gate(document, snapshot, f"{gate(first)}-{behind.id}{once}")
+            section = _gate(document, snapshot, f"{gate(first)}-{behind.id}{once}", behind=True)
             _add_ordered_nodes(section, first, behind)
     if any(pool.protocol is Protocol.TCP for pool in snapshot.pools):
         for region in others:
             _add_tcp_gate(document, region)
 
 
-def _gate(document: Document, snapshot: Snapshot, name: str) -> Section:
-    """What every way out to another region says.
+def _gate(document: Document, snapshot: Snapshot, name: str, *, behind: bool) -> Section:
+    """What every way out to another region says; `behind` when there is a second region to try.
 
     The answer 425 is the other region's refusal, given before any server saw the request: repeating it is always safe.
     A connection that broke off is repeated for methods that may be. A server's own 425 travels as a header.
@@ -201,7 +201,10 @@ def _gate(document: Document, snapshot: Snapshot, name: str) -> Section:
     section.add("balance", "roundrobin")
     section.add("option", "redispatch", "1")
     section.add("http-reuse", "aggressive")
-    section.add("retry-on", "conn-failure", *(() if name.endswith(ONCE) else ("empty-response",)), "425")
+    if behind:
+        section.add("option", "http-buffer-request")  # only what is whole in the buffer can be repeated
+    broken = () if name.endswith(ONCE) else ("empty-response",)
+    section.add("retry-on", "conn-failure", *broken, *(("425",) if behind else ()))
     section.add("http-request", "set-header", "x-spillway-key", f"%[{KEY}]")
     section.add("http-request", "set-header", "x-spillway-pool", "%[var(txn.pool)]")
     section.add("http-request", "set-header", "x-spillway-from", snapshot.region_id)

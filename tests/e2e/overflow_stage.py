@@ -1,0 +1,393 @@
+"""Real HAProxy nodes of several regions that run compiled bundles as peers, with servers that say where they stand."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from apps.compiler.bundle import Bundle
+from apps.compiler.compile import compile_snapshot
+from apps.compiler.model import (
+    HealthCheck,
+    Limit,
+    LimitKind,
+    Listener,
+    LoadBalancer,
+    OverflowPorts,
+    PathKind,
+    Pool,
+    Protocol,
+    Region,
+    RegionNode,
+    RegionShare,
+    Route,
+    Server,
+    Snapshot,
+    WeightedPool,
+    WhenFull,
+)
+from tests.ports import spare_port
+
+KEY = "7" * 64
+HOST = "shop.example"
+POOL = "pool-1"
+CHECK = HealthCheck(path="/", interval_ms=500, timeout_ms=500, rise=1, fall=2)
+READY_S = 15.0
+
+
+def rate(value: int) -> Limit:
+    """So many requests per second."""
+    return Limit(LimitKind.RATE, value)
+
+
+def in_flight(value: int) -> Limit:
+    """So many requests at once."""
+    return Limit(LimitKind.CONNECTIONS, value)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What the tests say of one region: its limit, how many nodes and servers it has."""
+
+    limit: Limit = Limit()
+    nodes: int = 1
+    servers: int = 1
+    scaler: float = 1.0
+    delay_s: float = 0.0
+
+
+@dataclass
+class Node:
+    """One running HAProxy: its facts for the others, its listener's port, its directory, its process."""
+
+    facts: RegionNode
+    port: int
+    directory: Path
+    process: subprocess.Popen[bytes] | None = None
+
+    def ask(
+        self, method: str = "GET", *, body: bytes | None = None, headers: Mapping[str, str] | None = None
+    ) -> Answer:
+        """One request on a connection of its own."""
+        return ask(self.port, method, body=body, headers=headers)
+
+    def command(self, line: str) -> str:
+        """One Runtime API command."""
+        with socket.socket(socket.AF_UNIX) as runtime:
+            runtime.settimeout(5)
+            runtime.connect(str(self.directory / "worker.sock"))
+            runtime.sendall(line.encode() + b"\n")
+            return b"".join(iter(lambda: runtime.recv(65536), b"")).decode()
+
+    def flows(self) -> dict[str, int]:
+        """`st_flow`: where requests went that did not simply stay."""
+        rows = (line.split() for line in self.command("show table st_flow").splitlines() if "key=" in line)
+        return {row[1].removeprefix("key="): int(row[-1].removeprefix("gpc0=")) for row in rows}
+
+    def admitted(self) -> dict[str, int]:
+        """What this node believes that each key admitted in the last ten seconds."""
+        found = {}
+        for line in self.command("show table st_limits").splitlines():
+            if "key=" in line:
+                words = dict(word.split("=", 1) for word in line.split()[1:])
+                found[words["key"]] = int(words["gpc0_rate(10000)"])
+        return found
+
+    def kill(self) -> None:
+        """End master and worker at once, as a machine that loses power."""
+        if self.process is not None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait(10)
+            self.process = None
+
+    def reload(self) -> None:
+        """A new worker on the same files."""
+        before = self._worker()
+        assert self.process is not None
+        self.process.send_signal(signal.SIGUSR2)
+        wait_until(lambda: self._worker() != before, "a new worker answers")
+
+    def _worker(self) -> str:
+        return next(line for line in self.command("show info").splitlines() if line.startswith("Pid:"))
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a client got; `region` is the server's word."""
+
+    status: int
+    headers: Mapping[str, str]
+
+    @property
+    def region(self) -> str:
+        """Which region's server answered."""
+        return self.headers.get("x-region", "")
+
+
+def ask(
+    port: int,
+    method: str = "GET",
+    *,
+    body: bytes | None = None,
+    headers: Mapping[str, str] | None = None,
+    path: str = "/",
+) -> Answer:
+    """One request on a connection of its own."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    try:
+        connection.request(method, path, body=body, headers={"Host": HOST, **(headers or {})})
+        response = connection.getresponse()
+        response.read()
+        return Answer(response.status, {name.lower(): value for name, value in response.getheaders()})
+    finally:
+        connection.close()
+
+
+def wait_until(true: Any, what: str, patience: float = READY_S) -> None:
+    """Wait for a condition; fails with `what` when it does not come."""
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            if true():
+                return
+        except OSError:
+            pass
+        assert time.monotonic() < deadline, f"waited in vain until {what}"
+        time.sleep(0.05)
+
+
+@dataclass
+class Stage:
+    """All regions; `regions[0]` is `rgn-1` and so on, in the order in which they were described."""
+
+    places: list[Place]
+    when_full: WhenFull
+    root: Path
+    pool_changes: Mapping[str, Any] = field(default_factory=dict)
+    without: str = ""
+    nodes: list[list[Node]] = field(default_factory=list)
+    servers: list[list[int]] = field(default_factory=list)
+    tcp_port: int = 0
+
+    @property
+    def regions(self) -> tuple[Region, ...]:
+        """The regions with their nodes' facts, as every bundle knows them."""
+        return tuple(
+            Region(f"rgn-{number}", f"region-{number}", tuple(node.facts for node in nodes))
+            for number, nodes in enumerate(self.nodes, 1)
+        )
+
+    def snapshot(self, index: int) -> Snapshot:
+        """What the fleet of one region runs; the others follow in the order of their numbers."""
+        place = self.places[index]
+        others = tuple(
+            RegionShare(f"rgn-{number}", other.limit, other.scaler, other.servers)
+            for number, other in enumerate(self.places, 1)
+            if number != index + 1
+        )
+        servers = tuple(
+            Server(f"srv-{index * 10 + number}", f"s{number}", "127.0.0.1", port)
+            for number, port in enumerate(self.servers[index], 1)
+        )
+        pool = Pool(
+            id=POOL,
+            label="acme/shop",
+            account="acme",
+            protocol=Protocol.HTTP,
+            servers=servers,
+            health_check=CHECK,
+            limit=place.limit,
+            capacity_scaler=place.scaler,
+            elsewhere=others,
+            when_full=self.when_full,
+        )
+        pool = replace(pool, **self.pool_changes)
+        shares = (WeightedPool(POOL, 100),)
+        route = Route("route-1", "acme/shop", "acme", HOST, "/", PathKind.PREFIX, pools=shares)
+        listener = Listener("lst-1", "web", Protocol.HTTP, 80)
+        if pool.protocol is Protocol.TCP:
+            listener = Listener("lst-1", "db", Protocol.TCP, 80, default_pool_id=POOL)
+        routes = () if pool.protocol is Protocol.TCP else (route,)
+        return Snapshot(
+            fleet=f"fleet-{index + 1}",
+            region=f"region-{index + 1}",
+            load_balancers=(LoadBalancer("lb-1", "front", "acme", (listener,), routes),),
+            pools=(pool,),
+            local_development=True,
+            region_id=f"rgn-{index + 1}",
+            regions=self.regions,
+            overflow_key=KEY,
+            overflow_ports=OverflowPorts(),
+        )
+
+    def bundle(self, index: int) -> Bundle:
+        """Compiled; fails when anything was left out."""
+        compilation = compile_snapshot(self.snapshot(index))
+        assert compilation.quarantined == ()
+        bundle = compilation.bundle
+        return replace(bundle, files={**bundle.files, "haproxy.cfg": self._taken_away(bundle.files["haproxy.cfg"])})
+
+    def _taken_away(self, config: bytes) -> bytes:
+        """The file without what `without` says: a whole line, or one word at the end of lines."""
+        if not self.without:
+            return config
+        text = config.decode()
+        assert self.without in text, "the safeguard to take away is not there"
+        if self.without.startswith(" "):
+            return text.replace(self.without, "\n" if self.without.endswith("\n") else "").encode()
+        return "".join(line for line in text.splitlines(keepends=True) if self.without not in line).encode()
+
+    def start(self, node: Node, bundle: Bundle) -> None:
+        """Lay the files out as an agent does, and start HAProxy on them."""
+        for path, content in bundle.files.items():
+            (node.directory / path).parent.mkdir(parents=True, exist_ok=True)
+            (node.directory / path).write_bytes(content)
+        ports = {"lst-1": node.port, "overflow": node.facts.overflow_port, "overflow-tcp": node.facts.overflow_tcp_port}
+        settings = {
+            "SPILLWAY_RUN": str(node.directory),
+            "SPILLWAY_GENERATION": "1",
+            "SPILLWAY_DIGEST": bundle.digest,
+            "SPILLWAY_PROBE": "probe",
+            "SPILLWAY_NODE": bundle.nodes[node.facts.name],
+        }
+        settings |= {bind.variable: f"127.0.0.1:{ports[bind.listener_id]}" for bind in bundle.binds}
+        lines = ["global", f"    localpeer {bundle.nodes[node.facts.name]}"]
+        lines += [f"    setenv {name} {value}" for name, value in settings.items()]
+        lines.append(f"    server-state-file {node.directory}/servers")
+        (node.directory / "servers").write_text("1\n")
+        (node.directory / "node.cfg").write_text("\n".join(lines) + "\n")
+        program = shutil.which("haproxy") or "/usr/sbin/haproxy"
+        command = [program, "-W", "-S", f"{node.directory}/master.sock", "-db"]
+        command += ["-f", str(node.directory / "node.cfg"), "-f", str(node.directory / "haproxy.cfg")]
+        log = (node.directory / "log").open("ab")
+        node.process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+
+    def wait_ready(self) -> None:
+        """Until every node answers, knows its peers and sees its servers and the other regions up."""
+        for nodes in self.nodes:
+            for node in nodes:
+                wait_until(lambda node=node: _is_ready(node, self), f"{node.facts.id} is ready")
+
+    def all_nodes(self) -> list[Node]:
+        """Every node of every region."""
+        return [node for nodes in self.nodes for node in nodes]
+
+
+def _is_ready(node: Node, stage: Stage) -> bool:
+    peers = node.command("show peers")
+    others = len(stage.all_nodes()) - 1
+    down = [row for row in node.command("show stat -1 4 -1").splitlines() if ",DOWN" in row and "track" not in row]
+    return peers.count("state=EST") >= others and not down
+
+
+@contextmanager
+def regions(
+    *places: Place, when_full: WhenFull = WhenFull.SPREAD, without: str = "", **pool_changes: Any
+) -> Iterator[Stage]:
+    """Start everything, wait until it is ready, stop it at the end; `without` takes a safeguard away."""
+    with ExitStack() as stack:
+        root = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sw-")))
+        stage = Stage(list(places), when_full, root, pool_changes, without)
+        stage.servers = _start_servers(stack, root, places)
+        number = 0
+        for place in places:
+            stage.nodes.append([_node(root, number := number + 1) for _ in range(place.nodes)])
+        stack.callback(lambda: list(map(Node.kill, stage.all_nodes())))
+        for index, nodes in enumerate(stage.nodes):
+            bundle = stage.bundle(index)
+            for node in nodes:
+                stage.start(node, bundle)
+        stage.wait_ready()
+        yield stage
+
+
+def _node(root: Path, number: int) -> Node:
+    directory = root / f"n{number}"
+    directory.mkdir()
+    facts = RegionNode(f"node-{number}", f"n{number}", "127.0.0.1", spare_port(), spare_port(), spare_port())
+    return Node(facts, spare_port(), directory)
+
+
+def _start_servers(stack: ExitStack, root: Path, places: tuple[Place, ...]) -> list[list[int]]:
+    """One HAProxy whose listeners answer at once and say their region; slow ones are threads of ours."""
+    ports: list[list[int]] = []
+    lines = ["defaults", " mode http", " timeout client 60s", " timeout http-keep-alive 60s"]
+    for number, place in enumerate(places, 1):
+        if place.delay_s:
+            ports.append([_slow_server(stack, f"rgn-{number}", place.delay_s) for _ in range(place.servers)])
+            continue
+        ports.append([spare_port() for _ in range(place.servers)])
+        for port in ports[-1]:
+            marks = f"hdr x-region rgn-{number} hdr x-marks %[req.hdr_names]"
+            lines += [f"frontend f{port}", f" bind 127.0.0.1:{port}"]
+            lines.append(f" http-request return status 425 {marks} if {{ path /early }}")
+            lines.append(f" http-request return status 200 {marks}")
+    (root / "servers.cfg").write_text("\n".join(lines) + "\n")
+    if any("frontend" in line for line in lines):
+        program = shutil.which("haproxy") or "/usr/sbin/haproxy"
+        process = subprocess.Popen([program, "-db", "-f", str(root / "servers.cfg")], stdout=subprocess.DEVNULL)
+        stack.callback(process.wait, 10)
+        stack.callback(process.kill)
+    return ports
+
+
+class _SlowServer(ThreadingHTTPServer):
+    """Answers after a while; a health check at once."""
+
+    daemon_threads = True
+    region = ""
+    delay_s = 0.0
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A check that hangs up is no error."""
+
+
+class _Slow(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: _SlowServer
+
+    def do_GET(self) -> None:
+        """Wait, then say the region."""
+        if self.headers.get("host") == HOST:
+            time.sleep(self.server.delay_s)
+        self.send_response(200)
+        self.send_header("x-region", self.server.region)
+        self.send_header("content-length", "0")
+        self.end_headers()
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - as in the base class
+        """Quiet."""
+
+
+def _slow_server(stack: ExitStack, region: str, delay_s: float) -> int:
+    server = _SlowServer(("127.0.0.1", spare_port()), _Slow)
+    server.region, server.delay_s = region, delay_s
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    stack.callback(server.server_close)
+    stack.callback(server.shutdown)
+    return int(server.server_address[1])
+
+
+def served(node: Node, count: int, per_second: float) -> Counter[str]:
+    """Ask `count` times at a constant rate, each on its own connection; counts by region or `status 503`."""
+    found: Counter[str] = Counter()
+    begin = time.monotonic()
+    for number in range(count):
+        time.sleep(max(0.0, begin + number / per_second - time.monotonic()))
+        answer = node.ask()
+        found[answer.region if answer.status == 200 else f"status {answer.status}"] += 1
+    return found

@@ -1,0 +1,294 @@
+"""Overflow in real HAProxy: who takes a request when its region is full, and what must never happen."""
+
+from __future__ import annotations
+
+import http.client
+import threading
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+from apps.compiler.model import Limit, LimitKind, LimitScope, Protocol, WhenFull
+from tests.e2e.overflow_stage import KEY, POOL, Node, Place, Stage, ask, in_flight, rate, regions, served, wait_until
+
+pytestmark = pytest.mark.e2e
+
+FORGED = {"x-spillway-key": KEY, "x-spillway-pool": POOL, "x-spillway-admit": "always", "x-spillway-from": "rgn-9"}
+DROP = "http-request del-header x-spillway- -m beg"
+NOTHING = "0|0|0|backend"
+
+
+def asked_at_once(stage: Stage, count: int, region: int = 0) -> Counter[str]:
+    """Requests one after the other, as fast as they come."""
+    return served(stage.nodes[region][0], count, 10_000)
+
+
+def at_the_same_time(stage: Stage, count: int) -> Counter[str]:
+    """Requests that are all under way together."""
+    found: Counter[str] = Counter()
+
+    def one() -> None:
+        answer = stage.nodes[0][0].ask()
+        found[answer.region or f"status {answer.status}"] += 1
+
+    threads = [threading.Thread(target=one) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return found
+
+
+def forget(stage: Stage) -> None:
+    """Empty the shared counters on every node, as after ten quiet seconds."""
+    for node in stage.all_nodes():
+        node.command("clear table st_limits")
+        node.command("clear table st_flow")
+
+
+@pytest.fixture(scope="module")
+def three() -> Iterator[Stage]:
+    """Three regions that refuse when all are full: 10, 10 and 20 requests/s, so 15, 15 and 30 in the first second."""
+    with regions(Place(rate(10), nodes=2), Place(rate(10)), Place(rate(20)), when_full=WhenFull.REFUSE) as stage:
+        yield stage
+
+
+@pytest.fixture
+def fresh(three: Stage) -> Stage:
+    """The three regions with nothing admitted yet."""
+    forget(three)
+    return three
+
+
+def set_limit(stage: Stage, region: int, word: str, *, where: list[int]) -> None:
+    """Change what the nodes of some regions believe of one region's limit, at run time."""
+    for index in where:
+        for node in stage.nodes[index]:
+            node.command(f"set map maps/limits.map {POOL}/rgn-{region} {word}")
+
+
+def test_below_its_limit_a_region_keeps_its_traffic(fresh: Stage) -> None:
+    assert asked_at_once(fresh, 14) == {"rgn-1": 14}
+    assert fresh.nodes[0][0].flows() == {}
+
+
+def test_what_is_over_goes_to_the_next_region_and_then_to_the_one_behind_it(fresh: Stage) -> None:
+    found = asked_at_once(fresh, 58)
+    assert found == {"rgn-1": 15, "rgn-2": 15, "rgn-3": 28}
+    flows = fresh.nodes[0][0].flows()
+    assert flows == {f"{POOL}/to/rgn-2/rate": 15, f"{POOL}/to/rgn-3/rate": 28}
+    assert fresh.nodes[1][0].flows() == {f"{POOL}/from/rgn-1/-": 15}
+
+
+def test_two_nodes_of_a_region_share_one_limit(fresh: Stage) -> None:
+    first, second = fresh.nodes[0]
+    found = served(first, 10, 10_000)
+    wait_until(lambda: second.admitted().get(f"{POOL}/node-1") == 10, "the peer was told")
+    assert found + served(second, 10, 10_000) == {"rgn-1": 15, "rgn-2": 5}
+
+
+def test_when_all_are_full_the_pool_that_refuses_says_when_to_come_back(fresh: Stage) -> None:
+    asked_at_once(fresh, 60)
+    answer = fresh.nodes[0][0].ask()
+    assert (answer.status, answer.headers["retry-after"]) == (503, "1")
+    assert fresh.nodes[0][0].flows()[f"{POOL}/refuse/rgn-1/full"] >= 1
+
+
+def test_own_traffic_is_never_pushed_out_by_guests(fresh: Stage) -> None:
+    assert asked_at_once(fresh, 30)["rgn-2"] == 15
+    assert asked_at_once(fresh, 10, region=1) == {"rgn-2": 10}
+
+
+def test_a_guest_is_refused_before_any_server_sees_it_and_repeated_one_region_further(fresh: Stage) -> None:
+    set_limit(fresh, 2, NOTHING, where=[1])  # region 1 does not know yet
+    set_limit(fresh, 1, NOTHING, where=[0])
+    try:
+        answers = [fresh.nodes[0][0].ask(method, body=b"x" * 2000) for method in ("GET", "POST", "PATCH")]
+        assert [(answer.status, answer.region) for answer in answers] == [(200, "rgn-3")] * 3
+        assert fresh.nodes[1][0].flows() == {f"{POOL}/bounce/rgn-1/drained": 3}
+        assert fresh.nodes[0][0].flows() == {f"{POOL}/to/rgn-3/drained": 3}
+    finally:
+        set_limit(fresh, 1, "100|15||backend", where=[0])
+        set_limit(fresh, 2, "100|15||backend", where=[1])
+
+
+def test_a_refused_guest_comes_back_as_503_when_nobody_is_behind(fresh: Stage) -> None:
+    set_limit(fresh, 1, NOTHING, where=[0])
+    for region in (2, 3):
+        set_limit(fresh, region, NOTHING, where=[region - 1])
+    try:
+        answer = fresh.nodes[0][0].ask()
+        assert (answer.status, answer.headers["retry-after"]) == (503, "1")
+        assert not [name for name in answer.headers if name.startswith("x-spillway")]
+    finally:
+        set_limit(fresh, 1, "100|15||backend", where=[0])
+        set_limit(fresh, 2, "100|15||backend", where=[1])
+        set_limit(fresh, 3, "200|30||backend", where=[2])
+
+
+def test_without_repeating_refusals_the_client_sees_them() -> None:
+    places = (Place(rate(10), scaler=0.0), Place(rate(10)), Place(rate(20)))
+    with regions(*places, when_full=WhenFull.REFUSE, without=" 425\n") as stage:
+        set_limit(stage, 2, NOTHING, where=[1])
+        assert stage.nodes[0][0].ask().status == 503
+
+
+def test_a_server_that_says_425_itself_is_not_repeated_and_its_answer_arrives(fresh: Stage) -> None:
+    set_limit(fresh, 1, NOTHING, where=[0])
+    try:
+        answer = ask(fresh.nodes[0][0].port, path="/early")
+        assert (answer.status, answer.region) == (425, "rgn-2")
+        assert fresh.nodes[1][0].flows() == {f"{POOL}/from/rgn-1/-": 1}
+        assert fresh.nodes[2][0].flows() == {}
+    finally:
+        set_limit(fresh, 1, "100|15||backend", where=[0])
+
+
+def test_a_limit_of_nothing_takes_nothing_and_says_drained(fresh: Stage) -> None:
+    set_limit(fresh, 1, NOTHING, where=[0, 1, 2])
+    try:
+        assert asked_at_once(fresh, 5) == {"rgn-2": 5}
+        assert fresh.nodes[0][0].flows() == {f"{POOL}/to/rgn-2/drained": 5}
+    finally:
+        set_limit(fresh, 1, "100|15||backend", where=[0, 1, 2])
+
+
+def test_a_changed_limit_holds_for_the_very_next_request(fresh: Stage) -> None:
+    assert asked_at_once(fresh, 16) == {"rgn-1": 15, "rgn-2": 1}
+    set_limit(fresh, 1, "200|30||backend", where=[0])
+    assert asked_at_once(fresh, 10) == {"rgn-1": 10}
+    set_limit(fresh, 1, "100|15||backend", where=[0])
+    assert asked_at_once(fresh, 1) == {"rgn-2": 1}
+
+
+def test_clients_cannot_forge_the_marker(fresh: Stage) -> None:
+    asked_at_once(fresh, 60)
+    answer = fresh.nodes[0][0].ask(headers=FORGED)
+    assert answer.status == 503  # "always" was not heard
+    forget(fresh)
+    assert "spillway" not in fresh.nodes[0][0].ask(headers=FORGED).headers["x-marks"]
+
+
+def test_without_dropping_the_marker_a_clients_word_reaches_the_server() -> None:
+    with regions(Place(rate(10)), Place(rate(10)), without=DROP) as stage:
+        assert "x-spillway-admit" in stage.nodes[0][0].ask(headers=FORGED).headers["x-marks"]
+
+
+def test_who_does_not_know_the_key_is_not_heard_as_a_guest(fresh: Stage) -> None:
+    port = fresh.nodes[1][0].facts.overflow_port
+    assert ask(port).status == 403
+    assert ask(port, headers={**FORGED, "x-spillway-key": "0" * 64}).status == 403
+    assert ask(port, headers=FORGED).status == 200
+
+
+def test_without_asking_for_the_key_anybody_is_a_guest() -> None:
+    with regions(Place(rate(10)), Place(rate(10)), without="http-request return status 403") as stage:
+        answer = ask(stage.nodes[1][0].facts.overflow_port, headers={**FORGED, "x-spillway-key": "wrong"})
+        assert answer.status == 200
+
+
+def test_a_guest_is_never_sent_on() -> None:
+    with regions(Place(scaler=0.0), Place(scaler=0.0), when_full=WhenFull.REFUSE) as stage:
+        assert stage.nodes[0][0].ask().status == 503
+        set_limit(stage, 2, "|||backend", where=[0])  # both believe in the other
+        set_limit(stage, 1, "|||backend", where=[1])
+        assert stage.nodes[0][0].ask().status == 503
+        assert stage.nodes[1][0].flows() == {f"{POOL}/bounce/rgn-1/drained": 1}
+        assert f"{POOL}/bounce/rgn-2/drained" not in stage.nodes[0][0].flows()
+
+
+def test_a_pool_that_spreads_shares_the_rest_by_capacity() -> None:
+    with regions(Place(rate(10)), Place(rate(30))) as stage:
+        asked_at_once(stage, 61)
+        forced = asked_at_once(stage, 400)
+        assert sum(forced.values()) == forced["rgn-1"] + forced["rgn-2"] == 400
+        assert 0.17 < forced["rgn-1"] / 400 < 0.33
+        assert stage.nodes[0][0].flows()[f"{POOL}/to/rgn-1/full"] == forced["rgn-1"]
+
+
+def test_a_limit_in_flight_counts_requests_that_are_under_way() -> None:
+    places = (Place(in_flight(4), delay_s=0.4), Place(in_flight(4), delay_s=0.4))
+    with regions(*places, when_full=WhenFull.REFUSE) as stage:
+        assert at_the_same_time(stage, 10) == {"rgn-1": 4, "rgn-2": 4, "status 503": 2}
+        assert at_the_same_time(stage, 3) == {"rgn-1": 3}
+        assert stage.nodes[0][0].flows()[f"{POOL}/to/rgn-2/connections"] == 4
+
+
+def test_peers_know_what_is_in_flight_elsewhere() -> None:
+    places = (Place(in_flight(4), nodes=2, delay_s=0.6), Place(in_flight(100), delay_s=0.1))
+    with regions(*places) as stage:
+        first, second = stage.nodes[0]
+        waiting = [threading.Thread(target=first.ask) for _ in range(3)]
+        for thread in waiting:
+            thread.start()
+        wait_until(lambda: "gpt0=3" in second.command("show table st_limits"), "the peer was told")
+        fourth = threading.Thread(target=second.ask)
+        fourth.start()
+        wait_until(lambda: "conn_cur=1" in second.command("show table st_limits"), "the fourth is under way")
+        assert second.ask().region == "rgn-2"
+        for thread in (*waiting, fourth):
+            thread.join()
+
+
+def test_a_pool_that_queues_lets_requests_wait_at_home() -> None:
+    with regions(Place(in_flight(2), delay_s=0.2), when_full=WhenFull.QUEUE) as stage:
+        assert at_the_same_time(stage, 8) == {"rgn-1": 8}
+        assert stage.nodes[0][0].flows() == {f"{POOL}/queue/rgn-1/full": 6}
+
+
+def test_a_limit_per_server_counts_the_servers_that_are_up() -> None:
+    limit = Limit(LimitKind.RATE, 4, LimitScope.SERVER)
+    with regions(Place(limit, servers=3), Place(rate(100))) as stage:
+        assert asked_at_once(stage, 20) == {"rgn-1": 18, "rgn-2": 2}
+        forget(stage)
+        stage.nodes[0][0].command(f"set server {POOL}/srv-1 state maint")
+        assert asked_at_once(stage, 20) == {"rgn-1": 12, "rgn-2": 8}
+
+
+def test_a_region_whose_servers_are_down_sends_everything_on() -> None:
+    with regions(Place(rate(10)), Place(rate(10)), Place(rate(10))) as stage:
+        for index, number in ((0, 1), (1, 11)):
+            stage.nodes[index][0].command(f"set server {POOL}/srv-{number} state maint")
+        assert asked_at_once(stage, 5) == {"rgn-3": 5}
+        assert stage.nodes[0][0].flows() == {f"{POOL}/to/rgn-3/down": 5}
+        assert stage.nodes[1][0].flows() == {f"{POOL}/bounce/rgn-1/down": 5}
+
+
+def test_what_a_vanished_peer_had_admitted_ages_out_of_the_sum() -> None:
+    with regions(Place(rate(10), nodes=2), Place(rate(1000))) as stage:
+        first, second = stage.nodes[0]
+        served(second, 15, 10_000)
+        wait_until(lambda: first.admitted().get(f"{POOL}/node-2") == 15, "the peer was told")
+        second.kill()
+        assert served(first, 3, 10_000) == {"rgn-2": 3}
+        wait_until(lambda: first.ask().region == "rgn-1", "there is room again")
+
+
+def test_counters_survive_a_reload() -> None:
+    with regions(Place(rate(10), nodes=2), Place(rate(1000))) as stage:
+        node = stage.nodes[0][0]
+        # HAProxy teaches its successor only once it has learned from its own predecessor, at most 5 s after a start.
+        wait_until(lambda: "last_status=ESTA" in node.command("show peers") and _has_learned(node), "peers agree")
+        served(node, 15, 10_000)
+        node.reload()
+        wait_until(lambda: node.admitted().get(f"{POOL}/node-1", 0) >= 14, "the new worker was taught")
+
+
+def _has_learned(node: Node) -> bool:
+    """Whether the first lesson is over: HAProxy shows `resync_timeout=<PAST>` or 0 s and the flags of a whole table."""
+    first = node.command("show peers").splitlines()[0]
+    return "flags=0x6" in first
+
+
+def test_connections_overflow_as_requests_do() -> None:
+    places = (Place(rate(10)), Place(rate(10)))
+    with regions(*places, when_full=WhenFull.REFUSE, protocol=Protocol.TCP) as stage:
+        node = stage.nodes[0][0]
+        assert served(node, 28, 10_000) == {"rgn-1": 15, "rgn-2": 13}
+        assert node.flows() == {f"{POOL}/to/rgn-2/rate": 13}
+        assert stage.nodes[1][0].flows() == {f"{POOL}/from/rgn-1/-": 13}
+        with pytest.raises((ConnectionError, http.client.HTTPException)):
+            served(node, 4, 10_000)
+        with pytest.raises((ConnectionError, http.client.HTTPException)):
+            ask(stage.nodes[1][0].facts.overflow_tcp_port)
