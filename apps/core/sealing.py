@@ -1,9 +1,11 @@
-"""Kernel: secrets at rest (private keys, bundles that hold them) are sealed with a key made from SECRET_KEY."""
+"""Kernel: keys made from SECRET_KEY: one that seals secrets at rest (private keys, bundles), others by label."""
 
 from __future__ import annotations
 
 import base64
 import functools
+import hashlib
+import hmac
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from cryptography.hazmat.primitives.hashes import SHA256
@@ -27,6 +29,14 @@ def _fernet(secrets: tuple[str, ...]) -> MultiFernet:
 def _box() -> MultiFernet:
     # Fallbacks let a SECRET_KEY be rotated: new seals use the first, old ones still open.
     return _fernet((settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS))
+
+
+def derived_key(label: str) -> str:
+    """A secret of this installation for one purpose, hex: HMAC-SHA256 of the label under SECRET_KEY.
+
+    The same label gives the same key on every process that knows SECRET_KEY, and says nothing about other labels.
+    """
+    return hmac.new(settings.SECRET_KEY.encode(), label.encode(), hashlib.sha256).hexdigest()
 
 
 def seal(data: bytes) -> bytes:

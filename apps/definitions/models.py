@@ -51,7 +51,11 @@ class Certificate(Definition):
 
 
 class Pool(Definition):
-    """One service; a backend in each region says with which servers."""
+    """One service; a backend in each region says with which servers.
+
+    What a region has no room for goes to the regions of `overflow_order` (names), then to the others, nearest first;
+    `when_full` says what happens when no region has any.
+    """
 
     protocol = models.CharField(max_length=5, choices=_choices(model.Protocol), default=model.Protocol.HTTP)
     balance = models.CharField(max_length=10, choices=_choices(model.Balance), default=model.Balance.LEASTCONN)
@@ -59,6 +63,8 @@ class Pool(Definition):
     server_timeout_ms = models.PositiveIntegerField(default=30_000)
     queue_timeout_ms = models.PositiveIntegerField(default=10_000)
     server_keepalive_ms = models.PositiveIntegerField(null=True)
+    when_full = models.CharField(max_length=6, choices=_choices(model.WhenFull), default=model.WhenFull.SPREAD)
+    overflow_order = models.JSONField(default=list)
 
 
 class HealthCheck(models.Model):
@@ -79,7 +85,10 @@ class HealthCheck(models.Model):
 
 
 class Backend(models.Model):
-    """A pool's share in one region: servers, a limit with where it came from, a capacity scaler (0–1)."""
+    """A pool's share in one region: servers, a limit with where it came from, a capacity scaler (0–1).
+
+    `limit_measured_by` names the capacity run that found the limit; blank for one that somebody chose.
+    """
 
     account = models.ForeignKey(Account, on_delete=models.PROTECT)
     pool = models.ForeignKey(Pool, on_delete=models.CASCADE, related_name="backends")
@@ -89,6 +98,7 @@ class Backend(models.Model):
     limit_scope = models.CharField(max_length=8, choices=_choices(model.LimitScope), default=model.LimitScope.BACKEND)
     limit_set_by = models.CharField(max_length=150, blank=True, default="")
     limit_set_at = models.DateTimeField(null=True)
+    limit_measured_by = models.CharField(max_length=63, blank=True, default="")
     capacity_scaler = models.FloatField(default=1.0)
 
     class Meta:

@@ -9,15 +9,16 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from django.db import transaction
-from django.db.models import F, Q, QuerySet, TextField
+from django.db.models import Count, F, Prefetch, Q, QuerySet, TextField
 from django.db.models.functions import Cast
 
 from apps.compiler import model
-from apps.core.sealing import unseal
+from apps.core.sealing import derived_key, unseal
 from apps.definitions.models import (
     Backend,
     Certificate,
@@ -29,7 +30,11 @@ from apps.definitions.models import (
     RoutePool,
     Server,
 )
-from apps.fleet.models import Fleet
+from apps.fleet import distances
+from apps.fleet.models import Fleet, Node, Region
+from apps.fleet.selectors import latency_table
+
+OVERFLOW_KEY = "spillway overflow between fleets 1"
 
 
 def freeze(fleet_id: int) -> tuple[model.Snapshot, int]:
@@ -44,15 +49,52 @@ def freeze(fleet_id: int) -> tuple[model.Snapshot, int]:
 
 
 def snapshot_of(fleet: Fleet) -> model.Snapshot:
-    """Everything that the nodes of the fleet must run; ten queries whatever the size."""
+    """Everything that the nodes of the fleet must run; the number of queries is the same whatever the size."""
+    others = _other_regions(fleet)
     return model.Snapshot(
         fleet=fleet.name,
         region=fleet.region.name,
         load_balancers=_load_balancers(fleet),
-        pools=_pools(fleet),
+        pools=_pools(fleet, others),
         certificates=_certificates(fleet),
         local_development=fleet.local_development,
+        region_id=f"rgn-{fleet.region_id}",
+        regions=tuple(_region(region) for region in others.with_nodes),
+        overflow_key=derived_key(OVERFLOW_KEY),
+        overflow_ports=model.OverflowPorts(fleet.peer_port, fleet.overflow_port, fleet.overflow_tcp_port),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Regions:
+    """The regions with nodes by id, and how near the others are to the fleet's own: names, nearest first."""
+
+    with_nodes: list[Region]
+    nearest: list[str]
+
+    def order(self, chosen: list[str]) -> list[str]:
+        """Names of the other regions as overflow of a pool tries them: those that were chosen, then the nearest."""
+        first = [name for name in chosen if name in self.nearest]
+        return first + [name for name in self.nearest if name not in first]
+
+
+def _other_regions(fleet: Fleet) -> _Regions:
+    nodes = Node.objects.select_related("fleet").order_by("id")
+    rows = Region.objects.order_by("id").prefetch_related(Prefetch("fleets__nodes", nodes))
+    with_nodes = [region for region in rows if any(each.nodes.all() for each in region.fleets.all())]
+    names = {region.pk: region.name for region in with_nodes if region.pk != fleet.region_id}
+    return _Regions(with_nodes, distances.nearest_first(fleet.region_id, names, latency_table()))
+
+
+def _region(region: Region) -> model.Region:
+    nodes = sorted((node for fleet in region.fleets.all() for node in fleet.nodes.all()), key=lambda node: node.pk)
+    return model.Region(f"rgn-{region.pk}", region.name, tuple(_node(node) for node in nodes))
+
+
+def _node(node: Node) -> model.RegionNode:
+    ports = (node.fleet.peer_port, node.fleet.overflow_port, node.fleet.overflow_tcp_port)
+    peer, overflow, overflow_tcp = (port + node.port_offset for port in ports)
+    return model.RegionNode(f"node-{node.pk}", node.name, node.address, peer, overflow, overflow_tcp)
 
 
 def _load_balancers(fleet: Fleet) -> tuple[model.LoadBalancer, ...]:
@@ -165,20 +207,33 @@ def _carried_pools(fleet: Fleet) -> QuerySet[Pool]:
     )
 
 
-def _pools(fleet: Fleet) -> tuple[model.Pool, ...]:
+def _pools(fleet: Fleet, regions: _Regions) -> tuple[model.Pool, ...]:
     carried = _carried_pools(fleet)
     checks = {
         row.pop("pool_id"): model.HealthCheck(**row)
         for row in HealthCheck.objects.filter(pool__in=carried).values("pool_id", *model.HealthCheck.__slots__)
     }
-    backends = {
-        backend.pool_id: backend for backend in Backend.objects.filter(pool__in=carried, region_id=fleet.region_id)
-    }
+    backends = _backends(carried)
     servers = _servers(fleet, carried)
     return tuple(
-        _pool(pool, checks.get(pool.pk), backends.get(pool.pk), servers.get(pool.pk, []))
+        _pool(pool, fleet.region, regions, checks.get(pool.pk), backends[pool.pk], servers.get(pool.pk, []))
         for pool in carried.order_by("id").annotate(account_name=F("account__name"))
     )
+
+
+def _backends(carried: QuerySet[Pool]) -> dict[int, dict[str, model.RegionShare]]:
+    """Pool → name of the region → its backend there, as everybody must know it."""
+    ready = Count("servers", filter=Q(servers__state=model.ServerState.READY))
+    rows = Backend.objects.filter(pool__in=carried).select_related("region").annotate(ready=ready).order_by("id")
+    found: dict[int, dict[str, model.RegionShare]] = defaultdict(dict)
+    for row in rows:
+        found[row.pool_id][row.region.name] = model.RegionShare(
+            region_id=f"rgn-{row.region_id}",
+            limit=model.Limit(model.LimitKind(row.limit_kind), row.limit_value, model.LimitScope(row.limit_scope)),
+            capacity_scaler=0.0 if row.region.drained else row.capacity_scaler,
+            ready_servers=row.ready,
+        )
+    return found
 
 
 def _servers(fleet: Fleet, carried: QuerySet[Pool]) -> dict[int, list[model.Server]]:
@@ -191,13 +246,15 @@ def _servers(fleet: Fleet, carried: QuerySet[Pool]) -> dict[int, list[model.Serv
 
 
 def _pool(
-    pool: Any, check: model.HealthCheck | None, backend: Backend | None, servers: list[model.Server]
+    pool: Any,
+    own_region: Region,
+    regions: _Regions,
+    check: model.HealthCheck | None,
+    backends: dict[str, model.RegionShare],
+    servers: list[model.Server],
 ) -> model.Pool:
-    limit = model.Limit()
-    if backend:
-        limit = model.Limit(
-            model.LimitKind(backend.limit_kind), backend.limit_value, model.LimitScope(backend.limit_scope)
-        )
+    nothing = model.RegionShare("", capacity_scaler=0.0 if own_region.drained else 1.0)
+    own = backends.get(own_region.name, nothing)
     return model.Pool(
         id=f"pool-{pool.pk}",
         label=f"{pool.account_name}/{pool.name}",
@@ -206,12 +263,14 @@ def _pool(
         balance=model.Balance(pool.balance),
         servers=tuple(servers),
         health_check=check,
-        limit=limit,
-        capacity_scaler=backend.capacity_scaler if backend else 1.0,
+        limit=own.limit,
+        capacity_scaler=own.capacity_scaler,
         connect_timeout_ms=pool.connect_timeout_ms,
         server_timeout_ms=pool.server_timeout_ms,
         queue_timeout_ms=pool.queue_timeout_ms,
         server_keepalive_ms=pool.server_keepalive_ms,
+        elsewhere=tuple(backends[name] for name in regions.order(pool.overflow_order) if name in backends),
+        when_full=model.WhenFull(pool.when_full),
     )
 
 

@@ -4,16 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from django.db.models import Model, QuerySet
+from django.db.models import Model, Prefetch, QuerySet
 
 from apps.accounts.actors import Actor
-from apps.fleet.models import Fleet, Node, Region, StaticIP
+from apps.fleet import distances
+from apps.fleet.models import Fleet, Node, Region, RegionLatency, StaticIP
 
 
 def regions(actor: Actor) -> QuerySet[Region]:
-    """All regions: whoever defines a pool says in which regions it has servers."""
+    """All regions with how far the others are: whoever defines a pool says in which regions it has servers."""
     del actor
-    return Region.objects.select_related("account").order_by("name")
+    known = RegionLatency.objects.select_related("to_region").order_by("to_region__name")
+    return Region.objects.select_related("account").prefetch_related(Prefetch("latencies", known)).order_by("name")
+
+
+def latency_table() -> distances.Table:
+    """Round trips in ms between every two regions by their ids, with where each number comes from; two queries."""
+    places = {
+        pk: distances.Place(latitude, longitude)
+        for pk, latitude, longitude in Region.objects.values_list("pk", "latitude", "longitude")
+    }
+    fields = ("from_region_id", "to_region_id", "set_ms", "measured_ms")
+    known = {
+        (first, second): distances.Known(set_ms, measured_ms)
+        for first, second, set_ms, measured_ms in RegionLatency.objects.values_list(*fields)
+    }
+    return distances.table(places, known)
 
 
 def fleets(actor: Actor) -> QuerySet[Fleet]:

@@ -236,12 +236,13 @@ def test_a_repair_that_is_refused_is_not_tried_in_a_loop(world: World) -> None:
     assert (latest().state, node.state().on_disk) == ("done", node.digest)
 
 
-def test_a_node_that_joins_gets_what_the_others_run(world: World) -> None:
+def test_a_node_that_joins_gets_what_the_others_run_and_they_learn_of_it(world: World) -> None:
     world.reconcile()
+    before = world.memory[0].digest
     world.add_node("n3")
     world.reconcile()
-    assert (latest().kind, steps()) == ("repair", {"n3": "done"})
-    assert world.node("n3").digest == world.memory[0].digest
+    assert (latest().kind, steps()) == ("change", {"n1": "done", "n2": "done", "n3": "done"})
+    assert world.node("n3").digest == world.memory[0].digest != before
 
 
 def test_a_configuration_without_listeners_is_refused_before_any_node(world: World) -> None:
