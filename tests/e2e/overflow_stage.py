@@ -47,6 +47,7 @@ HOST = "shop.example"
 POOL = "pool-1"
 CHECK = HealthCheck(path="/", interval_ms=500, timeout_ms=500, rise=1, fall=2)
 READY_S = 15.0
+NO_LIMIT = Limit()
 
 
 def rate(value: int) -> Limit:
@@ -63,7 +64,7 @@ def in_flight(value: int) -> Limit:
 class Place:
     """What the tests say of one region: its limit, how many nodes and servers it has."""
 
-    limit: Limit = Limit()
+    limit: Limit = NO_LIMIT
     nodes: int = 1
     servers: int = 1
     scaler: float = 1.0

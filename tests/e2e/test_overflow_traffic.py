@@ -201,6 +201,8 @@ def test_a_guest_is_never_sent_on() -> None:
 def test_a_pool_that_spreads_shares_the_rest_by_capacity() -> None:
     with regions(Place(rate(10)), Place(rate(30))) as stage:
         asked_at_once(stage, 61)
+        for node in stage.all_nodes():
+            node.command("clear table st_flow")
         forced = asked_at_once(stage, 400)
         assert sum(forced.values()) == forced["rgn-1"] + forced["rgn-2"] == 400
         assert 0.17 < forced["rgn-1"] / 400 < 0.33
