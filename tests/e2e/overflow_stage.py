@@ -12,9 +12,10 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -182,7 +183,7 @@ class Stage:
     without: str = ""
     nodes: list[list[Node]] = field(default_factory=list)
     servers: list[list[int]] = field(default_factory=list)
-    tcp_port: int = 0
+    stop_servers: list[Callable[[], None]] = field(default_factory=list)
 
     @property
     def regions(self) -> tuple[Region, ...]:
@@ -303,7 +304,7 @@ def regions(
     with ExitStack() as stack:
         root = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sw-")))
         stage = Stage(list(places), when_full, root, pool_changes, without)
-        stage.servers = _start_servers(stack, root, places)
+        stage.servers = _start_servers(stack, stage, places)
         number = 0
         for place in places:
             stage.nodes.append([_node(root, number := number + 1) for _ in range(place.nodes)])
@@ -323,13 +324,16 @@ def _node(root: Path, number: int) -> Node:
     return Node(facts, spare_port(), directory)
 
 
-def _start_servers(stack: ExitStack, root: Path, places: tuple[Place, ...]) -> list[list[int]]:
+def _start_servers(stack: ExitStack, stage: Stage, places: tuple[Place, ...]) -> list[list[int]]:
     """One HAProxy whose listeners answer at once and say their region; slow ones are threads of ours."""
+    root = stage.root
     ports: list[list[int]] = []
     lines = ["defaults", " mode http", " timeout client 60s", " timeout http-keep-alive 60s"]
     for number, place in enumerate(places, 1):
         if place.delay_s:
-            ports.append([_slow_server(stack, f"rgn-{number}", place.delay_s) for _ in range(place.servers)])
+            slow = [_slow_server(stack, f"rgn-{number}", place.delay_s) for _ in range(place.servers)]
+            ports.append([int(server.server_address[1]) for server in slow])
+            stage.stop_servers.append(partial(_stop, slow))
             continue
         ports.append([spare_port() for _ in range(place.servers)])
         for port in ports[-1]:
@@ -353,8 +357,23 @@ class _SlowServer(ThreadingHTTPServer):
     region = ""
     delay_s = 0.0
 
+    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
+        super().__init__(address, handler)
+        self._connections: set[socket.socket] = set()
+
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A check that hangs up is no error."""
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Remember the connection."""
+        self._connections.add(request)
+        super().process_request(request, client_address)
+
+    def cut(self) -> None:
+        """Break every connection, as a machine that dies."""
+        for connection in self._connections:
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
 
 
 class _Slow(BaseHTTPRequestHandler):
@@ -370,17 +389,27 @@ class _Slow(BaseHTTPRequestHandler):
         self.send_header("content-length", "0")
         self.end_headers()
 
+    do_POST = do_GET  # noqa: N815 - the name that the base class asks for
+
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - as in the base class
         """Quiet."""
 
 
-def _slow_server(stack: ExitStack, region: str, delay_s: float) -> int:
+def _stop(servers: list[_SlowServer]) -> None:
+    """Nobody listens any more, and what was being answered breaks off."""
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+        server.cut()
+
+
+def _slow_server(stack: ExitStack, region: str, delay_s: float) -> _SlowServer:
     server = _SlowServer(("127.0.0.1", spare_port()), _Slow)
     server.region, server.delay_s = region, delay_s
     threading.Thread(target=server.serve_forever, daemon=True).start()
     stack.callback(server.server_close)
     stack.callback(server.shutdown)
-    return int(server.server_address[1])
+    return server
 
 
 def served(node: Node, count: int, per_second: float) -> Counter[str]:

@@ -14,7 +14,7 @@ from tests.e2e.overflow_stage import KEY, POOL, Node, Place, Stage, ask, in_flig
 
 pytestmark = pytest.mark.e2e
 
-FORGED = {"x-spillway-key": KEY, "x-spillway-pool": POOL, "x-spillway-admit": "always", "x-spillway-from": "rgn-9"}
+FORGED = {"x-spillway-key": KEY, "x-spillway-pool": POOL, "x-spillway-last": "rgn-2", "x-spillway-from": "rgn-9"}
 DROP = "http-request del-header x-spillway- -m beg"
 NOTHING = "0|0|0|backend"
 
@@ -165,14 +165,14 @@ def test_a_changed_limit_holds_for_the_very_next_request(fresh: Stage) -> None:
 def test_clients_cannot_forge_the_marker(fresh: Stage) -> None:
     asked_at_once(fresh, 60)
     answer = fresh.nodes[0][0].ask(headers=FORGED)
-    assert answer.status == 503  # "always" was not heard
+    assert answer.status == 503  # neither the key nor "last" was heard
     forget(fresh)
     assert "spillway" not in fresh.nodes[0][0].ask(headers=FORGED).headers["x-marks"]
 
 
 def test_without_dropping_the_marker_a_clients_word_reaches_the_server() -> None:
     with regions(Place(rate(10)), Place(rate(10)), without=DROP) as stage:
-        assert "x-spillway-admit" in stage.nodes[0][0].ask(headers=FORGED).headers["x-marks"]
+        assert "x-spillway-last" in stage.nodes[0][0].ask(headers=FORGED).headers["x-marks"]
 
 
 def test_who_does_not_know_the_key_is_not_heard_as_a_guest(fresh: Stage) -> None:
@@ -207,6 +207,15 @@ def test_a_pool_that_spreads_shares_the_rest_by_capacity() -> None:
         assert sum(forced.values()) == forced["rgn-1"] + forced["rgn-2"] == 400
         assert 0.17 < forced["rgn-1"] / 400 < 0.33
         assert stage.nodes[0][0].flows()[f"{POOL}/to/rgn-1/full"] == forced["rgn-1"]
+
+
+@pytest.mark.parametrize(("when_full", "statuses"), [(WhenFull.SPREAD, {200}), (WhenFull.REFUSE, {200, 503})])
+def test_the_last_region_that_is_asked_takes_one_too_many_unless_the_pool_refuses(
+    when_full: WhenFull, statuses: set[int]
+) -> None:
+    with regions(Place(rate(10), scaler=0.0), Place(rate(10)), when_full=when_full) as stage:
+        set_limit(stage, 2, "20|2||backend", where=[1])  # region 1 believes in 15
+        assert {stage.nodes[0][0].ask().status for _ in range(8)} == statuses
 
 
 def test_a_limit_in_flight_counts_requests_that_are_under_way() -> None:

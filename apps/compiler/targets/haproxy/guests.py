@@ -54,7 +54,7 @@ def add_http_guests(document: Document, snapshot: Snapshot, own: Region, around:
     )
     for name in ("pool", "from"):
         rules.let(name, f"req.hdr(x-spillway-{name})")
-    rules.let("admit", "req.hdr(x-spillway-admit)")
+    rules.let("last", "req.hdr(x-spillway-last)")
     _add_verdict(rules, own)
     turned_away = found("verdict")
     rules.add("return", "status", "425", "hdr", "x-spillway-refused", "%[var(txn.verdict)]", given=turned_away)
@@ -69,7 +69,7 @@ def add_http_guests(document: Document, snapshot: Snapshot, own: Region, around:
 
 
 def add_tcp_guests(document: Document, snapshot: Snapshot, own: Region) -> None:
-    """The frontend for connections; the PROXY protocol's unique id says `<pool>|<from>|<always or empty>|<key>`."""
+    """The frontend for connections; the PROXY protocol's unique id says `<pool>|<from>|<last>|<key>`."""
     section = document.section("frontend", TCP_LISTENER, "from", TCP)
     section.add("description", f"*:{snapshot.overflow_ports.tcp}")
     section.add("bind", Expanded(f"${{{bind_variable(TCP_LISTENER)}}}"), "accept-proxy")
@@ -77,7 +77,7 @@ def add_tcp_guests(document: Document, snapshot: Snapshot, own: Region) -> None:
     rules.let("key", KEY)
     ours = ("{", "fc_pp_unique_id,field(4,|),secure_memcmp(txn.key)", "}")
     rules.add("reject", given=no(ours))
-    for place, name in enumerate(("pool", "from", "admit"), 1):
+    for place, name in enumerate(("pool", "from", "last"), 1):
         rules.let(name, f"fc_pp_unique_id,field({place},|)")
     _add_verdict(rules, own)
     rules.add("reject", given=found("verdict"))
@@ -87,15 +87,19 @@ def add_tcp_guests(document: Document, snapshot: Snapshot, own: Region) -> None:
 
 def tcp_marker(region_id: str) -> str:
     """What a home listener writes into the unique id of connections that it sends away."""
-    return f"%[var(txn.pool)]|{region_id}|%[var(txn.forced)]|%[{KEY}]"
+    return f"%[var(txn.pool)]|{region_id}|%[var(txn.last)]|%[{KEY}]"
 
 
 def _add_verdict(rules: Rules, own: Region) -> None:
-    """`verdict` is why the guest is refused, unset when it is admitted; then the count of one or the other."""
+    """`verdict` is why the guest is refused, unset when it is admitted; then the count of one or the other.
+
+    A guest for whom this region is the last that is asked comes in over the limit, but not where nothing is taken.
+    """
     add_counts(rules, own, at_home=True, guests=True)
     rules.let("verdict", "str(down)", ("{", "var(txn.pool),nbsrv", "-m", "int", "eq", "0", "}"))
     add_refusal(rules, own, "verdict")
-    rules.add("unset-var(txn.verdict)", given=(*equals("admit", "always"), *no(equals("verdict", "down"))))
+    closed = (*no(equals("verdict", "down")), *no(equals("verdict", "drained")))
+    rules.add("unset-var(txn.verdict)", given=(*equals("last", own.id), *closed))
     rules.say("arrival", "%[var(txn.pool)]/from/%[var(txn.from)]/-")
     rules.say("arrival", "%[var(txn.pool)]/bounce/%[var(txn.from)]/%[var(txn.verdict)]", found("verdict"))
     rules.add("track-sc0", "var(txn.arrival)", "table", FLOW_TABLE)

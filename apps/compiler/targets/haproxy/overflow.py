@@ -73,7 +73,8 @@ def add_home_rules(rules: Rules, snapshot: Snapshot, own: Region) -> None:
     2. Else find out which other regions have room, and take the first in the pool's order, and the one behind it for
        the case that the first refuses.
     3. Nobody has room: spread, queue or refuse, as the pool says.
-    4. Count it where it stays; send it where it goes.
+    4. Count it where it stays; send it where it goes. Unless the pool refuses, the last region that will be asked is
+       told so and takes it: others may have taken the room that we saw, and 503 would be worse than one too many.
     """
     others = other_regions(snapshot)
     rules.let("pool", "var(txn.action)", found("action"))
@@ -83,11 +84,14 @@ def add_home_rules(rules: Rules, snapshot: Snapshot, own: Region) -> None:
     add_refusal(rules, own, "why")
     if others:
         _add_choice(rules, others)
-    rules.let("when_full", f"var(txn.pool),map_str({ORDER_MAP}),field(1,|)", (*found("why"), *no(found("to"))))
+    rules.let("when_full", f"var(txn.pool),map_str({ORDER_MAP}),field(1,|)", found("why"))
     _add_spread(rules, own, others)
     _add_last_resorts(rules, own)
     add_admission(rules, own, OWN_KEY, (*governed, *no(found("why"))))
     add_admission(rules, own, OWN_KEY, equals("to", own.id))
+    keeps = no(equals("when_full", WhenFull.REFUSE))
+    rules.let("last", "var(txn.to)", (*found("to"), *keeps))
+    rules.let("last", "var(txn.next)", (*found("next"), *keeps))
     _add_destination(rules, others)
 
 
@@ -122,8 +126,7 @@ def _add_spread(rules: Rules, own: Region, others: list[Region]) -> None:
     for region in others:
         gone = ("{", f"nbsrv({gate(region, rules.is_http)})", "-m", "int", "eq", "0", "}")
         rules.let("to", f"str({own.id})", (*found("shares"), *equals("to", region.id), *gone))
-    rules.let("forced", "str(always)", (*found("shares"), *found("to")))
-    rules.let("why", "str(full)", found("forced"))
+    rules.let("why", "str(full)", (*found("shares"), *found("to")))
     stays = equals("to", own.id)
     rules.say("flow", f"%[var(txn.pool)]/to/{own.id}/full", stays)
     _count(rules, "sc1", stays)
@@ -208,7 +211,7 @@ def _gate(document: Document, snapshot: Snapshot, name: str, *, behind: bool) ->
     section.add("http-request", "set-header", "x-spillway-key", f"%[{KEY}]")
     section.add("http-request", "set-header", "x-spillway-pool", "%[var(txn.pool)]")
     section.add("http-request", "set-header", "x-spillway-from", snapshot.region_id)
-    section.add("http-request", "set-header", "x-spillway-admit", "always", "if", *found("forced"))
+    section.add("http-request", "set-header", "x-spillway-last", "%[var(txn.last)]", "if", *found("last"))
     section.add("http-response", "set-var(txn.served)", "res.hdr(x-spillway-region)")
     section.add("http-response", "set-var-fmt(txn.flow)", "%[var(txn.pool)]/to/%[var(txn.served)]/%[var(txn.why)]")
     refusal = f"%[var(txn.pool)]/refuse/{snapshot.region_id}/full"
@@ -224,9 +227,9 @@ def _gate(document: Document, snapshot: Snapshot, name: str, *, behind: bool) ->
 
 
 def _add_checked_nodes(section: Section, region: Region) -> None:
-    # A first failed check, or three broken connections, and the node is asked every 200 ms.
+    # Nodes of ours accept connections as long as they live: three that fail in a row need no check to confirm it.
     section.add("default-server", "check", "inter", "1s", "fastinter", "200ms", "fall", "2", "rise", "1")
-    section.add("default-server", "observe", "layer4", "error-limit", "3", "on-error", "fastinter")
+    section.add("default-server", "observe", "layer4", "error-limit", "3", "on-error", "mark-down")
     for node in region.nodes:
         section.add("server", node.id, reach(node.address, node.overflow_port), "weight", "100")
 

@@ -7,6 +7,9 @@ from apps.compiler.model import Balance, FixedResponse, HealthCheck, Pool, Proto
 from apps.compiler.targets.haproxy.settings import HTTP, TCP
 from apps.compiler.targets.haproxy.writer import Argument, Call, Document, Opaque, Section, Value
 
+# How soon a server is asked again while its state is in doubt.
+QUICK_CHECK_MS = 250
+
 _ALGORITHMS = {
     Balance.ROUNDROBIN: "roundrobin",
     Balance.LEASTCONN: "leastconn",
@@ -42,9 +45,12 @@ def _add_health_check(section: Section, check: HealthCheck) -> None:
         section.add("http-check", "expect", "status", Value(str(check.expect_status)))
     section.add("timeout", "check", Call((Value(str(check.timeout_ms)), "ms")))
     interval = Call((Value(str(check.interval_ms)), "ms"))
-    section.add(
-        "default-server", "check", "inter", interval, "rise", Value(str(check.rise)), "fall", Value(str(check.fall))
-    )
+    quick = Call((Value(str(min(check.interval_ms, QUICK_CHECK_MS))), "ms"))
+    times = ("inter", interval, "fastinter", quick, "rise", Value(str(check.rise)), "fall", Value(str(check.fall)))
+    section.add("default-server", "check", *times)
+    # Three connections in a row that fail, and one failed check, asked for at once, is enough: a region that dies is
+    # left within a moment, and one that is only slow to accept stays while its checks pass.
+    section.add("default-server", "observe", "layer4", "error-limit", "3", "on-error", "sudden-death")
 
 
 def _server(server: Server) -> tuple[Argument, ...]:
