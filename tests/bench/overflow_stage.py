@@ -112,9 +112,13 @@ def plain(snapshot: Snapshot) -> Snapshot:
 
 
 def _pool(number: int, plan: PoolPlan, own: int) -> Pool:
-    """The pool as region `own` sees it; the others are tried in their order after it."""
+    """The pool as region `own` sees it; the others are tried in their order after it.
+
+    A plan for the first regions only leaves the pool without servers in the rest.
+    """
     count = len(plan.limits)
-    others = [(own + step) % count for step in range(1, count)]
+    here = own < count
+    others = [each % count for each in range(own + 1, own + count)] if here else range(count)
     return Pool(
         f"pool-{number}",
         f"pool {number}",
@@ -122,9 +126,9 @@ def _pool(number: int, plan: PoolPlan, own: int) -> Pool:
         Protocol.HTTP,
         servers=tuple(
             Server(f"srv-{(number * count + own) * 100 + each}", f"vm {each}", "127.0.0.1", port)
-            for each, port in enumerate(plan.ports[own])
+            for each, port in enumerate(plan.ports[own] if here else ())
         ),
-        limit=plan.limits[own],
+        limit=plan.limits[own] if here else Limit(),
         server_timeout_ms=60_000,
         elsewhere=tuple(
             RegionShare(f"rgn-{other + 1}", plan.limits[other], ready_servers=len(plan.ports[other]))
