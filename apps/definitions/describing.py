@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from apps.accounts.models import Account
-from apps.compiler.model import FixedResponse, HeaderCondition, HealthCheck, Limit, Redirect
-from apps.definitions.models import Certificate, Listener, LoadBalancer, Pool, Route
+from apps.compiler.model import FixedResponse, HeaderCondition, HealthCheck, Limit, LimitKind, LimitScope, Redirect
+from apps.definitions.models import Backend, Certificate, Listener, LoadBalancer, Pool, Route
 from apps.definitions.models import HealthCheck as HealthCheckRow
 from apps.definitions.specs import (
     AccountSpec,
@@ -62,6 +62,7 @@ def _fields(source: object, names: tuple[str, ...]) -> Document:
 
 _SERVER = ("name", "address", "port", "weight", "state")
 _TIMES = ("connect_timeout_ms", "server_timeout_ms", "queue_timeout_ms", "server_keepalive_ms")
+_PORTS = ("peer_port", "overflow_port", "overflow_tcp_port")
 _CHECK = ("path", "method", "host", "expect_status", "interval_ms", "timeout_ms", "rise", "fall")
 
 
@@ -69,12 +70,15 @@ def _server(server: Any) -> Document:
     return _fields(server, _SERVER) | {"state": str(server.state)}
 
 
-def _limit(limit: Limit) -> Document:
-    return {"kind": str(limit.kind), "value": limit.value, "scope": str(limit.scope)}
+def limit_document(limit: Limit, measured_by: str) -> Document:
+    """A limit as it is shown; `measured_by` only where a capacity run found it."""
+    found = {"kind": str(limit.kind), "value": limit.value, "scope": str(limit.scope)}
+    return found | ({"measured_by": measured_by} if measured_by else {})
 
 
 def _backend(spec: BackendSpec) -> Document:
-    return _backend_document(spec.region, _limit(spec.limit), spec.capacity_scaler, spec.servers)
+    limit = limit_document(spec.limit, spec.measured_by)
+    return _backend_document(spec.region, limit, spec.capacity_scaler, spec.servers)
 
 
 def _backend_document(region: str, limit: Document, scaler: float, servers: Any) -> Document:
@@ -88,9 +92,11 @@ def _backend_document(region: str, limit: Document, scaler: float, servers: Any)
 
 def _pool_document(pool: Any, check: HealthCheck | HealthCheckRow | None, backends: list[Document]) -> Document:
     head = {"protocol": str(pool.protocol), "balance": str(pool.balance)}
+    overflow = {"when_full": str(pool.when_full), "order": list(pool.overflow_order)}
     return (
         head
         | _fields(pool, _TIMES)
+        | {"overflow": overflow}
         | {"health_check": _fields(check, _CHECK) if check else None, "backends": sorted(backends, key=_by("region"))}
     )
 
@@ -157,10 +163,35 @@ def _route(spec: RouteSpec) -> Document:
     return _route_document(spec, spec.load_balancer, spec.hostname, headers, action)
 
 
+_PLACE = ("title", "latitude", "longitude")
+
+
+def _region(spec: RegionSpec) -> Document:
+    found = _fields(spec, _PLACE)
+    if spec.drained is not None:
+        found["drained"] = spec.drained
+    if spec.latency is not None:
+        found["latency"] = sorted(({"to": entry.to, "ms": entry.ms} for entry in spec.latency), key=_by("to"))
+    return found
+
+
+def settled(before: Document | None, spec: Spec) -> Document:
+    """The document of a specification with what it leaves as it is: taken from the document of the stored object."""
+    after, stored = document(spec), before or {}
+    if isinstance(spec, RegionSpec):
+        after = {"drained": stored.get("drained", False), "latency": stored.get("latency", [])} | after
+    if isinstance(spec, PoolSpec):
+        known = {entry["region"]: entry["limit"] for entry in stored.get("backends", ())}
+        for entry in after["backends"]:
+            limit = known.get(entry["region"], {})
+            entry["limit"] = limit if entry["limit"].items() <= limit.items() else entry["limit"]
+    return after
+
+
 _OF_SPEC: dict[type[Any], Callable[[Any], Document]] = {
     AccountSpec: lambda spec: _fields(spec, ("title", "kind")),
-    RegionSpec: lambda spec: _fields(spec, ("title", "latitude", "longitude")),
-    FleetSpec: lambda spec: _fields(spec, ("region", "local_development")),
+    RegionSpec: _region,
+    FleetSpec: lambda spec: _fields(spec, ("region", "local_development", *_PORTS)),
     NodeSpec: lambda spec: _fields(spec, ("fleet", "url", "address", "port_offset")),
     StaticIPSpec: lambda spec: _fields(spec, ("address", "region")),
     CertificateSpec: lambda spec: {"chain": spec.chain},
@@ -176,11 +207,22 @@ def document(spec: Spec) -> Document:
     return _OF_SPEC[type(spec)](spec)
 
 
+def limit_of(backend: Backend) -> Document:
+    """The limit of a stored backend."""
+    limit = Limit(LimitKind(backend.limit_kind), backend.limit_value, LimitScope(backend.limit_scope))
+    return limit_document(limit, backend.limit_measured_by)
+
+
+def _region_row(row: Region) -> Document:
+    known = [{"to": each.to_region.name, "ms": each.set_ms} for each in row.latencies.all() if each.set_ms is not None]
+    return _fields(row, (*_PLACE, "drained")) | {"latency": sorted(known, key=_by("to"))}
+
+
 def _pool_row(row: Pool) -> Document:
     backends = [
         _backend_document(
             backend.region.name,
-            {"kind": backend.limit_kind, "value": backend.limit_value, "scope": backend.limit_scope},
+            limit_of(backend),
             backend.capacity_scaler,
             backend.servers.all(),
         )
@@ -220,8 +262,8 @@ def _route_row(row: Route) -> Document:
 
 _OF_ROW: dict[type[Any], Callable[[Any], Document]] = {
     Account: lambda row: {"title": row.title, "kind": str(row.kind)},
-    Region: lambda row: _fields(row, ("title", "latitude", "longitude")),
-    Fleet: lambda row: {"region": row.region.name, "local_development": row.local_development},
+    Region: _region_row,
+    Fleet: lambda row: {"region": row.region.name} | _fields(row, ("local_development", *_PORTS)),
     Node: lambda row: {"fleet": row.fleet.name} | _fields(row, ("url", "address", "port_offset")),
     StaticIP: lambda row: {"address": row.address, "region": row.region.name if row.region else None},
     Certificate: lambda row: {"chain": row.chain_pem},

@@ -29,6 +29,7 @@ from apps.compiler.model import (
     Protocol,
     Redirect,
     ServerState,
+    WhenFull,
 )
 from apps.core.errors import Fault, Invalid
 from apps.definitions.reading import Reader, agent_url, boolean, choice, integer, number, reference, title
@@ -37,6 +38,7 @@ from apps.definitions.specs import (
     BackendSpec,
     CertificateSpec,
     FleetSpec,
+    LatencySpec,
     ListenerSpec,
     LoadBalancerSpec,
     NodeSpec,
@@ -50,6 +52,8 @@ from apps.definitions.specs import (
 )
 
 MAX_POOLS_OF_ROUTE = 8
+FLEET_PORTS = {"peer_port": 9700, "overflow_port": 9800, "overflow_tcp_port": 9900}
+latency_ms = number(0, 60_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +81,31 @@ def _region(reader: Reader) -> RegionSpec:
         reader.required("title", title),
         reader.optional("latitude", number(-90, 90), None),
         reader.optional("longitude", number(-180, 180), None),
+        reader.optional("drained", boolean, None),
+        _latencies(reader) if reader.has("latency") else None,
     )
+
+
+def _latencies(reader: Reader) -> tuple[LatencySpec, ...]:
+    children, found = reader.children("latency"), []
+    for child in children:
+        found.append(LatencySpec(child.required("to", grammar.name), child.required("ms", latency_ms)))
+        child.close()
+    _refuse_twins(children, "to", [entry.to for entry in found])
+    return tuple(found)
 
 
 def _fleet(reader: Reader) -> FleetSpec:
-    return FleetSpec(
-        reader.required("region", grammar.name), reader.optional("local_development", boolean, default=False)
+    spec = FleetSpec(
+        reader.required("region", grammar.name),
+        reader.optional("local_development", boolean, default=False),
+        *(reader.optional(name, grammar.port, default) for name, default in FLEET_PORTS.items()),
     )
+    ports = [spec.peer_port, spec.overflow_port, spec.overflow_tcp_port]
+    for index, (name, port) in enumerate(zip(FLEET_PORTS, ports, strict=True)):
+        if port is not None and port in ports[:index]:
+            reader.fault(name, "twice", f"Port {port} is another one of this fleet's own ports; use three different.")
+    return spec
 
 
 def _node(reader: Reader) -> NodeSpec:
@@ -127,9 +149,10 @@ def _server(reader: Reader) -> ServerSpec:
     return server
 
 
-def _limit(reader: Reader | None) -> Limit:
+def _limit(reader: Reader | None) -> tuple[Limit, str]:
+    """A limit, and the capacity run that it says it comes from."""
     if reader is None:
-        return Limit()
+        return Limit(), ""
     kind = reader.required("kind", choice(LimitKind))
     value = reader.optional("value", integer(0, 10_000_000), 0)
     scope = reader.optional("scope", choice(LimitScope), LimitScope.BACKEND)
@@ -137,13 +160,18 @@ def _limit(reader: Reader | None) -> Limit:
         reader.fault("value", "limit", "A limit of kind none has no value; leave it out.")
     if kind in (LimitKind.RATE, LimitKind.CONNECTIONS) and value == 0:
         reader.fault("value", "limit", "Fill in a value of at least 1.")
+    measured_by = reader.optional("measured_by", _measured_by, "")
     reader.close()
-    return Limit(kind, value, scope)
+    return Limit(kind, value, scope), measured_by
+
+
+def _measured_by(value: object) -> str:
+    return "" if value == "" else grammar.name(value)
 
 
 def _backend(reader: Reader) -> BackendSpec:
     region = reader.required("region", grammar.name)
-    limit = _limit(reader.child("limit"))
+    limit, measured_by = _limit(reader.child("limit"))
     scaler = reader.optional("capacity_scaler", number(0, 1), 1.0)
     children = reader.children("servers")
     servers = tuple(_server(child) for child in children)
@@ -151,7 +179,35 @@ def _backend(reader: Reader) -> BackendSpec:
     places = [(server.address, server.port) if server.address and server.port else None for server in servers]
     _refuse_twins(children, "address", places)
     reader.close()
-    return BackendSpec(region, limit, scaler, servers)
+    return BackendSpec(region, limit, scaler, servers, measured_by)
+
+
+@dataclass(frozen=True, slots=True)
+class LimitChange:
+    """What a small call says about one backend: the whole limit, and a scaler where it names one."""
+
+    limit: Limit
+    measured_by: str
+    capacity_scaler: float | None
+
+
+def read_limit(data: dict[str, Any], when_full: str) -> LimitChange:
+    """`{kind, value?, scope?, measured_by?, capacity_scaler?}` of a pool with this policy. Raises Invalid."""
+    faults: list[Fault] = []
+    reader = Reader(data, "", faults)
+    scaler = reader.optional("capacity_scaler", number(0, 1), None)
+    limit, measured_by = _limit(reader)
+    if when_full == WhenFull.QUEUE and limit.kind is LimitKind.RATE:
+        reader.fault("kind", "queue", QUEUE_NEEDS_CONNECTIONS)
+    if faults:
+        raise Invalid(faults)
+    return LimitChange(limit, measured_by, scaler)
+
+
+QUEUE_NEEDS_CONNECTIONS = (
+    "Requests can wait only for a limit of connections: choose refuse or spread when all regions are full, "
+    "or limit by connections in every region."
+)
 
 
 def _refuse_twins(readers: list[Reader], field: str, values: list[Any]) -> None:
@@ -187,6 +243,7 @@ def _pool(reader: Reader) -> PoolSpec:
     if protocol is Protocol.HTTPS:
         reader.fault("protocol", "choice", "Pools speak http or tcp with their servers.")
     children = reader.children("backends")
+    when_full, order = _overflow(reader.child("overflow"))
     spec = PoolSpec(
         protocol=protocol,
         balance=reader.optional("balance", choice(Balance), Balance.LEASTCONN),
@@ -196,9 +253,23 @@ def _pool(reader: Reader) -> PoolSpec:
         server_keepalive_ms=reader.optional("server_keepalive_ms", grammar.time_ms, None),
         health_check=_health_check(reader.child("health_check")),
         backends=tuple(_backend(child) for child in children),
+        when_full=when_full,
+        overflow_order=order,
     )
     _refuse_twins(children, "region", [backend.region for backend in spec.backends])
+    if when_full is WhenFull.QUEUE and any(backend.limit.kind is LimitKind.RATE for backend in spec.backends):
+        reader.faults.append(Fault(f"{reader.pointer}/overflow/when_full", "queue", QUEUE_NEEDS_CONNECTIONS))
     return spec
+
+
+def _overflow(reader: Reader | None) -> tuple[WhenFull, tuple[str, ...]]:
+    """What happens when all regions are full, and the regions that are tried first."""
+    if reader is None:
+        return WhenFull.SPREAD, ()
+    when_full = reader.optional("when_full", choice(WhenFull), WhenFull.SPREAD)
+    order = reader.values("order", grammar.name)
+    reader.close()
+    return when_full, order
 
 
 def _listener(reader: Reader) -> ListenerSpec:

@@ -20,7 +20,7 @@ from apps.definitions.conflicts import RouteConflict, route_conflicts
 from apps.definitions.describing import describe, envelope
 from apps.definitions.filters import filter_routes
 from apps.definitions.models import Backend, Certificate, Listener, LoadBalancer, Pool, Route, RoutePool, Server
-from apps.fleet.models import Fleet
+from apps.fleet.models import Fleet, Node
 
 __all__ = [
     "Page",
@@ -123,6 +123,8 @@ def fleets_of(row: object) -> list[Fleet]:
             found = fleets_of_pools([row.pk])
         case Server():
             found = fleets_of_pools([row.backend.pool_id]).filter(region=row.backend.region_id)
+        case Node():
+            found = Fleet.objects.all()  # every node counts together with every other
         case Certificate():
             found = Fleet.objects.filter(load_balancers__listeners__certificates=row.pk).distinct()
         case _:

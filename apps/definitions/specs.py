@@ -14,6 +14,7 @@ from apps.compiler.model import (
     Protocol,
     Redirect,
     ServerState,
+    WhenFull,
 )
 
 NO_LIMIT = Limit()
@@ -28,20 +29,33 @@ class AccountSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class LatencySpec:
+    """The round trip to another region, ms."""
+
+    to: str
+    ms: float
+
+
+@dataclass(frozen=True, slots=True)
 class RegionSpec:
-    """A place; degrees."""
+    """A place; degrees. What is None of `drained` and `latency` stays as it is: people set both by hand as well."""
 
     title: str
     latitude: float | None = None
     longitude: float | None = None
+    drained: bool | None = None
+    latency: tuple[LatencySpec, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class FleetSpec:
-    """The nodes of a region that run the same."""
+    """The nodes of a region that run the same; the ports are those of the nodes among themselves."""
 
     region: str
     local_development: bool = False
+    peer_port: int = 9700
+    overflow_port: int = 9800
+    overflow_tcp_port: int = 9900
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +97,13 @@ class ServerSpec:
 
 @dataclass(frozen=True, slots=True)
 class BackendSpec:
-    """A pool's share in one region."""
+    """A pool's share in one region; a blank `measured_by` stays as it is as long as the limit does."""
 
     region: str
     limit: Limit = NO_LIMIT
     capacity_scaler: float = 1.0
     servers: tuple[ServerSpec, ...] = ()
+    measured_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +118,8 @@ class PoolSpec:
     server_keepalive_ms: int | None = None
     health_check: HealthCheck | None = None
     backends: tuple[BackendSpec, ...] = ()
+    when_full: WhenFull = WhenFull.SPREAD
+    overflow_order: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,12 @@ def latency_table() -> distances.Table:
     return distances.table(places, known)
 
 
+def overflow_orders() -> dict[int, list[str]]:
+    """For each region with nodes the names of the others, nearest first; three queries."""
+    names = dict(Region.objects.filter(fleets__nodes__isnull=False).distinct().values_list("pk", "name"))
+    return distances.orders(names, latency_table())
+
+
 def fleets(actor: Actor) -> QuerySet[Fleet]:
     """Fleets with their region."""
     return actor.visible(Fleet.objects.select_related("account", "region")).order_by("name")

@@ -31,6 +31,12 @@ BALANCE = (
 LIMITS = (("none", "No limit"), ("rate", "Requests per second"), ("connections", "Connections at a time"))
 SCOPES = (("backend", "All servers together"), ("server", "Each server"))
 STATES = (("ready", "Ready"), ("drain", "Drain"), ("maintenance", "Maintenance"))
+FULL = (
+    ("spread", "Spread over all by capacity"),
+    ("queue", "Wait at home for a free connection"),
+    ("refuse", "Answer 503"),
+)
+WHEN_FULL, ORDER = "/spec/overflow/when_full", "/spec/overflow/order"
 SERVER = ("name", "address", "port", "weight", "state")
 
 
@@ -85,6 +91,13 @@ def _pool_fields() -> dict[str, forms.Field]:
     }
 
 
+def _overflow_fields() -> dict[str, forms.Field]:
+    return {
+        WHEN_FULL: _choice("When every region is full", FULL, "Waiting needs limits of connections."),
+        ORDER: Text(label="Regions to try first", required=False, help_text="Names in order; empty: nearest first."),
+    }
+
+
 def _check_fields() -> dict[str, forms.Field]:
     return {
         CHECKED: forms.BooleanField(label="Check the servers", required=False, initial=True),
@@ -114,7 +127,7 @@ class PoolForm(forms.Form):
             self.fields["/name"] = Text(label="Name", help_text="Lower case letters, digits and hyphens.")
             if actor.is_operator:
                 self.fields["/account"] = Text(label="Account", required=False, help_text="Empty: the operator's own.")
-        self.fields.update(_pool_fields() | _check_fields())
+        self.fields.update(_pool_fields() | _overflow_fields() | _check_fields())
         self.rows = {index: self._row_numbers(data, texts or {}, index) for index in range(len(regions))}
         for index, numbers in self.rows.items():
             self.fields.update(_backend_fields(f"/spec/backends/{index}"))
@@ -144,6 +157,8 @@ class PoolForm(forms.Form):
     def spec(self) -> dict[str, Any]:
         """The document of what was typed."""
         spec: dict[str, Any] = {name.removeprefix("/spec/"): self._value(name) for name in _pool_fields()}
+        spec["overflow"] = {"when_full": self._value(WHEN_FULL), "order": re.split(r"[,;\s]+", self.text(ORDER))}
+        spec["overflow"]["order"] = [name for name in spec["overflow"]["order"] if name]
         if self.cleaned_data.get(CHECKED):
             names = [name for name in _check_fields() if name != CHECKED]
             spec["health_check"] = {name.rpartition("/")[2]: self._value(name) for name in names}
@@ -181,6 +196,7 @@ class PoolForm(forms.Form):
         for fault in error.faults:
             sent, shown = next((place for place in places if f"{fault.pointer}/".startswith(f"{place[0]}/")), ("", ""))
             name = shown + fault.pointer.removeprefix(sent)
+            name = ORDER if name.startswith(f"{ORDER}/") else name
             self.add_error(name if name in self.fields else None, fault.detail)
 
     @property
@@ -192,6 +208,11 @@ class PoolForm(forms.Form):
     def basics(self) -> list[forms.BoundField]:
         """Fields of the pool itself."""
         return [self[name] for name in _pool_fields()]
+
+    @property
+    def overflow(self) -> list[forms.BoundField]:
+        """Fields of what happens to traffic that a region has no room for."""
+        return [self[name] for name in _overflow_fields()]
 
     @property
     def check(self) -> list[forms.BoundField]:
@@ -229,7 +250,9 @@ def texts_of_pool(pool: Pool, regions: list[Region]) -> Texts:
     """The stored pool as the texts of the form's fields."""
     document = describe(pool)
     check, backends = document.pop("health_check"), {each["region"]: each for each in document.pop("backends")}
+    overflow = document.pop("overflow")
     texts = {f"/spec/{name}": _written(value) for name, value in document.items()}
+    texts |= {WHEN_FULL: overflow["when_full"], ORDER: ", ".join(overflow["order"])}
     texts |= {"version": str(pool.version), CHECKED: "on" if check else ""}
     texts |= {f"{CHECKED}/{name}": _written(value) for name, value in (check or {}).items()}
     for index, region in enumerate(regions):

@@ -10,6 +10,7 @@ from apps.definitions.models import Backend, Pool, Server
 from apps.observe.numbers import Numbers, Series, ServerRow
 from apps.web.drawing import latency_chart, traffic_chart
 from apps.web.figures import amount, figures_of
+from apps.web.pool_limits import limit_choices
 
 MARKS = {
     "up": ("healthy", "Up"),
@@ -42,6 +43,7 @@ def _backend(backend: Backend, seen: dict[int, list[ServerRow]]) -> dict[str, An
         "backend": backend,
         "limit": limit_words(backend),
         "scaler": f"{100 * backend.capacity_scaler:g} %",
+        "change": limit_choices(backend),
         "servers": servers,
         # Nodes may not measure latency per server; then there is no column of dashes.
         "latency": any(entry["figures"].p95 for entry in servers),

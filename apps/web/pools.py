@@ -16,6 +16,7 @@ from apps.definitions import selectors
 from apps.definitions.describing import envelope
 from apps.definitions.models import Listener, Pool
 from apps.definitions.services import delete_object, save_object, set_server
+from apps.fleet.models import Region
 from apps.fleet.selectors import regions
 from apps.observe import selectors as observe
 from apps.web.pages import PageRequest, page, show
@@ -92,7 +93,7 @@ def _share(route: Any, pool_id: int) -> str:
 def new(request: PageRequest) -> HttpResponse:
     """The empty form, and creating."""
     request.actor.may_write()
-    form = PoolForm(request.POST or None, actor=request.actor, regions=list(regions(request.actor)))
+    form = PoolForm(request.POST or None, actor=request.actor, regions=_regions(request))
     if request.method == "POST" and form.is_valid() and (saved := _save(request, form, None)):
         messages.success(request, f"Pool {saved.name} is there; every fleet that uses it gets it.")
         return redirect("web:pool", pk=saved.pk)
@@ -104,12 +105,17 @@ def edit(request: PageRequest, pk: int) -> HttpResponse:
     """The filled form, and saving; an older version than the stored one is refused."""
     request.actor.may_write()
     pool = selectors.only(selectors.pools(request.actor), pk)
-    texts = texts_of_pool(pool, list(regions(request.actor)))
-    form = PoolForm(request.POST or None, actor=request.actor, regions=list(regions(request.actor)), texts=texts)
+    places = _regions(request)
+    texts = texts_of_pool(pool, places)
+    form = PoolForm(request.POST or None, actor=request.actor, regions=places, texts=texts)
     if request.method == "POST" and form.is_valid() and (saved := _save(request, form, pool)):
         messages.success(request, f"Pool {saved.name} is saved and on its way to the nodes.")
         return redirect("web:pool", pk=saved.pk)
     return _form_page(request, form, pool)
+
+
+def _regions(request: PageRequest) -> list[Region]:
+    return list(regions(request.actor).prefetch_related(None))  # without how far they are from each other
 
 
 def _save(request: PageRequest, form: PoolForm, pool: Pool | None) -> Pool | None:

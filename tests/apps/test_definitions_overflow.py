@@ -1,20 +1,40 @@
-"""DEFINE → COMPILE, overflow: what each fleet must know of the other regions, and in which order it tries them."""
+"""DEFINE → COMPILE, overflow: limits, policy, distances and draining, and what each fleet must know of the others."""
 
 from __future__ import annotations
 
+import copy
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from apps.accounts.actors import Actor
+from apps.audit.models import Entry
 from apps.compiler.model import Limit, LimitKind, OverflowPorts, Pool, Snapshot
+from apps.core.errors import Conflict, Forbidden, Invalid, NotFound, Stale
+from apps.definitions import selectors
+from apps.definitions.describing import describe, document
+from apps.definitions.documents import read_spec
 from apps.definitions.models import Backend
 from apps.definitions.models import Pool as PoolRow
-from apps.definitions.services import save_object
+from apps.definitions.services import (
+    apply_document,
+    delete_object,
+    drain_region,
+    save_object,
+    set_latency,
+    set_limit,
+    set_server,
+)
 from apps.definitions.snapshot import freeze
+from apps.fleet.distances import Latency
 from apps.fleet.models import Fleet, Node, Region, RegionLatency
+from apps.fleet.selectors import fleets, latency_table, regions
+from apps.fleet.services import record_latency
+from tests.conftest import actor_of
 
 Spec = dict[str, Any]
 
@@ -118,3 +138,308 @@ def test_a_pool_that_routes_lead_to_is_carried_where_it_has_no_servers(tutorial_
 def test_what_happens_when_all_are_full_is_said_to_every_fleet(tutorial_world: Actor, policy: str) -> None:
     PoolRow.objects.filter(name="shop").update(when_full=policy)
     assert {pool_of(fleet).when_full for fleet in ("us-central1", "europe-west1")} == {policy}
+
+
+def spec_of(actor: Actor, name: str = "shop") -> Spec:
+    return copy.deepcopy(describe(selectors.pools(actor).get(name=name)))
+
+
+def region_spec(name: str) -> Spec:
+    actor = actor_of("operator", "operator")
+    return copy.deepcopy(describe(regions(actor).get(name=name)))
+
+
+def pointers(caught: pytest.ExceptionInfo[Invalid]) -> list[str]:
+    return [fault.pointer for fault in caught.value.faults]
+
+
+def generations() -> dict[str, int]:
+    return dict(Fleet.objects.values_list("name", "desired_generation"))
+
+
+@contextmanager
+def pushes(*names: str) -> Iterator[None]:
+    """Exactly these fleets get one higher generation."""
+    before = generations()
+    yield
+    after = generations()
+    assert {name for name in after if after[name] != before.get(name)} == set(names)
+
+
+BOTH = ("us-central1", "europe-west1")
+
+
+def shop_in(region: str) -> Backend:
+    return Backend.objects.get(pool__name="shop", region__name=region)
+
+
+def test_a_limit_is_set_by_one_small_call_with_who_and_why(tutorial_world: Actor, acme: Actor) -> None:
+    pool = PoolRow.objects.get(name="shop")
+    with pushes(*BOTH):
+        set_limit(actor=acme, pool_id=pool.pk, region="us-central1", value=12, capacity_scaler=0.5, reason="tuned")
+    row, entry = shop_in("us-central1"), Entry.objects.first()
+    assert (row.limit_kind, row.limit_value, row.capacity_scaler) == ("rate", 12, 0.5)
+    assert (row.limit_set_by, row.limit_set_at is not None, row.limit_measured_by) == (acme.name, True, "")
+    assert entry is not None
+    assert (entry.object_label, entry.reason, entry.account) == ("acme/shop in us-central1", "tuned", acme.account)
+    assert (entry.before, entry.after) == (
+        {"limit": {"kind": "rate", "value": 10, "scope": "backend"}, "capacity_scaler": 1.0},
+        {"limit": {"kind": "rate", "value": 12, "scope": "backend"}, "capacity_scaler": 0.5},
+    )
+    assert PoolRow.objects.get(pk=pool.pk).version == pool.version + 1
+
+
+def test_setting_the_same_limit_again_changes_nothing_not_even_who_set_it(tutorial_world: Actor, acme: Actor) -> None:
+    pool, before = PoolRow.objects.get(name="shop"), shop_in("us-central1")
+    with pushes():
+        set_limit(actor=acme, pool_id=pool.pk, region="us-central1", kind="rate", value=10)
+    after = shop_in("us-central1")
+    assert (after.limit_set_by, after.limit_set_at) == (before.limit_set_by, before.limit_set_at)
+    set_limit(actor=acme, pool_id=pool.pk, region="us-central1", capacity_scaler=0.25)
+    assert shop_in("us-central1").limit_set_by == tutorial_world.name
+
+
+def test_a_measured_limit_says_so_until_somebody_sets_another(tutorial_world: Actor, acme: Actor) -> None:
+    pool_id = PoolRow.objects.get(name="shop").pk
+    where: Spec = {"actor": acme, "pool_id": pool_id, "region": "us-central1"}
+    set_limit(**where, value=14, measured_by="run-7")
+    assert shop_in("us-central1").limit_measured_by == "run-7"
+    spec = spec_of(acme)
+    backend = next(entry for entry in spec["backends"] if entry["region"] == "us-central1")
+    assert backend["limit"].pop("measured_by") == "run-7"
+    with pushes():
+        save_object(actor=acme, kind="Pool", name="shop", spec=spec)
+    assert shop_in("us-central1").limit_measured_by == "run-7"
+    backend["limit"]["value"] = 15
+    save_object(actor=acme, kind="Pool", name="shop", spec=spec)
+    assert (shop_in("us-central1").limit_measured_by, shop_in("us-central1").limit_value) == ("", 15)
+    set_limit(**where, kind="none")
+    assert spec_of(acme)["backends"][1]["limit"] == {"kind": "none", "value": 0, "scope": "backend"}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "pointer"),
+    [
+        ({"kind": "speed"}, "/kind"),
+        ({"kind": "rate", "value": 0}, "/value"),
+        ({"kind": "none", "value": 3}, "/value"),
+        ({"kind": "connections"}, "/value"),
+        ({"value": "12"}, "/value"),
+        ({"scope": "town"}, "/scope"),
+        ({"capacity_scaler": 1.5}, "/capacity_scaler"),
+        ({"measured_by": "<b>"}, "/measured_by"),
+    ],
+)
+def test_a_limit_that_cannot_be_is_refused_by_field(
+    tutorial_world: Actor, acme: Actor, wrong: Spec, pointer: str
+) -> None:
+    pool_id = PoolRow.objects.get(name="shop").pk
+    with pushes(), pytest.raises(Invalid) as caught:
+        set_limit(actor=acme, pool_id=pool_id, region="us-central1", **wrong)
+    assert pointers(caught) == [pointer]
+
+
+def test_nobody_sets_a_limit_of_another_account_or_of_a_region_that_is_not_there(
+    tutorial_world: Actor, acme: Actor, globex: Actor
+) -> None:
+    pool = PoolRow.objects.get(name="shop")
+    for actor, region in ((globex, "us-central1"), (acme, "moon")):
+        with pytest.raises(NotFound):
+            set_limit(actor=actor, pool_id=pool.pk, region=region, value=1)
+    viewer = Actor("looks", acme.account, "viewer")
+    with pytest.raises(Forbidden):
+        set_limit(actor=viewer, pool_id=pool.pk, region="us-central1", value=1)
+    with pytest.raises(Stale):
+        set_limit(actor=acme, pool_id=pool.pk, region="us-central1", value=1, expected_version=pool.version + 1)
+    assert shop_in("us-central1").limit_value == 10
+
+
+def test_waiting_in_a_queue_needs_limits_of_connections(tutorial_world: Actor, acme: Actor) -> None:
+    spec = spec_of(acme)
+    spec["overflow"] = {"when_full": "queue"}
+    with pytest.raises(Invalid, match="limit by connections") as caught:
+        save_object(actor=acme, kind="Pool", name="shop", spec=spec)
+    assert pointers(caught) == ["/spec/overflow/when_full"]
+    for backend in spec["backends"]:
+        backend["limit"]["kind"] = "connections"
+    pool = save_object(actor=acme, kind="Pool", name="shop", spec=spec)
+    with pytest.raises(Invalid) as caught:
+        set_limit(actor=acme, pool_id=pool.pk, region="us-central1", kind="rate", value=5)
+    assert pointers(caught) == ["/kind"]
+
+
+def test_the_order_of_overflow_names_regions_once(tutorial_world: Actor, acme: Actor) -> None:
+    spec = spec_of(acme)
+    for order, pointer in (
+        (["moon"], "/spec/overflow/order/0"),
+        (["europe-west1", "europe-west1"], "/spec/overflow/order"),
+        ("europe-west1", "/spec/overflow/order"),
+    ):
+        with pytest.raises(Invalid) as caught:
+            save_object(actor=acme, kind="Pool", name="shop", spec=spec | {"overflow": {"order": order}})
+        assert pointers(caught) == [pointer]
+    spec["overflow"] = {"when_full": "refuse", "order": ["europe-west1"]}
+    with pushes(*BOTH):
+        save_object(actor=acme, kind="Pool", name="shop", spec=spec)
+    assert spec_of(acme)["overflow"] == spec["overflow"]
+
+
+def test_a_region_that_an_order_names_is_not_deleted(tutorial_world: Actor, acme: Actor) -> None:
+    save_object(actor=tutorial_world, kind="Region", name="moon", spec={"title": "Moon"})
+    save_object(actor=acme, kind="Pool", name="shop", spec=spec_of(acme) | {"overflow": {"order": ["moon"]}})
+    with pytest.raises(Conflict, match="overflow order of pool shop"):
+        delete_object(actor=tutorial_world, kind="Region", name="moon")
+
+
+def test_draining_a_region_concerns_every_fleet_and_twice_is_as_good_as_once(tutorial_world: Actor) -> None:
+    with pushes(*BOTH):
+        drain_region(actor=tutorial_world, region="europe-west1", drained=True, reason="heat")
+    entry = Entry.objects.first()
+    assert entry is not None
+    assert (entry.action, entry.object_label, entry.reason) == ("drain", "europe-west1", "heat")
+    with pushes():
+        drain_region(actor=tutorial_world, region="europe-west1", drained=True)
+    assert pool_of("us-central1").elsewhere[0].capacity_scaler == 0
+    with pushes(*BOTH):
+        drain_region(actor=tutorial_world, region="europe-west1", drained=False)
+    assert Region.objects.get(name="europe-west1").version == 3
+
+
+def test_a_document_that_says_nothing_of_draining_and_distances_leaves_them(
+    tutorial_world: Actor, tutorial_document: list[Spec]
+) -> None:
+    drain_region(actor=tutorial_world, region="us-central1", drained=True)
+    set_latency(actor=tutorial_world, from_region="us-central1", to_region="europe-west1", ms=55)
+    with pushes():
+        apply_document(actor=tutorial_world, objects=tutorial_document)
+    assert region_spec("us-central1")["drained"] is True
+    assert region_spec("us-central1")["latency"] == [{"to": "europe-west1", "ms": 55}]
+    with pushes(*BOTH):
+        spec = {"title": "Iowa", "latitude": 41.26, "longitude": -95.86, "drained": False, "latency": []}
+        save_object(actor=tutorial_world, kind="Region", name="us-central1", spec=spec)
+    assert region_spec("us-central1") == spec
+
+
+def test_customers_drain_nothing(tutorial_world: Actor, acme: Actor) -> None:
+    with pytest.raises(Forbidden):
+        drain_region(actor=acme, region="us-central1", drained=True)
+    with pytest.raises(Forbidden):
+        set_latency(actor=acme, from_region="us-central1", to_region="europe-west1", ms=1)
+    assert not Region.objects.filter(drained=True).exists()
+
+
+def test_a_distance_wants_a_push_only_when_another_region_becomes_the_nearest(tutorial_world: Actor) -> None:
+    add_region(tutorial_world, "asia", 35.68, 139.69)
+    where: Spec = {"actor": tutorial_world, "from_region": "us-central1"}
+    with pushes():
+        set_latency(**where, to_region="asia", ms=160)
+    with pushes(*BOTH, "asia"):
+        set_latency(**where, to_region="asia", ms=20)
+    with pushes(*BOTH, "asia"):
+        set_latency(**where, to_region="asia", ms=None)
+    for to, ms, error in (
+        ("asia", -1, Invalid),
+        ("asia", "5", Invalid),
+        ("us-central1", 5, Invalid),
+        ("x", 5, NotFound),
+    ):
+        with pytest.raises(error):
+            set_latency(**where, to_region=to, ms=ms)
+
+
+def test_what_nodes_measure_is_kept_and_wants_a_push_only_when_it_matters(tutorial_world: Actor) -> None:
+    asia = add_region(tutorial_world, "asia", 35.68, 139.69)
+    home = Region.objects.get(name="us-central1")
+
+    def measure(ms: int) -> RegionLatency:
+        record_latency(from_region_id=home.pk, to_region_id=asia.pk, ms=ms)
+        return RegionLatency.objects.get(from_region=home, to_region=asia)
+
+    entries = Entry.objects.count()
+    with pushes():
+        first = measure(160)
+    assert (first.measured_ms, first.set_ms) == (160, None)
+    with pushes():
+        assert measure(170).measured_at == first.measured_at, "a small change is no news"
+    with pushes(*BOTH, "asia"):
+        assert measure(4).measured_ms == 4
+    record_latency(from_region_id=home.pk, to_region_id=home.pk, ms=1)
+    record_latency(from_region_id=home.pk, to_region_id=10**9, ms=1)
+    assert (RegionLatency.objects.filter(measured_ms__isnull=False).count(), Entry.objects.count()) == (1, entries)
+    assert latency_table()[home.pk, asia.pk] == Latency(4, "measured")
+
+
+def test_regions_of_one_document_may_name_each_other(operator: Actor, tutorial_document: list[Spec]) -> None:
+    for entry in tutorial_document:
+        if entry["kind"] == "Region":
+            other = next(name for name in BOTH if name != entry["name"])
+            entry["spec"]["latency"] = [{"to": other, "ms": 90}]
+    assert apply_document(actor=operator, objects=tutorial_document).counts["create"] == len(tutorial_document)
+    assert apply_document(actor=operator, objects=tutorial_document).counts["update"] == 0
+    assert {region_spec(name)["latency"][0]["ms"] for name in BOTH} == {90}
+    spec = region_spec("us-central1")
+    for to, code in (("moon", "unknown"), ("us-central1", "self")):
+        spec["latency"] = [{"to": to, "ms": 5}]
+        with pytest.raises(Invalid) as caught:
+            save_object(actor=operator, kind="Region", name="us-central1", spec=spec)
+        assert [(fault.pointer, fault.code) for fault in caught.value.faults] == [("/spec/latency/0/to", code)]
+
+
+def test_nodes_and_their_ports_concern_every_fleet(tutorial_world: Actor) -> None:
+    spec = {"fleet": "us-central1", "url": "memory://us-3", "address": "127.0.0.3"}
+    with pushes(*BOTH):
+        save_object(actor=tutorial_world, kind="Node", name="us-3", spec=spec)
+    with pushes(*BOTH):
+        save_object(actor=tutorial_world, kind="Node", name="us-3", spec=spec | {"address": "127.0.0.4"})
+    with pushes(*BOTH):
+        delete_object(actor=tutorial_world, kind="Node", name="us-3")
+    with pushes(*BOTH):
+        ports = {"region": "us-central1", "local_development": True, "peer_port": 9003}
+        save_object(actor=tutorial_world, kind="Fleet", name="us-central1", spec=ports)
+
+
+@pytest.mark.parametrize(
+    ("ports", "pointer"),
+    [
+        ({"peer_port": 0}, "/spec/peer_port"),
+        ({"overflow_port": 65536}, "/spec/overflow_port"),
+        ({"peer_port": 9001, "overflow_tcp_port": 9001}, "/spec/overflow_tcp_port"),
+        ({"overflow_port": 8080}, "/spec/overflow_port"),
+    ],
+)
+def test_ports_of_a_fleet_collide_with_nothing(tutorial_world: Actor, ports: Spec, pointer: str) -> None:
+    spec = {"region": "us-central1", "local_development": True} | ports
+    with pytest.raises(Invalid) as caught:
+        save_object(actor=tutorial_world, kind="Fleet", name="us-central1", spec=spec)
+    assert pointers(caught) == [pointer]
+
+
+def test_a_listener_leaves_the_ports_of_the_nodes_among_themselves_alone(tutorial_world: Actor) -> None:
+    port = Fleet.objects.get(name="us-central1").overflow_port
+    spec = {"fleets": ["us-central1"], "listeners": [{"name": "x", "protocol": "http", "port": port}]}
+    with pytest.raises(Invalid, match="among themselves") as caught:
+        save_object(actor=tutorial_world, kind="LoadBalancer", name="second", spec=spec)
+    assert pointers(caught) == ["/spec/listeners/0/port"]
+
+
+def test_the_last_server_of_a_region_concerns_the_others_and_one_of_several_does_not(
+    tutorial_world: Actor, acme: Actor
+) -> None:
+    servers = list(shop_in("europe-west1").servers.all())
+    for server in servers[:2]:
+        with pushes("europe-west1"):
+            set_server(actor=acme, server_id=server.pk, state="drain")
+    with pushes(*BOTH):
+        set_server(actor=acme, server_id=servers[2].pk, state="maintenance")
+    Backend.objects.filter(pool__name="shop").update(limit_scope="server")
+    with pushes(*BOTH):
+        set_server(actor=acme, server_id=servers[2].pk, state="ready")
+    with pushes("europe-west1"):
+        set_server(actor=acme, server_id=servers[2].pk, weight=3)
+
+
+def test_describing_regions_and_fleets_and_reading_them_again_gives_the_same_document(tutorial_world: Actor) -> None:
+    drain_region(actor=tutorial_world, region="us-central1", drained=True)
+    rows: list[Region | Fleet] = [*regions(tutorial_world), *fleets(tutorial_world)]
+    for row in rows:
+        assert document(read_spec(type(row).__name__, describe(row))) == describe(row)

@@ -61,6 +61,13 @@ def _facts(kind: str, row: Any) -> Shape:
         }
     if kind == "Fleet":
         return {"desired_generation": row.desired_generation}
+    if kind == "Region":
+        measured = [each for each in row.latencies.all() if each.measured_ms is not None]
+        return {
+            "measured_latency": [
+                {"to": each.to_region.name, "ms": each.measured_ms, "at": each.measured_at} for each in measured
+            ]
+        }
     return {}
 
 
@@ -86,7 +93,7 @@ def listener(row: Listener, actor: Actor) -> Shape:
 
 
 def backend(row: Backend, _: Actor) -> Shape:
-    """A pool's share in a region, with where its limit came from."""
+    """A pool's share in a region, with where its limit came from; its version is that of the pool."""
     return {
         "id": row.pk,
         "account": row.account.name,
@@ -99,9 +106,11 @@ def backend(row: Backend, _: Actor) -> Shape:
             "scope": row.limit_scope,
             "set_by": row.limit_set_by,
             "set_at": row.limit_set_at,
+            "measured_by": row.limit_measured_by,
         },
         "capacity_scaler": row.capacity_scaler,
         "servers": [_server_fields(entry) for entry in row.servers.all()],
+        "version": row.pool.version,
     }
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path, re_path
 
-from apps.api.v1 import writes
+from apps.api.v1 import limits, writes
 from apps.api.v1.problems import no_such_url
 from apps.api.v1.progress import RevisionDetail, RevisionList, RolloutDetail, RolloutList
 from apps.api.v1.views import NOUNS, DetailView, ListView
 
 OWN_VIEWS = {"pools", "servers"}
 PK = r"(?P<pk>[0-9]{1,20})"
-NAMED = r"(?P<account>[a-z0-9-]{1,63})/(?P<name>[a-z0-9-]{1,63})"
+NAME = r"[a-z0-9-]{1,63}"
+NAMED = rf"(?P<account>{NAME})/(?P<name>{NAME})"
 
 
 def _reads() -> list[URLPattern]:
@@ -32,6 +33,10 @@ urlpatterns = [
     path("pools", writes.PoolCollection.as_view(), name="pools-list"),
     re_path(rf"^pools/{PK}$", writes.Change.as_view(kind="Pool"), name="pools-detail"),
     re_path(rf"^pools/{NAMED}$", writes.ByName.as_view(kind="Pool"), name="pools-named"),
+    re_path(rf"^pools/{NAMED}/limits/(?P<region>{NAME})$", limits.PoolLimit.as_view(), name="pools-limit"),
+    re_path(rf"^regions/(?P<name>{NAME})/drain$", limits.RegionDrain.as_view(), name="regions-drain"),
+    re_path(rf"^regions/(?P<name>{NAME})/undrain$", limits.RegionDrain.as_view(drained=False), name="regions-undrain"),
+    re_path(rf"^regions/(?P<name>{NAME})/latency/(?P<to>{NAME})$", limits.Latency.as_view(), name="regions-latency"),
     path("servers", ListView.as_view(noun="servers"), name="servers-list"),
     re_path(rf"^servers/{PK}$", writes.ServerDetail.as_view(), name="servers-detail"),
     path("revisions", RevisionList.as_view(), name="revisions-list"),

@@ -110,6 +110,7 @@ def _perform(work: Work, wanted: list[Object], *, prune: bool) -> list[Change]:
     """1. Pruned routes go first: they free their match for others. 2. Save in order. 3. Prune backwards."""
     keep = {(entry.kind, _owner_name(work, entry), entry.name) for entry in wanted}
     _look_up(work, wanted)
+    work.coming = {(entry.kind, entry.name) for entry in wanted}
     changes = _prune(work, ["Route"], keep) if prune else []
     faults: list[Fault] = []
     for entry in wanted:

@@ -13,7 +13,7 @@ from apps.accounts.models import Account
 from apps.accounts.services import release_unused_hostnames
 from apps.audit import services as audit
 from apps.core.errors import Conflict, Invalid, NotFound, Stale
-from apps.definitions.describing import Document, Row, describe, document
+from apps.definitions.describing import Document, Row, describe, settled
 from apps.definitions.documents import Object, read_object
 from apps.definitions.models import Certificate, LoadBalancer, Pool, Route
 from apps.definitions.selectors import certificates, fleets_of, load_balancers, pools, routes
@@ -119,7 +119,8 @@ def delete_object(
 
 
 def finish(work: Work) -> None:
-    """The last act of every transaction: claims that nobody uses any more are given up."""
+    """The last act of every transaction: what had to wait is done, claims that nobody uses any more are given up."""
+    work.catch_up()
     if work.released:
         release_unused_hostnames(ids=work.released)
 
@@ -151,8 +152,8 @@ def save(
     owner = work.actor.account if kind.platform else work.account(wanted.account)
     row = existing(work, wanted.kind, owner, wanted.name)
     _check_version(row, wanted, expected_version=expected_version, create_only=create_only)
-    before, after = (describe(row) if row else None), document(wanted.spec)
-    after = _own_names(after, owner)
+    before = describe(row) if row else None
+    after = _own_names(settled(before, wanted.spec), owner)
     _check_manager(work, row)
     label = _label(wanted.kind, owner, wanted.name)
     if before == after and not _new_key(wanted):

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from django.db.models import F
+
 from apps.accounts.actors import Actor
 from apps.audit import services as audit
 from apps.compiler import grammar
-from apps.compiler.model import ServerState
+from apps.compiler.model import LimitScope, ServerState
 from apps.core.errors import Fault, Invalid, Stale
 from apps.definitions import selectors
 from apps.definitions.models import Pool, Server
@@ -38,7 +40,7 @@ def set_server(
         raise Invalid(faults)
     with working(actor, reason=reason) as work:
         server = selectors.only(selectors.servers(actor), server_id)
-        _take_pool(server.backend.pool, expected_version)
+        take_pool(server.backend.pool, expected_version)
         _set(work, server, {field: value for field, value in wanted.items() if value is not None})
     return server
 
@@ -53,11 +55,21 @@ def _allowed(field: str, value: object, allowed: Callable[[object], Any], faults
         return None
 
 
-def _take_pool(pool: Pool, expected_version: int | None) -> None:
+def take_pool(pool: Pool, expected_version: int | None) -> None:
     """Wait for others that change this pool; refuse when it is not the one that the sender saw."""
     current = Pool.objects.select_for_update().only("version").get(pk=pool.pk).version
     if expected_version is not None and current != expected_version:
         raise Stale(f"Pool {pool.name} has changed since you read it; read it again and decide again.")
+
+
+def _ready(server: Server) -> int:
+    """How many servers of its backend take traffic."""
+    return Server.objects.filter(backend=server.backend_id, state=ServerState.READY).count()
+
+
+def _matters_elsewhere(server: Server, before: int, after: int) -> bool:
+    """Whether other regions know less or more room here: the last server, or each where the limit is per server."""
+    return before != after and (server.backend.limit_scope == LimitScope.SERVER or 0 in (before, after))
 
 
 def _set(work: Work, server: Server, wanted: dict[str, Any]) -> None:
@@ -65,13 +77,15 @@ def _set(work: Work, server: Server, wanted: dict[str, Any]) -> None:
     after = {field: str(value) if field == "state" else value for field, value in wanted.items()}
     if before == after:
         return
+    pool = server.backend.pool
+    ready = _ready(server)
     for field, value in after.items():
         setattr(server, field, value)
     server.save(update_fields=list(after))
-    pool = server.backend.pool
-    row = Pool.objects.only("version").get(pk=pool.pk)
-    Pool.objects.filter(pk=pool.pk).update(version=row.version + 1)
+    Pool.objects.filter(pk=pool.pk).update(version=F("version") + 1)
     work.touch(selectors.fleets_of(server))
+    if _matters_elsewhere(server, ready, _ready(server)):
+        work.touch(selectors.fleets_of(pool))
     audit.record(
         actor=work.actor,
         action="update",

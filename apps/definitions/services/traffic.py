@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from django.db.models import Q
 
+from apps.accounts.actors import Actor
 from apps.accounts.models import Account
 from apps.compiler import grammar
-from apps.compiler.model import Protocol
+from apps.compiler.model import Limit, Protocol
 from apps.core.clock import now
 from apps.core.errors import Invalid
 from apps.core.sealing import seal, unseal
 from apps.definitions.certificates import read_certificate
+from apps.definitions.documents import FLEET_PORTS
 from apps.definitions.models import Backend, Certificate, HealthCheck, Listener, LoadBalancer, Pool, Server
 from apps.definitions.selectors import fleets_of
 from apps.definitions.services.usage import users_of
@@ -45,6 +47,8 @@ def store_certificate(work: Work, owner: Account, row: Certificate, spec: Certif
 def store_pool(work: Work, owner: Account, row: Pool, spec: PoolSpec) -> None:
     """The pool, its check, and its backends; servers keep their id as long as they keep their name."""
     regions = [_region_of_backend(work, backend, index) for index, backend in enumerate(spec.backends)]
+    for index, name in enumerate(spec.overflow_order):
+        work.place(Region, name, f"/spec/overflow/order/{index}")
     if row.pk is not None and row.protocol != spec.protocol and users_of(work.actor, row):
         work.fault("/spec/protocol", "in_use", "A pool that routes or listeners use keeps its protocol.")
     if work.faults:
@@ -54,6 +58,7 @@ def store_pool(work: Work, owner: Account, row: Pool, spec: PoolSpec) -> None:
     row.account, row.protocol, row.balance = owner, spec.protocol, spec.balance
     row.connect_timeout_ms, row.server_timeout_ms = spec.connect_timeout_ms, spec.server_timeout_ms
     row.queue_timeout_ms, row.server_keepalive_ms = spec.queue_timeout_ms, spec.server_keepalive_ms
+    row.when_full, row.overflow_order = spec.when_full, list(spec.overflow_order)
     row.save()
     work.remember(row, "Pool", owner.name, row.name)
     _store_check(row, spec)
@@ -99,13 +104,19 @@ def _store_check(row: Pool, spec: PoolSpec) -> None:
 
 def _store_backend(work: Work, pool: Pool, region: Region, spec: BackendSpec) -> None:
     row = Backend.objects.filter(pool=pool, region=region).first() or Backend(pool=pool, region=region)
-    limit = (str(spec.limit.kind), spec.limit.value, str(spec.limit.scope))
-    if limit != (row.limit_kind, row.limit_value, row.limit_scope):
-        row.limit_set_by, row.limit_set_at = work.actor.name, now()
-    row.limit_kind, row.limit_value, row.limit_scope = limit
+    note_limit(row, spec.limit, spec.measured_by, work.actor)
     row.account, row.capacity_scaler = pool.account, spec.capacity_scaler
     row.save()
     _store_servers(row, spec.servers)
+
+
+def note_limit(row: Backend, limit: Limit, measured_by: str, actor: Actor) -> None:
+    """Put a limit on a row with who set it and when; both stay when the limit is what it was."""
+    wanted = (str(limit.kind), limit.value, str(limit.scope))
+    if wanted != (row.limit_kind, row.limit_value, row.limit_scope):
+        row.limit_set_by, row.limit_set_at, row.limit_measured_by = actor.name, now(), measured_by
+    row.limit_kind, row.limit_value, row.limit_scope = wanted
+    row.limit_measured_by = measured_by or row.limit_measured_by
 
 
 def _store_servers(backend: Backend, wanted: tuple[ServerSpec, ...]) -> None:
@@ -175,7 +186,11 @@ def _refuse_taken_ports(
     ids = sorted(fleet.pk for fleet in fleets)
     list(Fleet.objects.select_for_update().filter(pk__in=ids).order_by("pk"))
     others = Listener.objects.filter(load_balancer__fleets__in=ids).exclude(load_balancer=row.pk)
+    own = {getattr(fleet, name): fleet.name for fleet in fleets for name in FLEET_PORTS}
     for index, (listener, address) in enumerate(zip(spec.listeners, addresses, strict=True)):
+        if address is None and listener.port in own:
+            detail = f"Nodes of fleet {own[listener.port]} use port {listener.port} among themselves."
+            work.fault(f"/spec/listeners/{index}/port", "port_in_use", detail)
         if address and address.region_id and any(fleet.region_id != address.region_id for fleet in fleets):
             detail = f"{address.name} belongs to one region, but the load balancer has fleets elsewhere."
             work.fault(f"/spec/listeners/{index}/static_ip", "region", detail)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import Q, TextField
+from django.db.models.functions import Cast
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account
@@ -38,6 +39,9 @@ def _users(row: Any) -> list[tuple[str, int]]:
         case Region():
             backends = Backend.objects.filter(region=row).values_list("pool__name", "account_id")
             pools = [(f"pool {name}", account) for name, account in backends]
+            text = Cast("overflow_order", TextField())
+            ordered = Pool.objects.annotate(text=text).filter(text__contains=f'"{row.name}"')
+            pools += _named("overflow order of pool", ordered.order_by("name"))
             return _named("fleet", row.fleets.all()) + _named("static IP", row.static_ips.all()) + pools
         case Account():
             # Its history stays, so it stays; and nobody else could own its objects.

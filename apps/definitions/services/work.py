@@ -15,6 +15,7 @@ from apps.core.errors import Conflict, Fault, Invalid
 from apps.definitions.models import Certificate, LoadBalancer, Pool
 from apps.definitions.selectors import fleets_of_load_balancers
 from apps.fleet.models import Fleet, Region, StaticIP
+from apps.fleet.selectors import overflow_orders
 from apps.fleet.services import want_push
 
 T = TypeVar("T", bound=Model)
@@ -24,7 +25,8 @@ class Work:
     """One transaction: who works, why, and what it did so far.
 
     `pointer` is where the object at hand stood in what was sent; every fault is noted below it. `broken` holds the
-    objects of the same document that were refused, so that those who name them are not blamed as well.
+    objects of the same document that were refused, so that those who name them are not blamed as well; `coming` those
+    of the whole document, and `later` what waits until all of them are stored.
     """
 
     def __init__(self, actor: Actor, *, reason: str = "", manager: str = "") -> None:
@@ -34,6 +36,8 @@ class Work:
         self.pointer = ""
         self.faults: list[Fault] = []
         self.broken: set[tuple[str, str]] = set()
+        self.coming: set[tuple[str, str]] = set()
+        self.later: list[Callable[[], None]] = []
         self.touched: dict[int, Fleet] = {}
         self.released: set[int] = set()
         self._found: dict[tuple[Any, ...], Any] = {}
@@ -45,6 +49,22 @@ class Work:
     def touch(self, fleets: Iterable[Fleet]) -> None:
         """These fleets must be pushed to once the transaction is committed."""
         self.touched.update((fleet.pk, fleet) for fleet in fleets)
+
+    def touch_everywhere(self) -> None:
+        """As `touch`, for every fleet: places and distances concern all of them."""
+        self.touch(Fleet.objects.all())
+
+    def watch_orders(self) -> None:
+        """Remember which regions are nearest to each now: when that has changed in the end, every fleet is touched."""
+        self.once(("orders",), overflow_orders)
+
+    def catch_up(self) -> None:
+        """Do what waited until every object of the document is stored."""
+        for act in self.later:
+            act()
+        self.later.clear()
+        if ("orders",) in self._found and self._found.pop(("orders",)) != overflow_orders():
+            self.touch_everywhere()
 
     def touch_load_balancer(self, pk: int) -> None:
         """As `touch`, for the fleets of a load balancer, looked up once."""

@@ -1,0 +1,103 @@
+"""SHOW to machines: the small calls of overflow: one limit of one pool, a region drained, a distance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from apps.api.v1 import requests, shapes
+from apps.api.v1.views import detail_response
+from apps.api.v1.writes import no_dry_run, written
+from apps.core.errors import Fault, Invalid, NotFound
+from apps.definitions import selectors, services
+from apps.fleet import selectors as places
+
+LIMIT_FIELDS = ("kind", "value", "scope", "capacity_scaler", "measured_by")
+
+
+def _only(data: dict[str, Any], fields: tuple[str, ...]) -> dict[str, Any]:
+    """The body, when it has nothing but these fields. Raises Invalid."""
+    detail = f"Change {', '.join(fields)} here; the rest is in the object's document."
+    unknown = [field for field in sorted(map(str, data)) if field not in fields]
+    if unknown:
+        raise Invalid(Fault(f"/{field[:63]}", "unknown_field", detail) for field in unknown)
+    return data
+
+
+class PoolLimit(APIView):
+    """GET and PATCH what a pool takes in one region."""
+
+    def row(self, request: Request, account: str, name: str, region: str) -> Any:
+        """The backend among those that the caller may see. Raises NotFound."""
+        rows = selectors.backends(requests.actor_of(request))
+        row = rows.filter(pool__account__name=account, pool__name=name, region__name=region).first()
+        if row is None:
+            raise NotFound("There is no such object, or you may not see it.")
+        return row
+
+    def get(self, request: Request, account: str, name: str, region: str) -> Response:
+        """The backend with its limit, or 304."""
+        row = self.row(request, account, name, region)
+        return detail_response(request, shapes.backend(row, requests.actor_of(request)))
+
+    def patch(self, request: Request, account: str, name: str, region: str) -> Response:
+        """`{kind?, value?, scope?, capacity_scaler?, measured_by?}` with `If-Match`; what is absent stays."""
+        actor, row = requests.actor_of(request), self.row(request, account, name, region)
+        no_dry_run(request)
+        data = _only(requests.envelope(request), LIMIT_FIELDS)
+        version = requests.expected_version(request, present=row.pool.version)
+        services.set_limit(
+            actor=actor,
+            pool_id=row.pool_id,
+            region=region,
+            expected_version=version,
+            reason=requests.reason(request),
+            **data,
+        )
+        fresh = self.row(request, account, name, region)
+        response = Response(shapes.backend(fresh, actor), headers={"ETag": requests.etag(fresh.pool.version)})
+        return written(request, response, selectors.fleets_of(fresh.pool))
+
+
+def _region(request: Request, name: str) -> Response:
+    """The region as it is now, after a change of it."""
+    actor = requests.actor_of(request)
+    fresh = places.regions(actor).get(name=name)
+    response = Response(shapes.definition(fresh, actor), headers={"ETag": requests.etag(fresh.version)})
+    return written(request, response, places.fleets(actor))
+
+
+class RegionDrain(APIView):
+    """POST takes a region's traffic away, or gives it back; twice is as good as once."""
+
+    drained = True
+
+    def post(self, request: Request, name: str) -> Response:
+        """No body; `X-Change-Reason`, `wait=SECONDS`."""
+        no_dry_run(request)
+        services.drain_region(
+            actor=requests.actor_of(request), region=name, drained=self.drained, reason=requests.reason(request)
+        )
+        return _region(request, name)
+
+
+class Latency(APIView):
+    """PUT the round trip from one region to another."""
+
+    def put(self, request: Request, name: str, to: str) -> Response:
+        """`{ms}`; null goes back to what nodes measure."""
+        no_dry_run(request)
+        data = _only(requests.envelope(request), ("ms",))
+        if "ms" not in data:
+            raise Invalid([Fault("/ms", "missing", "Fill in ms, or null for what nodes measure.")])
+        services.set_latency(
+            actor=requests.actor_of(request),
+            from_region=name,
+            to_region=to,
+            ms=data["ms"],
+            reason=requests.reason(request),
+        )
+        return _region(request, name)

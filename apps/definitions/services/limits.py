@@ -1,0 +1,87 @@
+"""DEFINE: one limit in one small call: what a pool may take in one region, and who said so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import F
+
+from apps.accounts.actors import Actor
+from apps.audit import services as audit
+from apps.core.errors import NotFound
+from apps.definitions import selectors
+from apps.definitions.describing import Document, limit_of
+from apps.definitions.documents import read_limit
+from apps.definitions.models import Backend, Pool
+from apps.definitions.services.servers import take_pool
+from apps.definitions.services.traffic import note_limit
+from apps.definitions.services.work import Work, working
+
+
+def set_limit(  # noqa: PLR0913 - a limit has this many parts, all named by the caller
+    *,
+    actor: Actor,
+    pool_id: int,
+    region: str,
+    kind: object = None,
+    value: object = None,
+    scope: object = None,
+    capacity_scaler: object = None,
+    measured_by: object = None,
+    expected_version: int | None = None,
+    reason: str = "",
+) -> Backend:
+    """Set what the pool's backend in a region takes; None leaves a part as it is. Runs without a reload.
+
+    `kind` none needs no value. `measured_by` names the capacity run that found the limit; it is forgotten when
+    somebody sets another limit without one. `expected_version` is that of the pool, whose document this changes.
+    Raises NotFound for a pool that is not the actor's and a region where it has no backend, Invalid, Stale.
+    """
+    sent = {"kind": kind, "value": value, "scope": scope, "measured_by": measured_by}
+    sent["capacity_scaler"] = capacity_scaler
+    with working(actor, reason=reason) as work:
+        pool = selectors.only(selectors.pools(actor), pool_id)
+        take_pool(pool, expected_version)
+        backend = Backend.objects.select_related("region", "account").filter(pool=pool, region__name=region).first()
+        if backend is None:
+            raise NotFound("The pool has no servers in such a region.")
+        wanted = read_limit(_merged(backend, sent), pool.when_full)
+        before = _shown(backend)
+        note_limit(backend, wanted.limit, wanted.measured_by, actor)
+        if wanted.capacity_scaler is not None:
+            backend.capacity_scaler = wanted.capacity_scaler
+        if _shown(backend) != before:
+            _store(work, pool, backend, before)
+    return backend
+
+
+def _merged(backend: Backend, sent: dict[str, Any]) -> dict[str, Any]:
+    """What was sent over what is stored; a limit of none has nothing besides."""
+    given = {name: entry for name, entry in sent.items() if entry is not None}
+    if given.get("kind") == "none" or (backend.limit_kind == "none" and "kind" not in given):
+        return {"kind": "none"} | given
+    stored: dict[str, Any] = {"kind": backend.limit_kind, "scope": backend.limit_scope}
+    if given.get("kind", backend.limit_kind) == backend.limit_kind:
+        stored["value"] = backend.limit_value  # a number of one kind says nothing about another kind
+    return stored | given
+
+
+def _shown(backend: Backend) -> Document:
+    return {"limit": limit_of(backend), "capacity_scaler": backend.capacity_scaler}
+
+
+def _store(work: Work, pool: Pool, backend: Backend, before: Document) -> None:
+    backend.save()
+    Pool.objects.filter(pk=pool.pk).update(version=F("version") + 1)
+    work.touch(selectors.fleets_of(pool))
+    audit.record(
+        actor=work.actor,
+        action="update",
+        kind="Backend",
+        object_id=backend.pk,
+        label=f"{pool.account.name}/{pool.name} in {backend.region.name}",
+        account=backend.account,
+        before=before,
+        after=_shown(backend),
+        reason=work.reason,
+    )

@@ -1,0 +1,58 @@
+"""SHOW to people: the small form beside each region of a pool that changes its limit."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpResponse, QueryDict
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
+
+from apps.core.errors import Conflict, Invalid
+from apps.definitions.models import Backend
+from apps.definitions.services import set_limit
+from apps.web.pages import PageRequest, page
+from apps.web.pool_form import LIMITS, SCOPES
+
+
+def limit_choices(backend: Backend) -> dict[str, Any]:
+    """What the form shows: the choices, and what is stored."""
+    return {
+        "kinds": [(word, text, word == backend.limit_kind) for word, text in LIMITS],
+        "scopes": [(word, text, word == backend.limit_scope) for word, text in SCOPES],
+        "value": backend.limit_value or "",
+        "scaler": f"{backend.capacity_scaler:g}",
+    }
+
+
+@require_POST
+@page
+def change(request: PageRequest, pk: int) -> HttpResponse:
+    """Set the limit of one region; a refusal is said at the top of the pool's page."""
+    region = request.POST.get("region", "")
+    try:
+        backend = set_limit(
+            actor=request.actor,
+            pool_id=pk,
+            region=region[:63],
+            reason=request.POST.get("reason", "")[:400],
+            **_typed(request.POST),
+        )
+    except (Invalid, Conflict) as error:
+        messages.error(request, error.detail)
+    else:
+        messages.success(request, f"The limit in {backend.region.name} is changed and on its way to every fleet.")
+    return redirect("web:pool", pk=pk)
+
+
+def _typed(post: QueryDict) -> dict[str, Any]:
+    """Numbers as numbers; what is none goes on as text and is refused with a sentence."""
+    kind, value = post.get("kind", ""), post.get("value", "").strip()
+    found: dict[str, Any] = {"kind": kind, "scope": post.get("scope") or None}
+    if kind != "none":
+        found["value"] = int(value) if re.fullmatch(r"[0-9]{1,12}", value) else value
+    if scaler := post.get("capacity_scaler", "").strip():
+        found["capacity_scaler"] = float(scaler) if re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,6})?", scaler) else scaler
+    return found
