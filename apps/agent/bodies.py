@@ -9,15 +9,18 @@ import ipaddress
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from apps.agent.errors import Malformed
 
 MANIFEST = "manifest.json"
-PATH = re.compile(r"haproxy\.cfg|manifest\.json|maps/[a-z0-9-]{1,100}\.map|certs/[a-z0-9-]{1,100}\.(?:pem|list)")
+PATH = re.compile(
+    r"haproxy\.cfg|manifest\.json|(?:maps|secrets)/[a-z0-9-]{1,100}\.map|certs/[a-z0-9-]{1,100}\.(?:pem|list)"
+)
 DIGEST = re.compile(r"[0-9a-f]{64}")
-LISTENER = re.compile(r"[a-z]{2,8}-[0-9]{1,18}")
+LISTENER = re.compile(r"[a-z]{2,8}-[0-9]{1,18}|overflow|overflow-tcp")
+NODE = re.compile(r"node-[0-9]{1,18}")
 MOST_FILES = 20_000
 LARGEST_FILE = 64 * 1024 * 1024
 
@@ -39,12 +42,13 @@ class Bind:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a bundle's manifest.json says: digest of the whole, of each file, and the binds."""
+    """What a bundle's manifest.json says: digest of the whole, of each file, the binds, and each node's id by name."""
 
     digest: str
     files: Mapping[str, str]
     binds: tuple[Bind, ...]
     raw: bytes
+    nodes: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -125,7 +129,14 @@ def read_manifest(raw: bytes) -> Manifest:
             raise Malformed(f"The manifest names a file that no bundle has: {path[:120]!r}.")
     if data.get("digest") != digest_of_all(files):
         raise Malformed("The manifest's digest is not that of its files.")
-    return Manifest(data["digest"], files, tuple(_bind(each) for each in binds), raw)
+    return Manifest(data["digest"], files, tuple(_bind(each) for each in binds), raw, _nodes(data.get("nodes", {})))
+
+
+def _nodes(data: Any) -> dict[str, str]:
+    """What nodes call themselves → their ids; a manifest of before has none."""
+    if not isinstance(data, dict) or not all(isinstance(each, str) and NODE.fullmatch(each) for each in data.values()):
+        raise Malformed("The manifest's nodes must be an object of name → id, such as node-5.")
+    return data
 
 
 def _bind(data: Any) -> Bind:

@@ -13,7 +13,16 @@ from apps.agent.proxy import Proxy
 OURS = re.compile(r"(?:lst|pool|srv|lb)-[0-9]+")
 TABLE_ROW = re.compile(r"key=(\S+) .*?(?:gpc0|http_req_cnt)=(\d+)")
 ROUTE_ERRORS = re.compile(r"http_fail_cnt=(\d+)")
-COMMAND = "show info;show stat;show table st_latency;show table st_routes"
+ADMITTED = re.compile(r"key=(\S+) .*?gpc0_rate\(\d+\)=(\d+)")
+PEER = re.compile(r"id=(node-[0-9]+)\((remote|local)")
+GATE = re.compile(r"to-(rgn-[0-9]+)")
+QUEUE = re.compile(r"queue-[0-9]+")
+SUMMED = (
+    "requests", "status_2xx", "status_3xx", "status_4xx", "status_5xx", "connections", "connections_now", "queue_now",
+    "bytes_in", "bytes_out", "errors",
+)  # fmt: skip
+TABLES = ("st_latency", "st_routes", "st_flow", "st_limits")
+COMMAND = ";".join(("show info", "show stat", *(f"show table {table}" for table in TABLES), "show peers"))
 
 
 def read(proxy: Proxy) -> dict[str, Any]:
@@ -22,14 +31,20 @@ def read(proxy: Proxy) -> dict[str, Any]:
     read_at = time.time()
     info, stat, tables = _split(text.splitlines())
     counted = [(line, found) for line in tables.get("st_routes", []) if (found := TABLE_ROW.search(line))]
-    probes = {found.group(1): int(found.group(2)) for _, found in counted if found.group(1).startswith("lst-")}
-    rows = [_without_probes(row, probes) for row in map(_row, csv.DictReader(stat)) if row]
+    probes = {found.group(1): int(found.group(2)) for _, found in counted if not found.group(1).startswith("route-")}
+    shown = list(csv.DictReader(stat))
+    rows = [_without_probes(row, probes) for row in map(_row, shown) if row]
+    _add_queues(rows, shown)
     rows += [_route_row(line, found) for line, found in counted if found.group(1) not in probes]
+    rows += [_flow_row(found) for line in tables.get("st_flow", []) if (found := TABLE_ROW.search(line))]
     return {
         "epoch": f"{info.get('Pid', '0')}-{info.get('Start_time_sec', '0')}",
         "read_at": read_at,
         "rows": rows,
         "latency_buckets": _buckets(tables.get("st_latency", [])),
+        "admitted": _admitted(tables.get("st_limits", [])),
+        "peers": _peers(tables.get("peers", [])),
+        "distances_ms": _distances(shown),
     }
 
 
@@ -44,6 +59,8 @@ def _split(lines: Iterable[str]) -> tuple[dict[str, str], list[str], dict[str, l
             stat.append(line[2:])
         elif line.startswith("# table: "):
             table = tables.setdefault(line[9:].partition(",")[0], [])
+        elif " id=node-" in line or " state=" in line:
+            tables.setdefault("peers", []).append(line)
         elif table is not None and "key=" in line:
             table.append(line)
         elif stat and table is None and "," in line:
@@ -95,22 +112,65 @@ def _without_probes(row: dict[str, Any], probes: dict[str, int]) -> dict[str, An
     return row
 
 
+def _add_queues(rows: list[dict[str, Any]], shown: list[dict[str, str]]) -> None:
+    """What waited in a pool's twin and was then served is the pool's traffic."""
+    by_place = {(row["kind"], row["parent_id"], row["object_id"]): row for row in rows}
+    for each in shown:
+        if not QUEUE.fullmatch(each["pxname"]):
+            continue
+        twin = _row({**each, "pxname": each["pxname"].replace("queue-", "pool-")})
+        row = by_place.get((twin["kind"], twin["parent_id"], twin["object_id"])) if twin else None
+        if twin and row:
+            row.update({name: row[name] + twin[name] for name in SUMMED})
+
+
+def _flow_row(found: re.Match[str]) -> dict[str, Any]:
+    """`key=pool-17/to/rgn-2/rate … gpc0=5`: requests that did not simply stay at home."""
+    zero = _nothing("flow", found.group(1), found.group(1).partition("/")[0])
+    return {**zero, "requests": int(found.group(2))}
+
+
+def _admitted(lines: list[str]) -> dict[str, int]:
+    """`pool-17/node-5` → what that node admitted in the last ten seconds, as far as this one was told."""
+    return {found.group(1): int(found.group(2)) for line in lines if (found := ADMITTED.search(line))}
+
+
+def _peers(lines: list[str]) -> dict[str, bool]:
+    """Every other node → whether the two exchange counters now."""
+    peers: dict[str, bool] = {}
+    current = ""
+    for line in lines:
+        found = PEER.search(line)
+        if found:
+            current = found.group(1) if found.group(2) == "remote" else ""
+            if current:
+                peers[current] = False
+        elif current and " state=EST" in line:
+            peers[current] = True
+    return peers
+
+
+def _distances(shown: list[dict[str, str]]) -> dict[str, int]:
+    """Region → milliseconds that the last check of its nearest node took."""
+    found: dict[str, int] = {}
+    for row in shown:
+        gate = GATE.fullmatch(row["pxname"])
+        took = row.get("check_duration") or ""
+        if gate and row["svname"].startswith("node-") and row.get("status") == "UP" and took.isdigit():
+            found[gate.group(1)] = min(int(took), found.get(gate.group(1), int(took)))
+    return found
+
+
+def _nothing(kind: str, object_id: str, parent_id: str = "") -> dict[str, Any]:
+    """A row in which nothing happened."""
+    zero: dict[str, Any] = dict.fromkeys((*SUMMED, "latency_ms"), 0)
+    return {"kind": kind, "object_id": object_id, "parent_id": parent_id, **zero, "status": "", "check": ""}
+
+
 def _route_row(line: str, found: re.Match[str]) -> dict[str, Any]:
     failed = ROUTE_ERRORS.search(line)
-    zero = dict.fromkeys(
-        ("status_2xx", "status_3xx", "status_4xx", "status_5xx", "connections", "connections_now", "queue_now"), 0
-    )
-    zero.update(dict.fromkeys(("bytes_in", "bytes_out", "latency_ms"), 0))
-    return {
-        "kind": "route",
-        "object_id": found.group(1),
-        "parent_id": "",
-        **zero,
-        "requests": int(found.group(2)),
-        "errors": int(failed.group(1)) if failed else 0,
-        "status": "",
-        "check": "",
-    }
+    errors = int(failed.group(1)) if failed else 0
+    return {**_nothing("route", found.group(1)), "requests": int(found.group(2)), "errors": errors}
 
 
 def _buckets(lines: list[str]) -> dict[str, dict[str, int]]:

@@ -194,6 +194,8 @@ class Node:
             endpoints={bind.listener_id: nodecfg.endpoint(self.settings, bind) for bind in manifest.binds},
             rights=(self.settings.user, self.settings.state_dir / "empty") if self.settings.drops_rights else None,
             health=self.settings.health_file,
+            node=manifest.nodes.get(self.settings.name, ""),
+            peer=manifest.nodes.get(self.settings.name, ""),
         )
 
     def _refuse_taken_ports(self, manifest: Manifest) -> None:

@@ -60,7 +60,7 @@ class Releases:
             os.link((base or draft) / path, draft / path)
         for path, content in files.items():
             write_file(draft / path, content, self._group)
-        for folder in (draft / "maps", draft / "certs", draft):
+        for folder in (draft / "maps", draft / "certs", draft / "secrets", draft):
             if folder.is_dir():
                 sync_dir(folder)
         return draft
@@ -122,7 +122,7 @@ class Releases:
 
 def _bundle_files(release: Path) -> list[Path]:
     found = [release / "haproxy.cfg"] if (release / "haproxy.cfg").is_file() else []
-    for folder in ("maps", "certs"):
+    for folder in ("maps", "certs", "secrets"):
         if (release / folder).is_dir():
             found += [path for path in (release / folder).iterdir() if path.is_file()]
     return found

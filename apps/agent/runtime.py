@@ -14,7 +14,7 @@ from apps.agent.errors import Malformed, Missing, Refusal
 from apps.agent.proxy import Proxy
 
 WORD = re.compile(r"[A-Za-z0-9!$%&()*+,./:=?@_|~^-]{1,8192}")
-POOL, SERVER = re.compile(r"pool-[0-9]{1,18}"), re.compile(r"srv-[0-9]{1,18}")
+POOL, SERVER = re.compile(r"(?:pool|queue)-[0-9]{1,18}"), re.compile(r"srv-[0-9]{1,18}")
 LARGEST_COMMAND = 11_000  # a payload larger than HAProxy's buffer (16 kB) hangs
 MANY = 300  # from here on a map is replaced as a whole: prepare, add, commit
 
@@ -106,6 +106,11 @@ def _server_command(each: Mapping[str, Any]) -> str:
         if isinstance(weight, bool) or not isinstance(weight, int) or not 0 <= weight <= 256:
             raise Malformed("A weight must lie between 0 and 256.")
         return f"set server {pool}/{server} weight {weight}"
+    if each.get("op") == "set_server_maxconn":
+        slots = each.get("maxconn")
+        if isinstance(slots, bool) or not isinstance(slots, int) or not 1 <= slots <= 1_000_000:
+            raise Malformed("A server's maxconn must lie between 1 and 1000000.")
+        return f"set maxconn server {pool}/{server} {slots}"
     if each.get("op") == "set_server_state" and each.get("state") in ("ready", "drain", "maint"):
         return f"set server {pool}/{server} state {each['state']}"
     raise Malformed(f"There is no such operation: {str(each.get('op'))[:40]!r}.")

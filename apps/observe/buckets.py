@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from apps.observe.deltas import Counts, Key, fold, node_total
+from apps.observe.deltas import RESTING, Counts, Key, fold, node_total
 
 SHORT = 10
 LONG = 60
@@ -31,7 +31,7 @@ class Bucket:
         """The rows that say something: idle objects only once a minute, idle routes never."""
         whole_minute = self.at % LONG == 0
         for key, counts in self.rows.items():
-            if key[0] == "node" or not counts.idle or (whole_minute and key[0] != "route"):
+            if key[0] == "node" or not counts.idle or (whole_minute and key[0] not in RESTING):
                 yield key, counts
 
 
@@ -71,7 +71,7 @@ class Gatherer:
         """About the last ten seconds; objects that the last reading did not know are gone."""
         whole = fold(self.recent)
         newest = self.recent[-1] if self.recent else {}
-        return {key: counts for key, counts in whole.items() if key in newest or key[0] == "route"}
+        return {key: counts for key, counts in whole.items() if key in newest or key[0] in RESTING}
 
 
 def _seconds(part: dict[Key, Counts]) -> float:

@@ -14,6 +14,8 @@ COUNTERS = (
 # A longer silence is no basis for a rate: what happened in it is left out, rather than shown as a peak.
 LONGEST_GAP = 60.0
 Key = tuple[str, str]  # kind, object id
+# Kinds that have a row only while something happens.
+RESTING = ("route", "flow")
 
 
 @dataclass(slots=True)
@@ -82,8 +84,8 @@ def take(before: Memory | None, reading: CounterReading) -> tuple[Memory, dict[K
     for row in reading.rows:
         old = old_rows.get((row.kind, row.object_id))
         counts = _difference(old, row, seconds) if known else _gauges(row)
-        # Routes are many and most of them rest: their silence needs no row.
-        if row.kind != "route" or not counts.idle:
+        # Routes and flows are many and most of them rest: their silence needs no row.
+        if row.kind not in RESTING or not counts.idle:
             found[row.kind, row.object_id] = counts
     if known:
         _add_latency(found, old_latency, reading.latency_buckets)
@@ -144,7 +146,7 @@ def node_total(rows: Mapping[Key, Counts]) -> Counts:
 def fold(parts: Iterable[Mapping[Key, Counts]]) -> dict[Key, Counts]:
     """Several periods of one node, in order of time, as one.
 
-    A route that rested in some of them has no row there; that time counts all the same.
+    A route or flow that rested in some of them has no row there; that time counts all the same.
     """
     whole: dict[Key, Counts] = {}
     for part in parts:
@@ -152,6 +154,6 @@ def fold(parts: Iterable[Mapping[Key, Counts]]) -> dict[Key, Counts]:
             whole.setdefault(key, Counts()).add(counts)
     seconds = max((counts.seconds for key, counts in whole.items() if key[0] == "node"), default=0.0)
     for key, counts in whole.items():
-        if key[0] == "route":
+        if key[0] in RESTING:
             counts.seconds = max(counts.seconds, seconds)
     return whole

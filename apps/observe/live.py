@@ -14,7 +14,7 @@ import redis
 from django.conf import settings
 
 from apps.drivers.proxy.contract import CounterReading
-from apps.observe.deltas import Counts, Key
+from apps.observe.deltas import RESTING, Counts, Key
 from apps.observe.percentiles import from_json
 
 EXPIRES = 60  # seconds
@@ -90,10 +90,10 @@ def _replace(pipe: Any, key: str, mapping: Mapping[str, str]) -> None:
 
 
 def totals_of(reading: CounterReading) -> dict[str, str]:
-    """The reading's cumulative counters as fields `kind:id`; routes are left out, they are too many for metrics."""
+    """The reading's cumulative counters as fields `kind:id`; routes and flows are left out, too many for metrics."""
     totals = {}
     for row in reading.rows:
-        if row.kind != "route":
+        if row.kind not in RESTING:
             counts = Counts(**{name: getattr(row, name) for name in NAMES if hasattr(row, name)})
             if row.kind == "backend":
                 counts.latency = dict(reading.latency_buckets.get(row.object_id, {}))
@@ -113,6 +113,25 @@ def read(node_ids: Iterable[int], keys: Iterable[Key]) -> dict[int, LiveNode] | 
         if at is not None:
             rows = {_key(name): decode(text) for name, text in zip(names, texts, strict=True) if text is not None}
             found[node_id] = LiveNode(float(at), rows)
+    return found
+
+
+def read_kind(node_ids: Iterable[int], kind: str) -> dict[int, LiveNode] | None:
+    """All live rows of one kind on these nodes; None when Redis is away."""
+    nodes, prefix = list(node_ids), f"{kind}:"
+    try:
+        pipe = client().pipeline(transaction=False)
+        for node_id in nodes:
+            pipe.hgetall(live_key(node_id))
+        answers = pipe.execute()
+    except redis.RedisError as error:
+        logger.warning("no live numbers: %s", error)
+        return None
+    found = {}
+    for node_id, answer in zip(nodes, answers, strict=True):
+        if "at" in answer:
+            rows = {_key(name): decode(text) for name, text in answer.items() if name.startswith(prefix)}
+            found[node_id] = LiveNode(float(answer["at"]), rows)
     return found
 
 

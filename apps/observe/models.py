@@ -34,15 +34,15 @@ class Sample(models.Model):
 
     Counts are of the bucket (not cumulative) and were made in `seconds` (less than `resolution` where nobody looked for
     a while); `*_now` are the last value seen in it; `latency_buckets` counts requests per upper bound in ms ("-1" is
-    above all). `kind` is frontend, backend, server, route or node (the sum of a node's frontends); `object_id` is a
-    model id (`pool-17`, `srv-4`, `lst-2`, `route-9`, `node-3`).
+    above all). `kind` is frontend, backend, server, route, node (the sum of a node's frontends) or flow; `object_id` is
+    a model id (`pool-17`, `srv-4`, `lst-2`, `route-9`, `node-3`), of a flow `pool-17/to/rgn-2/rate`.
     """
 
     at = models.DateTimeField()
     resolution = models.PositiveSmallIntegerField()
     node = models.ForeignKey(Node, on_delete=models.CASCADE, related_name="samples")
     kind = models.CharField(max_length=8)
-    object_id = models.CharField(max_length=30)
+    object_id = models.CharField(max_length=80)
     parent_id = models.CharField(max_length=30, blank=True)
     seconds = models.FloatField(default=0)
     requests = models.PositiveBigIntegerField(default=0)

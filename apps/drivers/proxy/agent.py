@@ -77,6 +77,9 @@ class AgentDriver:
                     pool: {int(bound): count for bound, count in counts.items()}
                     for pool, counts in answer["latency_buckets"].items()
                 },
+                admitted=answer.get("admitted", {}),
+                peers=answer.get("peers", {}),
+                distances_ms=answer.get("distances_ms", {}),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise Unreachable(f"{self._target.name}: the agent's answer cannot be read ({error!r}).") from error

@@ -85,7 +85,7 @@ class NodeState:
 class CounterRow:
     """Cumulative counters of one frontend, backend or server since the worker started.
 
-    `kind` is frontend, backend or server; `object_id` the model id (`lst-2`, `pool-17`, `srv-4`), `parent_id`
+    `kind` is frontend, backend, server, route or flow; `object_id` the model id (`lst-2`, `pool-17`, `srv-4`), `parent_id`
     the pool of a server. Latencies are HAProxy's averages over its last 1 024 requests in milliseconds; `check`
     is the last check's text (`L7OK/200 in 3 ms`), `status` HAProxy's word (`UP`, `DOWN`, `MAINT`, `DRAIN`, `OPEN`).
     """
@@ -116,7 +116,7 @@ class CounterReading:
     `read_at` is Unix seconds by the node's clock; `latency_buckets` counts requests per upper bound in ms
     (cumulative since the epoch; key -1 is "above all") per pool id where the node measures it, else empty.
 
-    `flows` counts requests that did not simply stay at home, cumulative since the epoch, by
+    Rows of kind flow count requests that did not simply stay at home; their `object_id` is
     `<pool>/<verb>/<region>/<reason>` (see `apps/compiler/targets/haproxy/overflow.py`). `admitted` is what this node
     believes each node of its region admitted in the last ten seconds, by `<pool>/<node>` and, for overflow that came
     from elsewhere, `<pool>/<node>/guest`. `peers` says for every other node whether the two exchange counters;
@@ -127,7 +127,6 @@ class CounterReading:
     read_at: float
     rows: tuple[CounterRow, ...]
     latency_buckets: Mapping[str, Mapping[int, int]]
-    flows: Mapping[str, int] = field(default_factory=dict)
     admitted: Mapping[str, int] = field(default_factory=dict)
     peers: Mapping[str, bool] = field(default_factory=dict)
     distances_ms: Mapping[str, int] = field(default_factory=dict)

@@ -66,7 +66,7 @@ class Migration(migrations.Migration):
                 ('at', models.DateTimeField()),
                 ('resolution', models.PositiveSmallIntegerField()),
                 ('kind', models.CharField(max_length=8)),
-                ('object_id', models.CharField(max_length=30)),
+                ('object_id', models.CharField(max_length=80)),
                 ('parent_id', models.CharField(blank=True, max_length=30)),
                 ('seconds', models.FloatField(default=0)),
                 ('requests', models.PositiveBigIntegerField(default=0)),
