@@ -48,6 +48,7 @@ class Place:
     agent_port: int = field(default_factory=lambda: _port("SPILLWAY_AGENT_PORT", 9440))
     redis_port: int = field(default_factory=lambda: _port("SPILLWAY_REDIS_PORT", 6390))
     client_port: int = field(default_factory=lambda: _port("SPILLWAY_CLIENT_PORT", 9190))
+    overflow_port: int = field(default_factory=lambda: _port("SPILLWAY_OVERFLOW_PORT", 9700))
 
     @property
     def demo(self) -> Path:

@@ -92,7 +92,8 @@ def check_ports(world: World) -> None:
     if taken:
         raise CannotStart(
             f"These ports of 127.0.0.1 are in use: {', '.join(taken)}. Choose others by SPILLWAY_PORT, "
-            "SPILLWAY_HTTP_PORT, SPILLWAY_BACKEND_PORT, SPILLWAY_AGENT_PORT, SPILLWAY_REDIS_PORT, SPILLWAY_CLIENT_PORT."
+            "SPILLWAY_HTTP_PORT, SPILLWAY_BACKEND_PORT, SPILLWAY_AGENT_PORT, SPILLWAY_REDIS_PORT, "
+            "SPILLWAY_CLIENT_PORT, SPILLWAY_OVERFLOW_PORT."
         )
 
 

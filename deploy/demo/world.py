@@ -14,6 +14,9 @@ from deploy.demo.place import TUTORIAL, Place
 Document = dict[str, Any]
 DEFAULT_HTTP_PORT = 8080
 DEFAULT_BACKEND_PORT = 9100
+DEFAULT_OVERFLOW_PORT = 9700
+# What nodes use among themselves, by the field of their fleet.
+AMONG_NODES = {"peer_port": "counting", "overflow_port": "overflow", "overflow_tcp_port": "TCP overflow"}
 # What the clients ask for, with weights: most of it the shop, some of it what has been moved or is not there.
 REQUESTS = (
     "shop.acme.example/=5",
@@ -34,6 +37,7 @@ class DemoNode:
     url: str
     address: str
     port_offset: int
+    fleet: str
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,9 @@ class World:
         for spec in self._specs("LoadBalancer"):
             for listener in spec["listeners"]:
                 listener["port"] += place.http_port - DEFAULT_HTTP_PORT
+        for spec in self._specs("Fleet"):
+            for name in AMONG_NODES:
+                spec[name] += place.overflow_port - DEFAULT_OVERFLOW_PORT
         for _, server in self._servers():
             server["port"] += place.backend_port - DEFAULT_BACKEND_PORT
 
@@ -91,6 +98,7 @@ class World:
                 entry["spec"]["url"],
                 entry["spec"]["address"],
                 entry["spec"]["port_offset"],
+                entry["spec"]["fleet"],
             )
             for entry in self.objects("Node")
         ]
@@ -118,9 +126,12 @@ class World:
             place.redis_port: "Redis",
             place.client_port: "the clients' control",
         }
+        among = {fleet["name"]: fleet["spec"] for fleet in self.objects("Fleet")}
         for node in self.nodes():
             for port in self.listener_ports():
                 taken[port + node.port_offset] = f"node {node.name}"
+            for name, what in AMONG_NODES.items():
+                taken[among[node.fleet][name] + node.port_offset] = f"{what} of node {node.name}"
             if node.url.startswith("https://"):
                 taken[int(node.url.rpartition(":")[2])] = f"the agent of {node.name}"
         return taken | {server.port: f"server {server.name}" for server in self.servers()}

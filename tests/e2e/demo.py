@@ -28,7 +28,7 @@ def free_place(var: Path) -> Place:
     """A place whose ports are all free, below the range that the kernel gives to clients."""
     while True:
         base = random.randrange(10_000, 29_000, 10)
-        place = Place(var, base, base + 1, base + 400, base + 2, base + 4, base + 5)
+        place = Place(var, base, base + 1, base + 400, base + 2, base + 4, base + 5, base + 6)
         try:
             check_ports(World(place))
         except CannotStart:
@@ -64,6 +64,7 @@ class RunningDemo:
             "SPILLWAY_AGENT_PORT": place.agent_port,
             "SPILLWAY_REDIS_PORT": place.redis_port,
             "SPILLWAY_CLIENT_PORT": place.client_port,
+            "SPILLWAY_OVERFLOW_PORT": place.overflow_port,
         }
         kept = {name: value for name, value in os.environ.items() if not name.startswith("SPILLWAY_")}
         return kept | {"SPILLWAY_VAR": str(place.var)} | {name: str(port) for name, port in ports.items()}

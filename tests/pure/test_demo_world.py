@@ -18,7 +18,7 @@ from deploy.demo.world import World
 
 @pytest.fixture
 def place(tmp_path: Path) -> Iterator[Place]:
-    made = Place(var=tmp_path / "var", http_port=18080, backend_port=19100, agent_port=19440)
+    made = Place(var=tmp_path / "var", http_port=18080, backend_port=19100, agent_port=19440, overflow_port=19700)
     yield made
     shutil.rmtree(made.run, ignore_errors=True)  # below /tmp where the test's own directory is too deep for sockets
 
@@ -44,7 +44,25 @@ def test_listeners_servers_and_agents_move_with_their_environment_variables(plac
 
 
 def test_every_port_of_the_demo_is_named_once(place: Place) -> None:
-    assert len(World(place).ports()) == 3 + 4 + 2 + 6
+    assert len(World(place).ports()) == 3 + 4 + 2 + 6 + 4 * 3
+
+
+def test_the_ports_of_nodes_among_themselves_move_and_each_node_has_its_own(place: Place) -> None:
+    world = World(place)
+    taken = {port: what for port, what in world.ports().items() if "of node" in what}
+    assert sorted(taken) == [base + port for base in (19700, 19800, 19900, 20000) for port in (0, 1, 2)]
+    assert taken[19901] == "overflow of node eu-1"
+    fleets = [fleet["spec"] for fleet in world.objects("Fleet")]
+    assert {fleet["peer_port"] for fleet in fleets} == {19700}
+
+
+def test_demos_a_few_ports_apart_do_not_meet(tmp_path: Path) -> None:
+    def ports(base: int) -> set[int]:
+        ports = (base, base + 1, base + 400, base + 2, base + 4, base + 5, base + 6)
+        return set(World(Place(tmp_path, *ports)).ports())
+
+    assert len(ports(12_000)) == 27
+    assert not ports(12_000) & ports(12_010)
 
 
 def test_a_deep_directory_gets_its_sockets_in_a_short_private_one(tmp_path: Path) -> None:
