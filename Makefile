@@ -3,7 +3,7 @@
 PY := .venv/bin/python
 
 help: ## print the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 22
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 24
 
 PIP := .venv/bin/pip install -q --disable-pip-version-check --require-hashes
 
@@ -51,8 +51,24 @@ test: .venv/.stamp-tests frontend/static/vendor/.stamp ## everything, on SQLite 
 	$(PY) -m tests.both_databases
 
 bench: .venv/.stamp-tests ## measure, print tables, write var/bench.json
-	@deploy/packages.sh haproxy redis-server python3-venv
+	@deploy/packages.sh haproxy redis-server python3-venv wrk httperf
 	$(PY) -m tests.bench
+
+bench-overflow-split: .venv/.stamp-tests ## how exactly limits are kept; ARGS="--only 20 200 --nodes 1" for some of it
+	@deploy/packages.sh haproxy
+	$(PY) -m tests.bench.overflow_split $(ARGS)
+
+bench-overflow-replay: .venv/.stamp-tests ## Google's tutorial of overflow with httperf, their numbers beside ours
+	@deploy/packages.sh haproxy httperf
+	$(PY) -m tests.bench.overflow_replay $(ARGS)
+
+bench-overflow-cost: .venv/.stamp-tests ## requests/s with limits against the same without, with wrk
+	@deploy/packages.sh haproxy wrk
+	$(PY) -m tests.bench.overflow_cost $(ARGS)
+
+bench-overflow-windows: .venv/.stamp-tests ## which windows hold a limit best; ARGS="--parts simulated --quick"
+	@deploy/packages.sh haproxy
+	$(PY) -m tests.bench.overflow_windows $(ARGS)
 
 check: .venv/.stamp-tests ## ruff, mypy --strict, import rules, architecture tests
 	.venv/bin/ruff check .
