@@ -1,0 +1,92 @@
+"""SHOW, the shapes in which overflow reaches pages and the API; plain data.
+
+Regions are named by model ids (`rgn-2`) and by their names; rates are requests/s (connections/s for tcp pools).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """Traffic of one region's clients that another region serves.
+
+    `added_ms` is the round trip between the two, None where nobody knows; `reason` says why the traffic left: rate,
+    connections, down, drained, or full where every region was full and the rest was spread.
+    """
+
+    source_id: str
+    source: str
+    target_id: str
+    target: str
+    per_s: float
+    added_ms: float | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class RegionUse:
+    """One region: what its clients want (`offered`), what became of it (`own`, `out`, `refused`), what came (`in`).
+
+    `served` is own + in. `capacity_per_s` sums the rate limits times their scalers (0 when drained), None where a
+    backend has none, and then `unlimited` says whether nothing else bounds it. `measured_by` names the capacity run
+    that a limit came from. `in_flight` and `flight_limit` count requests that are under way where limits count those.
+    """
+
+    region_id: str
+    name: str
+    title: str
+    offered_per_s: float
+    own_per_s: float
+    served_per_s: float
+    out_per_s: float
+    in_per_s: float
+    refused_per_s: float
+    capacity_per_s: float | None
+    unlimited: bool
+    capacity_set_by: str
+    capacity_set_at: datetime | None
+    measured_by: str
+    in_flight: int | None
+    flight_limit: int | None
+    drained: bool
+    healthy: bool
+    sentences: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """Who is served where at `at`; `at` None means that nothing was measured. `stale` numbers are not live any more."""
+
+    lanes: tuple[Lane, ...]
+    regions: tuple[RegionUse, ...]
+    refused_per_s: float
+    at: datetime | None
+    age_s: float | None
+    stale: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One step of the history: Unix seconds, and what was wanted, left its region, was refused; None: not observed."""
+
+    at: int
+    offered_per_s: float | None
+    out_per_s: float | None
+    refused_per_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """A question to the planner: regions (`rgn-2`) lost or drained, all traffic times `factor`, other limits per s.
+
+    A lost region takes nothing, and its clients arrive at the nearest other one; a drained one keeps its clients.
+    """
+
+    lose: tuple[str, ...] = ()
+    drain: tuple[str, ...] = ()
+    factor: float = 1.0
+    limits: Mapping[str, float] = field(default_factory=dict)
