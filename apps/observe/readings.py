@@ -21,6 +21,9 @@ OBJECT_IDS = {
     "route": re.compile(r"route-[0-9]{1,18}"),
     "flow": re.compile(r"pool-[0-9]{1,18}/(?:to|queue|refuse|from|bounce)/rgn-[0-9]{1,18}/(?:[a-z]{1,12}|-)"),
 }
+NODE, REGION = re.compile(r"node-[0-9]{1,18}"), re.compile(r"rgn-[0-9]{1,18}")
+ADMITTED = re.compile(r"pool-[0-9]{1,18}/node-[0-9]{1,18}(?:/guest)?")
+A_MINUTE = 60_000
 NEVER = re.compile(r"(?!)")
 SMALLEST_MAXIMUM = 2**31 - 1
 
@@ -97,7 +100,19 @@ def sound(reading: CounterReading) -> CounterReading:
         pool: {bound: count for bound, count in buckets.items() if bound in BOUNDS and _fits(count)}
         for pool, buckets in reading.latency_buckets.items()
     }
-    return CounterReading(str(reading.epoch), float(reading.read_at), rows, latency)
+    return CounterReading(
+        epoch=str(reading.epoch),
+        read_at=float(reading.read_at),
+        rows=rows,
+        latency_buckets=latency,
+        admitted={
+            key: count for key, count in reading.admitted.items() if ADMITTED.fullmatch(key) and _fits(count)
+        },
+        peers={node: up is True for node, up in reading.peers.items() if NODE.fullmatch(node)},
+        distances_ms={
+            region: ms for region, ms in reading.distances_ms.items() if REGION.fullmatch(region) and _fits(ms, A_MINUTE)
+        },
+    )
 
 
 def _sound_row(row: CounterRow) -> bool:

@@ -1,0 +1,161 @@
+"""OBSERVE → SHOW: definitions and rates of some pools, brought together region by region."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from django.db.models import Count, Q
+
+from apps.accounts.actors import Actor
+from apps.compiler.model import LimitKind, LimitScope, ServerState
+from apps.definitions.models import Backend, Pool
+from apps.fleet.models import Node, Region
+from apps.fleet.selectors import latency_table
+from apps.observe.flows import Rates, rates
+from apps.observe.models import Condition
+from apps.observe.numbers import Numbers
+from apps.observe.selectors import pool_numbers
+from apps.overflow.planner import capacity_of_flight
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A pool's backend in one region: what it may take per second (None: no limit; 0: nothing) or at once."""
+
+    backend: Backend
+    per_s: float | None
+    flight: int | None
+
+
+@dataclass(slots=True)
+class PoolFacts:
+    """One pool: shares by region id, offered and spilled traffic by region id."""
+
+    pool: Pool
+    shares: dict[str, Share] = field(default_factory=dict)
+    served: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    guests: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    refused: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    busy: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    lanes: dict[tuple[str, str, str], float] = field(default_factory=lambda: defaultdict(float))
+
+    def own(self, region: str) -> float:
+        """What a region serves of its own clients' requests."""
+        return max(0.0, self.served[region] - self.guests[region])
+
+    def out(self, region: str) -> float:
+        """What leaves a region."""
+        return sum(rate for (source, target, _), rate in self.lanes.items() if source == region != target)
+
+    def offered(self, region: str) -> float:
+        """What a region's clients want."""
+        return self.own(region) + self.out(region) + self.refused[region]
+
+
+@dataclass(slots=True)
+class Facts:
+    """Everything that flows, plans and sentences are made of."""
+
+    regions: dict[str, Region]
+    pools: list[PoolFacts]
+    rates: Rates
+    latencies: dict[tuple[str, str], float]
+    down: frozenset[str]
+    numbers: Mapping[int, Numbers] = field(default_factory=dict)
+
+    def order(self, region: str, pool: PoolFacts) -> list[str]:
+        """The other regions in the order in which the pool's overflow tries them."""
+        names = {key: row.name for key, row in self.regions.items()}
+        explicit = [key for name in pool.pool.overflow_order for key, known in names.items() if known == name]
+        rest = [key for key in pool.shares if key not in explicit]
+        rest.sort(key=lambda key: (self.latencies.get((region, key), float("inf")), names[key]))
+        return [key for key in (*explicit, *rest) if key != region and key in pool.shares]
+
+
+def gather(actor: Actor, pool: Pool | None, at: datetime | None) -> Facts:
+    """Facts of one pool or of all that the actor may see; the number of queries does not depend on theirs."""
+    rows = actor.visible(Pool.objects.all()).filter(pk=pool.pk) if pool else actor.visible(Pool.objects.all())
+    pools = {row.pk: PoolFacts(row) for row in rows.order_by("pk")}
+    regions = {f"rgn-{row.pk}": row for row in Region.objects.order_by("name")}
+    _add_shares(pools)
+    measured = rates([f"pool-{pk}" for pk in pools], at)
+    home = {node: f"rgn-{region}" for node, region in Node.objects.values_list("pk", "fleet__region_id")}
+    _add_rates({f"pool-{pk}": facts for pk, facts in pools.items()}, measured, home)
+    latencies = {
+        (f"rgn-{first}", f"rgn-{second}"): known.ms
+        for (first, second), known in latency_table().items()
+        if known.ms is not None
+    }
+    numbers = {pk: known.numbers for pk, known in pool_numbers(actor, _needs_time(pools)).items()}
+    return Facts(regions, list(pools.values()), measured, latencies, _down(pools), numbers)
+
+
+def _needs_time(pools: Mapping[int, PoolFacts]) -> list[int]:
+    """Pools of which a limit counts requests in flight: how long those take says what it means per second."""
+    return [pk for pk, facts in pools.items() if any(share.flight is not None for share in facts.shares.values())]
+
+
+def _add_shares(pools: Mapping[int, PoolFacts]) -> None:
+    ready = Count("servers", filter=Q(servers__state=ServerState.READY.value))
+    backends = Backend.objects.filter(pool__in=pools).annotate(ready_servers=ready).select_related("region")
+    for backend in backends.order_by("region__name"):
+        pools[backend.pool_id].shares[f"rgn-{backend.region_id}"] = share_of(backend, backend.ready_servers)
+
+
+def share_of(backend: Backend, ready: int) -> Share:
+    """What a backend may take; `ready` counts its servers that are neither drained nor in maintenance."""
+    if backend.region.drained or backend.capacity_scaler <= 0 or not ready:
+        return Share(backend, 0.0, None)
+    servers = ready if backend.limit_scope == LimitScope.SERVER else 1
+    whole = backend.limit_value * servers * backend.capacity_scaler
+    if backend.limit_kind == LimitKind.RATE:
+        return Share(backend, whole, None)
+    if backend.limit_kind == LimitKind.CONNECTIONS:
+        return Share(backend, None if whole else 0.0, round(whole))
+    return Share(backend, None, None)
+
+
+def _add_rates(pools: Mapping[str, PoolFacts], measured: Rates, home: Mapping[int, str]) -> None:
+    for (node_id, name), rate in measured.served.items():
+        pools[name].served[home[node_id]] += rate
+    for (node_id, name), busy in measured.connections.items():
+        pools[name].busy[home[node_id]] += busy
+    for (node_id, key), rate in measured.flows.items():
+        facts, region = pools[key.pool], home[node_id]
+        if key.verb == "from":
+            facts.guests[region] += rate
+        elif key.verb == "refuse":
+            facts.refused[region] += rate
+        elif key.verb == "to":
+            facts.lanes[region, key.region, key.reason] += rate
+
+
+def _down(pools: Mapping[int, PoolFacts]) -> frozenset[str]:
+    """Regions in which every server that somebody watches is down."""
+    servers = {
+        pk: f"rgn-{region}"
+        for pk, region in Backend.objects.filter(pool__in=pools, servers__state=ServerState.READY.value).values_list(
+            "servers__pk", "region_id"
+        )
+    }
+    states: dict[str, list[bool | None]] = defaultdict(list)
+    rows = Condition.objects.filter(object_kind="server", type="Up", object_id__in=servers)
+    for pk, status in rows.values_list("object_id", "status"):
+        states[servers[pk]].append(status)
+    return frozenset(region for region, known in states.items() if known and all(each is False for each in known))
+
+
+def capacity_per_s(share: Share, numbers: Numbers | None) -> float | None:
+    """What a share takes per second for the planner; a limit in flight by the median time of its requests."""
+    if share.flight is None:
+        return share.per_s
+    return capacity_of_flight(share.flight, numbers.p50_ms if numbers else None)
+
+
+def regions_of(facts: Facts) -> Sequence[str]:
+    """Regions that have to do with these pools, by name."""
+    used = {key for pool in facts.pools for key in (*pool.shares, *pool.served, *pool.refused)}
+    return [key for key in facts.regions if key in used]

@@ -1,0 +1,128 @@
+"""Flows as they were measured, as they are planned, and as they would be if."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from apps.core.clock import now
+from apps.definitions.models import Backend
+from apps.fleet.models import RegionLatency
+from apps.observe.buckets import SHORT, start_of
+from apps.observe.recorder import Recorder
+from apps.overflow import selectors
+from apps.overflow.flows import WhatIf
+from tests.apps.observe_world import World, make_world, reading, row
+
+pytestmark = pytest.mark.django_db
+SECONDS = 20
+
+
+def begin() -> datetime:
+    """The traffic ended a moment ago, with a whole bucket."""
+    return datetime.fromtimestamp(start_of(now().timestamp(), SHORT) - SECONDS - SHORT, UTC)
+
+
+@pytest.fixture
+def spilling(live_redis: object) -> World:
+    """us (limit 10) is offered 19.9/s and sends 9.9 to eu, which serves 2 of its own beside them."""
+    del live_redis
+    world, start = make_world(), begin()
+    eu, us = world.regions
+    RegionLatency.objects.create(from_region=us, to_region=eu, set_ms=98)
+    pool = f"pool-{world.pools['acme'].pk}"
+    eu_1, _, us_1, _ = world.nodes
+    recorder = Recorder()
+    for second in range(0, SECONDS + 1, 2):
+        at = start + timedelta(seconds=second)
+        home = (
+            row("backend", pool, 10 * second),
+            row("flow", f"{pool}/to/rgn-{eu.pk}/rate", 99 * second // 10, parent_id=pool),
+        )
+        away = (
+            row("backend", pool, 2 * second + 99 * second // 10),
+            row("flow", f"{pool}/from/rgn-{us.pk}/-", 99 * second // 10, parent_id=pool),
+        )
+        recorder.gather([reading(us_1, at, home), reading(eu_1, at, away)])
+    recorder.flush()
+    return world
+
+
+def test_a_flow_says_who_serves_whom_how_far_away_and_why(spilling: World) -> None:
+    flow = selectors.flow_of(spilling.operator, None)
+    (lane,) = flow.lanes
+    assert (lane.source, lane.target, lane.added_ms, lane.reason) == ("us", "eu", 98, "rate")
+    assert lane.per_s == pytest.approx(9.9, abs=0.2)
+    eu, us = flow.regions
+    assert (round(us.own_per_s), round(us.offered_per_s), round(us.served_per_s)) == (10, 20, 10)
+    assert (round(eu.own_per_s), round(eu.in_per_s), round(eu.served_per_s)) == (2, 10, 12)
+
+
+def test_the_reason_is_said_in_words(spilling: World) -> None:
+    us = selectors.flow_of(spilling.operator, spilling.pools["acme"]).regions[1]
+    (sentence,) = us.sentences
+    assert re.fullmatch(r"us is at 10 of 10 requests/s since \d\d:\d\d; (?:9\.[89]|10)/s go to eu, \+98 ms\.", sentence)
+
+
+def test_the_planner_predicts_what_was_measured(spilling: World) -> None:
+    actual = selectors.flow_of(spilling.operator, spilling.pools["acme"])
+    predicted = selectors.predicted(spilling.operator, spilling.pools["acme"])
+    pairs = zip(actual.regions, predicted.regions, strict=True)
+    # eu has 8 left for guests; the two that are over are spread, for nobody has room.
+    assert all(abs(was.offered_per_s - plan.offered_per_s) < 0.1 for was, plan in pairs)
+    assert predicted.lanes[0].per_s == pytest.approx(9, abs=0.6)
+    assert predicted.regions[0].served_per_s == pytest.approx(actual.regions[0].served_per_s, abs=1.1)
+
+
+def test_what_if_a_limit_were_higher(spilling: World) -> None:
+    us = spilling.regions[1]
+    before, then, words = selectors.what_if(
+        spilling.operator, spilling.pools["acme"], WhatIf(limits={f"rgn-{us.pk}": 30})
+    )
+    assert before.lanes
+    assert then.lanes == ()
+    assert words[-1] == "Everything fits."
+
+
+def test_what_if_a_region_were_lost(spilling: World) -> None:
+    eu, us = spilling.regions
+    _, then, words = selectors.what_if(spilling.operator, spilling.pools["acme"], WhatIf(lose=(f"rgn-{us.pk}",)))
+    assert words[0] == "Clients of us arrive at eu."
+    assert [round(use.served_per_s) for use in then.regions if use.region_id == f"rgn-{eu.pk}"] == [22]
+
+
+def test_a_drained_region_takes_nothing_in_the_plan(spilling: World) -> None:
+    eu, _ = spilling.regions
+    _, then, _ = selectors.what_if(spilling.operator, spilling.pools["acme"], WhatIf(drain=(f"rgn-{eu.pk}",)))
+    assert [use.served_per_s for use in then.regions if use.region_id == f"rgn-{eu.pk}"] == [0]
+
+
+def test_the_history_has_the_same_numbers(spilling: World) -> None:
+    seen = [point for point in selectors.history(spilling.operator, None, 60) if point.offered_per_s]
+    assert seen[-1].out_per_s == pytest.approx(9.9, abs=0.2)
+    assert seen[-1].offered_per_s == pytest.approx(21.9, abs=0.3)
+    at = begin() + timedelta(seconds=12)
+    then = selectors.flow_of(spilling.operator, None, at)
+    assert then.lanes[0].per_s == pytest.approx(9.9, abs=0.3)
+
+
+def test_customers_see_the_flow_of_their_own_pools_only(spilling: World) -> None:
+    assert selectors.flow_of(spilling.acme, None).lanes
+    flow = selectors.flow_of(spilling.globex, None)
+    assert flow.lanes == ()
+    assert sum(use.offered_per_s for use in flow.regions) == 0
+    assert selectors.flow_of(spilling.globex, spilling.pools["acme"]).regions == ()
+
+
+def test_without_traffic_nothing_is_invented() -> None:
+    world = make_world()
+    flow = selectors.flow_of(world.operator, None)
+    assert (flow.at, flow.lanes) == (None, ())
+
+
+def test_no_limit_is_said(spilling: World) -> None:
+    Backend.objects.filter(region=spilling.regions[0]).update(limit_kind="none", limit_value=0)
+    eu = selectors.flow_of(spilling.operator, spilling.pools["acme"]).regions[0]
+    assert eu.sentences == ("eu has no limit: it takes whatever comes.",)
