@@ -98,6 +98,7 @@ class Collector:
         await asyncio.to_thread(self._show, recorder, readings, moved or [])
         if moved is not None:
             await self._in_database("tending", lambda: recorder.tend(now()))
+            await self._in_database("distances", lambda: recorder.measure(now()))
 
     async def read_all(self, addresses: Iterable[Address]) -> dict[int, Reading]:
         """What answered before the deadline; nodes still being read from an earlier round are not asked again."""

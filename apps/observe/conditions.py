@@ -10,7 +10,7 @@ from enum import StrEnum
 
 
 class Type(StrEnum):
-    """What a verdict is about. Healthy, Reachable, Serving and Up are good when true, the others when false."""
+    """What a verdict is about. Drifted, ErrorsHigh and QueueGrowing are good when false, the others when true."""
 
     REACHABLE = "Reachable"
     SERVING = "Serving"
@@ -19,6 +19,8 @@ class Type(StrEnum):
     ERRORS_HIGH = "ErrorsHigh"
     QUEUE_GROWING = "QueueGrowing"
     UP = "Up"
+    COUNTING = "Counting"
+    LIMIT_FITS = "LimitFits"
 
 
 class Reason(StrEnum):
@@ -46,6 +48,12 @@ class Reason(StrEnum):
     DRAINING = "Draining"
     MAINTENANCE = "Maintenance"
     UNCHECKED = "Unchecked"
+    PEERS_AGREE = "PeersAgree"
+    PEER_LOST = "PeerLost"
+    SUMS_DIFFER = "SumsDiffer"
+    LIMIT_FITS = "LimitFits"
+    LIMIT_ALWAYS_REACHED = "LimitAlwaysReached"
+    LIMIT_NEVER_REACHED = "LimitNeverReached"
 
 
 # What makes a verdict a problem, and how bad it is: 1 is down, 3 is worth a look.
@@ -57,7 +65,11 @@ SEVERITY = {
     Reason.MANY_ERRORS: 2,
     Reason.SOME_SERVERS_DOWN: 2,
     Reason.FILES_EDITED: 2,
+    Reason.PEER_LOST: 2,
     Reason.QUEUE_GROWS: 3,
+    Reason.SUMS_DIFFER: 3,
+    Reason.LIMIT_ALWAYS_REACHED: 3,
+    Reason.LIMIT_NEVER_REACHED: 3,
 }
 ERRORS_SHARE = 0.05
 ERRORS_MINIMUM = 20  # responses, below which a share says nothing

@@ -20,6 +20,7 @@ from apps.observe.conditions import (
     judge_queue,
     judge_server,
 )
+from apps.observe.counting import CountFacts, Counting
 from apps.observe.deltas import Counts, Key
 from apps.observe.readings import Reading
 
@@ -49,6 +50,7 @@ class Bench:
     read_at: datetime | None = None
     answered: dict[int, datetime] = field(default_factory=dict)
     minute: dict[int, deque[Bucket]] = field(default_factory=dict)
+    counting: Counting = field(default_factory=Counting)
 
     def hear(self, bucket: Bucket) -> None:
         """A bucket is over: the last six of each node are the last minute."""
@@ -68,6 +70,7 @@ class Bench:
             if reading.state is not None:
                 self.answered[node_id] = reading.at
         found = [verdict for node in nodes.values() for verdict in self._judge_node(node, readings, instant)]
+        found += self._judge_counting(nodes, readings)
         fresh = [node_id for node_id in nodes if self._answers(node_id, instant) and node_id in windows]
         return found + self._judge_pools(nodes, {node_id: windows[node_id] for node_id in fresh}, instant)
 
@@ -93,6 +96,14 @@ class Bench:
             # Still being read, or silent for a moment only: the verdict of before stands.
             return []
         return judge_node(NodeFacts(node.pk, False, reading.error))
+
+    def _judge_counting(self, nodes: Mapping[int, Node], readings: Mapping[int, Reading]) -> list[Verdict]:
+        facts = {
+            node_id: CountFacts(node_id, reading.counters.peers, reading.counters.admitted)
+            for node_id, reading in readings.items()
+            if reading.counters is not None and node_id in nodes
+        }
+        return self.counting.judge(facts, {node_id: node.name for node_id, node in nodes.items()})
 
     def _judge_pools(self, nodes: Mapping[int, Node], windows: Windows, instant: datetime) -> list[Verdict]:
         facts: dict[int, list[ServerFacts]] = defaultdict(list)

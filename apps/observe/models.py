@@ -8,7 +8,12 @@ from apps.fleet.models import Node
 
 
 class NodeReport(models.Model):
-    """What a node last said it runs, and when it was last reached; the collector keeps it."""
+    """What a node last said it runs, and when it was last reached; the collector keeps it.
+
+    `admitted` is how many requests each node of the region took in the ten seconds before `counted_at`, as far as this
+    one was told: `{"pool-17/node-5": 93, "pool-17/node-5/guest": 7}`, without zeros. `peers` says of every other node
+    whether the two exchange counters: `{"node-6": true}`. Both are empty where nothing is counted together.
+    """
 
     node = models.OneToOneField(Node, on_delete=models.CASCADE, related_name="report")
     seen_at = models.DateTimeField(null=True)
@@ -24,6 +29,9 @@ class NodeReport(models.Model):
     drift = models.JSONField(default=list)
     error = models.CharField(max_length=1000, blank=True)
     last_contact_error = models.CharField(max_length=400, blank=True)
+    admitted = models.JSONField(default=dict)
+    peers = models.JSONField(default=dict)
+    counted_at = models.DateTimeField(null=True)
 
     def __str__(self) -> str:
         return f"report of {self.node}"

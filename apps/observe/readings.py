@@ -105,12 +105,12 @@ def sound(reading: CounterReading) -> CounterReading:
         read_at=float(reading.read_at),
         rows=rows,
         latency_buckets=latency,
-        admitted={
-            key: count for key, count in reading.admitted.items() if ADMITTED.fullmatch(key) and _fits(count)
-        },
+        admitted={key: count for key, count in reading.admitted.items() if ADMITTED.fullmatch(key) and _fits(count)},
         peers={node: up is True for node, up in reading.peers.items() if NODE.fullmatch(node)},
         distances_ms={
-            region: ms for region, ms in reading.distances_ms.items() if REGION.fullmatch(region) and _fits(ms, A_MINUTE)
+            region: ms
+            for region, ms in reading.distances_ms.items()
+            if REGION.fullmatch(region) and _fits(ms, A_MINUTE)
         },
     )
 

@@ -12,7 +12,8 @@ from django.db import transaction
 from apps.core.clock import now
 from apps.core.events import publish
 from apps.fleet.models import Node
-from apps.observe import live, services
+from apps.fleet.services import record_latency
+from apps.observe import limit_use, live, services
 from apps.observe.buckets import SHORT, Bucket, Gatherer, start_of
 from apps.observe.deltas import Counts, Key, Memory, take
 from apps.observe.judging import Bench
@@ -22,6 +23,8 @@ from apps.observe.readings import Reading
 # While the database is away, samples wait; ten minutes of four nodes.
 PENDING = 240
 END_OF_TIME = 1e12
+# The quickest of so many seconds counts: whatever comes in between only makes a way longer.
+DISTANCES_EVERY = 30
 
 
 @dataclass(slots=True)
@@ -35,6 +38,9 @@ class Recorder:
     bench: Bench = field(default_factory=Bench)
     told: dict[int, object] = field(default_factory=dict)
     tended: int = 0
+    counted: int = 0
+    trips: dict[tuple[int, int], int] = field(default_factory=dict)
+    measured: int = 0
 
     def seed(self) -> None:
         """Go on with the bucket that another collector began: what it counted is the first part."""
@@ -70,11 +76,12 @@ class Recorder:
         """Everything of this tick in one transaction; returns the nodes whose state moved. Raises django.db.Error.
 
         1. Reports of nodes that answered, unless a push stored a newer one; errors of those that did not.
-        2. Buckets that are over. 3. Verdicts that changed.
+        2. Once in ten seconds what nodes count together. 3. Buckets that are over. 4. Verdicts that changed.
         """
         with transaction.atomic():
             nodes = {node.pk: node for node in Node.objects.select_related("report", "fleet__region")}
             self._store_reports(nodes, readings)
+            self._store_counted(nodes, readings, instant)
             buckets = [bucket for bucket in self.pending if bucket.node_id in nodes]
             services.store_buckets(
                 SHORT, ((each.at, each.node_id, *row) for each in buckets for row in each.worth_storing())
@@ -82,6 +89,7 @@ class Recorder:
             verdicts = self.bench.judge(nodes, readings, self.windows, instant)
             services.store_verdicts(verdicts, instant)
         self.pending.clear()
+        self._note_distances(nodes, readings)
         self._forget_nodes(nodes)
         return self._moved(readings)
 
@@ -100,6 +108,38 @@ class Recorder:
             services.store_reports(reports)
         if errors:
             services.store_contact_errors(errors)
+
+    def _store_counted(self, nodes: Mapping[int, Node], readings: Mapping[int, Reading], instant: datetime) -> None:
+        """What nodes count with their peers, also that one no longer does; the others never have such a row."""
+        if self.counted == (bucket := start_of(instant.timestamp(), SHORT)):
+            return
+        found = {}
+        for node_id, reading in readings.items():
+            report = getattr(nodes.get(node_id), "report", None)
+            counters, known = reading.counters, report is not None and bool(report.admitted or report.peers)
+            if node_id in nodes and counters is not None and (counters.admitted or counters.peers or known):
+                found[node_id] = counters
+        if found:
+            services.store_counted(found, instant)
+        self.counted = bucket
+
+    def _note_distances(self, nodes: Mapping[int, Node], readings: Mapping[int, Reading]) -> None:
+        """Remember the shortest way of any node of a region to each other region."""
+        for node_id, reading in readings.items():
+            if node_id not in nodes or reading.counters is None:
+                continue
+            for name, ms in reading.counters.distances_ms.items():
+                pair = nodes[node_id].fleet.region_id, int(name.removeprefix("rgn-"))
+                self.trips[pair] = min(ms, self.trips.get(pair, ms))
+
+    def measure(self, instant: datetime) -> None:
+        """Each half minute: hand on how far regions are from each other. Raises django.db.Error."""
+        if self.measured == (period := start_of(instant.timestamp(), DISTANCES_EVERY)):
+            return
+        for (from_region_id, to_region_id), ms in self.trips.items():
+            record_latency(from_region_id=from_region_id, to_region_id=to_region_id, ms=ms)
+        self.trips.clear()
+        self.measured = period
 
     def _forget_nodes(self, nodes: Mapping[int, Node]) -> None:
         for node_id in set(self.gatherers) - set(nodes):
@@ -124,6 +164,7 @@ class Recorder:
             return
         with transaction.atomic():
             services.roll_up(minute)
+            services.store_verdicts(limit_use.judge_all(instant), instant)
         services.prune(instant)
         for kind, existing in self.bench.existing().items():
             services.forget_verdicts(kind, existing)

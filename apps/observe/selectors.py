@@ -267,6 +267,10 @@ OPENINGS = {
     Reason.SOME_SERVERS_DOWN: "is degraded.",
     Reason.FILES_EDITED: "has drifted.",
     Reason.QUEUE_GROWS: "falls behind.",
+    Reason.PEER_LOST: "has lost a peer.",
+    Reason.SUMS_DIFFER: "counts otherwise than its peers.",
+    Reason.LIMIT_ALWAYS_REACHED: "is always at a limit.",
+    Reason.LIMIT_NEVER_REACHED: "has a limit far above its traffic.",
 }
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
+from heapq import nlargest
+from operator import itemgetter
 
 from django.db.models import Max, Min
 
 from apps.core.clock import now
 from apps.core.events import publish_after_commit
-from apps.drivers.proxy.contract import NodeState
+from apps.drivers.proxy.contract import CounterReading, NodeState
 from apps.observe.buckets import LONG, SHORT, into_minutes, start_of
 from apps.observe.conditions import Type, Verdict
 from apps.observe.deltas import COUNTERS, Counts, Key
@@ -20,6 +22,10 @@ REPORT_FIELDS = (
     "seen_at", "generation", "digest", "on_disk", "haproxy_version", "agent_version", "boot_id", "workers", "serving",
     "reloads", "drift", "error", "last_contact_error",
 )  # fmt: skip
+
+COUNTED_FIELDS = ("admitted", "peers", "counted_at")
+# Of so many keys the largest are kept: nobody compares thousands of small ones.
+MOST_ADMITTED = 2000
 
 SAMPLE_COUNTS = (*COUNTERS, "seconds", "connections_now", "queue_now", "latency_ms")
 LIFETIMES = {SHORT: timedelta(days=1), LONG: timedelta(weeks=2)}
@@ -64,6 +70,24 @@ def store_contact_errors(errors: Mapping[int, str]) -> None:
         unique_fields=["node"],
         update_fields=["last_contact_error"],
     )
+
+
+def store_counted(readings: Mapping[int, CounterReading], at: datetime) -> None:
+    """Store what nodes (by primary key) count together with their peers, in one statement."""
+    NodeReport.objects.bulk_create(
+        [
+            NodeReport(node_id=node_id, admitted=_largest(reading.admitted), peers=dict(reading.peers), counted_at=at)
+            for node_id, reading in readings.items()
+        ],
+        update_conflicts=True,
+        unique_fields=["node"],
+        update_fields=COUNTED_FIELDS,
+    )
+
+
+def _largest(admitted: Mapping[str, int]) -> dict[str, int]:
+    busy = ((key, count) for key, count in admitted.items() if count)
+    return dict(nlargest(MOST_ADMITTED, busy, key=itemgetter(1)))
 
 
 def store_buckets(resolution: int, rows: Iterable[tuple[int, int, Key, Counts]]) -> None:
