@@ -59,10 +59,11 @@ def _split(lines: Iterable[str]) -> tuple[dict[str, str], list[str], dict[str, l
             stat.append(line[2:])
         elif line.startswith("# table: "):
             table = tables.setdefault(line[9:].partition(",")[0], [])
-        elif " id=node-" in line or " state=" in line:
-            tables.setdefault("peers", []).append(line)
         elif table is not None and "key=" in line:
             table.append(line)
+        # Peers come after the tables. Before them such words may be a server's own, in the text of its check.
+        elif table is not None and (" id=node-" in line or " state=" in line):
+            tables.setdefault("peers", []).append(line)
         elif stat and table is None and "," in line:
             stat.append(line)
         elif not stat and ": " in line:
@@ -151,13 +152,14 @@ def _peers(lines: list[str]) -> dict[str, bool]:
 
 
 def _distances(shown: list[dict[str, str]]) -> dict[str, int]:
-    """Region → milliseconds that the last check of its nearest node took."""
+    """Region → milliseconds to its nearest node and back: a check asks over a new connection, so it takes two trips."""
     found: dict[str, int] = {}
     for row in shown:
         gate = GATE.fullmatch(row["pxname"])
         took = row.get("check_duration") or ""
         if gate and row["svname"].startswith("node-") and row.get("status") == "UP" and took.isdigit():
-            found[gate.group(1)] = min(int(took), found.get(gate.group(1), int(took)))
+            trip = (int(took) + 1) // 2 if row.get("check_status", "").startswith("L7") else int(took)
+            found[gate.group(1)] = min(trip, found.get(gate.group(1), trip))
     return found
 
 

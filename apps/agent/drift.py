@@ -10,7 +10,7 @@ from apps.agent.bodies import Manifest
 from apps.agent.errors import Malformed
 from apps.agent.node import Node
 
-MAP_LINE = re.compile(r"^\d+ \((maps/[^)]+)\).*entry_cnt=(\d+)", re.MULTILINE)
+MAP_LINE = re.compile(r"^\d+ \(((?:maps|secrets)/[^)]+)\).*entry_cnt=(\d+)", re.MULTILINE)
 COMPARED_IN_FULL = 20_000
 
 

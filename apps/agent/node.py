@@ -66,7 +66,7 @@ class Node:
                 self._guards.taste(self.settings, self._box, release, body.manifest, body.generation, self.probe_secret)
                 with self.switching:
                     self._fence(body.generation)
-                    self._refuse_taken_ports(body.manifest)
+                    self._refuse_taken_ports(release, body.manifest)
                     self._respect_gap()
                     self.switch(release, body.manifest, body.generation)
             except Refusal as refusal:
@@ -194,23 +194,31 @@ class Node:
             endpoints={bind.listener_id: nodecfg.endpoint(self.settings, bind) for bind in manifest.binds},
             rights=(self.settings.user, self.settings.state_dir / "empty") if self.settings.drops_rights else None,
             health=self.settings.health_file,
-            node=manifest.nodes.get(self.settings.name, ""),
-            peer=manifest.nodes.get(self.settings.name, ""),
+            node=self._id(manifest),
         )
 
-    def _refuse_taken_ports(self, manifest: Manifest) -> None:
+    def _id(self, manifest: Manifest) -> str:
+        return manifest.nodes.get(self.settings.name, nodecfg.UNKNOWN_NODE)
+
+    def _endpoints(self, release: Path, manifest: Manifest) -> list[tuple[str, str, int]]:
+        """What a release binds on this node: listeners, and the port on which the peers meet this one."""
+        found = [(bind.listener_id, *nodecfg.endpoint(self.settings, bind)) for bind in manifest.binds]
+        config = release / "haproxy.cfg"  # the live one may have been taken away: a push repairs that
+        peer = nodecfg.peer_endpoint(config.read_text(), self._id(manifest)) if config.is_file() else None
+        return [*found, ("peers", *peer)] if peer else found
+
+    def _refuse_taken_ports(self, release: Path, manifest: Manifest) -> None:
         """A port that we do not hold yet must be free: haproxy would pause the running listeners while it retries."""
         held: set[tuple[str, int]] = set()
         live = self.releases.live()
         if live is not None and self.proxy.processes() is not None:
-            held = {nodecfg.endpoint(self.settings, bind) for bind in self.releases.manifest(live).binds}
-        for bind in manifest.binds:
-            address, port = nodecfg.endpoint(self.settings, bind)
+            held = {(address, port) for _, address, port in self._endpoints(live, self.releases.manifest(live))}
+        for name, address, port in self._endpoints(release, manifest):
             if port > 65535:
-                raise Refusal(f"{bind.listener_id}: port {bind.port} plus this node's offset is above 65535.", "switch")
+                raise Refusal(f"{name}: port {port}, with this node's offset, is above 65535.", "switch")
             reason = None if (address, port) in held else self._guards.port_taken(address, port)
             if reason:
-                raise Refusal(f"{bind.listener_id}: port {port} on {address} {reason}.", "switch")
+                raise Refusal(f"{name}: port {port} on {address} {reason}.", "switch")
 
     def _respect_gap(self) -> None:
         wait = self._last_reload + self.settings.reload_gap - time.monotonic()

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
 from apps.agent.bodies import Bind, Manifest
 from apps.agent.settings import Settings
 
+# Of a trial, and of a node that the manifest does not name. No peer is called so, and HAProxy then leaves the peers
+# out: it neither counts with them nor cuts them off. Without a word it would take the machine's own name.
 UNKNOWN_NODE = "node-0"
+PEER = re.compile(r"^\s+peer (\S+) (\S+):(\d+)$", re.MULTILINE)
 
 
 def endpoint(settings: Settings, bind: Bind) -> tuple[str, int]:
@@ -16,6 +20,14 @@ def endpoint(settings: Settings, bind: Bind) -> tuple[str, int]:
     if bind.address is not None:
         return bind.address, bind.port
     return settings.address, bind.port + settings.port_offset
+
+
+def peer_endpoint(config: str, node: str) -> tuple[str, int] | None:
+    """Where haproxy.cfg has this node (`node-5`) listen for its peers; None when it is none of them."""
+    for name, address, port in PEER.findall(config):
+        if name == node:
+            return address.strip("[]"), int(port)
+    return None
 
 
 def written(address: str, port: int) -> str:
@@ -31,27 +43,26 @@ def render(
     run_dir: Path,
     endpoints: Mapping[str, tuple[str, int]],
     health: Path,
-    node: str = "",
-    peer: str = "",
+    node: str = UNKNOWN_NODE,
     rights: tuple[str, Path] | None = None,
 ) -> str:
     """Text of node.cfg; `rights` are the user to become and the empty directory to be locked into.
 
     `health` is the file that says which servers were down before a reload. `node` is this node's id, under which it
-    counts; `peer` is what it calls itself among the peers, the same or, on trial, a name that none of them has.
+    counts with its peers.
     """
     values = {
         "SPILLWAY_RUN": str(run_dir),
         "SPILLWAY_GENERATION": str(generation),
         "SPILLWAY_DIGEST": manifest.digest,
         "SPILLWAY_PROBE": probe,
-        "SPILLWAY_NODE": node or UNKNOWN_NODE,
+        "SPILLWAY_NODE": node,
     }
     for bind in manifest.binds:
         values[bind.variable] = written(*endpoints[bind.listener_id])
     lines = ["global", *(f'    setenv {name} "{value}"' for name, value in values.items())]
-    if peer:
-        lines.append(f"    localpeer {peer}")
+    if manifest.nodes:
+        lines.append(f"    localpeer {node}")
     lines.append(f"    server-state-file {health}")
     if rights is not None:
         user, cell = rights

@@ -70,8 +70,8 @@ def prepare(
     for path, content in files.items():
         if sha256(content) != wanted.get(path):
             raise Refusal(f"The operations do not lead to the wanted content of {path}.", "runtime")
-    silent = {path for path in files if path.startswith("maps/")} - by_map.keys()
-    if silent or body.manifest.binds != base.binds:
+    silent = {path for path in files if path.startswith(("maps/", "secrets/"))} - by_map.keys()
+    if silent or (body.manifest.binds, body.manifest.nodes) != (base.binds, base.nodes):
         raise Refusal("The change needs a reload.", "runtime")
     same = frozenset(wanted.keys() - files.keys())
     return {**files, "manifest.json": body.manifest.raw}, same, Commands(tuple(changes), tuple(servers))

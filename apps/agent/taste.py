@@ -18,8 +18,6 @@ from apps.agent.releases import make_dir, write_file
 from apps.agent.settings import Settings
 
 TASTE_SECONDS = 8.0
-# None of the peers: HAProxy then leaves the section out, so that a trial neither counts with them nor cuts them off.
-STRANGER = "trial"
 
 
 def taste(settings: Settings, box: Box, release: Path, manifest: Manifest, generation: int, probe: str) -> None:
@@ -42,7 +40,6 @@ def taste(settings: Settings, box: Box, release: Path, manifest: Manifest, gener
         run_dir=folder,
         endpoints=endpoints,
         health=settings.health_file,
-        peer=STRANGER if manifest.nodes else "",
     )
     node_cfg = folder / "node.cfg"
     write_file(node_cfg, text.encode(), readable_group(settings))

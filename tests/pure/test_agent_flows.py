@@ -65,7 +65,7 @@ def test_peers_that_exchange_counters_are_told_from_those_that_do_not() -> None:
 
 
 def test_the_nearest_node_says_how_far_a_region_is() -> None:
-    assert reading()["distances_ms"] == {"rgn-2": 9}
+    assert reading()["distances_ms"] == {"rgn-2": 5}
 
 
 def test_requests_that_waited_count_for_their_pool() -> None:

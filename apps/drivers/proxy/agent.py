@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from apps.compiler.bundle import MANIFEST, Bundle
-from apps.compiler.operations import Operation, ReplaceMap, SetServerState, SetServerWeight
+from apps.compiler.operations import Operation, ReplaceMap, SetServerMaxconn, SetServerState, SetServerWeight
 from apps.drivers.proxy.contract import (
     CounterReading,
     CounterRow,
@@ -45,7 +45,7 @@ class AgentDriver:
     ) -> NodeState:
         """POST /v1/runtime; sends the text of files only where the agent cannot make it from what it has."""
         paths = {each.path for each in operations if isinstance(each, ReplaceMap)}
-        if any(isinstance(each, SetServerState | SetServerWeight) for each in operations):
+        if any(isinstance(each, SetServerState | SetServerWeight | SetServerMaxconn) for each in operations):
             paths.add("haproxy.cfg")
         for _ in range(2):
             body = {

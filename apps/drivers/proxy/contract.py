@@ -85,9 +85,10 @@ class NodeState:
 class CounterRow:
     """Cumulative counters of one frontend, backend or server since the worker started.
 
-    `kind` is frontend, backend, server, route or flow; `object_id` the model id (`lst-2`, `pool-17`, `srv-4`), `parent_id`
-    the pool of a server. Latencies are HAProxy's averages over its last 1 024 requests in milliseconds; `check`
-    is the last check's text (`L7OK/200 in 3 ms`), `status` HAProxy's word (`UP`, `DOWN`, `MAINT`, `DRAIN`, `OPEN`).
+    `kind` is frontend, backend, server, route or flow; `object_id` the model id (`lst-2`, `pool-17`, `srv-4`),
+    `parent_id` the pool of a server or flow. Latencies are HAProxy's averages over its last 1 024 requests in
+    milliseconds; `check` is the last check's text (`L7OK/200 in 3 ms`), `status` HAProxy's word (`UP`, `DOWN`, `MAINT`,
+    `DRAIN`, `OPEN`).
     """
 
     kind: str
@@ -120,7 +121,9 @@ class CounterReading:
     `<pool>/<verb>/<region>/<reason>` (see `apps/compiler/targets/haproxy/overflow.py`). `admitted` is what this node
     believes each node of its region admitted in the last ten seconds, by `<pool>/<node>` and, for overflow that came
     from elsewhere, `<pool>/<node>/guest`. `peers` says for every other node whether the two exchange counters;
-    `distances_ms` is the time of the last check of the nearest node of each other region.
+    `distances_ms` is the round trip to the nearest node of each other region, by the last check of it. `peers` is empty
+    where the node counts alone. The values of `admitted` are that node's word for the others, so they differ from node
+    to node for a moment, and for longer when peers lose each other.
     """
 
     epoch: str

@@ -29,8 +29,8 @@ from apps.drivers.proxy.contract import (
 class MemoryNode:
     """A node's state and the controls of its world.
 
-    `unreachable` makes every call fail; `refusal` is raised by the next pushes and operations; `rows` and
-    `latency_buckets` are what read_counters answers; writing to `files` is what a stranger who edits them does.
+    `unreachable` makes every call fail; `refusal` is raised by the next pushes and operations; `rows` to `distances_ms`
+    are what read_counters answers; writing to `files` is what a stranger who edits them does.
     """
 
     name: str
@@ -38,6 +38,9 @@ class MemoryNode:
     refusal: Refused | None = None
     rows: tuple[CounterRow, ...] = ()
     latency_buckets: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+    admitted: Mapping[str, int] = field(default_factory=dict)
+    peers: Mapping[str, bool] = field(default_factory=dict)
+    distances_ms: Mapping[str, int] = field(default_factory=dict)
     files: dict[str, bytes] = field(default_factory=dict)
     generation: int = 0
     digest: str = ""
@@ -134,7 +137,13 @@ class MemoryDriver:
         with self._node.lock:
             self._reach()
             return CounterReading(
-                f"{self._node.name}-{self._node.epoch}", time.time(), self._node.rows, self._node.latency_buckets
+                epoch=f"{self._node.name}-{self._node.epoch}",
+                read_at=time.time(),
+                rows=self._node.rows,
+                latency_buckets=self._node.latency_buckets,
+                admitted=self._node.admitted,
+                peers=self._node.peers,
+                distances_ms=self._node.distances_ms,
             )
 
     def _reach(self) -> None:
