@@ -188,11 +188,11 @@ def test_the_report_of_wrk_is_read_and_failures_are_refused() -> None:
 def test_the_median_go_is_taken_figure_by_figure() -> None:
     draw = random.Random(1)
     goes = [
-        overflow_cost.Go(way, draw.choice((1, 2)), 3, 4)
+        overflow_cost.Go(way, draw.choice((1, 2)), 3, 4, 5)
         for way in (overflow_cost.PLAIN, overflow_cost.UNGOVERNED, overflow_cost.GOVERNED)
         for _ in range(3)
     ]
-    goes.append(overflow_cost.Go(overflow_cost.PLAIN, 900, 5, 4))
+    goes.append(overflow_cost.Go(overflow_cost.PLAIN, 900, 5, 4, 5))
     assert overflow_cost.medians(goes)[overflow_cost.PLAIN].per_s <= 2
 
 
