@@ -33,7 +33,7 @@ frontend lst-1
     http-request sc-inc-gpc0(0)
     http-request return status 200 content-type text/plain string "{answer}"
 backend pool-2
-    server srv-1 127.0.0.1:{server_port} weight {weight}
+    server srv-1 127.0.0.1:{server_port} weight {weight} maxconn {maxconn}
 backend st_latency
     stick-table type string len 40 size 1k store gpc0
 """
@@ -52,6 +52,7 @@ def make_bundle(
     extra: str = "",
     idle_close: bool = True,
     weight: int = 100,
+    maxconn: int = 100,
     server_port: int = 9,
     binds: tuple[Bind, ...] = (),
 ) -> Bundle:
@@ -60,7 +61,12 @@ def make_bundle(
     `extra` is text between frontend and backends, `binds` what it binds.
     """
     text = TEXT.format(
-        answer=answer, extra=extra, idle=IDLE_CLOSE if idle_close else "", weight=weight, server_port=server_port
+        answer=answer,
+        extra=extra,
+        idle=IDLE_CLOSE if idle_close else "",
+        weight=weight,
+        maxconn=maxconn,
+        server_port=server_port,
     )
     files = {
         "haproxy.cfg": text.encode(),

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 import pytest
 
-from apps.compiler.bundle import Bundle
-from apps.compiler.operations import DeleteMapEntry, ReplaceMap, SetMapEntry, SetServerWeight
-from apps.drivers.proxy.contract import NodeTarget, ProxyDriver, Refused, Superseded, Unreachable
-from apps.drivers.proxy.memory import memory_node
+from apps.compiler.bundle import MANIFEST, Bundle, assemble
+from apps.compiler.operations import DeleteMapEntry, ReplaceMap, SetMapEntry, SetServerMaxconn, SetServerWeight
+from apps.drivers.proxy.contract import CounterRow, NodeTarget, ProxyDriver, Refused, Superseded, Unreachable
+from apps.drivers.proxy.memory import MemoryNode, memory_node
 from apps.drivers.proxy.registry import open_driver
 from tests.conformance.bundles import MAP, make_bundle
 from tests.conformance.real_agent import running_agent
+from tests.ports import spare_port
+
+FLOW = "pool-1/to/rgn-2/rate"
 
 
 @dataclass
@@ -27,6 +30,7 @@ class World:
     make_unreachable: Callable[[], None]
     start_refusing: Callable[[], None]
     edit_a_map: Callable[[], None]
+    ask_once: Callable[[], object]
 
 
 def _memory_world() -> World:
@@ -38,7 +42,16 @@ def _memory_world() -> World:
         lambda: setattr(node, "unreachable", True),
         lambda: setattr(node, "refusal", Refused("no", stage="validate", line=21, output="[ALERT] no")),
         lambda: node.files.update({MAP: b"evil.example/ pool-1\n"}),
+        lambda: _count(node),
     )
+
+
+def _count(node: MemoryNode) -> None:
+    """What one request through `counting_bundle` leaves on a real node."""
+    zero = {field.name: 0 for field in fields(CounterRow)}
+    words = {"kind": "flow", "object_id": FLOW, "parent_id": "pool-1", "status": "", "check": ""}
+    node.rows = (CounterRow(**{**zero, **words, "requests": 1}),)  # type: ignore[arg-type]  # by name
+    node.admitted, node.peers = {"pool-1/node-5": 1}, {"node-6": False}
 
 
 def _overwrite(path: Path) -> None:
@@ -58,7 +71,26 @@ def world(request: pytest.FixtureRequest) -> Iterator[World]:
             agent.kill,
             lambda: None,  # the broken bundle below is refused by haproxy itself
             lambda: _overwrite(agent.state_dir / "live" / MAP),
+            agent.get,
         )
+
+
+def counting_bundle(port: int) -> Bundle:
+    """Counts each request as admitted by this node and as a flow; the other peer does not answer."""
+    extra = """    http-request track-sc1 "str(pool-1),concat(/${SPILLWAY_NODE})" table st_limits
+    http-request sc-inc-gpc0(1)
+    http-request track-sc2 str(pool-1/to/rgn-2/rate) table st_flow
+    http-request sc-inc-gpc0(2)
+backend st_limits
+    stick-table type string len 64 size 1k expire 1m peers everywhere store gpc0,gpc0_rate(10s)
+backend st_flow
+    stick-table type string len 80 size 1k store gpc0
+peers everywhere
+"""
+    peers = f"    peer node-5 127.0.0.1:{spare_port()}\n    peer node-6 127.0.0.1:{spare_port()}\n"
+    base = make_bundle(port, extra=extra + peers)
+    files = {path: content for path, content in base.files.items() if path != MANIFEST}
+    return assemble(files, base.binds, {}, {"us-1": "node-5"})
 
 
 def broken(port: int) -> Bundle:
@@ -141,6 +173,13 @@ def test_a_weight_changes_without_a_reload(world: World) -> None:
     assert (state.digest, state.on_disk, state.reloads) == (new.digest, new.digest, before.reloads)
 
 
+def test_a_servers_slots_change_without_a_reload(world: World) -> None:
+    old, new = make_bundle(world.port), make_bundle(world.port, maxconn=7)
+    before = world.driver.push_bundle(old, 1)
+    state = world.driver.run_operations((SetServerMaxconn("pool-2", "srv-1", 7),), new, old.digest, 2)
+    assert (state.digest, state.on_disk, state.reloads) == (new.digest, new.digest, before.reloads)
+
+
 def test_operations_from_another_base_are_refused(world: World) -> None:
     old, new = make_bundle(world.port), make_bundle(world.port, entries={"b.example/": "pool-1"})
     world.driver.push_bundle(old, 1)
@@ -173,6 +212,25 @@ def test_a_new_worker_starts_a_new_epoch_of_counters(world: World) -> None:
     assert first.epoch == world.driver.read_counters().epoch
     world.driver.push_bundle(make_bundle(world.port, answer="two"), 2)
     assert world.driver.read_counters().epoch != first.epoch
+
+
+def test_flows_and_counts_of_both_nodes_are_told(world: World) -> None:
+    world.driver.push_bundle(counting_bundle(world.port), 1)
+    assert world.driver.read_counters().admitted == {}
+    world.ask_once()
+    found = world.driver.read_counters()
+    (flow,) = [row for row in found.rows if row.kind == "flow"]
+    assert (flow.object_id, flow.parent_id, flow.requests) == (FLOW, "pool-1", 1)
+    assert found.admitted == {"pool-1/node-5": 1}
+    assert found.peers == {"node-6": False}
+    assert found.distances_ms == {}
+
+
+def test_a_node_that_counts_alone_tells_of_no_others(world: World) -> None:
+    world.driver.push_bundle(make_bundle(world.port), 1)
+    found = world.driver.read_counters()
+    assert (found.admitted, found.peers, found.distances_ms) == ({}, {}, {})
+    assert [row for row in found.rows if row.kind == "flow"] == []
 
 
 def test_a_node_that_is_gone_is_unreachable(world: World) -> None:

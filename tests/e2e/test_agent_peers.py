@@ -1,0 +1,334 @@
+"""PUSH + OBSERVE with a real HAProxy: nodes count together, over reloads and deaths, and a trial run never joins in."""
+
+from __future__ import annotations
+
+import socket
+import stat
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apps.agent import nodecfg
+from apps.agent.errors import Refusal
+from apps.agent.taste import taste
+from apps.compiler.bundle import Bind, Bundle, assemble
+from apps.compiler.operations import SetMapEntry, SetServerMaxconn
+from apps.drivers.proxy.contract import CounterReading, Refused
+from tests.conformance.bundles import make_bundle, map_text
+from tests.conformance.inside import Inside, inside
+from tests.conformance.real_agent import RealAgent, running_agent, wait_until
+from tests.ports import spare_port
+
+pytestmark = pytest.mark.e2e
+
+LIMITS, SECRET = "maps/limits.map", "secrets/overflow.map"
+
+COUNTED = """    http-request track-sc1 "str(pool-1),concat(/${{SPILLWAY_NODE}})" table st_limits
+    http-request sc-inc-gpc0(1)
+    http-request set-header x-limit "%[str(pool-1),map_str({limits})]"
+    http-request track-sc2 str(pool-1/to/rgn-2/rate) table st_flow
+    http-request sc-inc-gpc0(2)
+frontend overflow
+    bind "${{SPILLWAY_BIND_OVERFLOW}}"
+    http-request return status 200 hdr x-spillway-generation "${{SPILLWAY_GENERATION}}" hdr x-spillway-digest \
+"${{SPILLWAY_DIGEST}}" if {{ path "/${{SPILLWAY_PROBE}}" }}
+    http-request return status 200 content-type text/plain lf-string "%[str(key),map_str({secret})]"
+frontend overflow-tcp
+    mode tcp
+    bind "${{SPILLWAY_BIND_OVERFLOW_TCP}}" accept-proxy
+    default_backend queue-2
+backend queue-2
+    server srv-1 127.0.0.1:9 maxconn {maxconn}
+backend to-rgn-2
+    option httpchk GET /far
+    server node-8 127.0.0.1:{far} check inter 200ms
+    server node-9 127.0.0.1:9 check inter 200ms
+backend to-rgn-2-rgn-3
+    server node-8 127.0.0.1:{far} track to-rgn-2/node-8
+backend st_limits
+    stick-table type string len 64 size 1k expire 1m peers everywhere store gpc0,gpc0_rate(10s)
+backend st_flow
+    stick-table type string len 80 size 1k store gpc0
+peers everywhere
+{peers}"""
+
+
+@dataclass
+class Pair:
+    """Two agents whose nodes are peers; `ports` are where the peers meet."""
+
+    agents: list[RealAgent]
+    ports: tuple[int, int]
+    far: int
+    overflow: int = field(default_factory=spare_port)
+    overflow_tcp: int = field(default_factory=spare_port)
+    offsets: tuple[int, int] = (0, 1)
+
+    def bundle(
+        self, number: int, *, names: dict[str, str] | None = None, limit: str = "10", maxconn: int = 5
+    ) -> Bundle:
+        """What the node of this number (0, 1) runs; each has a listener of its own."""
+        own = self.agents[number]
+        peers = "".join(f"    peer node-{index} 127.0.0.1:{port}\n" for index, port in enumerate(self.ports, 5))
+        extra = COUNTED.format(limits=LIMITS, secret=SECRET, maxconn=maxconn, peers=peers, far=self.far)
+        base = make_bundle(own.port, extra=extra)
+        files = {path: content for path, content in base.files.items() if path != "manifest.json"}
+        files |= {LIMITS: map_text({"pool-1": limit}), SECRET: map_text({"key": "7" * 64})}
+        binds = (*base.binds, *_guests(self.overflow + 2 * number, self.overflow_tcp + 2 * number))
+        return assemble(files, binds, {}, {"us-1": f"node-{5 + number}"} if names is None else names)
+
+    def start(self) -> None:
+        """Push to both and wait until they are peers."""
+        for number, agent in enumerate(self.agents):
+            agent.driver.push_bundle(self.bundle(number), 1)
+        wait_until(self.are_peers, "the two exchange counters")
+
+    def counters(self, number: int) -> CounterReading:
+        """What a node says of its counters."""
+        return self.agents[number].driver.read_counters()
+
+    def admitted(self, number: int) -> dict[str, int]:
+        """What a node believes that each of the two admitted lately."""
+        return dict(self.counters(number).admitted)
+
+    def are_peers(self) -> bool:
+        """Whether each of the two exchanges counters with the other."""
+        return self.counters(0).peers == {"node-6": True} and self.counters(1).peers == {"node-5": True}
+
+
+def _guests(overflow: int, overflow_tcp: int) -> tuple[Bind, Bind]:
+    return Bind("overflow", None, overflow, "http"), Bind("overflow-tcp", None, overflow_tcp, "tcp")
+
+
+@contextmanager
+def far_region() -> Iterator[int]:
+    """A node elsewhere that answers checks with 200; yields its port."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            while True:
+                try:
+                    stream, _ = server.accept()
+                except OSError:
+                    return
+                with stream:
+                    stream.recv(4096)
+                    stream.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+
+        threading.Thread(target=answer, daemon=True).start()
+        yield server.getsockname()[1]
+        server.shutdown(socket.SHUT_RDWR)
+
+
+@contextmanager
+def two_agents() -> Iterator[Pair]:
+    """Two agents that run nothing yet."""
+    with ExitStack() as stack:
+        far = stack.enter_context(far_region())
+        agents = [stack.enter_context(running_agent("unix")) for _ in range(2)]
+        ports = spare_port(), spare_port()
+        yield Pair(agents, ports, far, spare_port((0, 2)), spare_port((0, 2)))
+
+
+@pytest.fixture(scope="module")
+def pair() -> Iterator[Pair]:
+    """Two nodes that run as peers of each other."""
+    with two_agents() as found:
+        found.start()
+        yield found
+
+
+def ask(agent: RealAgent, times: int) -> None:
+    """So many requests through a node."""
+    assert [agent.get()[0] for _ in range(times)] == [200] * times
+
+
+def test_each_node_counts_under_its_own_name_and_both_see_both(pair: Pair) -> None:
+    before = pair.admitted(0)
+    ask(pair.agents[0], 7)
+    ask(pair.agents[1], 3)
+
+    def grown(number: int) -> tuple[int, ...]:
+        now = pair.admitted(number)
+        return tuple(now.get(key, 0) - before.get(key, 0) for key in ("pool-1/node-5", "pool-1/node-6"))
+
+    wait_until(lambda: grown(0) == (7, 3) == grown(1), "both nodes see what both have admitted")
+
+
+def test_flows_distances_and_confirmed_ports_are_told(pair: Pair) -> None:
+    ask(pair.agents[0], 2)
+    wait_until(lambda: "rgn-2" in pair.counters(0).distances_ms, "the other region was checked")
+    found = pair.counters(0)
+    assert set(found.distances_ms) == {"rgn-2"}
+    (flow,) = [row for row in found.rows if row.kind == "flow"]
+    assert (flow.object_id, flow.parent_id) == ("pool-1/to/rgn-2/rate", "pool-1")
+    assert flow.requests >= 2
+    assert pair.agents[0].state().drift == ()
+
+
+def test_own_counters_survive_a_reload(pair: Pair) -> None:
+    agent = pair.agents[0]
+    ask(agent, 5)
+    before, epoch = pair.admitted(0)["pool-1/node-5"], pair.counters(0).epoch
+    agent.driver.push_bundle(pair.bundle(0, limit="11"), agent.state().generation + 1)
+    assert pair.counters(0).epoch != epoch
+    wait_until(lambda: pair.admitted(0).get("pool-1/node-5", 0) >= min(5, before), "the old worker taught the new one")
+    wait_until(pair.are_peers, "the new worker is a peer")
+
+
+def test_a_push_with_an_old_worker_still_there_finds_no_port_taken(pair: Pair) -> None:
+    agent = pair.agents[1]
+    for limit in ("12", "13", "14"):
+        agent.driver.push_bundle(pair.bundle(1, limit=limit), agent.state().generation + 1)
+    assert agent.state().last_error == ""
+    wait_until(pair.are_peers, "the last worker is a peer")
+
+
+def test_limits_and_slots_change_without_a_reload(pair: Pair) -> None:
+    agent, generation = pair.agents[0], pair.agents[0].state().generation
+    old, new = pair.bundle(0), pair.bundle(0, limit="99", maxconn=8)
+    before = agent.driver.push_bundle(old, generation + 1)
+    operations = (SetMapEntry(LIMITS, "pool-1", "99"), SetServerMaxconn("queue-2", "srv-1", 8))
+    state = agent.driver.run_operations(operations, new, old.digest, generation + 2)
+    assert (state.digest, state.on_disk, state.reloads) == (new.digest, new.digest, before.reloads)
+    socket_path = agent.state_dir / "run" / "worker.sock"
+    rows = worker(socket_path, "show stat").splitlines()
+    names = rows[0].split(",")
+    (row,) = [dict(zip(names, each.split(","), strict=False)) for each in rows if each.startswith("queue-2,srv-1,")]
+    assert row["slim"] == "8"
+    assert "pool-1 99" in worker(socket_path, f"show map {LIMITS}")
+
+
+def test_a_secret_that_changed_needs_a_reload(pair: Pair) -> None:
+    agent, generation = pair.agents[0], pair.agents[0].state().generation
+    old = pair.bundle(0)
+    agent.driver.push_bundle(old, generation + 1)
+    files = {path: content for path, content in old.files.items() if path != "manifest.json"}
+    new = assemble({**files, SECRET: map_text({"key": "8" * 64})}, old.binds, {}, old.nodes)
+    for wanted in (new, assemble(files, old.binds, {}, {"us-1": "node-6"})):
+        with pytest.raises(Refused, match="needs a reload"):
+            agent.driver.run_operations((), wanted, old.digest, generation + 2)
+    assert agent.state().on_disk == old.digest
+
+
+def test_secrets_are_as_private_as_certificates(pair: Pair) -> None:
+    live = pair.agents[0].state_dir / "live"
+    assert (live / SECRET).is_file()
+    for path in (live / SECRET, live / "secrets"):
+        assert not stat.S_IMODE(path.stat().st_mode) & 0o027
+
+
+def test_a_secret_that_is_changed_in_the_worker_is_drift_without_its_words(pair: Pair) -> None:
+    agent = pair.agents[1]
+    worker(agent.state_dir / "run" / "worker.sock", f"set map {SECRET} key hunter2")
+    wait_until(lambda: agent.state().drift != (), "the drift is seen")
+    assert agent.state().drift == (f"{SECRET} was changed in the worker",)
+    agent.driver.push_bundle(pair.bundle(1), agent.state().generation + 1)
+    assert agent.state().drift == ()
+    wait_until(pair.are_peers, "the new worker is a peer")
+
+
+def worker(path: Path, command: str) -> str:
+    """One Runtime API command."""
+    with socket.socket(socket.AF_UNIX) as runtime:
+        runtime.connect(str(path))
+        runtime.sendall(command.encode() + b"\n")
+        return b"".join(iter(lambda: runtime.recv(65536), b"")).decode()
+
+
+def test_a_peer_that_dies_is_told_and_the_other_serves_on() -> None:
+    with two_agents() as pair:
+        pair.start()
+        pair.agents[1].stop()
+        wait_until(lambda: pair.counters(0).peers == {"node-6": False}, "the loss is told")
+        ask(pair.agents[0], 3)
+
+
+def test_a_peer_port_in_use_is_refused_by_name_and_everything_stays() -> None:
+    with two_agents() as pair, socket.create_server(("127.0.0.1", 0)) as stranger:
+        agent = pair.agents[0]
+        agent.driver.push_bundle(make_bundle(agent.port), 1)
+        taken = stranger.getsockname()[1]
+        with pytest.raises(Refused, match=f"peers: port {taken} on 127.0.0.1 is in use") as refusal:
+            agent.driver.push_bundle(replace(pair, ports=(taken, pair.ports[1])).bundle(0), 2)
+        assert refusal.value.stage == "switch"
+        assert agent.get() == (200, "one")
+        agent.driver.push_bundle(pair.bundle(0), 3)
+
+
+def test_a_node_that_the_manifest_does_not_name_counts_alone_whatever_its_machine_is_called() -> None:
+    with two_agents() as pair:
+        agent = pair.agents[0]
+        agent.driver.push_bundle(pair.bundle(0, names={"us-7": "node-5"}), 1)
+        ask(agent, 2)
+        assert pair.counters(0).peers == {}
+        assert pair.admitted(0) == {"pool-1/node-0": 2}
+        # Control for the reload above: without a peer of its own name nobody teaches the new worker.
+        agent.driver.push_bundle(pair.bundle(0, names={"us-7": "node-5"}, limit="11"), 2)
+        ask(agent, 1)
+        assert pair.admitted(0) == {"pool-1/node-0": 1}
+        assert "localpeer node-0" in (agent.state_dir / "live" / "node.cfg").read_text()
+        agent.driver.push_bundle(make_bundle(agent.port), 3)
+        assert "localpeer" not in (agent.state_dir / "live" / "node.cfg").read_text()
+
+
+# A trial run never joins the peers. As one of them it would meet the others, and be cut off or cut the real one off.
+
+
+@dataclass
+class Listening:
+    """The other peer, played by the test: notes who comes."""
+
+    server: socket.socket
+    hellos: list[bytes] = field(default_factory=list)
+
+    def listen(self) -> None:
+        """Until the socket is closed."""
+        while True:
+            try:
+                stream, _ = self.server.accept()
+            except OSError:
+                return
+            with stream:
+                stream.settimeout(2)
+                self.hellos.append(stream.recv(4096))
+
+
+def only_taste(*arguments: Any) -> None:
+    """The trial, and then nothing more."""
+    taste(*arguments)
+    raise Refusal("That was all.", "taste")
+
+
+def who_comes(node: Inside) -> list[bytes]:
+    """What the other peer hears while a bundle is tried."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        other = Listening(server)
+        threading.Thread(target=other.listen, daemon=True).start()
+        extra = f"peers everywhere\n    peer node-5 127.0.0.1:{spare_port()}\n"
+        extra += f"    peer node-6 127.0.0.1:{server.getsockname()[1]}\n"
+        extra += "backend st_limits\n    stick-table type string len 64 size 1k peers everywhere store gpc0\n"
+        base = make_bundle(node.port, extra=extra)
+        files = {path: content for path, content in base.files.items() if path != "manifest.json"}
+        with pytest.raises(Refusal, match="That was all"):
+            node.push(assemble(files, base.binds, {}, {"us-1": "node-5"}), 1)
+        server.shutdown(socket.SHUT_RDWR)
+        return other.hellos
+
+
+def test_a_trial_run_joins_no_peers() -> None:
+    with inside(taste=only_taste) as node:
+        assert who_comes(node) == []
+
+
+def test_control_a_trial_run_under_the_nodes_own_name_would_call_the_peers(monkeypatch: pytest.MonkeyPatch) -> None:
+    defaults = nodecfg.render.__kwdefaults__
+    assert defaults is not None
+    monkeypatch.setitem(defaults, "node", "node-5")
+    with inside(taste=only_taste) as node:
+        assert who_comes(node) != []
