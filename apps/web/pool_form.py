@@ -122,6 +122,7 @@ class PoolForm(forms.Form):
     ) -> None:
         super().__init__(data, initial=dict(texts or {}))
         self.regions = regions
+        self.notes: dict[str, str] = {}  # region → where its limit came from
         self.fields["version"] = Text(widget=forms.HiddenInput(), required=False)
         if texts is None:
             self.fields["/name"] = Text(label="Name", help_text="Lower case letters, digits and hyphens.")
@@ -236,6 +237,7 @@ class PoolForm(forms.Form):
             "region": region,
             "index": index,
             "fields": fields,
+            "note": self.notes.get(region.name, ""),
             "rows": rows,
             "spare": self._row(f"{place}/servers/{SPARE}"),
             "next": int(self.rows[index][-1]) + 1 if rows else 0,

@@ -11,10 +11,19 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
 from apps.core.errors import Conflict, Invalid
-from apps.definitions.models import Backend
+from apps.definitions.models import Backend, Pool
 from apps.definitions.services import set_limit
 from apps.web.pages import PageRequest, page
 from apps.web.pool_form import LIMITS, SCOPES
+
+
+def limit_words(backend: Backend) -> str:
+    """The limit as a sentence's part: `10 requests/s for all servers together`."""
+    if backend.limit_kind == "none":
+        return "no limit"
+    unit = "requests/s" if backend.limit_kind == "rate" else "connections"
+    scope = "per server" if backend.limit_scope == "server" else "for all servers together"
+    return f"{backend.limit_value:,} {unit} {scope}"
 
 
 def limit_choices(backend: Backend) -> dict[str, Any]:
@@ -25,6 +34,18 @@ def limit_choices(backend: Backend) -> dict[str, Any]:
         "value": backend.limit_value or "",
         "scaler": f"{backend.capacity_scaler:g}",
     }
+
+
+def limit_notes(pool: Pool) -> dict[str, str]:
+    """Region → where its limit came from: `10 requests/s for all servers together, set by ada on 21 Nov 2026`."""
+    found = {}
+    for backend in pool.backends.all():
+        if backend.limit_set_at and backend.limit_kind != "none":
+            day = f"{backend.limit_set_at:%-d %b %Y}"
+            text = f"{limit_words(backend)}, set by {backend.limit_set_by} on {day}"
+            measured = f", measured by {backend.limit_measured_by}" if backend.limit_measured_by else ""
+            found[backend.region.name] = text + measured
+    return found
 
 
 @require_POST
