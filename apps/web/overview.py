@@ -14,8 +14,11 @@ from apps.definitions import selectors as definitions
 from apps.fleet import selectors as places
 from apps.observe import selectors as observe
 from apps.observe.numbers import Problem, RegionTraffic
+from apps.overflow import selectors as overflow
 from apps.rollouts import selectors as rollouts
 from apps.web.figures import figures_of, spark
+from apps.web.flow_parts import shown
+from apps.web.flow_words import rate
 from apps.web.pages import PageRequest, page, show
 
 POOLS_SHOWN = 12
@@ -32,12 +35,15 @@ def overview(request: PageRequest) -> HttpResponse:
     nodes = rollouts.node_sync(actor)
     problems = observe.problems(actor)
     words = rollouts.sync_words(actor)
+    flow = overflow.flow_overall(actor)
     context = {
         "problems": [(problem, PAGES_OF_PROBLEMS.get(problem.kind, "")) for problem in problems[:5]],
         "more_problems": max(len(problems) - 5, 0),
         "summary": _summary(actor, in_sync=sum(node.word == "in_sync" for node in nodes), nodes=len(nodes)),
         "now": figures_of(observe.live_numbers(actor)),
         "lines": _lines(actor),
+        "flow": shown(flow, "traffic"),
+        "over": rate(sum(use.out_per_s for use in flow.regions)) if flow.at else "",
         "regions": [(region, _share(region)) for region in observe.traffic_by_region(actor)],
         "syncs": [(sync, words[sync.fleet_id]) for sync in rollouts.fleet_syncs(actor)],
         "nodes": nodes,

@@ -10,7 +10,9 @@ from apps.definitions.models import Backend, Pool, Server
 from apps.observe.numbers import Numbers, Series, ServerRow
 from apps.web.drawing import latency_chart, traffic_chart
 from apps.web.figures import amount, figures_of
-from apps.web.pool_limits import limit_choices
+from apps.web.pool_limits import limit_choices, limit_words
+
+__all__ = ["backends_table", "charts", "limit_words", "number_cells"]
 
 MARKS = {
     "up": ("healthy", "Up"),
@@ -51,13 +53,21 @@ def _backend(backend: Backend, seen: dict[int, list[ServerRow]]) -> dict[str, An
     }
 
 
-def limit_words(backend: Backend) -> str:
-    """The limit as a sentence's part: `10 requests/s for all servers together`."""
-    if backend.limit_kind == "none":
-        return "no limit"
-    unit = "requests/s" if backend.limit_kind == "rate" else "connections"
-    scope = "per server" if backend.limit_scope == "server" else "for all servers together"
-    return f"{backend.limit_value:,} {unit} {scope}"
+FULL = {
+    "spread": "what no region has room for is spread over all of them by capacity",
+    "queue": "what no region has room for waits in its own region",
+    "refuse": "what no region has room for is refused with 503 and Retry-After",
+}
+
+
+def policy_of(pool: Pool) -> dict[str, Any]:
+    """What happens to traffic over a limit, in words, and each limit with where it came from."""
+    order = " → ".join(pool.overflow_order)
+    return {
+        "order": f"{order}, then the nearest" if order else "the nearest region with room first",
+        "full": FULL[pool.when_full],
+        "limits": [(backend, limit_words(backend)) for backend in pool.backends.all()],
+    }
 
 
 def _server(server: Server, rows: list[ServerRow]) -> dict[str, Any]:

@@ -19,9 +19,12 @@ from apps.definitions.services import delete_object, save_object, set_server
 from apps.fleet.models import Region
 from apps.fleet.selectors import regions
 from apps.observe import selectors as observe
+from apps.overflow import selectors as overflow
+from apps.web.flow_parts import shown
 from apps.web.pages import PageRequest, page, show
 from apps.web.pool_form import PoolForm, texts_of_pool
-from apps.web.pool_tables import backends_table, charts, number_cells
+from apps.web.pool_limits import limit_notes
+from apps.web.pool_tables import backends_table, charts, number_cells, policy_of
 
 PER_PAGE = 50
 SHOWN_ROUTES = 50
@@ -68,6 +71,9 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
         "backends": backends_table(pool, observe.server_rows(request.actor, pk)),
     }
     partial = request.GET.get("partial")
+    if partial in (None, "", "overflow"):
+        flow = overflow.flow_of(request.actor, pool)
+        context |= {"shown": shown(flow, "pool-flow"), "policy": policy_of(pool)}
     if partial in (None, "", "charts"):
         series = observe.series(request.actor, "backend", [f"pool-{pk}"], latency=True)
         context |= charts(series[f"pool-{pk}"])
@@ -108,6 +114,7 @@ def edit(request: PageRequest, pk: int) -> HttpResponse:
     places = _regions(request)
     texts = texts_of_pool(pool, places)
     form = PoolForm(request.POST or None, actor=request.actor, regions=places, texts=texts)
+    form.notes = limit_notes(pool)
     if request.method == "POST" and form.is_valid() and (saved := _save(request, form, pool)):
         messages.success(request, f"Pool {saved.name} is saved and on its way to the nodes.")
         return redirect("web:pool", pk=saved.pk)

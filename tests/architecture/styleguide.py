@@ -19,6 +19,8 @@ NAMES = [
     "load-balancers",
     "routes",
     "pools",
+    "overflow",
+    "regions",
     "fleets",
     "static-ips",
     "certificates",

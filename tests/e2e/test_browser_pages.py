@@ -41,6 +41,10 @@ PAGES = {
     "pool": ("/pools/{}", "pools"),
     "pool-new": ("/pools/new", ""),
     "pool-edit": ("/pools/{}/edit", "pools"),
+    "overflow": ("/overflow", ""),
+    "regions": ("/regions", ""),
+    "region": ("/regions/us-central1", ""),
+    "region-drain": ("/regions/us-central1/drain", ""),
     "fleets": ("/fleets", ""),
     "node": ("/nodes/{}", "nodes"),
     "rollouts": ("/rollouts", ""),
@@ -51,7 +55,7 @@ PAGES = {
 }
 # Doors without a page of their own: answers to forms, pieces of pages, and sign-in, which is looked at signed out.
 PARTS = {
-    *("sign-in", "sign-out", "search", "route-check", "route-delete", "pool-servers", "pool-delete"),
+    *("sign-in", "sign-out", "search", "route-check", "route-delete", "pool-servers", "pool-delete", "pool-limit"),
     # The form of certificate-new under another heading; the demo has no certificate to renew.
     *("certificate-renew", "certificate-delete"),
     *("fleet-push", "fleet-resume", "roll-back"),

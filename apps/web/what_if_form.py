@@ -1,0 +1,75 @@
+"""SHOW to people: the what-if form: reads what should be different; the planner answers, nothing is saved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.http import QueryDict
+
+from apps.overflow.flows import RegionUse, WhatIf
+
+MOST = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class RegionFields:
+    """One region's row of the form."""
+
+    id: str
+    name: str
+    lost: bool
+    drained: bool
+    limit: forms.BoundField
+
+
+class WhatIfForm(forms.Form):
+    """Traffic × factor, regions lost or drained, other limits; bound as soon as the query asks for one of them."""
+
+    factor = forms.FloatField(min_value=0, max_value=1000, required=False, widget=forms.NumberInput({"step": "any"}))
+
+    def __init__(self, query: QueryDict, uses: Sequence[RegionUse]) -> None:
+        names = {"factor", "lose", "drain"} | {f"limit-{use.region_id}" for use in uses}
+        super().__init__(query if any(query.get(name) for name in names) else None, auto_id="if-%s")
+        self.uses = uses
+        self.fields["factor"].widget.attrs |= {"placeholder": "1", "min": "0"}
+        choices = [(use.region_id, use.name) for use in uses]
+        for name in ("lose", "drain"):
+            self.fields[name] = forms.MultipleChoiceField(choices=choices, required=False)
+        for use in uses:
+            there = "" if use.capacity_per_s is None else f"{use.capacity_per_s:g}"
+            widget = forms.NumberInput({"placeholder": there or "no limit", "min": "0"})
+            self.fields[f"limit-{use.region_id}"] = forms.IntegerField(
+                min_value=0, max_value=MOST, required=False, widget=widget
+            )
+
+    @property
+    def regions(self) -> list[RegionFields]:
+        """The rows."""
+        chosen: Mapping[str, Any] = {name: set(self[name].value() or ()) for name in ("lose", "drain")}
+        return [
+            RegionFields(
+                use.region_id,
+                use.name,
+                use.region_id in chosen["lose"],
+                use.region_id in chosen["drain"],
+                self[f"limit-{use.region_id}"],
+            )
+            for use in self.uses
+        ]
+
+    def question(self) -> WhatIf | None:
+        """What is asked; None while nothing or something false is."""
+        if not self.is_bound or not self.is_valid():
+            return None
+        data = self.cleaned_data
+        limits = {use.region_id: data[f"limit-{use.region_id}"] for use in self.uses}
+        factor = data["factor"]
+        return WhatIf(
+            lose=tuple(data["lose"]),
+            drain=tuple(data["drain"]),
+            factor=1.0 if factor is None else factor,
+            limits={region: float(value) for region, value in limits.items() if value is not None},
+        )
