@@ -53,7 +53,7 @@ def _where(use: RegionUse, out: Sequence[Lane]) -> str:
              for index, lane in enumerate(out)]  # fmt: skip
     text = ", ".join(parts).replace("/s and to", "/s to")
     if any(lane.reason == "full" for lane in out):
-        text += ", spread because every region is full"
+        text += ", spread by capacity because there is no room anywhere"
     if use.refused_per_s > NEARLY:
         refused = f"{number(use.refused_per_s)}/s are refused because every region is full"
         text = f"{text}, {refused}" if text else refused

@@ -77,8 +77,9 @@ def test_requests_that_may_not_be_repeated_fail_only_when_they_were_in_flight() 
     with regions(*places(rate(2)), when_full=WhenFull.REFUSE) as stage:
         load = Load(stage.nodes[0][0], "POST")
         happened = load.during(stage.nodes[1][0].kill)
-        assert len(load.failed()) <= CLIENTS
-        assert all(at - happened < CHECK_S for at, _ in load.failed())
+        # Dying takes a few milliseconds, in which the kernel still accepts: each client may meet that once more.
+        assert len(load.failed()) <= 2 * CLIENTS
+        assert all(at - happened < CHECK_S / 4 for at, _ in load.failed())
 
 
 def test_a_region_without_servers_is_left_within_one_interval_of_its_health_check() -> None:

@@ -10,9 +10,10 @@ every admission and every response publishes it as `gpt0`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from apps.compiler.model import Region
+from apps.compiler.model import LimitKind, LimitScope, Region, Snapshot
 from apps.compiler.routing import number_of
 from apps.compiler.targets.haproxy.limits import LIMITS_MAP
 from apps.compiler.targets.haproxy.settings import HTTP
@@ -52,16 +53,27 @@ def no(condition: Words) -> Words:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Rules of one frontend: `http-request …`, or `tcp-request content …` where there are only connections."""
+    """Rules of one frontend: `http-request …`, or `tcp-request content …` where there are only connections.
+
+    Every rule costs each request something, so what no pool of the fleet asks for is left out: `flight` says whether
+    any limit counts requests in flight, `per_server` whether any holds for each server. The first such limit of a fleet
+    is therefore a reload; every later change of a limit is an entry in a map.
+    """
 
     section: Section
     is_http: bool = True
+    flight: bool = True
+    per_server: bool = True
 
     def add(self, action: str, *arguments: Argument, given: Words = ()) -> None:
         """One rule."""
         head = ("http-request",) if self.is_http else ("tcp-request", "content")
         condition = ("if", *given) if given else ()
         self.section.add(head[0], *head[1:], action, *arguments, *condition)
+
+    def stay(self, given: Words) -> None:
+        """No further rule is asked."""
+        self.add("allow" if self.is_http else "accept", given=given)
 
     def let(self, name: str, expression: Argument, given: Words = ()) -> None:
         """Set a variable to an expression."""
@@ -87,38 +99,57 @@ def add_tables(document: Document) -> None:
     flows.add("stick-table", "type", "string", "len", "80", "size", "100k", "store", "gpc0")
 
 
-def add_counts(rules: Rules, region: Region, *, at_home: bool, guests: bool, given: Words = ()) -> None:
-    """Look the region's bounds up for `txn.pool` and count against them; `guests` adds what others sent.
+def needs_of(snapshot: Snapshot) -> dict[str, bool]:
+    """What the limits of a fleet's pools ask of the rules: `flight` and `per_server` of :class:`Rules`."""
+    limits = [pool.limit for pool in snapshot.pools]
+    limits_elsewhere = [share.limit for pool in snapshot.pools for share in pool.elsewhere]
+    return {
+        "flight": any(limit.kind is LimitKind.CONNECTIONS for limit in (*limits, *limits_elsewhere)),
+        "per_server": any(limit.scope is LimitScope.SERVER for limit in limits),
+    }
 
-    Sets `used`, `burst` and `busy` of the region, each only where there is such a bound. `at_home` says that this node
-    is one of the region's.
-    """
+
+def look_up(rules: Rules, region: Region, given: Words = ()) -> Words:
+    """What the region's limit for `txn.pool` says, if it is in the map; returns the condition that it is."""
     bounds = variable("limit", region)
     rules.let(bounds, f"var(txn.pool),concat(/{region.id}),map_str({LIMITS_MAP})", given)
-    for place, name in enumerate(("long", "short", "slots"), 1):
-        rules.let(variable(name, region), f"var(txn.{bounds}),field({place},|),add(0)", found(bounds))
-    if at_home:
-        _multiply_by_servers(rules, region)
+    return found(bounds)
+
+
+def add_counts(rules: Rules, region: Region, *, at_home: bool, guests: bool, given: Words = ()) -> None:
+    """Count against the bounds that were looked up; `guests` adds what others sent.
+
+    Sets `used`, `burst` and `busy` of the region, each only where there is such a bound. `at_home` says that this node
+    is one of the region's. `given` is a condition for all of it.
+    """
+    sums = _SUMS if rules.flight else _SUMS[:2]
+    names = ("long", "short", "slots")[: len(sums)]
+    for place, name in enumerate(names, 1):
+        rules.let(variable(name, region), f"var(txn.{variable('limit', region)}),field({place},|),add(0)", given)
+    if at_home and rules.per_server:
+        _multiply_by_servers(rules, region, names)
     keys = [node.id for node in region.nodes]
     keys += [f"{node.id}{GUEST}" for node in region.nodes] if guests else []
-    for bound, total, question, _ in _SUMS:
-        _add_up(rules, variable(bound, region), variable(total, region), question, keys)
-    if at_home:
+    for bound, total, question, _ in sums:
+        # With rates alone every limit has both bounds, and nobody needs to ask.
+        there = found(variable(bound, region)) if rules.flight else given
+        _add_up(rules, variable(total, region), question, keys, there)
+    if at_home and rules.flight:
         _correct_own_part(rules, region, guests=guests)
 
 
-def _multiply_by_servers(rules: Rules, region: Region) -> None:
+def _multiply_by_servers(rules: Rules, region: Region, names: Sequence[str]) -> None:
     """A bound per server counts for as many servers as are up right now."""
     each_server = ("{", f"var(txn.{variable('limit', region)})", "-m", "end", "server", "}")
-    for name in ("long", "short", "slots"):
+    for name in names:
         bound = variable(name, region)
         rules.let(bound, f"var(txn.pool),nbsrv,mul(txn.{bound})", (*found(bound), *each_server))
 
 
-def _add_up(rules: Rules, bound: str, total: str, question: str, keys: list[str]) -> None:
-    rules.let(total, "int(0)", found(bound))
-    for key in keys:
-        rules.let(total, f"var(txn.pool),concat(/{key}),{question}({LIMIT_TABLE}),add(txn.{total})", found(bound))
+def _add_up(rules: Rules, total: str, question: str, keys: list[str], given: Words) -> None:
+    rules.let(total, f"var(txn.pool),concat(/{keys[0]}),{question}({LIMIT_TABLE})", given)
+    for key in keys[1:]:
+        rules.let(total, f"var(txn.pool),concat(/{key}),{question}({LIMIT_TABLE}),add(txn.{total})", given)
 
 
 def _correct_own_part(rules: Rules, region: Region, *, guests: bool) -> None:
@@ -138,9 +169,10 @@ def add_refusal(rules: Rules, region: Region, reason: str) -> None:
     """Set the variable `reason` to rate, connections or drained when the region has no room; else leave it unset."""
     drained = ("{", f"var(txn.{variable('limit', region)})", "-m", "beg", "0|0|0|", "}")
     rules.let(reason, "str(drained)", (*no(found(reason)), *drained))
-    for bound, total, _, word in _SUMS:
+    for bound, total, _, word in _SUMS if rules.flight else _SUMS[:2]:
         above = f"var(txn.{variable(total, region)}),sub(txn.{variable(bound, region)})"
-        full = (*found(variable(bound, region)), "{", above, "-m", "int", "ge", "0", "}")
+        bounded = found(variable(bound, region)) if rules.flight else ()
+        full = (*bounded, "{", above, "-m", "int", "ge", "0", "}")
         rules.let(reason, f"str({word})", (*no(found(reason)), *full))
 
 
@@ -149,9 +181,13 @@ def add_admission(rules: Rules, region: Region, key: str, given: Words) -> None:
     rules.add("track-sc2", Expanded(f"var(txn.pool),concat({key})"), "table", LIMIT_TABLE, given=given)
     rules.add("sc-inc-gpc0(2)", given=given)
     rules.add("sc-inc-gpc1(2)", given=given)
-    rules.add("sc-set-gpt0(2)", "sc2_conn_cur", given=(*given, *found(variable("slots", region))))
+    if rules.flight:
+        rules.add("sc-set-gpt0(2)", "sc2_conn_cur", given=(*given, *found(variable("slots", region))))
 
 
-def add_departure(section: Section, region: Region) -> None:
+def add_departure(rules: Rules, region: Region) -> None:
     """When the answer comes, the request no longer counts as in flight for the peers."""
-    section.add("http-response", "sc-set-gpt0(2)", "sc2_conn_cur,sub(1)", "if", *found(variable("slots", region)))
+    if rules.flight:
+        rules.section.add(
+            "http-response", "sc-set-gpt0(2)", "sc2_conn_cur,sub(1)", "if", *found(variable("slots", region))
+        )

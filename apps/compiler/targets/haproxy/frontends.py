@@ -17,7 +17,7 @@ from apps.compiler.model import (
     Route,
     Snapshot,
 )
-from apps.compiler.targets.haproxy.admission import Rules, add_departure, found, no
+from apps.compiler.targets.haproxy.admission import Rules, add_departure, found, needs_of, no
 from apps.compiler.targets.haproxy.guests import tcp_marker
 from apps.compiler.targets.haproxy.maps import (
     GROUP,
@@ -63,7 +63,7 @@ def add_listener(
         _add_http_rules(section, snapshot, load_balancer, listener, maps)
     elif own is not None and listener.default_pool_id:
         section.add("unique-id-format", tcp_marker(own.id))
-        rules = Rules(section, is_http=False)
+        rules = Rules(section, is_http=False, **needs_of(snapshot))
         rules.let("action", f"str({listener.default_pool_id})")
         add_home_rules(rules, snapshot, own)
         section.add("use_backend", "%[var(txn.action)]")
@@ -85,26 +85,29 @@ def _add_http_rules(
     _add_lookup(section, load_balancer, maps)
     _add_counters(section)
     _add_action(section, load_balancer, maps)
-    own = own_region(snapshot)
-    if own is not None:
-        _add_overflow(section, snapshot, own, listener)
     if not listener.default_pool_id:
         no_action = ("if", "!", "{", "var(txn.action)", "-m", "found", "}")
         plain = ("content-type", "text/plain; charset=utf-8", "string", Value(NO_ROUTE))
         section.add("http-request", "return", "status", "404", *plain, *no_action)
     _add_rewrites(section, load_balancer)
+    own = own_region(snapshot)
+    if own is not None:
+        _add_overflow(section, snapshot, own, listener)
     section.add("use_backend", REDIRECT_BACKEND, "if", "{", "var(txn.action)", "-m", "beg", REDIRECT, "}")
     found = ("if", "{", "var(txn.action)", "-m", "found", "}")
     section.add("use_backend", "%[var(txn.action)]", *found)
 
 
 def _add_overflow(section: Section, snapshot: Snapshot, own: Region, listener: Listener) -> None:
-    """A default pool has its limit as any other; what is no pool is looked up in vain and goes on."""
-    rules = Rules(section)
+    """A default pool has its limit as any other; what is no pool is looked up in vain and goes on.
+
+    These are the last rules: the first of them that lets a request stay ends them.
+    """
+    rules = Rules(section, **needs_of(snapshot))
     if listener.default_pool_id:
         rules.let("action", f"str({listener.default_pool_id})", no(found("action")))
     add_home_rules(rules, snapshot, own)
-    add_departure(section, own)
+    add_departure(rules, own)
 
 
 def add_probe(section: Section, listener_id: str) -> None:

@@ -21,6 +21,8 @@ from apps.compiler.targets.haproxy.admission import (
     add_refusal,
     equals,
     found,
+    look_up,
+    needs_of,
     no,
 )
 from apps.compiler.targets.haproxy.overflow import HEALTH_PATH, KEY
@@ -42,7 +44,7 @@ def add_http_guests(document: Document, snapshot: Snapshot, own: Region, around:
     section.add("description", f"*:{snapshot.overflow_ports.http}")
     section.add("bind", Expanded(f"${{{bind_variable(HTTP_LISTENER)}}}"))
     around(section)
-    rules = Rules(section)
+    rules = Rules(section, **needs_of(snapshot))
     rules.let("key", KEY)
     ours = ("{", "req.hdr(x-spillway-key),secure_memcmp(txn.key)", "}")
     rules.add("return", "status", "403", given=no(ours))
@@ -60,7 +62,7 @@ def add_http_guests(document: Document, snapshot: Snapshot, own: Region, around:
     rules.add("return", "status", "425", "hdr", "x-spillway-refused", "%[var(txn.verdict)]", given=turned_away)
     rules.add("del-header", "x-spillway-", "-m", "beg")
     add_admission(rules, own, OWN_KEY + GUEST, no(turned_away))
-    add_departure(section, own)
+    add_departure(rules, own)
     early = ("{", "status", "425", "}")
     section.add("http-response", "set-header", "x-spillway-status", "425", "if", *early)
     section.add("http-response", "set-status", "503", "if", *early)
@@ -73,7 +75,7 @@ def add_tcp_guests(document: Document, snapshot: Snapshot, own: Region) -> None:
     section = document.section("frontend", TCP_LISTENER, "from", TCP)
     section.add("description", f"*:{snapshot.overflow_ports.tcp}")
     section.add("bind", Expanded(f"${{{bind_variable(TCP_LISTENER)}}}"), "accept-proxy")
-    rules = Rules(section, is_http=False)
+    rules = Rules(section, is_http=False, **needs_of(snapshot))
     rules.let("key", KEY)
     ours = ("{", "fc_pp_unique_id,field(4,|),secure_memcmp(txn.key)", "}")
     rules.add("reject", given=no(ours))
@@ -95,7 +97,7 @@ def _add_verdict(rules: Rules, own: Region) -> None:
 
     A guest for whom this region is the last that is asked comes in over the limit, but not where nothing is taken.
     """
-    add_counts(rules, own, at_home=True, guests=True)
+    add_counts(rules, own, at_home=True, guests=True, given=look_up(rules, own))
     rules.let("verdict", "str(down)", ("{", "var(txn.pool),nbsrv", "-m", "int", "eq", "0", "}"))
     add_refusal(rules, own, "verdict")
     closed = (*no(equals("verdict", "down")), *no(equals("verdict", "drained")))

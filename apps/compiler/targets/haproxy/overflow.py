@@ -27,6 +27,7 @@ from apps.compiler.targets.haproxy.admission import (
     add_refusal,
     equals,
     found,
+    look_up,
     no,
     variable,
 )
@@ -69,7 +70,7 @@ def add_peers(document: Document, snapshot: Snapshot) -> None:
 def add_home_rules(rules: Rules, snapshot: Snapshot, own: Region) -> None:
     """For a request whose pool is in `txn.action`.
 
-    1. Count against the own region's limit. Room, or no limit at all: it stays.
+    1. Count against the own region's limit. Room, or no limit at all: it stays, and no further rule is asked.
     2. Else find out which other regions have room, and take the first in the pool's order, and the one behind it for
        the case that the first refuses.
     3. Nobody has room: spread, queue or refuse, as the pool says.
@@ -77,17 +78,21 @@ def add_home_rules(rules: Rules, snapshot: Snapshot, own: Region) -> None:
        told so and takes it: others may have taken the room that we saw, and 503 would be worse than one too many.
     """
     others = other_regions(snapshot)
-    rules.let("pool", "var(txn.action)", found("action"))
-    add_counts(rules, own, at_home=True, guests=False, given=found("pool"))
-    governed = found(variable("limit", own))
-    rules.let("why", "str(down)", (*governed, "{", "var(txn.pool),nbsrv", "-m", "int", "eq", "0", "}"))
+    rules.let("pool", "var(txn.action)")
+    governed = look_up(rules, own)
+    rules.stay(no(governed))
+    rules.let("why", "str(down)", ("{", "var(txn.pool),nbsrv", "-m", "int", "eq", "0", "}"))
+    unlimited = ("{", f"var(txn.{variable('limit', own)})", "-m", "beg", "|||", "}")
+    rules.stay((*unlimited, *no(found("why"))))
+    add_counts(rules, own, at_home=True, guests=False)
     add_refusal(rules, own, "why")
+    add_admission(rules, own, OWN_KEY, no(found("why")))
+    rules.stay(no(found("why")))
     if others:
         _add_choice(rules, others)
-    rules.let("when_full", f"var(txn.pool),map_str({ORDER_MAP}),field(1,|)", found("why"))
+    rules.let("when_full", f"var(txn.pool),map_str({ORDER_MAP}),field(1,|)")
     _add_spread(rules, own, others)
     _add_last_resorts(rules, own)
-    add_admission(rules, own, OWN_KEY, (*governed, *no(found("why"))))
     add_admission(rules, own, OWN_KEY, equals("to", own.id))
     keeps = no(equals("when_full", WhenFull.REFUSE))
     rules.let("last", "var(txn.to)", (*found("to"), *keeps))
@@ -97,22 +102,20 @@ def add_home_rules(rules: Rules, snapshot: Snapshot, own: Region) -> None:
 
 def _add_choice(rules: Rules, others: list[Region]) -> None:
     """`to` is the first region of the pool's order that has room, `next` the first with room behind it."""
-    away = found("why")
     for region in others:
-        add_counts(rules, region, at_home=False, guests=True, given=away)
-        full, known = variable("full", region), found(variable("limit", region))
+        known = look_up(rules, region)
+        add_counts(rules, region, at_home=False, guests=True, given=known)
+        full = variable("full", region)
         add_refusal(rules, region, full)
-        rules.let(
-            full, "str(down)", (*known, "{", f"nbsrv({gate(region, rules.is_http)})", "-m", "int", "eq", "0", "}")
-        )
-    rules.let("order", f"var(txn.pool),map_str({ORDER_MAP})", away)
+        rules.let(full, "str(down)", ("{", f"nbsrv({gate(region, rules.is_http)})", "-m", "int", "eq", "0", "}"))
+    rules.let("order", f"var(txn.pool),map_str({ORDER_MAP})")
     for target in ("to", "next"):
         for place in range(2, len(others) + 2):
-            rules.let("place", f"var(txn.order),field({place},|)", (*away, *no(found(target))))
+            rules.let("place", f"var(txn.order),field({place},|)", no(found(target)))
             for region in others:
                 free = (*equals("place", region.id), *no(found(variable("full", region))))
                 behind = no(equals("to", region.id)) if target == "next" else ()
-                rules.let(target, f"str({region.id})", (*away, *no(found(target)), *free, *behind))
+                rules.let(target, f"str({region.id})", (*no(found(target)), *free, *behind))
 
 
 def _add_spread(rules: Rules, own: Region, others: list[Region]) -> None:
