@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from apps.overflow.comparison import error_share
 from apps.overflow.flows import Flow, Lane
 from apps.web.figures import share
 from apps.web.flow_drawing import Drawing, draw
@@ -53,8 +54,8 @@ class Comparison:
 
 def compare(predicted: Flow, actual: Flow) -> Comparison | None:
     """The two side by side; None without traffic."""
-    offered = sum(use.offered_per_s for use in actual.regions)
-    if not offered or actual.at is None:
+    error = error_share(predicted, actual)
+    if error is None:
         return None
     plans = {use.region_id: use for use in predicted.regions}
     rows = [
@@ -69,26 +70,7 @@ def compare(predicted: Flow, actual: Flow) -> Comparison | None:
         for use in actual.regions
         if (plan := plans.get(use.region_id))
     ]
-    error = misplaced(predicted, actual) / offered
     return Comparison(rows, share(error), "good" if error <= 0.02 else "warn" if error <= 0.1 else "bad")
-
-
-def misplaced(predicted: Flow, actual: Flow) -> float:
-    """Requests/s that met another fate than planned: half of all differences, since each is missing elsewhere."""
-    plan, fact = _fates(predicted), _fates(actual)
-    return sum(abs(plan.get(key, 0.0) - fact.get(key, 0.0)) for key in plan | fact) / 2
-
-
-def _fates(flow: Flow) -> dict[tuple[str, str], float]:
-    found: dict[tuple[str, str], float] = {}
-    for use in flow.regions:
-        found[use.region_id, use.region_id] = use.own_per_s
-        found[use.region_id, "refused"] = use.refused_per_s
-    for lane in flow.lanes:
-        if lane.source_id != lane.target_id:
-            key = (lane.source_id, lane.target_id)
-            found[key] = found.get(key, 0.0) + lane.per_s
-    return found
 
 
 def lanes_out(flow: Flow, region_id: str) -> list[Lane]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path, re_path
 
-from apps.api.v1 import limits, writes
+from apps.api.v1 import flows, limits, writes
 from apps.api.v1.problems import no_such_url
 from apps.api.v1.progress import RevisionDetail, RevisionList, RolloutDetail, RolloutList
 from apps.api.v1.views import NOUNS, DetailView, ListView
@@ -32,11 +32,15 @@ urlpatterns = [
     re_path(rf"^routes/{NAMED}$", writes.ByName.as_view(kind="Route"), name="routes-named"),
     path("pools", writes.PoolCollection.as_view(), name="pools-list"),
     re_path(rf"^pools/{PK}$", writes.Change.as_view(kind="Pool"), name="pools-detail"),
+    re_path(rf"^pools/{PK}/overflow$", flows.OfPool.as_view(), name="pools-overflow"),
     re_path(rf"^pools/{NAMED}$", writes.ByName.as_view(kind="Pool"), name="pools-named"),
     re_path(rf"^pools/{NAMED}/limits/(?P<region>{NAME})$", limits.PoolLimit.as_view(), name="pools-limit"),
     re_path(rf"^regions/(?P<name>{NAME})/drain$", limits.RegionDrain.as_view(), name="regions-drain"),
     re_path(rf"^regions/(?P<name>{NAME})/undrain$", limits.RegionDrain.as_view(drained=False), name="regions-undrain"),
     re_path(rf"^regions/(?P<name>{NAME})/latency/(?P<to>{NAME})$", limits.Latency.as_view(), name="regions-latency"),
+    path("overflow", flows.Overall.as_view(), name="overflow"),
+    path("overflow/what-if", flows.WhatIfAnswer.as_view(), name="overflow-what-if"),
+    re_path(rf"^pools/{NAMED}/overflow$", flows.OfNamedPool.as_view(), name="pools-named-overflow"),
     path("servers", ListView.as_view(noun="servers"), name="servers-list"),
     re_path(rf"^servers/{PK}$", writes.ServerDetail.as_view(), name="servers-detail"),
     path("revisions", RevisionList.as_view(), name="revisions-list"),

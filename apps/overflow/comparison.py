@@ -1,0 +1,29 @@
+"""SHOW, pure: how far what the nodes did is from what the planner said."""
+
+from __future__ import annotations
+
+from apps.overflow.flows import Flow
+
+
+def misplaced(predicted: Flow, actual: Flow) -> float:
+    """Requests/s that met another fate than planned: half of all differences, since each is missing elsewhere."""
+    plan, fact = _fates(predicted), _fates(actual)
+    return sum(abs(plan.get(key, 0.0) - fact.get(key, 0.0)) for key in plan | fact) / 2
+
+
+def error_share(predicted: Flow, actual: Flow) -> float | None:
+    """The share (0-1) of the requests that went elsewhere than planned; None without traffic."""
+    offered = sum(use.offered_per_s for use in actual.regions)
+    return misplaced(predicted, actual) / offered if offered and actual.at is not None else None
+
+
+def _fates(flow: Flow) -> dict[tuple[str, str], float]:
+    found: dict[tuple[str, str], float] = {}
+    for use in flow.regions:
+        found[use.region_id, use.region_id] = use.own_per_s
+        found[use.region_id, "refused"] = use.refused_per_s
+    for lane in flow.lanes:
+        if lane.source_id != lane.target_id:
+            key = (lane.source_id, lane.target_id)
+            found[key] = found.get(key, 0.0) + lane.per_s
+    return found

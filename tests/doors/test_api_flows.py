@@ -1,0 +1,103 @@
+"""SHOW to machines: overflow now, then, predicted and what-if; customers see their own pools and nothing is saved."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from apps.audit.models import Entry
+from apps.observe.models import Sample
+from tests.apps.observe_world import World
+from tests.apps.overflow_world import make_spilling
+from tests.doors.test_api_objects import Api, assert_problem
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def world(live_redis: object) -> World:
+    """us is over its limit and sends 9.9/s to eu."""
+    del live_redis
+    return make_spilling()
+
+
+@pytest.fixture
+def house(world: World) -> Api:
+    """The operator's program."""
+    return Api(world.operator)
+
+
+def test_a_pool_says_who_serves_whom_why_and_what_the_planner_says(world: World, house: Api) -> None:
+    body = house("GET", "pools/acme/acme-web/overflow").json()
+    (lane,) = body["actual"]["lanes"]
+    assert (lane["from"], lane["to"], lane["added_ms"], lane["reason"]) == ("us", "eu", 98, "rate")
+    assert lane["per_s"] == pytest.approx(9.9, abs=0.2)
+    us = body["actual"]["regions"][1]
+    assert us["capacity"]["per_s"] == 10
+    assert us["reasons"][0].startswith("us is at 10 of 10 requests/s since ")
+    assert body["pool"] == "acme/acme-web"
+    assert body["predicted"]["regions"][1]["offered_per_s"] == pytest.approx(us["offered_per_s"], abs=0.1)
+    assert 0 <= body["error_share"] < 0.2
+    assert house("GET", f"pools/{world.pools['acme'].pk}/overflow").json()["pool"] == "acme/acme-web"
+
+
+def test_the_whole_and_a_time_in_the_past(world: World, house: Api) -> None:
+    assert house("GET", "overflow").json()["actual"]["lanes"]
+    at = Sample.objects.filter(kind="flow").earliest("at").at
+    for text in (f"{at.timestamp():.0f}", at.isoformat().replace("+00:00", "Z")):
+        body = house("GET", f"overflow?at={text}").json()
+        assert body["actual"]["at"] == at.isoformat().replace("+00:00", "Z")
+        assert body["actual"]["lanes"]
+        assert "predicted" not in body  # nobody asked the planner then
+
+
+@pytest.mark.parametrize("at", ["yesterday", "1", "99999999999999999999", "2099-01-01T00:00:00Z"])
+def test_a_time_that_cannot_be_known_is_refused(house: Api, at: str) -> None:
+    assert_problem(house("GET", f"overflow?at={at}"), 422)
+
+
+def test_customers_see_their_own_pools_alone(world: World) -> None:
+    acme, globex = Api(world.acme), Api(world.globex)
+    assert acme("GET", "pools/acme/acme-web/overflow").json()["actual"]["lanes"]
+    assert_problem(globex("GET", "pools/acme/acme-web/overflow"), 404)
+    assert_problem(globex("GET", f"pools/{world.pools['acme'].pk}/overflow"), 404)
+    assert_problem(globex("POST", "overflow/what-if", {"pool": "acme/acme-web"}), 404)
+    assert globex("GET", "overflow").json()["actual"]["lanes"] == []
+    assert acme("GET", "overflow").json()["actual"]["lanes"]
+
+
+def test_what_if_answers_and_saves_nothing(world: World, house: Api) -> None:
+    question = {"pool": "acme/acme-web", "factor": 1.5, "drain": ["us"], "limits": {"eu": 100}}
+    body = house("POST", "overflow/what-if", question).json()
+    eu, us = body["then"]["regions"]
+    assert us["served_per_s"] == 0
+    assert eu["served_per_s"] == pytest.approx(1.5 * sum(r["offered_per_s"] for r in body["now"]["regions"]), rel=0.01)
+    assert eu["capacity"]["per_s"] == 100
+    assert body["differences"]
+    assert not Entry.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("question", "pointer"),
+    [
+        ({"lose": ["mars"]}, "/lose/0"),
+        ({"drain": "us"}, "/drain"),
+        ({"factor": -1}, "/factor"),
+        ({"factor": True}, "/factor"),
+        ({"limits": {"us": "many"}}, "/limits/us"),
+        ({"limits": []}, "/limits"),
+        ({"pool": 3}, "/pool"),
+        ({"tomorrow": 1}, "/tomorrow"),
+    ],
+)
+def test_a_question_that_makes_no_sense_is_refused_at_its_place(
+    house: Api, question: dict[str, Any], pointer: str
+) -> None:
+    answer = house("POST", "overflow/what-if", question)
+    assert_problem(answer, 422)
+    assert pointer in [fault["pointer"] for fault in answer.json()["errors"]]
+
+
+def test_without_a_token_there_is_no_answer(world: World, client: Any) -> None:
+    assert client.get("/api/v1/overflow").status_code == 401
