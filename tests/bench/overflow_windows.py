@@ -117,6 +117,7 @@ class Felt:
     home_per_s: float
     first_mean: float
     refused: int
+    late_p99: float
 
 
 def real_cells(limits: Sequence[int]) -> list[RealCell]:
@@ -217,6 +218,7 @@ def feel(name: str, kind: str, outcomes: Sequence[Outcome], seconds: int) -> Fel
         home_per_s=sum(each.region == "rgn-1" for each in outcomes) / seconds,
         first_mean=sum(early) / len(early),
         refused=len(outcomes) - len(took),
+        late_p99=percentile([each.sent - each.at for each in outcomes], 0.99) * 1000,
     )
 
 
@@ -242,7 +244,15 @@ def seen_row(each: Seen) -> list[str]:
 def felt_row(each: Felt) -> list[str]:
     """Cells of the third table."""
     times = [f"{value:.0f}" for value in (each.mean, each.p95, each.p99, each.longest)]
-    return [each.limit, each.kind, *times, f"{each.home_per_s:.1f}", f"{each.first_mean:.0f}", str(each.refused)]
+    return [
+        each.limit,
+        each.kind,
+        *times,
+        f"{each.home_per_s:.1f}",
+        f"{each.first_mean:.0f}",
+        str(each.refused),
+        f"{each.late_p99:.1f}",
+    ]
 
 
 def simulate(quick: bool) -> list[Tried]:
