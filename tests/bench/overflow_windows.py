@@ -71,6 +71,7 @@ SLOW_HEADS = (
     "served at home/s",
     "first 25 s mean ms",
     "refused",
+    "sent late p99 ms",
 )
 
 
