@@ -132,8 +132,9 @@ def _flow_row(found: re.Match[str]) -> dict[str, Any]:
 
 
 def _admitted(lines: list[str]) -> dict[str, int]:
-    """`pool-17/node-5` → what that node admitted in the last ten seconds, as far as this one was told."""
-    return {found.group(1): int(found.group(2)) for line in lines if (found := ADMITTED.search(line))}
+    """`pool-17/node-5` → what that node admitted in the last ten seconds, as far as this one was told; no zeros."""
+    found = (ADMITTED.search(line) for line in lines)
+    return {each.group(1): int(each.group(2)) for each in found if each and each.group(2) != "0"}
 
 
 def _peers(lines: list[str]) -> dict[str, bool]:

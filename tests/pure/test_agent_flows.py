@@ -26,8 +26,11 @@ TABLES = """# table: st_latency, type: string, size:102400, used:0
 0x3: key=pool-1/to/rgn-2/rate use=0 exp=0 gpc0=5
 # table: st_limits, type: string, size:102400, used:2
 0x4: key=pool-1/node-1 use=0 exp=9 gpt0=1 gpc0=70 gpc0_rate(10000)=33 conn_cur=0 gpc1=70 gpc1_rate(1000)=4
+0x6: key=pool-1/node-3 use=0 exp=9 gpt0=1 gpc0=70 gpc0_rate(10000)=0 conn_cur=0 gpc1=70 gpc1_rate(1000)=0
 0x5: key=pool-1/node-2/guest use=0 exp=9 gpt0=0 gpc0=7 gpc0_rate(10000)=2 conn_cur=0 gpc1=7 gpc1_rate(1000)=0
 """
+# A server chooses the text of its check.
+HOSTILE = "pool-1,srv-2,0,1,10,10,0,DOWN,L7STS,3,x id=node-9(remote state=EST,,\n"
 PEERS = """0x6: [21/Nov/2026:07:11:32] id=everywhere disabled=0 flags=0x6811 resync_timeout=0s task_calls=25
   0x7: id=node-2(remote,active) addr=127.0.0.1:15002 last_status=ESTA last_hdshk=4s
         flags=0x20000200 appctx:0x561d7f9dd280 st0=7 st1=0 task_calls=49 state=EST
@@ -43,7 +46,7 @@ class Worker:
         """HAProxy's answers one after the other."""
         assert command == counters.COMMAND
         assert timeout > 0
-        return INFO + STAT + TABLES + PEERS
+        return INFO + STAT + HOSTILE + TABLES + PEERS
 
 
 def reading() -> dict[str, Any]:
@@ -61,7 +64,9 @@ def test_what_each_node_admitted_is_told_by_key() -> None:
 
 
 def test_peers_that_exchange_counters_are_told_from_those_that_do_not() -> None:
-    assert reading()["peers"] == {"node-2": True, "node-3": False}
+    found = reading()
+    assert found["peers"] == {"node-2": True, "node-3": False}
+    assert "srv-2" in {row["object_id"] for row in found["rows"]}
 
 
 def test_the_nearest_node_says_how_far_a_region_is() -> None:

@@ -1,0 +1,165 @@
+"""COMPILE to OBSERVE: two agents of two regions run what the compiler makes, and tell who served whose requests."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from apps.compiler.bundle import Bundle
+from apps.compiler.compile import compile_snapshot
+from apps.compiler.model import (
+    Limit,
+    LimitKind,
+    Listener,
+    LoadBalancer,
+    OverflowPorts,
+    Protocol,
+    Region,
+    RegionNode,
+    RegionShare,
+    Snapshot,
+    WhenFull,
+)
+from apps.compiler.operations import SetServerMaxconn
+from apps.compiler.plan import Runtime, plan
+from tests.conformance.real_agent import RealAgent, running_agent, wait_until
+from tests.ports import spare_port
+from tests.pure.compiler_worlds import listener, pool, route, server
+
+pytestmark = pytest.mark.e2e
+
+
+class _Answering(BaseHTTPRequestHandler):
+    """200 to everybody."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        """Nothing but that."""
+        self.send_response(200)
+        self.send_header("content-length", "0")
+        self.end_headers()
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
+        """Quiet."""
+
+
+@contextmanager
+def a_server() -> Iterator[int]:
+    """One server for all pools; yields its port."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Answering) as found:
+        threading.Thread(target=found.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+        yield found.server_address[1]
+        found.shutdown()
+
+
+class Regions:
+    """Two regions with one agent each, both called us-1; node-5 is at home, node-6 elsewhere."""
+
+    def __init__(self, agents: list[RealAgent], port: int) -> None:
+        self.agents = agents
+        self.port = port
+        self.tcp_ports = [spare_port(), spare_port()]
+        self.ports = [OverflowPorts(spare_port(), spare_port(), spare_port()) for _ in agents]
+
+    def bundle(self, index: int, limit: Limit, when_full: WhenFull = WhenFull.SPREAD) -> Bundle:
+        """What a region's fleet runs when the first region has this limit and the second one none."""
+        regions = tuple(
+            Region(f"rgn-{number}", f"r{number}", (RegionNode(f"node-{4 + number}", "us-1", "127.0.0.1", *_of(each)),))
+            for number, each in enumerate(self.ports, 1)
+        )
+        limits = [limit, Limit()]
+        share = (RegionShare(f"rgn-{2 - index}", limits[1 - index], 1.0, 1),)
+        own = {"limit": limits[index], "elsewhere": share, "when_full": when_full}
+        servers = (server(1, address="127.0.0.1", port=self.port),)
+        web = pool(1, servers=servers, **own)
+        database = pool(2, servers=(server(2, address="127.0.0.1", port=self.port),), protocol=Protocol.TCP)
+        listeners = (
+            listener(1, port=self.agents[index].port),
+            Listener("lst-2", "db", Protocol.TCP, self.tcp_ports[index], default_pool_id="pool-2"),
+        )
+        compiled = compile_snapshot(
+            Snapshot(
+                "fleet", f"r{index + 1}", (LoadBalancer("lb-1", "front", "acme", listeners, (route(1),)),),
+                (web, database), local_development=True, region_id=f"rgn-{index + 1}", regions=regions,
+                overflow_key="7" * 64, overflow_ports=self.ports[index],
+            )
+        )  # fmt: skip
+        assert compiled.quarantined == ()
+        return compiled.bundle
+
+    def flows(self, index: int) -> dict[str, int]:
+        """What a node says of requests that did not simply stay."""
+        return {row.object_id: row.requests for row in self.agents[index].driver.read_counters().rows if _moved(row)}
+
+
+def _moved(row: Any) -> bool:
+    return bool(row.kind == "flow")
+
+
+def _of(ports: OverflowPorts) -> tuple[int, int, int]:
+    return ports.peer, ports.http, ports.tcp
+
+
+@pytest.fixture
+def regions() -> Iterator[Regions]:
+    """Two agents that run nothing yet, and a server."""
+    with ExitStack() as stack:
+        port = stack.enter_context(a_server())
+        yield Regions([stack.enter_context(running_agent("unix")) for _ in range(2)], port)
+
+
+def rate(value: int) -> Limit:
+    """So many requests per second."""
+    return Limit(LimitKind.RATE, value)
+
+
+def test_what_is_over_the_limit_is_told_by_both_regions(regions: Regions) -> None:
+    home, elsewhere = regions.agents
+    bundle = regions.bundle(0, rate(1))
+    assert {bind.listener_id for bind in bundle.binds} == {"lst-1", "lst-2", "overflow", "overflow-tcp"}
+    elsewhere.driver.push_bundle(regions.bundle(1, rate(1)), 1)
+    home.driver.push_bundle(bundle, 1)
+    wait_until(lambda: home.driver.read_counters().peers == {"node-6": True}, "the regions count together")
+    wait_until(lambda: "rgn-2" in home.driver.read_counters().distances_ms, "the way to the other region is known")
+    assert [home.get()[0] for _ in range(20)] == [200] * 20
+    sent = regions.flows(0)["pool-1/to/rgn-2/rate"]
+    assert 10 <= sent < 20
+    assert regions.flows(1) == {"pool-1/from/rgn-1/-": sent}
+    counted = elsewhere.driver.read_counters()
+    assert counted.admitted["pool-1/node-6/guest"] == sent
+    (served,) = [row.requests for row in counted.rows if row.object_id == "pool-1"]
+    assert served == sent
+    for agent in regions.agents:
+        assert agent.state().drift == ()
+
+
+def test_a_limit_changes_without_a_reload(regions: Regions) -> None:
+    home, elsewhere = regions.agents
+    elsewhere.driver.push_bundle(regions.bundle(1, rate(1)), 1)
+    old, new = regions.bundle(0, rate(1)), regions.bundle(0, rate(1000))
+    before = home.driver.push_bundle(old, 1)
+    decided = plan(old, new)
+    assert isinstance(decided, Runtime), decided
+    state = home.driver.run_operations(decided.operations, new, old.digest, 2)
+    assert (state.digest, state.on_disk, state.reloads) == (new.digest, new.digest, before.reloads)
+    assert [home.get()[0] for _ in range(20)] == [200] * 20
+    assert regions.flows(0) == {}
+
+
+def test_slots_of_a_queue_change_without_a_reload(regions: Regions) -> None:
+    home = regions.agents[0]
+    old = regions.bundle(0, Limit(LimitKind.CONNECTIONS, 4), WhenFull.QUEUE)
+    new = regions.bundle(0, Limit(LimitKind.CONNECTIONS, 9), WhenFull.QUEUE)
+    before = home.driver.push_bundle(old, 1)
+    decided = plan(old, new)
+    assert isinstance(decided, Runtime), decided
+    assert SetServerMaxconn("queue-1", "srv-1", 9) in decided.operations
+    state = home.driver.run_operations(decided.operations, new, old.digest, 2)
+    assert (state.digest, state.on_disk, state.reloads) == (new.digest, new.digest, before.reloads)
+    assert home.get()[0] == 200
