@@ -99,5 +99,7 @@ def test_faults_of_the_policy_stand_beside_their_fields(shop: Pool, tutorial_wor
 def test_saving_the_form_keeps_who_measured_a_limit(shop: Pool, tutorial_world: Actor) -> None:
     set_limit(actor=tutorial_world, pool_id=shop.pk, region="us-central1", value=14, measured_by="run-7")
     client, url = client_of(tutorial_world), reverse("web:pool-edit", args=[shop.pk])
+    page = client.get(url).content.decode()
+    assert f"14 requests/s for all servers together, set by {tutorial_world.name} on " in page
     assert client.post(url, form_data(client, url) | {"/spec/balance": "random"}).status_code == 302
     assert backend(shop).limit_measured_by == "run-7"
