@@ -284,6 +284,10 @@ class Stage:
             for node in nodes:
                 wait_until(lambda node=node: _is_ready(node, self), f"{node.facts.id} is ready")
 
+    def neighbours(self, node: Node) -> list[Node]:
+        """The nodes of the same region."""
+        return next(nodes for nodes in self.nodes if node in nodes)
+
     def all_nodes(self) -> list[Node]:
         """Every node of every region."""
         return [node for nodes in self.nodes for node in nodes]
@@ -291,7 +295,8 @@ class Stage:
 
 def _is_ready(node: Node, stage: Stage) -> bool:
     peers = node.command("show peers")
-    others = len(stage.all_nodes()) - 1
+    together = stage.all_nodes() if stage.pool_changes.get("protocol") is Protocol.TCP else stage.neighbours(node)
+    others = len(together) - 1
     down = [row for row in node.command("show stat -1 4 -1").splitlines() if ",DOWN" in row and "track" not in row]
     return peers.count("state=EST") >= others and not down
 

@@ -1,8 +1,9 @@
 """COMPILE for HAProxy: has a region room for one more request? As rules that work in every frontend, http or tcp.
 
-Each node counts under keys of its own in a table that all nodes share as peers, `pool-17/node-5` for the region's own
-traffic and `pool-17/node-5/guest` for overflow that other regions sent; whoever asks adds the keys up. Own traffic has
-room while own alone is below the limit, guests while both together are, so that guests never push out those at home.
+Each node counts under keys of its own in a table that the nodes of a region share as peers, `pool-17/node-5` for the
+region's own traffic and `pool-17/node-5/guest` for overflow that other regions sent; whoever asks adds the keys up. Own
+traffic has room while own alone is below the limit, guests while both together are, so that guests never push out those
+at home.
 
 Requests in flight are `conn_cur` on the node itself. Peers are not told of that counter (HAProxy keeps it local), so
 every admission and every response publishes it as `gpt0`.
@@ -21,7 +22,10 @@ from apps.compiler.targets.haproxy.writer import Argument, Document, Expanded, S
 
 LIMIT_TABLE = "st_limits"
 FLOW_TABLE = "st_flow"
-PEERS = "everywhere"
+FULL_TABLE = "st_full"
+PEERS = "together"
+# How long a region that refused a guest is taken for full, and then asked again.
+FULL_FOR = "500ms"
 OWN_KEY = "/${SPILLWAY_NODE}"
 GUEST = "/guest"
 
@@ -90,11 +94,13 @@ def variable(name: str, region: Region) -> str:
 
 
 def add_tables(document: Document) -> None:
-    """Admitted requests, shared with all nodes; and where requests went that did not simply stay, for the samples."""
+    """Admitted requests, shared with the peers; regions that were full a moment ago; where what left home went."""
     limits = document.section("backend", LIMIT_TABLE, "from", HTTP)
     stored = "gpc0,gpc0_rate(10s),gpc1,gpc1_rate(1s),gpt0,conn_cur"
     size = ("size", "100k", "expire", "1m", "peers", PEERS, "store", stored)
     limits.add("stick-table", "type", "string", "len", "64", *size)
+    full = document.section("backend", FULL_TABLE, "from", HTTP)
+    full.add("stick-table", "type", "string", "len", "64", "size", "100k", "expire", FULL_FOR, "store", "gpc0")
     flows = document.section("backend", FLOW_TABLE, "from", HTTP)
     flows.add("stick-table", "type", "string", "len", "80", "size", "100k", "store", "gpc0")
 
@@ -167,13 +173,18 @@ def _own(key: str, question: str, then: str = "") -> Expanded:
 
 def add_refusal(rules: Rules, region: Region, reason: str) -> None:
     """Set the variable `reason` to rate, connections or drained when the region has no room; else leave it unset."""
-    drained = ("{", f"var(txn.{variable('limit', region)})", "-m", "beg", "0|0|0|", "}")
-    rules.let(reason, "str(drained)", (*no(found(reason)), *drained))
+    add_closed(rules, region, reason)
     for bound, total, _, word in _SUMS if rules.flight else _SUMS[:2]:
         above = f"var(txn.{variable(total, region)}),sub(txn.{variable(bound, region)})"
         bounded = found(variable(bound, region)) if rules.flight else ()
         full = (*bounded, "{", above, "-m", "int", "ge", "0", "}")
         rules.let(reason, f"str({word})", (*no(found(reason)), *full))
+
+
+def add_closed(rules: Rules, region: Region, reason: str) -> None:
+    """Set the variable `reason` to drained when the region takes nothing at all."""
+    drained = ("{", f"var(txn.{variable('limit', region)})", "-m", "beg", "0|0|0|", "}")
+    rules.let(reason, "str(drained)", (*no(found(reason)), *drained))
 
 
 def add_admission(rules: Rules, region: Region, key: str, given: Words) -> None:

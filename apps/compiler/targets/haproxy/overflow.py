@@ -1,5 +1,10 @@
 """COMPILE for HAProxy: at home, a request over its region's limit finds the next region with room, in the same request.
 
+How full another region is only that region knows. A home node asks the nearest; a refusal comes before any server saw
+the request, is repeated one region further by the same request, and remembered for half a second, so that the next ones
+do not knock in vain. Connections cannot be refused and repeated: for pools of tcp the nodes of all their regions are
+peers, and a home node counts for itself.
+
 Where requests went that did not simply stay is counted in the table `st_flow` under `<pool>/<verb>/<region>/<reason>`:
 
 | verb | region | counted |
@@ -18,11 +23,13 @@ from itertools import permutations
 from apps.compiler.model import Pool, Protocol, Region, RegionNode, Snapshot, WhenFull
 from apps.compiler.targets.haproxy.admission import (
     FLOW_TABLE,
+    FULL_TABLE,
     OWN_KEY,
     PEERS,
     Rules,
     Words,
     add_admission,
+    add_closed,
     add_counts,
     add_refusal,
     equals,
@@ -60,11 +67,16 @@ def reach(address: str, port: int) -> str:
 
 
 def add_peers(document: Document, snapshot: Snapshot) -> None:
-    """Every node of every region; `localpeer` in the agent's `node.cfg` says which of them this one is."""
+    """The region's nodes, and those of regions with which it shares a pool of tcp; never one without the other.
+
+    `localpeer` in the agent's `node.cfg` says which of them this one is.
+    """
+    together = {share.region_id for pool in snapshot.pools if pool.protocol is Protocol.TCP for share in pool.elsewhere}
     section = document.section("peers", PEERS)
     for region in snapshot.regions:
-        for node in region.nodes:
-            section.add("peer", node.id, reach(node.address, node.peer_port))
+        if region.id in {snapshot.region_id, *together}:
+            for node in region.nodes:
+                section.add("peer", node.id, reach(node.address, node.peer_port))
 
 
 def add_home_rules(rules: Rules, snapshot: Snapshot, own: Region) -> None:
@@ -104,9 +116,14 @@ def _add_choice(rules: Rules, others: list[Region]) -> None:
     """`to` is the first region of the pool's order that has room, `next` the first with room behind it."""
     for region in others:
         known = look_up(rules, region)
-        add_counts(rules, region, at_home=False, guests=True, given=known)
         full = variable("full", region)
-        add_refusal(rules, region, full)
+        if rules.is_http:
+            add_closed(rules, region, full)
+            refused_lately = ("{", f"var(txn.pool),concat(/{region.id}),in_table({FULL_TABLE})", "}")
+            rules.let(full, "str(full)", refused_lately)
+        else:
+            add_counts(rules, region, at_home=False, guests=True, given=known)
+            add_refusal(rules, region, full)
         rules.let(full, "str(down)", ("{", f"nbsrv({gate(region, rules.is_http)})", "-m", "int", "eq", "0", "}"))
     rules.let("order", f"var(txn.pool),map_str({ORDER_MAP})")
     for target in ("to", "next"):
@@ -219,6 +236,7 @@ def _gate(document: Document, snapshot: Snapshot, name: str, *, behind: bool) ->
     section.add("http-response", "set-var-fmt(txn.flow)", "%[var(txn.pool)]/to/%[var(txn.served)]/%[var(txn.why)]")
     refusal = f"%[var(txn.pool)]/refuse/{snapshot.region_id}/full"
     section.add("http-response", "set-var-fmt(txn.flow)", refusal, "if", *_REFUSED)
+    _add_lesson(section)
     section.add("http-response", "track-sc2", "var(txn.flow)", "table", FLOW_TABLE)
     section.add("http-response", "sc-inc-gpc0(2)")
     section.add("http-response", "set-header", "retry-after", "1", "if", *_REFUSED)
@@ -227,6 +245,19 @@ def _gate(document: Document, snapshot: Snapshot, name: str, *, behind: bool) ->
     section.add("http-response", "set-status", "425", "if", *too_early)
     section.add("http-response", "del-header", "x-spillway-", "-m", "beg")
     return section
+
+
+def _add_lesson(section: Section) -> None:
+    """Remember who is full: the region that was asked first when another one answered or it refused itself, else the
+    one that says that it came over its limit.
+    """
+    moved_on = ("!", "{", "var(txn.served),strcmp(txn.to)", "-m", "int", "eq", "0", "}")
+    section.add("http-response", "set-var(txn.refuser)", "var(txn.to)", "if", *moved_on)
+    section.add("http-response", "set-var(txn.refuser)", "var(txn.to)", "if", *_REFUSED)
+    over = ("{", "res.hdr(x-spillway-over)", "-m", "found", "}")
+    section.add("http-response", "set-var(txn.refuser)", "var(txn.served)", "if", *over, *no(found("refuser")))
+    key = "var(txn.pool),concat(/,txn.refuser)"
+    section.add("http-response", "track-sc1", key, "table", FULL_TABLE, "if", *found("refuser"))
 
 
 def _add_checked_nodes(section: Section, region: Region) -> None:
