@@ -1,7 +1,7 @@
 """COMPILE and PUSH, for benches: regions of real HAProxy nodes that run what the compiler makes of a small world.
 
 Every pool is asked for by a host of its own (`pool-3.example`) and has a backend with a limit in each region. Nodes get
-their `node.cfg` as the agent would write it; all of them are peers.
+their `node.cfg` as the agent would write it; those of a region are peers.
 """
 
 from __future__ import annotations
@@ -190,7 +190,8 @@ def running_stage(
             assert not compiled.quarantined, compiled.quarantined
             found = [Node(each.id, region.id, directory / each.id, spare_port(), each) for each in region.nodes]
             stage.append(tuple(stack.enter_context(running_node(compiled.bundle, node)) for node in found))
-        _wait_for_peers([node for region in stage for node in region])
+        for region in stage:
+            _wait_for_peers(region)
         yield tuple(stage)
 
 
