@@ -120,11 +120,11 @@ class CounterReading:
     Rows of kind flow count requests that did not simply stay at home; their `object_id` is
     `<pool>/<verb>/<region>/<reason>` (see `apps/compiler/targets/haproxy/overflow.py`).
 
-    `admitted` is what this node believes each node of every region admitted in the last ten seconds, by `<pool>/<node>`
+    `admitted` is what this node believes each node of its region admitted in the last ten seconds, by `<pool>/<node>`
     and, for overflow that came from elsewhere, `<pool>/<node>/guest`; zeros may be missing. It is this node's word for
     the others, so it differs from node to node for a moment, and for longer when peers lose each other. `peers` says
-    for every other node whether the two exchange counters; it is empty where the node counts alone. `distances_ms` is
-    the round trip to the nearest node of each other region, by the last check of it.
+    for every other node of the region whether the two exchange counters; it is empty where the node counts alone.
+    `distances_ms` is the round trip to the nearest node of each other region, by the last check of it.
     """
 
     epoch: str
