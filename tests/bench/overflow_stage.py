@@ -190,8 +190,8 @@ def running_stage(
             assert not compiled.quarantined, compiled.quarantined
             found = [Node(each.id, region.id, directory / each.id, spare_port(), each) for each in region.nodes]
             stage.append(tuple(stack.enter_context(running_node(compiled.bundle, node)) for node in found))
-        for nodes in stage:
-            _wait_for_peers(nodes)
+        for together in stage:
+            _wait_for_peers(together)
         yield tuple(stage)
 
 
