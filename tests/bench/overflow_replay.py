@@ -19,7 +19,7 @@ from itertools import islice
 from pathlib import Path
 
 from apps.compiler.model import Limit
-from tests.bench.backends import slow_machines
+from tests.bench.backends import SERVICE_MS, slow_machines
 from tests.bench.overflow_stage import PoolPlan, host, rate, running_stage
 from tests.bench.tables import facts, table
 
@@ -27,6 +27,8 @@ SECONDS = 25
 LIMIT = 10
 MACHINES = 3
 GOAL = 1.15
+# A machine this much slower than its work when nothing else is asked of it was starved: the numbers are void.
+STARVED = 1.1
 # Mean ms of the runs at 20/s in the tutorial; where it has fewer, the last stands.
 THEIRS_AT_TWENTY = (6397, 3783, 860, 701, 702)
 UNLOADED, TEN = "one machine, 4.5/s", "two regions, 10/s"
@@ -132,8 +134,13 @@ def report(found: Sequence[Measured]) -> tuple[str, dict[str, float]]:
     return table(heads, rows), ratios
 
 
+def starved(found: Sequence[Measured]) -> bool:
+    """Whether this computer had no time for the machines."""
+    return next(each.mean for each in found if each.name == UNLOADED) > STARVED * SERVICE_MS
+
+
 def main() -> int:
-    """Print the tutorial's table beside ours and one line of JSON; 1 when the goal is missed."""
+    """Print the tutorial's table beside ours and one line of JSON; 1 when the goal is missed or nothing counts."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=5, help="runs of 500 requests at 20/s")
     given = parser.parse_args()
@@ -143,8 +150,10 @@ def main() -> int:
     text, ratios = report(found)
     print(text)
     print(facts())
+    if starved(found):
+        print("This computer was too busy with other things; nothing above counts.")
     print(json.dumps({"runs": [asdict(each) for each in found], "ratios": ratios}))
-    return int(max(ratios.values()) > GOAL or any(each.failed for each in found))
+    return int(starved(found) or max(ratios.values()) > GOAL or any(each.failed for each in found))
 
 
 if __name__ == "__main__":

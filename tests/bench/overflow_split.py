@@ -1,7 +1,8 @@
 """CHECK, measured: how exactly a region takes what its limit says and sends the rest on, at one node and at three.
 
-`python -m tests.bench.overflow_split [--only 20 200] [--nodes 1 3]`: offered 20 to 5 000 requests/s, at twice the limit
-and at 80 % of it, constant and Poisson, through compiled configurations; with three nodes they share the traffic 6:3:1.
+`python -m tests.bench.overflow_split [--only 20 200] [--stages 1 3 guests]`: offered 20 to 5 000 requests/s, at twice
+the limit and at 80 % of it, constant and Poisson, through compiled configurations; with three nodes they share the
+traffic 6:3:1. `guests` is how exactly the second of three regions, a quarter of the traffic its limit, takes overflow.
 Cells of small rates run together, each in a pool of its own. The first window (10 s) is the warm-up.
 """
 
@@ -35,6 +36,8 @@ from tests.bench.tables import facts, percent, table
 
 WARM_UP_S = 10
 SHARES = {1: (1,), 3: (6, 3, 1)}
+GUESTS = "guests"
+STAGES = ("1", "3", GUESTS)
 # Cells of one row are offered together: 20/s and 200/s in one go, 1 000/s in pairs, 5 000/s alone.
 TOGETHER = ({20, 200}, {1000}, {5000})
 MOST_TOGETHER = 2000
@@ -47,6 +50,7 @@ class Cell:
     offered: int
     limit: int
     kind: str
+    region: str = "rgn-1"
 
     @property
     def over(self) -> bool:
@@ -58,7 +62,7 @@ class Cell:
 class Result:
     """What one cell measured: shares as parts of one."""
 
-    nodes: int
+    stage: str
     offered: int
     limit: int
     kind: str
@@ -79,6 +83,13 @@ def all_cells() -> list[Cell]:
 
 def _limits(offered: int) -> tuple[int, int]:
     return offered // 2, offered * 10 // 8
+
+
+def guest_cells() -> list[Cell]:
+    """A quarter stays at home, a quarter is what the second region takes, half goes on to the third."""
+    return [
+        Cell(offered, offered // 4, kind, "rgn-2") for offered in (20, 200, 1000, 5000) for kind in (CONSTANT, POISSON)
+    ]
 
 
 def batches(cells: Sequence[Cell]) -> list[list[Cell]]:
@@ -113,17 +124,17 @@ def measure(batch: Sequence[Cell], pools: dict[Cell, int], nodes: Sequence[Node]
     split: list[list[Outcome]] = [[] for _ in batch]
     for each in outcomes:
         split[each.way // len(nodes)].append(each)
-    return [judge(cell, found, len(nodes), seconds) for cell, found in zip(batch, split, strict=True)]
+    return [judge(cell, found, str(len(nodes)), seconds) for cell, found in zip(batch, split, strict=True)]
 
 
-def judge(cell: Cell, outcomes: Sequence[Outcome], nodes: int, seconds: int) -> Result:
-    """Compare what region 1 took, after the warm-up, with its limit; what it spilled, over the entire run."""
+def judge(cell: Cell, outcomes: Sequence[Outcome], stage: str, seconds: int) -> Result:
+    """Compare what the cell's region took, after the warm-up, with its limit; what left home, over the entire run."""
     window = [each for each in outcomes if WARM_UP_S <= each.sent < seconds]
-    home = [each.sent for each in window if each.region == "rgn-1"]
+    home = [each.sent for each in window if each.region == cell.region]
     away = sum(each.region != "rgn-1" and each.status == 200 for each in outcomes)
     length = seconds - WARM_UP_S
     return Result(
-        nodes=nodes,
+        stage=stage if cell.region == "rgn-1" else GUESTS,
         offered=cell.offered,
         limit=cell.limit,
         kind=cell.kind,
@@ -151,7 +162,7 @@ def rows(results: Sequence[Result]) -> list[list[str]]:
     """Cells of the table."""
     return [
         [
-            str(each.nodes),
+            each.stage,
             each.kind,
             str(each.offered),
             f"{each.really_offered:.0f}",
@@ -168,21 +179,27 @@ def rows(results: Sequence[Result]) -> list[list[str]]:
 
 
 HEADS = (
-    "nodes", "arrivals", "offered/s", "really", "limit/s", "error of the split", "wrongly spilled", "worst second",
+    "nodes of A", "arrivals", "offered/s", "really", "limit/s", "error of the split", "wrongly spilled", "worst second",
     "p99 ms", "sent late p99 ms", "goal",
 )  # fmt: skip
 
 
-def run(cells: Sequence[Cell], nodes: int, directory: Path) -> list[Result]:
-    """All cells on one stage: the limited region with that many nodes, another one without limits behind it."""
-    with instant_backends(directory, ("rgn-1", "rgn-2")) as (here, there):
-        plans = [PoolPlan((rate(cell.limit), Limit()), ((here,), (there,))) for cell in cells]
+def run(cells: Sequence[Cell], stage: str, directory: Path) -> list[Result]:
+    """All cells on one stage: the limited region, or two, and another one without limits behind."""
+    guests = stage == GUESTS
+    nodes = (1, 1, 1) if guests else (int(stage), 1)
+    names = [f"rgn-{number}" for number in range(1, len(nodes) + 1)]
+    with instant_backends(directory, names) as ports:
+        limited = len(nodes) - 1
+        plans = [
+            PoolPlan((*(rate(cell.limit),) * limited, Limit()), tuple((port,) for port in ports)) for cell in cells
+        ]
         pools = {cell: number for number, cell in enumerate(cells, 1)}
         found = []
-        with running_stage(directory, plans, (nodes, 1)) as stage:
+        with running_stage(directory, plans, nodes) as regions:
             for batch in batches(cells):
-                found += measure(batch, pools, stage[0])
-                print(f"{nodes} nodes, {len(found)} of {len(cells)} cells", file=sys.stderr, flush=True)
+                found += measure(batch, pools, regions[0])
+                print(f"{stage}: {len(found)} of {len(cells)} cells", file=sys.stderr, flush=True)
     return found
 
 
@@ -190,14 +207,14 @@ def main() -> int:
     """Print a table and one line of JSON; 1 when a goal is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", type=int, nargs="*", default=[20, 200, 1000, 5000], help="offered rates")
-    parser.add_argument("--nodes", type=int, nargs="*", default=[1, 3], choices=(1, 3))
+    parser.add_argument("--stages", nargs="*", default=list(STAGES), choices=STAGES)
     given = parser.parse_args()
-    cells = [cell for cell in all_cells() if cell.offered in given.only]
     print(facts(), flush=True)
     results = []
-    for nodes in given.nodes:
+    for stage in given.stages:
+        cells = [cell for cell in (guest_cells() if stage == GUESTS else all_cells()) if cell.offered in given.only]
         with tempfile.TemporaryDirectory() as folder:
-            results += run(cells, nodes, Path(folder))
+            results += run(cells, stage, Path(folder))
     print(table(HEADS, rows(results)))
     print(facts())
     print(json.dumps([asdict(each) for each in results]))
