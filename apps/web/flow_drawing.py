@@ -300,7 +300,7 @@ def _meter(row: _Row, use: RegionUse, sheet: Sheet, prefix: str) -> list[Box]:
         Box(f"{prefix}-used-{name}", _n(sheet.bar), _n(y), _n(own * unit), "6", "used"),
         Box(f"{prefix}-guests-{name}", _n(sheet.bar + own * unit), _n(y), _n(guests * unit), "6", "guests"),
     ]
-    if full > whole * 1.005:
+    if full > whole * 1.05:  # less is the window's wavering
         boxes.append(Box(f"{prefix}-mark-{name}", _n(sheet.bar + whole * unit - 1), _n(y - 3), "2", "12", "mark"))
     return boxes
 
