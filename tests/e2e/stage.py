@@ -73,6 +73,8 @@ class Stage:
         self.redis_port = spare_port()
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self.base_port = spare_port(OFFSETS.values())
+        names = ("peer_port", "overflow_port", "overflow_tcp_port")
+        self.overflow_ports = {name: spare_port(OFFSETS.values()) for name in names}
         self.ports = {node: self.base_port + offset for node, offset in OFFSETS.items()}
         self.servers: dict[str, ThreadingHTTPServer] = {}
         self.environment = os.environ | {
@@ -161,7 +163,8 @@ class Stage:
         found: list[dict[str, Any]] = []
         for fleet, nodes in FLEETS.items():
             found.append({"kind": "Region", "name": fleet, "spec": {"title": fleet}})
-            found.append({"kind": "Fleet", "name": fleet, "spec": {"region": fleet, "local_development": True}})
+            spec = {"region": fleet, "local_development": True, **self.overflow_ports}
+            found.append({"kind": "Fleet", "name": fleet, "spec": spec})
             for node in nodes:
                 spec = {"fleet": fleet, "url": self.target(node).url, "port_offset": OFFSETS[node]}
                 found.append({"kind": "Node", "name": node, "spec": spec})
