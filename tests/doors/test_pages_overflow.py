@@ -137,8 +137,8 @@ def test_a_pool_page_shows_its_flow_policy_and_where_limits_come_from(world: Wor
 def test_regions_say_what_leaves_and_what_comes(world: World) -> None:
     page = text(world, "/regions")
     assert "Overflowing" in page
-    assert re.search(r'data-label="Out">(9\.[89]|10)/s eu', page)
-    assert re.search(r'data-label="In">(9\.[89]|10)/s us', page)
+    assert re.search(r'data-label="Out"><span class="nowrap">(9\.[89]|10)/s eu', page)
+    assert re.search(r'data-label="In"><span class="nowrap">(9\.[89]|10)/s us', page)
     assert "not measured yet" in page
 
 
