@@ -18,12 +18,17 @@ def number(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0")
 
 
-def sentences(use: RegionUse, lanes: Iterable[Lane], since: datetime | None) -> tuple[str, ...]:
-    """What there is to say of one region; empty when it simply serves its own traffic."""
+def sentences(
+    use: RegionUse, lanes: Iterable[Lane], since: datetime | None, *, of_one_pool: bool = True
+) -> tuple[str, ...]:
+    """What there is to say of one region; empty when it simply serves its own traffic.
+
+    Of several pools together nobody can say that there is no room: one may be full everywhere and another not.
+    """
     out = sorted((lane for lane in lanes if lane.source_id == use.region_id), key=lambda lane: -lane.per_s)
     found = []
     if out or use.refused_per_s > NEARLY:
-        found.append(f"{_state(use, out, since)}; {_where(use, out)}.")
+        found.append(f"{_state(use, out, since)}; {_where(use, out, of_one_pool=of_one_pool)}.")
     elif use.drained:
         found.append(f"{use.name} is drained and takes nothing.")
     elif not use.healthy:
@@ -48,14 +53,14 @@ def _state(use: RegionUse, out: Sequence[Lane], since: datetime | None) -> str:
     return f"{use.name} sends traffic away{clock}"
 
 
-def _where(use: RegionUse, out: Sequence[Lane]) -> str:
+def _where(use: RegionUse, out: Sequence[Lane], *, of_one_pool: bool) -> str:
     parts = [f"{number(lane.per_s)}/s {'go' if index == 0 else 'and'} to {lane.target}{_added(lane)}"
              for index, lane in enumerate(out)]  # fmt: skip
     text = ", ".join(parts).replace("/s and to", "/s to")
-    if any(lane.reason == "full" for lane in out):
+    if of_one_pool and any(lane.reason == "full" for lane in out):
         text += ", spread by capacity because there is no room anywhere"
     if use.refused_per_s > NEARLY:
-        refused = f"{number(use.refused_per_s)}/s are refused because every region is full"
+        refused = f"{number(use.refused_per_s)}/s are refused because there is no room anywhere"
         text = f"{text}, {refused}" if text else refused
     return text
 
@@ -84,3 +89,22 @@ def differences(before: Sequence[RegionUse], after: Sequence[RegionUse]) -> tupl
     if found and not over and refused <= NEARLY:
         found.append("Everything fits.")
     return tuple(found) or ("Nothing changes.",)
+
+
+def overloads(before: Sequence[RegionUse], after: Sequence[RegionUse]) -> tuple[str, ...]:
+    """Regions that a change would put over their limits, or further over; and what would be refused more than now."""
+    old = {use.region_id: use for use in before}
+    found = []
+    for use in after:
+        was = old.get(use.region_id)
+        if _excess(use) > (_excess(was) if was else 0.0) + NEARLY:
+            limit = number(use.capacity_per_s or 0.0)
+            found.append(f"{use.name} would be at {number(use.served_per_s)} of {limit} requests/s.")
+    more = sum(use.refused_per_s for use in after) - sum(use.refused_per_s for use in before)
+    if more > NEARLY:
+        found.append(f"{number(more)} requests/s more would be refused.")
+    return tuple(found)
+
+
+def _excess(use: RegionUse) -> float:
+    return 0.0 if use.capacity_per_s is None else max(0.0, use.served_per_s - use.capacity_per_s)

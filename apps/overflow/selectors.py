@@ -136,7 +136,11 @@ def _flow(facts: Facts, rates: LaneRates, uses: Sequence[RegionUse], since: Mapp
     told = []
     for use in uses:
         mine = [lane for lane in lanes if lane.source_id == use.region_id]
-        told.append(replace(use, sentences=reasons.sentences(use, mine, since.get(use.region_id))))
+        told.append(
+            replace(
+                use, sentences=reasons.sentences(use, mine, since.get(use.region_id), of_one_pool=len(facts.pools) == 1)
+            )
+        )
     measured = facts.rates
     refused = sum(use.refused_per_s for use in uses)
     return Flow(tuple(lanes), tuple(told), refused, measured.at, measured.age_s, measured.stale)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Any
 
 from django.contrib import messages
@@ -13,6 +14,7 @@ from django.views.decorators.http import require_POST
 from apps.core.errors import Conflict, Invalid
 from apps.definitions.models import Backend, Pool
 from apps.definitions.services import set_limit
+from apps.overflow.foresight import overloads
 from apps.web.pages import PageRequest, page
 from apps.web.pool_form import LIMITS, SCOPES
 
@@ -51,16 +53,16 @@ def limit_notes(pool: Pool) -> dict[str, str]:
 @require_POST
 @page
 def change(request: PageRequest, pk: int) -> HttpResponse:
-    """Set the limit of one region; a refusal is said at the top of the pool's page."""
-    region = request.POST.get("region", "")
+    """Set the limit of one region; a refusal is said at the top of the pool's page.
+
+    One that would put a region over its limit at the traffic of now needs a tick.
+    """
+    region, reason = request.POST.get("region", "")[:63], request.POST.get("reason", "")[:400]
+    set_it = partial(set_limit, actor=request.actor, pool_id=pk, region=region, reason=reason, **_typed(request.POST))
     try:
-        backend = set_limit(
-            actor=request.actor,
-            pool_id=pk,
-            region=region[:63],
-            reason=request.POST.get("reason", "")[:400],
-            **_typed(request.POST),
-        )
+        if not request.POST.get("accept") and (warnings := overloads(request.actor, set_it)):
+            raise Conflict(f"The limit stays: {' '.join(warnings)} Tick “even if it does not fit” to set it.")
+        backend = set_it()
     except (Invalid, Conflict) as error:
         messages.error(request, error.detail)
     else:

@@ -93,13 +93,20 @@ def _row(region: Region, flow: Flow, nodes: list[dict[str, Any]]) -> dict[str, A
         "age": f"{flow.age_s:.0f} s" if known and flow.stale and flow.age_s is not None else "",
         "nodes": len(nodes),
         "nodes_up": sum(1 for node in nodes if node["serving"]),
-        "measured": use.measured_by if use and use.measured_by else NOT_MEASURED,
+        "measured": _measured(use),
         "out": [_lane(lane, lane.target_id, lane.target) for lane in lanes_out(flow, f"rgn-{region.pk}")],
         "into": [_lane(lane, lane.source_id, lane.source) for lane in lanes_in(flow, f"rgn-{region.pk}")],
         "use": "no limit set",
         "percent": None,
     }
     return row | _numbers(use, known=known) if use else row
+
+
+def _measured(use: RegionUse | None) -> str:
+    """Which run the newest limit came from, and when: an old one says less."""
+    if use is None or not use.measured_by:
+        return NOT_MEASURED
+    return f"{use.measured_by}, {use.capacity_set_at:%-d %b %Y}" if use.capacity_set_at else use.measured_by
 
 
 def _numbers(use: RegionUse, *, known: bool) -> dict[str, Any]:

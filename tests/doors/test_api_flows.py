@@ -101,3 +101,16 @@ def test_a_question_that_makes_no_sense_is_refused_at_its_place(
 
 def test_without_a_token_there_is_no_answer(world: World, client: Any) -> None:
     assert client.get("/api/v1/overflow").status_code == 401
+
+
+def test_a_plan_warns_of_a_region_that_would_be_over_its_limit(world: World, house: Api) -> None:
+    limit = "pools/acme/acme-web/limits/us"
+    refused = house("PATCH", f"{limit}?refuse_overload=true", {"value": 4}, If_Match="*")
+    assert_problem(refused, 409)
+    assert "eu would be at" in refused.json()["detail"]
+    assert house("GET", limit).json()["limit"]["value"] == 10
+    assert house("PATCH", limit, {"value": 4}, If_Match="*").status_code == 200
+    region = {"kind": "Region", "name": "us", "spec": {"title": "US", "drained": True}}
+    plan = house("PUT", "apply?dry_run=plan", {"objects": [region]}).json()
+    assert any("eu would be at" in warning for warning in plan["warnings"]), plan
+    assert_problem(house("PUT", "apply?refuse_overload=true", {"objects": [region]}), 409)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from rest_framework.request import Request
@@ -10,10 +11,11 @@ from rest_framework.views import APIView
 
 from apps.api.v1 import requests, shapes
 from apps.api.v1.views import detail_response
-from apps.api.v1.writes import no_dry_run, written
+from apps.api.v1.writes import no_dry_run, refuse_overload, written
 from apps.core.errors import Fault, Invalid, NotFound
 from apps.definitions import selectors, services
 from apps.fleet import selectors as places
+from apps.overflow.foresight import overloads
 
 LIMIT_FIELDS = ("kind", "value", "scope", "capacity_scaler", "measured_by")
 
@@ -44,12 +46,16 @@ class PoolLimit(APIView):
         return detail_response(request, shapes.backend(row, requests.actor_of(request)))
 
     def patch(self, request: Request, account: str, name: str, region: str) -> Response:
-        """`{kind?, value?, scope?, capacity_scaler?, measured_by?}` with `If-Match`; what is absent stays."""
+        """`{kind?, value?, scope?, capacity_scaler?, measured_by?}` with `If-Match`; what is absent stays.
+
+        `refuse_overload=true` makes it 409 when a region would be over its limit at the traffic of now.
+        """
         actor, row = requests.actor_of(request), self.row(request, account, name, region)
         no_dry_run(request)
         data = _only(requests.envelope(request), LIMIT_FIELDS)
         version = requests.expected_version(request, present=row.pool.version)
-        services.set_limit(
+        change = partial(
+            services.set_limit,
             actor=actor,
             pool_id=row.pool_id,
             region=region,
@@ -57,6 +63,9 @@ class PoolLimit(APIView):
             reason=requests.reason(request),
             **data,
         )
+        if requests.flag(request, "refuse_overload"):
+            refuse_overload(overloads(actor, change))
+        change()
         fresh = self.row(request, account, name, region)
         response = Response(shapes.backend(fresh, actor), headers={"ETag": requests.etag(fresh.pool.version)})
         return written(request, response, selectors.fleets_of(fresh.pool))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from rest_framework.request import Request
@@ -12,10 +13,11 @@ from rest_framework.views import APIView
 from apps.accounts.actors import Actor
 from apps.api.v1 import requests, shapes
 from apps.api.v1.views import DetailView, ListView, RouteList, detail_response, one
-from apps.core.errors import Fault, Invalid, Stale
+from apps.core.errors import Conflict, Fault, Invalid, Stale
 from apps.definitions import selectors, services
 from apps.fleet.models import Fleet
 from apps.fleet.selectors import fleet_ids, generations
+from apps.overflow.foresight import overloads
 from apps.rollouts.selectors import wait_until_live
 
 
@@ -213,11 +215,30 @@ class ServerDetail(DetailView):
         return written(request, response, selectors.fleets_of(fresh))
 
 
+# Only these say where traffic can go.
+CAPACITY_KINDS = frozenset({"Region", "Fleet", "Node", "Pool"})
+
+
+def _overloads(actor: Actor, objects: object, change: Callable[[], object]) -> list[str]:
+    """Warnings of a document; none is asked for when it says nothing of capacity."""
+    kinds = {entry.get("kind") for entry in objects if isinstance(entry, dict)} if isinstance(objects, list) else set()
+    return list(overloads(actor, change)) if kinds & CAPACITY_KINDS else []
+
+
+def refuse_overload(warnings: Iterable[str]) -> None:
+    """Raises Conflict when there is a warning."""
+    if found := " ".join(warnings):
+        raise Conflict(f"Nothing was changed. {found} Leave out refuse_overload to change it all the same.")
+
+
 class Apply(APIView):
     """PUT the whole set of objects in one transaction."""
 
     def put(self, request: Request) -> Response:
-        """`{objects: […]}`; `dry_run=plan`, `prune=true&manager=NAME`, `wait=SECONDS`."""
+        """`{objects: […]}`; `dry_run=plan`, `prune=true&manager=NAME`, `wait=SECONDS`, `refuse_overload=true`.
+
+        A plan warns of regions that would be over their limits at the traffic of now; `refuse_overload` makes that 409.
+        """
         actor, data = requests.actor_of(request), requests.envelope(request)
         unknown = [
             Fault(f"/{field[:63]}", "unknown_field", "Send {objects: […]}.") for field in data if field != "objects"
@@ -226,10 +247,12 @@ class Apply(APIView):
             raise Invalid(unknown)
         prune, manager = requests.flag(request, "prune"), request.query_params.get("manager", "")
         objects, seconds = data.get("objects"), requests.wait(request)
+        change = partial(services.apply_document, actor=actor, objects=objects, prune=prune, manager=manager)
         if requests.dry_run(request):
-            return Response(
-                plan_body(services.plan_document(actor=actor, objects=objects, prune=prune, manager=manager))
-            )
+            plan = services.plan_document(actor=actor, objects=objects, prune=prune, manager=manager)
+            return Response({**plan_body(plan), "warnings": _overloads(actor, objects, change)})
+        if requests.flag(request, "refuse_overload"):
+            refuse_overload(_overloads(actor, objects, change))
         plan = services.apply_document(
             actor=actor, objects=objects, prune=prune, manager=manager, reason=requests.reason(request)
         )
