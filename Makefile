@@ -66,6 +66,9 @@ bench-overflow-cost: .venv/.stamp-tests ## requests/s with limits against the sa
 	@deploy/packages.sh haproxy wrk
 	$(PY) -m tests.bench.overflow_cost $(ARGS)
 
+bench-limit-live: .venv/.stamp-tests ## a limit changed under load: how soon on every node, how many requests failed
+	$(PY) -m tests.bench.limit_live $(ARGS)
+
 bench-overflow-windows: .venv/.stamp-tests ## which windows hold a limit best; ARGS="--parts simulated --quick"
 	@deploy/packages.sh haproxy
 	$(PY) -m tests.bench.overflow_windows $(ARGS)
