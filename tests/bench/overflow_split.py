@@ -155,7 +155,7 @@ def misses(result: Result) -> str:
         return f"{result.failed} failed"
     if result.offered > result.limit:
         goal = 0.01 if result.offered >= 200 else 0.02
-        return "" if abs(result.error) <= goal else "split"
+        return "" if round(abs(result.error), 4) <= goal else "split"
     return "spilled" if result.spilled and result.offered >= 100 else ""
 
 
