@@ -93,10 +93,14 @@ def variable(name: str, region: Region) -> str:
     return f"{name}_{number_of(region.id)}"
 
 
-def add_tables(document: Document) -> None:
-    """Admitted requests, shared with the peers; regions that were full a moment ago; where what left home went."""
+def add_tables(document: Document, *, flight: bool) -> None:
+    """Admitted requests, shared with the peers; regions that were full a moment ago; where what left home went.
+
+    With `conn_cur` in a shared table HAProxy tells the peers of every end of a request as well, twice the messages: it is
+    there only where a limit counts requests in flight.
+    """
     limits = document.section("backend", LIMIT_TABLE, "from", HTTP)
-    stored = "gpc0,gpc0_rate(10s),gpc1,gpc1_rate(1s),gpt0,conn_cur"
+    stored = "gpc0,gpc0_rate(10s),gpc1,gpc1_rate(1s)" + (",gpt0,conn_cur" if flight else "")
     size = ("size", "100k", "expire", "1m", "peers", PEERS, "store", stored)
     limits.add("stick-table", "type", "string", "len", "64", *size)
     full = document.section("backend", FULL_TABLE, "from", HTTP)

@@ -96,7 +96,7 @@ def _document(snapshot: Snapshot, fronts: list[tuple[LoadBalancer, RouteMaps]]) 
 def _add_overflow(document: Document, snapshot: Snapshot, own: Region) -> None:
     """Everything that fleets need to count together and to take each other's overflow."""
     add_peers(document, snapshot)
-    admission.add_tables(document)
+    admission.add_tables(document, flight=admission.needs_of(snapshot)["flight"])
     if not other_regions(snapshot):
         return
     add_http_guests(document, snapshot, own, _around_guests)
