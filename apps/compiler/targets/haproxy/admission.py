@@ -96,8 +96,8 @@ def variable(name: str, region: Region) -> str:
 def add_tables(document: Document, *, flight: bool) -> None:
     """Admitted requests, shared with the peers; regions that were full a moment ago; where what left home went.
 
-    With `conn_cur` in a shared table HAProxy tells the peers of every end of a request as well, twice the messages: it is
-    there only where a limit counts requests in flight.
+    With `conn_cur` in a shared table HAProxy tells the peers of every end of a request as well, twice the messages: it
+    is there only where a limit counts requests in flight.
     """
     limits = document.section("backend", LIMIT_TABLE, "from", HTTP)
     stored = "gpc0,gpc0_rate(10s),gpc1,gpc1_rate(1s)" + (",gpt0,conn_cur" if flight else "")
