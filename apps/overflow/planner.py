@@ -17,6 +17,7 @@ OWN, FULL = "own", "full"
 NOTHING = 1e-6
 
 Rates = Mapping[str, float]
+Lane = tuple[str, str]  # client region, serving region
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +50,6 @@ class Plan:
     def served(self, region: str) -> float:
         """Everything that a region serves."""
         return sum(rate for (_, target), rate in self.lanes.items() if target == region)
-
-    def out(self, region: str) -> float:
-        """What of a region's clients is served elsewhere."""
-        return sum(rate for (source, target), rate in self.lanes.items() if source == region != target)
 
 
 def plan(question: Question) -> Plan:
@@ -119,10 +116,10 @@ def _with_rest(question: Question, lanes: dict[tuple[str, str], float], left: di
     return Plan(lanes, spread, {}, {})
 
 
-def mean_added_ms(made: Plan, latencies: Mapping[tuple[str, str], float]) -> float:
+def mean_added_ms(lanes: Mapping[Lane, float], latencies: Mapping[Lane, float]) -> float:
     """What the way to other regions adds to the mean request that is served, ms; unknown ways add nothing."""
-    served = sum(made.lanes.values())
-    added = sum(rate * latencies.get(lane, 0.0) for lane, rate in made.lanes.items() if lane[0] != lane[1])
+    served = sum(lanes.values())
+    added = sum(rate * latencies.get(lane, 0.0) for lane, rate in lanes.items() if lane[0] != lane[1])
     return added / served if served else 0.0
 
 

@@ -91,6 +91,13 @@ def differences(before: Sequence[RegionUse], after: Sequence[RegionUse]) -> tupl
     return tuple(found) or ("Nothing changes.",)
 
 
+def longer_way(before_ms: float, after_ms: float) -> tuple[str, ...]:
+    """How much longer or shorter the mean request's way is, when that is a millisecond or more."""
+    if abs(after_ms - before_ms) < 1:
+        return ()
+    return (f"The way to other regions adds {after_ms:.0f} ms to the mean request instead of {before_ms:.0f} ms.",)
+
+
 def overloads(before: Sequence[RegionUse], after: Sequence[RegionUse]) -> tuple[str, ...]:
     """Regions that a change would put over their limits, or further over; and what would be refused more than now."""
     old = {use.region_id: use for use in before}

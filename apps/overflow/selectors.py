@@ -15,7 +15,7 @@ from apps.observe.flows import overflowing_since, steps
 from apps.overflow import reasons
 from apps.overflow.facts import Facts, PoolFacts, capacity_per_s, gather, regions_of
 from apps.overflow.flows import Flow, Lane, Point, RegionUse, WhatIf
-from apps.overflow.planner import Plan, Question, plan
+from apps.overflow.planner import Plan, Question, mean_added_ms, plan
 
 NOBODY = ""
 # Less than one request in twenty seconds is a leftover of the window, no flow.
@@ -35,11 +35,6 @@ def flow_of(actor: Actor, pool: Pool | None, at: datetime | None = None) -> Flow
                 lanes[key] += rate
     uses = [_measured(facts, region) for region in regions_of(facts)]
     return _flow(facts, lanes, uses, since)
-
-
-def flow_of_pool(actor: Actor, pool: Pool, at: datetime | None = None) -> Flow:
-    """The flow of one pool."""
-    return flow_of(actor, pool, at)
 
 
 def flow_overall(actor: Actor, at: datetime | None = None) -> Flow:
@@ -68,7 +63,14 @@ def what_if(actor: Actor, pool: Pool | None, question: WhatIf) -> tuple[Flow, Fl
     facts = gather(actor, pool, None)
     before, after = _planned(facts, NO_QUESTION), _planned(facts, question)
     moved = _moved_clients(facts, question)
-    return before, after, (*moved, *reasons.differences(before.regions, after.regions))
+    longer = reasons.longer_way(*(mean_added_ms(_fates(flow), facts.latencies) for flow in (before, after)))
+    return before, after, (*moved, *reasons.differences(before.regions, after.regions), *longer)
+
+
+def _fates(flow: Flow) -> dict[tuple[str, str], float]:
+    """Where everything is served, what stays at home included."""
+    lanes = {(use.region_id, use.region_id): use.own_per_s for use in flow.regions}
+    return lanes | {(lane.source_id, lane.target_id): lane.per_s for lane in flow.lanes}
 
 
 def _moved_clients(facts: Facts, question: WhatIf) -> tuple[str, ...]:

@@ -105,7 +105,7 @@ def tutorial(offered: float, **changes: object) -> Question:
 def test_the_tutorial_splits_twenty_into_ten_and_ten() -> None:
     made = plan(tutorial(20))
     assert made.lanes == {("us", "us"): 10, ("us", "eu"): 10}
-    assert mean_added_ms(made, {("us", "eu"): 98.0}) == 49.0
+    assert mean_added_ms(made.lanes, {("us", "eu"): 98.0}) == 49.0
 
 
 def test_what_nobody_has_room_for_is_spread_queued_or_refused() -> None:

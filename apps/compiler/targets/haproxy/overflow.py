@@ -1,9 +1,9 @@
 """COMPILE for HAProxy: at home, a request over its region's limit finds the next region with room, in the same request.
 
 How full another region is only that region knows. A home node asks the nearest; a refusal comes before any server saw
-the request, is repeated one region further by the same request, and remembered for half a second, so that the next ones
-do not knock in vain. Connections cannot be refused and repeated: for pools of tcp the nodes of all their regions are
-peers, and a home node counts for itself.
+the request, is repeated one region further by the same request, and remembered for a tenth of a second, so that the
+next ones do not knock in vain. Connections cannot be refused and repeated: for pools of tcp the nodes of all their
+regions are peers, and a home node counts for itself.
 
 Where requests went that did not simply stay is counted in the table `st_flow` under `<pool>/<verb>/<region>/<reason>`:
 
@@ -107,8 +107,9 @@ def add_home_rules(rules: Rules, snapshot: Snapshot, own: Region) -> None:
     _add_last_resorts(rules, own)
     add_admission(rules, own, OWN_KEY, equals("to", own.id))
     keeps = no(equals("when_full", WhenFull.REFUSE))
-    rules.let("last", "var(txn.to)", (*found("to"), *keeps))
-    rules.let("last", "var(txn.next)", (*found("next"), *keeps))
+    rules.say("last", "%[var(txn.to)];", (*found("to"), *keeps))
+    rules.say("last", "%[var(txn.next)];", (*found("next"), *keeps))
+    rules.say("last", "%[var(txn.to)];%[var(txn.next)];", found("shares"))
     _add_destination(rules, others)
 
 
@@ -136,7 +137,9 @@ def _add_choice(rules: Rules, others: list[Region]) -> None:
 
 
 def _add_spread(rules: Rules, own: Region, others: list[Region]) -> None:
-    """By capacity over all regions; those that cannot be reached leave their share at home."""
+    """By capacity over all regions; those that cannot be reached leave their share at home, and a home without servers
+    leaves its own to the others. Whoever is behind takes it where the drawn region turns out to have no server.
+    """
     spread = (*equals("when_full", WhenFull.SPREAD), *no(found("to")))
     rules.let("shares", f"var(txn.pool),map_str({SPREAD_MAP})", spread)
     rules.let("drawn", "rand(1000)", found("shares"))
@@ -146,6 +149,14 @@ def _add_spread(rules: Rules, own: Region, others: list[Region]) -> None:
     for region in others:
         gone = ("{", f"nbsrv({gate(region, rules.is_http)})", "-m", "int", "eq", "0", "}")
         rules.let("to", f"str({own.id})", (*found("shares"), *equals("to", region.id), *gone))
+    empty = ("{", "var(txn.pool),nbsrv", "-m", "int", "eq", "0", "}")
+    for region in others:
+        there = ("{", f"nbsrv({gate(region, rules.is_http)})", "-m", "int", "gt", "0", "}")
+        rules.let("to", f"str({region.id})", (*found("shares"), *equals("to", own.id), *empty, *there))
+    for region in others:
+        there = ("{", f"nbsrv({gate(region, rules.is_http)})", "-m", "int", "gt", "0", "}")
+        behind = (*no(found("next")), *no(equals("to", own.id)), *no(equals("to", region.id)))
+        rules.let("next", f"str({region.id})", (*found("shares"), *found("to"), *behind, *there))
     rules.let("why", "str(full)", (*found("shares"), *found("to")))
     stays = equals("to", own.id)
     rules.say("flow", f"%[var(txn.pool)]/to/{own.id}/full", stays)
