@@ -14,7 +14,7 @@ from apps.definitions.models import Backend
 from apps.fleet.models import Node
 from apps.observe.buckets import LONG
 from apps.observe.conditions import Reason, Type, Verdict
-from apps.observe.models import Sample
+from apps.observe.models import Condition, Sample
 
 ALWAYS_FOR = timedelta(hours=1)
 ALWAYS_SHARE, ALWAYS_REACHED, ALWAYS_MINUTES = 0.9, 0.95, 30
@@ -48,7 +48,7 @@ def judge_limits(pool_id: int, backends: Sequence[LimitFacts]) -> Verdict:
 
 
 def judge_all(instant: datetime) -> list[Verdict]:
-    """A verdict for every pool with a rate limit; four queries, once a minute."""
+    """A verdict for every pool with a rate limit, or with an older verdict; five queries, once a minute."""
     ready = Count("servers", filter=Q(servers__state=ServerState.READY.value))
     limited = Backend.objects.filter(limit_kind=LimitKind.RATE, limit_value__gt=0, capacity_scaler__gt=0)
     backends = list(limited.filter(region__drained=False).select_related("region").annotate(ready=ready))
@@ -60,7 +60,19 @@ def judge_all(instant: datetime) -> list[Verdict]:
         recent = [rate for at, rate in minutes.items() if instant - at <= ALWAYS_FOR]
         if per_s := backend.limit_value * servers * backend.capacity_scaler:
             facts[backend.pool_id].append(LimitFacts(backend.region.name, per_s, recent, list(minutes.values())))
-    return [judge_limits(pool_id, each) for pool_id, each in facts.items()]
+    judged = [judge_limits(pool_id, each) for pool_id, each in facts.items()]
+    return judged + [_unlimited(pool_id) for pool_id in _judged_before() - facts.keys()]
+
+
+def _judged_before() -> set[int]:
+    known = Condition.objects.filter(object_kind="pool", type=Type.LIMIT_FITS.value)
+    return set(known.values_list("object_id", flat=True))
+
+
+def _unlimited(pool_id: int) -> Verdict:
+    """What was said of a limit ends with it; otherwise it would be a problem for ever."""
+    message = "No limit of requests per second is in force here."
+    return Verdict("pool", pool_id, Type.LIMIT_FITS, None, Reason.NOT_OBSERVED, message)
 
 
 def _served(pools: set[int], instant: datetime) -> Mapping[tuple[int, int], Mapping[datetime, float]]:

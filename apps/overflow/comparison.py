@@ -22,6 +22,7 @@ def _fates(flow: Flow) -> dict[tuple[str, str], float]:
     for use in flow.regions:
         found[use.region_id, use.region_id] = use.own_per_s
         found[use.region_id, "refused"] = use.refused_per_s
+        found[use.region_id, "queued"] = use.queued_per_s
     for lane in flow.lanes:
         if lane.source_id != lane.target_id:
             key = (lane.source_id, lane.target_id)

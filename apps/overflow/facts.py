@@ -23,11 +23,15 @@ from apps.overflow.planner import capacity_of_flight
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A pool's backend in one region: what it may take per second (None: no limit; 0: nothing) or at once."""
+    """A pool's backend in one region: what it may take per second (None: no limit; 0: nothing) or at once.
+
+    A `closed` one takes nothing whatever its limit says: drained, scaled to zero, or without a ready server.
+    """
 
     backend: Backend
     per_s: float | None
     flight: int | None
+    closed: bool = False
 
 
 @dataclass(slots=True)
@@ -57,14 +61,22 @@ class PoolFacts:
 
 @dataclass(slots=True)
 class Facts:
-    """Everything that flows, plans and sentences are made of."""
+    """Everything that flows, plans and sentences are made of.
+
+    `down` says for each pool (primary key) and region with watched servers whether all of those are down.
+    """
 
     regions: dict[str, Region]
     pools: list[PoolFacts]
     rates: Rates
     latencies: dict[tuple[str, str], float]
-    down: frozenset[str]
+    down: Mapping[tuple[int, str], bool]
     numbers: Mapping[int, Numbers] = field(default_factory=dict)
+
+    def healthy(self, region: str) -> bool:
+        """Whether a server of these pools is up there, or nobody watches any."""
+        known = [self.down[key] for pool in self.pools if (key := (pool.pool.pk, region)) in self.down]
+        return not known or not all(known)
 
     def order(self, region: str, pool: PoolFacts) -> list[str]:
         """The other regions in the order in which the pool's overflow tries them."""
@@ -108,7 +120,7 @@ def _add_shares(pools: Mapping[int, PoolFacts]) -> None:
 def share_of(backend: Backend, ready: int) -> Share:
     """What a backend may take; `ready` counts its servers that are neither drained nor in maintenance."""
     if backend.region.drained or backend.capacity_scaler <= 0 or not ready:
-        return Share(backend, 0.0, None)
+        return Share(backend, 0.0, None, closed=True)
     servers = ready if backend.limit_scope == LimitScope.SERVER else 1
     whole = backend.limit_value * servers * backend.capacity_scaler
     if backend.limit_kind == LimitKind.RATE:
@@ -133,19 +145,17 @@ def _add_rates(pools: Mapping[str, PoolFacts], measured: Rates, home: Mapping[in
             facts.lanes[region, key.region, key.reason] += rate
 
 
-def _down(pools: Mapping[int, PoolFacts]) -> frozenset[str]:
-    """Regions in which every server that somebody watches is down."""
+def _down(pools: Mapping[int, PoolFacts]) -> dict[tuple[int, str], bool]:
+    """Pool and region → whether every server that somebody watches is down."""
+    ready = Backend.objects.filter(pool__in=pools, servers__state=ServerState.READY.value)
     servers = {
-        pk: f"rgn-{region}"
-        for pk, region in Backend.objects.filter(pool__in=pools, servers__state=ServerState.READY.value).values_list(
-            "servers__pk", "region_id"
-        )
+        pk: (pool, f"rgn-{region}") for pk, pool, region in ready.values_list("servers__pk", "pool_id", "region_id")
     }
-    states: dict[str, list[bool | None]] = defaultdict(list)
+    states: dict[tuple[int, str], list[bool | None]] = defaultdict(list)
     rows = Condition.objects.filter(object_kind="server", type="Up", object_id__in=servers)
     for pk, status in rows.values_list("object_id", "status"):
         states[servers[pk]].append(status)
-    return frozenset(region for region, known in states.items() if known and all(each is False for each in known))
+    return {where: all(each is False for each in known) for where, known in states.items()}
 
 
 def capacity_per_s(share: Share, numbers: Numbers | None) -> float | None:

@@ -31,7 +31,8 @@ class Lane:
 class RegionUse:
     """One region: what its clients want (`offered`), what became of it (`own`, `out`, `refused`), what came (`in`).
 
-    `served` is own + in. `capacity_per_s` sums the rate limits times their scalers (0 when drained), None where a
+    `served` is own + in; `queued` waits at home for a free slot (only the planner says so: nodes count it when it is
+    served). `capacity_per_s` sums the rate limits times their scalers (0 when drained), None where a
     backend has none, and then `unlimited` says whether nothing else bounds it. `measured_by` names the capacity run
     that a limit came from. `in_flight` and `flight_limit` count requests that are under way where limits count those.
     """
@@ -55,6 +56,7 @@ class RegionUse:
     drained: bool
     healthy: bool
     sentences: tuple[str, ...] = ()
+    queued_per_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,13 +14,19 @@ def overloads(actor: Actor, change: Callable[[], object]) -> tuple[str, ...]:
     """What would not fit, in sentences; empty when everything fits or nothing was measured.
 
     The change is really made, in a transaction that is then rolled back, so that it is asked exactly what will be done;
-    what it raises is raised here as well.
+    what it raises is raised here as well. Each pool is asked by itself: a limit is a pool's, and the room of one is of
+    no use to another.
     """
-    before = selectors.predicted(actor, None)
-    if before.at is None:
+    before = selectors.predicted_each(actor)
+    if all(flow.at is None for _, flow in before.values()):
         return ()
     with transaction.atomic():
         change()
-        after = selectors.predicted(actor, None)
+        after = selectors.predicted_each(actor)
         transaction.set_rollback(True)
-    return reasons.overloads(before.regions, after.regions)
+    found: list[str] = []
+    for pk, (name, flow) in after.items():
+        earlier = before[pk][1].regions if pk in before else ()
+        # With one pool there is no other that could be meant.
+        found += reasons.overloads(earlier, flow.regions, pool="" if len(after) == 1 else name)
+    return tuple(found)

@@ -27,7 +27,7 @@ def sentences(
     """
     out = sorted((lane for lane in lanes if lane.source_id == use.region_id), key=lambda lane: -lane.per_s)
     found = []
-    if out or use.refused_per_s > NEARLY:
+    if out or use.refused_per_s > NEARLY or use.queued_per_s > NEARLY:
         found.append(f"{_state(use, out, since)}; {_where(use, out, of_one_pool=of_one_pool)}.")
     elif use.drained:
         found.append(f"{use.name} is drained and takes nothing.")
@@ -62,6 +62,9 @@ def _where(use: RegionUse, out: Sequence[Lane], *, of_one_pool: bool) -> str:
     if use.refused_per_s > NEARLY:
         refused = f"{number(use.refused_per_s)}/s are refused because there is no room anywhere"
         text = f"{text}, {refused}" if text else refused
+    if use.queued_per_s > NEARLY:
+        waiting = f"{number(use.queued_per_s)}/s wait for a free slot because there is no room anywhere"
+        text = f"{text}, {waiting}" if text else waiting
     return text
 
 
@@ -81,12 +84,15 @@ def differences(before: Sequence[RegionUse], after: Sequence[RegionUse]) -> tupl
             found.append(f"{words}{limit}.")
     refused = sum(use.refused_per_s for use in after)
     over = [use for use in after if use.capacity_per_s is not None and use.served_per_s > use.capacity_per_s + NEARLY]
+    queued = sum(use.queued_per_s for use in after)
     if refused > NEARLY:
         found.append(f"{number(refused)} requests/s are refused: no region has room for them.")
+    if queued > NEARLY:
+        found.append(f"{number(queued)} requests/s wait for a free slot: no region has room for them.")
     for use in over:
         extra = number(use.served_per_s - (use.capacity_per_s or 0))
         found.append(f"{use.name} is {extra} requests/s over its limit, because every region is full.")
-    if found and not over and refused <= NEARLY:
+    if found and not over and max(refused, queued) <= NEARLY:
         found.append("Everything fits.")
     return tuple(found) or ("Nothing changes.",)
 
@@ -98,18 +104,25 @@ def longer_way(before_ms: float, after_ms: float) -> tuple[str, ...]:
     return (f"The way to other regions adds {after_ms:.0f} ms to the mean request instead of {before_ms:.0f} ms.",)
 
 
-def overloads(before: Sequence[RegionUse], after: Sequence[RegionUse]) -> tuple[str, ...]:
-    """Regions that a change would put over their limits, or further over; and what would be refused more than now."""
+def overloads(before: Sequence[RegionUse], after: Sequence[RegionUse], *, pool: str = "") -> tuple[str, ...]:
+    """Regions that a change would put over a pool's limits, or further over; what more would be refused or wait.
+
+    `pool` is named in each sentence where several could be meant.
+    """
     old = {use.region_id: use for use in before}
+    of_pool = f" of {pool}" if pool else ""
     found = []
     for use in after:
         was = old.get(use.region_id)
         if _excess(use) > (_excess(was) if was else 0.0) + NEARLY:
             limit = number(use.capacity_per_s or 0.0)
-            found.append(f"{use.name} would be at {number(use.served_per_s)} of {limit} requests/s.")
-    more = sum(use.refused_per_s for use in after) - sum(use.refused_per_s for use in before)
-    if more > NEARLY:
-        found.append(f"{number(more)} requests/s more would be refused.")
+            found.append(f"{use.name} would be at {number(use.served_per_s)} of {limit} requests/s{of_pool}.")
+    refused = sum(use.refused_per_s for use in after) - sum(use.refused_per_s for use in before)
+    if refused > NEARLY:
+        found.append(f"{number(refused)} requests/s more{of_pool} would be refused.")
+    queued = sum(use.queued_per_s for use in after) - sum(use.queued_per_s for use in before)
+    if queued > NEARLY:
+        found.append(f"{number(queued)} requests/s more{of_pool} would wait for a free slot.")
     return tuple(found)
 
 

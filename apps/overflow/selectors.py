@@ -58,6 +58,12 @@ def predicted(actor: Actor, pool: Pool | None) -> Flow:
     return _planned(facts, NO_QUESTION)
 
 
+def predicted_each(actor: Actor) -> dict[int, tuple[str, Flow]]:
+    """Pool (primary key) → its name and what the planner makes of it, for every pool that the actor may see."""
+    facts = gather(actor, None, None)
+    return {each.pool.pk: (each.pool.name, _planned(replace(facts, pools=[each]), NO_QUESTION)) for each in facts.pools}
+
+
 def what_if(actor: Actor, pool: Pool | None, question: WhatIf) -> tuple[Flow, Flow, tuple[str, ...]]:
     """What the planner says of now, of the question, and the differences in words; nothing is changed."""
     facts = gather(actor, pool, None)
@@ -129,7 +135,7 @@ def _use(
         in_flight=sum(pool.busy[region] for pool in facts.pools) if flights else None,
         flight_limit=sum(flights) if flights else None,
         drained=row.drained,
-        healthy=region not in facts.down,
+        healthy=facts.healthy(region),
     )
 
 
@@ -174,7 +180,8 @@ def _planned(facts: Facts, question: WhatIf) -> Flow:
         asked = _question(facts, pool, question, totals)
         for region, capacity in asked.capacity.items():
             capacities[region].append(capacity)
-        _add_plan(plan(asked), asked, lanes, rows)
+        why = {key: _why(facts, pool, key, question) for key in asked.offered}
+        _add_plan(plan(asked), why, lanes, rows)
     uses = [_planned_use(facts, region, rows[region], capacities[region], question) for region in regions_of(facts)]
     return _flow(facts, lanes, uses, {})
 
@@ -192,8 +199,9 @@ def _question(facts: Facts, pool: PoolFacts, asked: WhatIf, totals: Mapping[str,
     capacity: dict[str, float | None] = {}
     numbers = facts.numbers.get(pool.pool.pk)
     for region, share in pool.shares.items():
-        per_s = 0.0 if region in facts.down else capacity_per_s(share, numbers)
-        if region in asked.limits:
+        down = facts.down.get((pool.pool.pk, region), False)
+        per_s = 0.0 if down else capacity_per_s(share, numbers)
+        if region in asked.limits and not down and not share.closed:
             wanted, there = asked.limits[region], totals[region]
             per_s = wanted * per_s / there if per_s is not None and there else wanted / len(facts.pools)
         capacity[region] = 0.0 if region in (*asked.lose, *asked.drain) else per_s
@@ -206,8 +214,20 @@ def _question(facts: Facts, pool: PoolFacts, asked: WhatIf, totals: Mapping[str,
     return Question(offered, capacity, orders, pool.pool.when_full)
 
 
+def _why(facts: Facts, pool: PoolFacts, region: str, asked: WhatIf) -> str:
+    """Why traffic leaves a region, in the words of `Lane.reason`."""
+    share = pool.shares.get(region)
+    if facts.regions[region].drained or region in asked.drain:
+        return "drained"
+    if share is None or facts.down.get((pool.pool.pk, region)) or region in asked.lose:
+        return "down"
+    if share.closed:
+        return "drained" if share.backend.capacity_scaler <= 0 else "down"
+    return "rate" if share.flight is None else "connections"
+
+
 def _add_plan(
-    made: Plan, asked: Question, lanes: dict[tuple[str, str, str], float], rows: dict[str, dict[str, float]]
+    made: Plan, why: Mapping[str, str], lanes: dict[tuple[str, str, str], float], rows: dict[str, dict[str, float]]
 ) -> None:
     for (source, target), rate in made.lanes.items():
         rows[target]["served"] += rate
@@ -218,10 +238,10 @@ def _add_plan(
         rows[target]["guests"] += rate
         forced = made.spread.get((source, target), 0.0)
         lanes[source, target, "full"] += forced
-        lanes[source, target, "drained" if asked.capacity.get(source) == 0 else "rate"] += rate - forced
-    for waiting in (made.refused, made.queued):
-        for source, rate in waiting.items():
-            rows[source]["refused"] += rate
+        lanes[source, target, why[source]] += rate - forced
+    for fate, left in (("refused", made.refused), ("queued", made.queued)):
+        for source, rate in left.items():
+            rows[source][fate] += rate
 
 
 def _planned_use(
@@ -231,8 +251,13 @@ def _planned_use(
     use = _use(facts, region, **rates)
     known = list(capacities)
     capacity = sum(each or 0.0 for each in known) if known and None not in known else None
-    lost = region in question.lose
+    lost, queued = region in question.lose, row.get("queued", 0.0)
     return replace(
-        use, capacity_per_s=capacity, drained=use.drained or region in question.drain, healthy=use.healthy and not lost,
+        use,
+        offered_per_s=use.offered_per_s + queued,
+        queued_per_s=queued,
+        capacity_per_s=capacity,
+        drained=use.drained or region in question.drain,
+        healthy=use.healthy and not lost,
         unlimited=use.unlimited and capacity is None,
-    )  # fmt: skip
+    )
