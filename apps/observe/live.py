@@ -119,13 +119,8 @@ def read(node_ids: Iterable[int], keys: Iterable[Key]) -> dict[int, LiveNode] | 
 def read_kind(node_ids: Iterable[int], kind: str) -> dict[int, LiveNode] | None:
     """All live rows of one kind on these nodes; None when Redis is away."""
     nodes, prefix = list(node_ids), f"{kind}:"
-    try:
-        pipe = client().pipeline(transaction=False)
-        for node_id in nodes:
-            pipe.hgetall(live_key(node_id))
-        answers = pipe.execute()
-    except redis.RedisError as error:
-        logger.warning("no live numbers: %s", error)
+    answers = _hashes([live_key(node_id) for node_id in nodes], "live numbers")
+    if answers is None:
         return None
     found = {}
     for node_id, answer in zip(nodes, answers, strict=True):
@@ -138,19 +133,27 @@ def read_kind(node_ids: Iterable[int], kind: str) -> dict[int, LiveNode] | None:
 def read_totals(node_ids: Iterable[int]) -> dict[int, dict[Key, Counts]]:
     """Cumulative counters of every node that has some; empty when Redis is away."""
     nodes = list(node_ids)
-    try:
-        pipe = client().pipeline(transaction=False)
-        for node_id in nodes:
-            pipe.hgetall(totals_key(node_id))
-        answers = pipe.execute()
-    except redis.RedisError as error:
-        logger.warning("no counters for metrics: %s", error)
+    answers = _hashes([totals_key(node_id) for node_id in nodes], "counters for metrics")
+    if answers is None:
         return {}
     return {
         node_id: {_key(name): decode(text) for name, text in answer.items()}
         for node_id, answer in zip(nodes, answers, strict=True)
         if answer
     }
+
+
+def _hashes(keys: list[str], what: str) -> list[dict[str, str]] | None:
+    """Whole hashes in one trip; None when Redis is away, and the log says which numbers are missing."""
+    try:
+        pipe = client().pipeline(transaction=False)
+        for key in keys:
+            pipe.hgetall(key)
+        answers: list[dict[str, str]] = pipe.execute()
+    except redis.RedisError as error:
+        logger.warning("no %s: %s", what, error)
+        return None
+    return answers
 
 
 def _key(name: str) -> Key:
