@@ -32,6 +32,15 @@ def django_db_modify_db_settings(tmp_path_factory: pytest.TempPathFactory) -> No
         settings["TEST"]["NAME"] = f"test_spillway_{worker}_{os.getpid()}"
 
 
+@pytest.fixture(autouse=True)
+def _cache_in_memory(settings: Settings) -> None:
+    """Tests that start no Redis remember in memory, each from nothing."""
+    from django.core.cache import cache
+
+    settings.CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
+    cache.clear()
+
+
 def actor_of(name: str, kind: str, role: str = Membership.Role.ADMIN) -> Actor:
     """An actor of the account with this name, made when it is not there."""
     account, _ = Account.objects.get_or_create(name=name, defaults={"title": name.capitalize(), "kind": kind})

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from django.db.models import Model, QuerySet
 
+from apps.accounts import roles
 from apps.accounts.models import Account, ApiToken, Membership, User
 from apps.core.errors import Forbidden
 
@@ -15,23 +16,53 @@ M = TypeVar("M", bound=Model)
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Somebody with a name, an account and a role in it; every selector and service takes one."""
+    """Somebody with a name, an account and a role in it; every selector and service takes one.
+
+    `scopes` narrow the role (`routes:write`, `*:read`), None narrows nothing; `token` is the key id of a program's
+    token, `user_id` the row of a person; `viewing` says that an operator looks at the account as its viewer.
+    """
 
     name: str
     account: Account
     role: str
+    scopes: frozenset[str] | None = None
+    token: str = ""
+    user_id: int | None = None
+    viewing: bool = False
 
     @property
     def is_operator(self) -> bool:
         """Whether the actor sees every account and may change the platform."""
         return self.account.is_operator
 
-    def may_write(self) -> None:
-        """Raise Forbidden for viewers."""
+    def may_write(self, noun: str = "") -> None:
+        """Raise Forbidden for viewers, and for a token whose scopes leave `noun` (`routes`, `pools`, …) out."""
         if self.role == Membership.Role.VIEWER:
             raise Forbidden(
                 "Your role is viewer: you may read, not change. Ask an admin of the account for the editor role."
             )
+        if noun and not self.has_scope(noun, "write"):
+            raise Forbidden(f"This token has not the scope {noun}:write; make one that has it.")
+
+    def must_be_active(self) -> None:
+        """Raise Forbidden while the account is suspended."""
+        if self.account.suspended_at is not None:
+            raise Forbidden("This account is suspended: its traffic goes on, changes and pages wait. Ask an operator.")
+
+    def has_scope(self, noun: str, verb: str) -> bool:
+        """Whether the scopes let the actor `read` or `write` the noun; writing something includes reading it."""
+        if self.scopes is None:
+            return True
+        allowed = {f"{noun}:{verb}", f"*:{verb}"}
+        if verb == "read":
+            allowed |= {f"{noun}:write", "*:write"}
+        return bool(allowed & self.scopes)
+
+    def must_administer(self, what: str) -> None:
+        """Raise Forbidden unless the actor is admin (owner) of the account; `what` is what only they manage."""
+        self.may_write()
+        if self.role != Membership.Role.ADMIN:
+            raise Forbidden(f"Only {roles.word_of(self.account.kind, Membership.Role.ADMIN)}s manage {what}.")
 
     def must_operate(self, what: str) -> None:
         """Raise Forbidden unless an operator may write; `what` is the thing that only operators change."""
@@ -49,12 +80,13 @@ def actor_of_user(user: User) -> Actor | None:
     membership = user.memberships.select_related("account").order_by("id").first()
     if membership is None:
         return None
-    return Actor(user.get_username(), membership.account, membership.role)
+    return Actor(user.get_username(), membership.account, membership.role, user_id=user.pk)
 
 
 def actor_of_token(token: ApiToken) -> Actor:
     """The actor that a program with this token is."""
-    return Actor(f"token {token.name}", token.account, token.role)
+    scopes = frozenset(token.scopes) if token.scopes else None
+    return Actor(f"token {token.name}", token.account, token.role, scopes=scopes, token=token.key_id)
 
 
 def platform_actor() -> Actor:

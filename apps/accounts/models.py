@@ -1,13 +1,23 @@
-"""Tenants as rows: accounts, people and their roles, API tokens, hostname claims."""
+"""Tenants as rows: accounts, people and their roles, invitations, API tokens, hostname claims, grants."""
 
 from __future__ import annotations
+
+import secrets
 
 from django.contrib.auth.models import AbstractUser
 from django.db import models
 
 
+def _challenge() -> str:
+    return secrets.token_hex(16)
+
+
 class Account(models.Model):
-    """A tenant: an operator account runs the platform, a customer account manages its own routes."""
+    """A tenant: an operator account runs the platform, a customer account manages its own routes.
+
+    `quotas` maps a name of quotas.py to a whole number and holds only what differs from the defaults. A suspended
+    account keeps its traffic, its people and its tokens, but they may do nothing until it is resumed.
+    """
 
     class Kind(models.TextChoices):
         OPERATOR = "operator"
@@ -16,6 +26,8 @@ class Account(models.Model):
     name = models.CharField(max_length=63, unique=True)
     title = models.CharField(max_length=120)
     kind = models.CharField(max_length=10, choices=Kind.choices)
+    quotas = models.JSONField(default=dict)
+    suspended_at = models.DateTimeField(null=True)
     manager = models.CharField(max_length=63, blank=True, default="")
     version = models.PositiveIntegerField(default=1)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -55,8 +67,33 @@ class Membership(models.Model):
         return f"{self.user} in {self.account}: {self.role}"
 
 
+class Invitation(models.Model):
+    """A way into an account for one person: a link with a secret that works once, kept as its SHA-256."""
+
+    account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="invitations")
+    email = models.EmailField(max_length=254)
+    role = models.CharField(max_length=10, choices=Membership.Role.choices)
+    digest = models.CharField(max_length=64, unique=True)
+    invited_by = models.CharField(max_length=150)
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField()
+    accepted_at = models.DateTimeField(null=True)
+    accepted_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
+    revoked_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ("-id",)
+
+    def __str__(self) -> str:
+        return f"{self.email} to {self.account}: {self.role}"
+
+
 class ApiToken(models.Model):
-    """A program's key: `sw_<key id>_<secret>`, shown once, kept as an HMAC with a numbered pepper."""
+    """A program's key: `sw_<key id>_<secret>`, shown once, kept as an HMAC with a numbered pepper.
+
+    `scopes` such as `["routes:write", "*:read"]` narrow what the role allows, an empty list narrows nothing;
+    `networks` (CIDR) say from where it works, an empty list is from everywhere.
+    """
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="tokens")
     name = models.CharField(max_length=63)
@@ -64,9 +101,13 @@ class ApiToken(models.Model):
     key_id = models.CharField(max_length=16, unique=True)
     pepper = models.CharField(max_length=8)
     digest = models.CharField(max_length=64)
+    scopes = models.JSONField(default=list)
+    networks = models.JSONField(default=list)
+    created_by = models.CharField(max_length=150, blank=True, default="")
     expires_at = models.DateTimeField(null=True)
     revoked_at = models.DateTimeField(null=True)
     last_used_at = models.DateTimeField(null=True)
+    last_used_from = models.CharField(max_length=45, blank=True, default="")
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -76,11 +117,54 @@ class ApiToken(models.Model):
         return f"{self.name} (sw_{self.key_id}_…)"
 
 
+class Grant(models.Model):
+    """What an operator lets an account use, in one row: hostname or tag, and with it routes, certificate, load tests.
+
+    `hostname` (canonical, `*.` for every name below) makes names of that domain the account's without further proof;
+    `tag` (`key=value`) shares every pool and zone that carries it. Exactly one of the two is set.
+    """
+
+    name = models.CharField(max_length=63, unique=True)
+    account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="grants")
+    hostname = models.CharField(max_length=253, blank=True, default="")
+    tag = models.CharField(max_length=127, blank=True, default="")
+    may_load_test = models.BooleanField(default=True)
+    expires_at = models.DateTimeField(null=True)
+    manager = models.CharField(max_length=63, blank=True, default="")
+    version = models.PositiveIntegerField(default=1)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ("name",)
+
+    def __str__(self) -> str:
+        return f"{self.account}: {self.hostname or self.tag}"
+
+
 class Hostname(models.Model):
-    """A DNS name claimed by exactly one account; canonical: lower case, IDNA, no final dot, `*.` for a wildcard."""
+    """A DNS name claimed by exactly one account; canonical: lower case, IDNA, no final dot, `*.` for a wildcard.
+
+    `proof` says how the account showed that the name is its own, blank until it did; routes of a name without proof
+    are kept but not served. A released claim rests until the grace period is over (claims.py), then anybody may
+    have the name.
+    """
+
+    class Proof(models.TextChoices):
+        NONE = ""
+        DNS = "dns"
+        HTTP = "http"
+        OPERATOR = "operator"
+        GRANT = "grant"
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="hostnames")
     name = models.CharField(max_length=253, unique=True)
+    challenge = models.CharField(max_length=64, default=_challenge)
+    proof = models.CharField(max_length=8, choices=Proof.choices, blank=True, default="")
+    proved_at = models.DateTimeField(null=True)
+    checked_at = models.DateTimeField(null=True)
+    check_said = models.CharField(max_length=400, blank=True, default="")
+    released_at = models.DateTimeField(null=True)
+    version = models.PositiveIntegerField(default=1)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

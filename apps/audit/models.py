@@ -8,10 +8,15 @@ from apps.accounts.models import Account
 
 
 class Entry(models.Model):
-    """One change: who, what, before, after, why. Rows are only ever added."""
+    """One change: who, what, before, after, why. Rows are only ever added.
+
+    `version` is the object's after the change. `position`, `previous` and `digest` are the entry's link in the chain
+    (chain.py), given a moment after the commit: positions have no gaps, a digest covers the entry and the one before.
+    """
 
     at = models.DateTimeField(auto_now_add=True)
     actor = models.CharField(max_length=150)
+    token = models.CharField(max_length=16, blank=True, default="")
     account = models.ForeignKey(Account, on_delete=models.PROTECT, related_name="audit_entries")
     request_id = models.CharField(max_length=64, blank=True)
     action = models.CharField(max_length=40)
@@ -20,7 +25,13 @@ class Entry(models.Model):
     object_label = models.CharField(max_length=400)
     before = models.JSONField(null=True)
     after = models.JSONField(null=True)
+    version = models.PositiveIntegerField(null=True)
     reason = models.CharField(max_length=400, blank=True)
+    commit = models.CharField(max_length=64, blank=True, default="")
+    pipeline_url = models.CharField(max_length=400, blank=True, default="")
+    position = models.BigIntegerField(null=True, unique=True)
+    previous = models.CharField(max_length=64, blank=True, default="")
+    digest = models.CharField(max_length=64, blank=True, default="")
 
     class Meta:
         ordering = ("-id",)

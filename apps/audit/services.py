@@ -20,11 +20,13 @@ def record(  # noqa: PLR0913 - an entry has this many columns, all named by the 
     account: Account | None = None,
     before: dict[str, Any] | None = None,
     after: dict[str, Any] | None = None,
+    version: int | None = None,
     reason: str = "",
 ) -> Entry:
     """Add one entry; `action` is create, update, delete or a verb such as roll_back. Callers leave secrets out."""
     return Entry.objects.create(
         actor=actor.name,
+        token=actor.token,
         account=account or actor.account,
         request_id=request_id(),
         action=action,
@@ -33,5 +35,6 @@ def record(  # noqa: PLR0913 - an entry has this many columns, all named by the 
         object_label=label[:400],
         before=before,
         after=after,
+        version=version,
         reason=reason[:400],
     )

@@ -54,7 +54,8 @@ class Pool(Definition):
     """One service; a backend in each region says with which servers.
 
     What a region has no room for goes to the regions of `overflow_order` (names), then to the others, nearest first;
-    `when_full` says what happens when no region has any.
+    `when_full` says what happens when no region has any. A grant of a tag (`key=value` of `tags`) lets another account
+    see the pool and send its routes to it.
     """
 
     protocol = models.CharField(max_length=5, choices=_choices(model.Protocol), default=model.Protocol.HTTP)
@@ -65,6 +66,7 @@ class Pool(Definition):
     server_keepalive_ms = models.PositiveIntegerField(null=True)
     when_full = models.CharField(max_length=6, choices=_choices(model.WhenFull), default=model.WhenFull.SPREAD)
     overflow_order = models.JSONField(default=list)
+    tags = models.JSONField(default=dict)
 
 
 class HealthCheck(models.Model):
@@ -161,7 +163,8 @@ class Route(Definition):
     """Hostname + path (+ methods, headers) → weighted pools, a redirect or a fixed response.
 
     `headers` is `[{name, match, value}]`, `methods` `["GET", …]`; exactly one of the rows in `pools`, `redirect` and
-    `fixed_response` says what happens, named by `action`.
+    `fixed_response` says what happens, named by `action`. `assertions` say of requests what must happen to them, and
+    keep every revision from being pushed in which it does not.
     """
 
     class Action(models.TextChoices):
@@ -179,6 +182,7 @@ class Route(Definition):
     redirect = models.JSONField(null=True)
     fixed_response = models.JSONField(null=True)
     prefix_rewrite = models.CharField(max_length=1024, null=True)
+    assertions = models.JSONField(default=list)
 
     class Meta(Definition.Meta):
         indexes = (
@@ -203,3 +207,25 @@ class RoutePool(models.Model):
 
     def __str__(self) -> str:
         return f"{self.pool} {self.weight}"
+
+
+class StoredPlan(models.Model):
+    """A plan that was shown and may be applied exactly so: the sealed document, and what it was compared with."""
+
+    id = models.CharField(max_length=32, primary_key=True)
+    account = models.ForeignKey(Account, on_delete=models.CASCADE)
+    actor = models.CharField(max_length=150)
+    manager = models.CharField(max_length=63, blank=True, default="")
+    prune = models.BooleanField(default=False)
+    sealed_objects = models.BinaryField()
+    base = models.CharField(max_length=64)
+    summary = models.JSONField(default=dict)
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField()
+    applied_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ("-created_at", "id")
+
+    def __str__(self) -> str:
+        return self.id

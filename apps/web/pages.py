@@ -40,6 +40,7 @@ def page(
             raise PermissionDenied("You are signed in but belong to no account. Ask an operator to add you to one.")
         request.actor = actor
         try:
+            actor.must_be_active()
             return view(request, *args, **kwargs)
         except NotFound as error:
             raise Http404(error.detail) from error

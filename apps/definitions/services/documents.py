@@ -172,7 +172,7 @@ def _prune(work: Work, kinds: list[str], keep: set[tuple[str, str, str]]) -> lis
     changes = []
     for kind in kinds:
         entry = KINDS[kind]
-        if entry.operators_only and not work.actor.is_operator:
+        if (entry.platform or entry.for_operators) and not work.actor.is_operator:
             continue
         for row in entry.rows(work.actor).filter(manager=work.manager):
             owner = "" if entry.platform else row.account.name

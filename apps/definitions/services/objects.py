@@ -47,13 +47,23 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How one kind of object is found and stored; `platform` kinds are changed by operators and have global names."""
+    """How one kind of object is found and stored; `noun` is its word in URLs and scopes.
+
+    `platform` kinds have names that are unique everywhere; they and those `for_operators` are changed by operators.
+    """
 
     model: type[Any]
     rows: Callable[[Actor], QuerySet[Any]]
     store: Callable[[Work, Account, Any, Any], None]
+    noun: str
     platform: bool = False
-    operators_only: str = ""
+    for_operators: bool = False
+
+    def may_change(self, actor: Actor) -> None:
+        """Raise Forbidden unless the actor may change objects of this kind at all."""
+        actor.may_write(self.noun)
+        if self.platform or self.for_operators:
+            actor.must_operate(self.noun.replace("-", " ").replace("ips", "IPs"))
 
 
 def _all_accounts(actor: Actor) -> QuerySet[Account]:
@@ -63,15 +73,19 @@ def _all_accounts(actor: Actor) -> QuerySet[Account]:
 
 # In the order in which they name each other: nothing refers to a kind further down.
 KINDS: dict[str, Kind] = {
-    "Account": Kind(Account, _all_accounts, places.store_account, platform=True, operators_only="accounts"),
-    "Region": Kind(Region, regions, places.store_region, platform=True, operators_only="regions"),
-    "Fleet": Kind(Fleet, fleets, places.store_fleet, platform=True, operators_only="fleets"),
-    "Node": Kind(Node, nodes, places.store_node, platform=True, operators_only="nodes"),
-    "StaticIP": Kind(StaticIP, static_ips, places.store_static_ip, platform=True, operators_only="static IPs"),
-    "Certificate": Kind(Certificate, lambda actor: certificates(actor).defer(None), traffic.store_certificate),
-    "Pool": Kind(Pool, pools, traffic.store_pool),
-    "LoadBalancer": Kind(LoadBalancer, load_balancers, traffic.store_load_balancer, operators_only="load balancers"),
-    "Route": Kind(Route, routes, store_route),
+    "Account": Kind(Account, _all_accounts, places.store_account, "accounts", platform=True),
+    "Region": Kind(Region, regions, places.store_region, "regions", platform=True),
+    "Fleet": Kind(Fleet, fleets, places.store_fleet, "fleets", platform=True),
+    "Node": Kind(Node, nodes, places.store_node, "nodes", platform=True),
+    "StaticIP": Kind(StaticIP, static_ips, places.store_static_ip, "static-ips", platform=True),
+    "Certificate": Kind(
+        Certificate, lambda actor: certificates(actor).defer(None), traffic.store_certificate, "certificates"
+    ),
+    "Pool": Kind(Pool, pools, traffic.store_pool, "pools"),
+    "LoadBalancer": Kind(
+        LoadBalancer, load_balancers, traffic.store_load_balancer, "load-balancers", for_operators=True
+    ),
+    "Route": Kind(Route, routes, store_route, "routes"),
 }
 
 
@@ -147,8 +161,7 @@ def save(
     4. Take the version (a stale one takes nothing), store, record.
     """
     kind = KINDS[wanted.kind]
-    if kind.operators_only:
-        work.actor.must_operate(kind.operators_only)
+    kind.may_change(work.actor)
     owner = work.actor.account if kind.platform else work.account(wanted.account)
     row = existing(work, wanted.kind, owner, wanted.name)
     _check_version(row, wanted, expected_version=expected_version, create_only=create_only)
@@ -175,6 +188,7 @@ def save(
         account=owner,
         before=before,
         after=after,
+        version=row.version,
         reason=work.reason,
     )
     fields = tuple(differences(before or {}, after))
@@ -242,8 +256,7 @@ def _take_version(row: Any) -> None:
 def delete(work: Work, kind: str, row: Any, *, expected_version: int | None = None) -> Change:
     """Take one row away, if nobody uses it, and record it."""
     entry = KINDS[kind]
-    if entry.operators_only:
-        work.actor.must_operate(entry.operators_only)
+    entry.may_change(work.actor)
     if expected_version is not None and row.version != expected_version:
         raise Stale(f"{kind} {row.name} has changed since you read it; read it again and decide again.")
     users = users_of(work.actor, row)
