@@ -14,6 +14,7 @@ from apps.core.errors import Invalid
 from apps.definitions.describing import describe
 from apps.definitions.models import Pool
 from apps.fleet.models import Region
+from apps.web.three_way import remember
 
 Texts = dict[str, str]
 CHECKED = "/spec/health_check"
@@ -123,7 +124,8 @@ class PoolForm(forms.Form):
         super().__init__(data, initial=dict(texts or {}))
         self.regions = regions
         self.notes: dict[str, str] = {}  # region → where its limit came from
-        self.fields["version"] = Text(widget=forms.HiddenInput(), required=False)
+        for name in ("version", "began"):
+            self.fields[name] = Text(widget=forms.HiddenInput(), required=False)
         if texts is None:
             self.fields["/name"] = Text(label="Name", help_text="Lower case letters, digits and hyphens.")
             if actor.is_operator:
@@ -248,14 +250,14 @@ class PoolForm(forms.Form):
         return [self[f"{place}/{field}"] for field in SERVER]
 
 
-def texts_of_pool(pool: Pool, regions: list[Region]) -> Texts:
-    """The stored pool as the texts of the form's fields."""
-    document = describe(pool)
+def texts_of_pool(pool: Pool, regions: list[Region], spec: dict[str, Any] | None = None) -> Texts:
+    """The pool as the texts of the form's fields, or `spec` in its place; sending them decides over the pool."""
+    document = dict(spec or describe(pool))
     check, backends = document.pop("health_check"), {each["region"]: each for each in document.pop("backends")}
     overflow = document.pop("overflow")
     texts = {f"/spec/{name}": _written(value) for name, value in document.items()}
     texts |= {WHEN_FULL: overflow["when_full"], ORDER: ", ".join(overflow["order"])}
-    texts |= {"version": str(pool.version), CHECKED: "on" if check else ""}
+    texts |= {"version": str(pool.version), "began": remember(pool), CHECKED: "on" if check else ""}
     texts |= {f"{CHECKED}/{name}": _written(value) for name, value in (check or {}).items()}
     for index, region in enumerate(regions):
         if region.name in backends:

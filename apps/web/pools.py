@@ -11,7 +11,7 @@ from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
-from apps.core.errors import Conflict, Invalid
+from apps.core.errors import Conflict, Invalid, Stale
 from apps.definitions import selectors
 from apps.definitions.describing import envelope
 from apps.definitions.models import Listener, Pool
@@ -25,6 +25,7 @@ from apps.web.pages import PageRequest, page, show
 from apps.web.pool_form import PoolForm, texts_of_pool
 from apps.web.pool_limits import limit_notes
 from apps.web.pool_tables import backends_table, charts, number_cells, policy_of
+from apps.web.three_way import meeting
 
 PER_PAGE = 50
 SHOWN_ROUTES = 50
@@ -115,10 +116,23 @@ def edit(request: PageRequest, pk: int) -> HttpResponse:
     texts = texts_of_pool(pool, places)
     form = PoolForm(request.POST or None, actor=request.actor, regions=places, texts=texts)
     form.notes = limit_notes(pool)
-    if request.method == "POST" and form.is_valid() and (saved := _save(request, form, pool)):
-        messages.success(request, f"Pool {saved.name} is saved and on its way to the nodes.")
-        return redirect("web:pool", pk=saved.pk)
+    try:
+        if request.method == "POST" and form.is_valid() and (saved := _save(request, form, pool)):
+            messages.success(request, f"Pool {saved.name} is saved and on its way to the nodes.")
+            return redirect("web:pool", pk=saved.pk)
+    except Stale:
+        return _two_edits(request, form, pk, places)
     return _form_page(request, form, pool)
+
+
+def _two_edits(request: PageRequest, form: PoolForm, pk: int, places: list[Region]) -> HttpResponse:
+    """All three sides, and a form that holds both changes; sending it decides over what is live now."""
+    live = selectors.only(selectors.pools(request.actor), pk)
+    met = meeting(request.actor, "Pool", live, form.spec(), form.text("began"))
+    texts = texts_of_pool(live, places, met.merged) | {"reason": form.text("reason")}
+    both = PoolForm(actor=request.actor, regions=places, texts=texts)
+    both.notes = limit_notes(live)
+    return show(request, "pages/pools/form.html", {"form": both, "pool": live, "meeting": met}, status=409)
 
 
 def _regions(request: PageRequest) -> list[Region]:
@@ -126,7 +140,7 @@ def _regions(request: PageRequest) -> list[Region]:
 
 
 def _save(request: PageRequest, form: PoolForm, pool: Pool | None) -> Pool | None:
-    """The stored row; None after every fault was put beside its field."""
+    """The stored row; None after every fault was put beside its field. Raises Stale."""
     name = pool.name if pool else form.text("/name")
     owner = pool.account.name if pool else form.text("/account") or None
     version = form.text("version")
@@ -143,6 +157,8 @@ def _save(request: PageRequest, form: PoolForm, pool: Pool | None) -> Pool | Non
         )
     except Invalid as error:
         form.blame(error)
+    except Stale:
+        raise
     except Conflict as error:
         form.add_error("/name" if pool is None else None, error.detail)
     else:

@@ -13,13 +13,13 @@ from apps.accounts.models import Account
 from apps.accounts.selectors import accounts
 from apps.core.errors import Conflict, Invalid, Stale
 from apps.definitions.models import Route
-from apps.definitions.selectors import describe, only, pools, route_conflicts
+from apps.definitions.selectors import only, pools, route_conflicts
 from apps.definitions.selectors import routes as visible_routes
 from apps.definitions.services import save_object
 from apps.web.pages import PageRequest, page, show
 from apps.web.rendering import rendered_route
 from apps.web.route_form import RouteEntry
-from apps.web.two_edits import sides
+from apps.web.three_way import meeting
 
 FORM = "pages/routes/form.html"
 # Names offered while typing; any other name can be typed as well.
@@ -48,25 +48,24 @@ def _form(request: PageRequest, row: Route | None) -> HttpResponse:
     if entry.is_valid():
         try:
             return _saved(request, row, _save(request, entry))
-        except (Invalid, Stale, Conflict) as error:
+        except Stale:
+            return _two_edits(request, entry)
+        except (Invalid, Conflict) as error:
             # Before the faults are noted: a field with a fault is not part of the spec any more.
-            context = _checked(request, entry) | _refused(request, entry, error)
+            context = _checked(request, entry)
+            _refused(entry, error)
     else:
         context = _checked(request, entry)
         entry.add_faults(context.get("faults", ()))
-    status = 409 if "sides" in context else 422
-    return show(request, FORM, context | _page(request, entry), status=status)
+    return show(request, FORM, context | _page(request, entry), status=422)
 
 
-def _refused(request: PageRequest, entry: RouteEntry, error: Invalid | Conflict) -> dict[str, Any]:
-    """Put what was refused where it belongs in the form; for a stale version also both sides."""
+def _refused(entry: RouteEntry, error: Invalid | Conflict) -> None:
+    """Put what was refused where it belongs in the form."""
     if isinstance(error, Invalid):
         entry.add_faults(error.faults)
-    elif isinstance(error, Stale):
-        return _two_edits(request, entry)
     else:
         entry.head.add_error("name" if "name" in entry.head.fields else None, error.detail)
-    return {}
 
 
 def _save(request: PageRequest, entry: RouteEntry) -> Route:
@@ -92,12 +91,14 @@ def _saved(request: HttpRequest, row: Route | None, saved: Route) -> HttpRespons
     return redirect("web:route", pk=saved.pk)
 
 
-def _two_edits(request: PageRequest, entry: RouteEntry) -> dict[str, Any]:
-    """Yours and what is live now; sending the form once more is deciding for yours."""
+def _two_edits(request: PageRequest, entry: RouteEntry) -> HttpResponse:
+    """All three sides, and a form that holds both changes; sending it decides over what is live now."""
     assert entry.row is not None  # noqa: S101 - only a route that is there can be stale
     live = only(visible_routes(request.actor), entry.row.pk)
-    entry.stand_on(live)
-    return {"sides": sides(entry.spec(), describe(live)), "live": live}
+    met = meeting(request.actor, "Route", live, entry.spec(), entry.head.cleaned_data.get("began", ""))
+    both = RouteEntry(request.actor, live, None, {}, spec=met.merged)
+    both.head.initial["reason"] = entry.head.cleaned_data.get("reason", "")
+    return show(request, FORM, _page(request, both) | _blank_check(both) | {"meeting": met}, status=409)
 
 
 def _page(request: PageRequest, entry: RouteEntry) -> dict[str, Any]:

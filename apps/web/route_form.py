@@ -15,6 +15,7 @@ from apps.core.errors import Fault
 from apps.definitions.describing import describe
 from apps.definitions.models import Route
 from apps.definitions.selectors import load_balancers
+from apps.web.three_way import remember
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 ACTIONS = (("pools", "Send to pools"), ("redirect", "Redirect"), ("fixed_response", "Answer by itself"))
@@ -63,6 +64,7 @@ class RouteForm(forms.Form):
     """Everything of a route that is there once; what values may be is said by the document."""
 
     version = forms.IntegerField(required=False, widget=forms.HiddenInput)
+    began = forms.CharField(required=False, widget=forms.HiddenInput)
     name = _needed(
         "Name", "How files and commands call it, such as shop-checkout. It stays.", placeholder="shop-checkout"
     )
@@ -148,23 +150,23 @@ HeaderRows: Any = forms.formset_factory(
 class RouteEntry:
     """The whole form: head, pools and headers; `row` is the route that is edited, None for a new one."""
 
-    def __init__(self, actor: Actor, row: Route | None, data: QueryDict | None, start: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        actor: Actor,
+        row: Route | None,
+        data: QueryDict | None,
+        start: Mapping[str, str],
+        spec: Mapping[str, Any] | None = None,
+    ) -> None:
+        """`data` is what was sent, None for a form that is opened; `spec` is shown instead of what is stored."""
         self.row = row
-        self.data = data
-        first = initial_of(row) if row else blank(actor, start)
+        self.stored = describe(row) if row else {}
+        first = initial_of(spec or self.stored, row) if row else blank(actor, start)
         self.head = RouteForm(actor, row, data=data, initial=first["head"])
         # Rows that were sent stand for themselves: one that equals what is stored must not count as left blank.
         rows = first if data is None else {"pools": None, "headers": None}
         self.pools = PoolRows(data=data, prefix="pools", initial=rows["pools"])
         self.headers = HeaderRows(data=data, prefix="headers", initial=rows["headers"])
-
-    def stand_on(self, live: Route) -> None:
-        """Sending the form once more decides over this state of the route."""
-        self.row = live
-        if self.data is not None:
-            renewed = self.data.copy()
-            renewed["version"] = str(live.version)
-            self.head.data = renewed
 
     def is_valid(self) -> bool:
         """Whether every field could be read at all; what the values mean is checked when the route is saved."""
@@ -187,9 +189,9 @@ class RouteEntry:
             "headers": [_header(form.cleaned_data) for form in self._kept(self.headers, "name")],
             "action": {action: self._action(action, got)},
         }
-        if action == "pools" and got.get("prefix_rewrite"):
-            spec["prefix_rewrite"] = got["prefix_rewrite"]
-        return spec
+        spec["prefix_rewrite"] = (got.get("prefix_rewrite") or None) if action == "pools" else None
+        # What this form does not show stays as it is stored.
+        return {name: value for name, value in self.stored.items() if name not in spec} | spec
 
     def _action(self, action: str, got: Mapping[str, Any]) -> Any:
         if action == "redirect":
@@ -246,15 +248,15 @@ def blank(actor: Actor, start: Mapping[str, str]) -> dict[str, Any]:
     return {"head": head, "pools": [{"pool": start.get("pool", "")[:127], "weight": 100}], "headers": []}
 
 
-def initial_of(row: Route) -> dict[str, Any]:
-    """What the form of this route begins with."""
-    spec = describe(row)
+def initial_of(spec: Mapping[str, Any], row: Route) -> dict[str, Any]:
+    """What the form of this route begins with when it shows `spec`; sending it decides over the row as it is now."""
     action = spec["action"]
     redirect, fixed = action.get("redirect", {}), action.get("fixed_response", {})
     head = {
         name: spec[name] for name in ("load_balancer", "hostname", "path", "path_kind", "methods", "prefix_rewrite")
     }
-    head |= {"version": row.version, "action": next(iter(action)), "redirect_keep_query": True}
+    head |= {"version": row.version, "began": remember(row)}
+    head |= {"action": next(iter(action)), "redirect_keep_query": True}
     head |= {"redirect_code": 301, "fixed_status": 200, "fixed_content_type": "text/plain; charset=utf-8"}
     head |= {f"redirect_{name}": value for name, value in redirect.items()}
     head |= {f"fixed_{name}": value for name, value in fixed.items()}

@@ -14,6 +14,7 @@ from apps.accounts.actors import Actor
 from apps.accounts.models import Membership
 from apps.audit.models import Entry
 from apps.definitions.models import Pool, Server
+from apps.definitions.services import set_server
 from apps.definitions.services import save_object
 from tests.doors.people import client_of
 
@@ -165,14 +166,23 @@ def test_a_fault_without_a_field_stands_at_the_top_of_the_form(shop: Pool, tutor
     assert "keeps its protocol" in answer.content.decode()
 
 
-def test_an_edit_of_an_older_version_is_refused_and_keeps_what_was_typed(shop: Pool, tutorial_world: Actor) -> None:
+def test_an_edit_of_an_older_version_shows_all_three_sides_and_holds_both_changes(
+    shop: Pool, tutorial_world: Actor
+) -> None:
     client, url = client_of(tutorial_world), reverse("web:pool-edit", args=[shop.pk])
     data = form_data(client, url) | {"/spec/queue_timeout_ms": "777"}
-    Pool.objects.filter(pk=shop.pk).update(version=shop.version + 1)
+    server = Server.objects.filter(backend__pool=shop).order_by("pk")[0]
+    set_server(actor=tutorial_world, server_id=server.pk, weight=7, reason="Warm it up")
     answer = client.post(url, data)
-    assert answer.status_code == 422
-    assert "has changed since you read it" in answer.content.decode()
-    assert 'value="777"' in answer.content.decode()
+    page = answer.content.decode()
+    assert answer.status_code == 409
+    assert "the form below holds both changes" in page
+    assert [part in page for part in ('value="777"', 'value="7"', "Warm it up")] == [True, True, True]
+    assert Pool.objects.get(pk=shop.pk).queue_timeout_ms != 777
+    both = {name: value for name, value in answer.context["form"].initial.items() if value != ""}
+    assert client.post(url, both).status_code == 302
+    server.refresh_from_db()
+    assert (Pool.objects.get(pk=shop.pk).queue_timeout_ms, server.weight) == (777, 7)
 
 
 def test_a_customer_makes_a_pool_of_its_own_and_a_taken_name_is_said_at_the_name(shop: Pool, acme: Actor) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -190,21 +191,45 @@ def test_an_edit_starts_from_what_is_stored_and_saving_it_unchanged_changes_noth
     assert routes(acme).get(pk=route.pk).version == 1
 
 
-def test_two_edits_that_meet_show_yours_and_live_and_the_person_decides(tutorial_world: Actor, acme: Actor) -> None:
+def began(client: Client, route: Route) -> str:
+    """Where the form of the route begins, as the page carries it along."""
+    return re.search(r'name="began" value="([^"]+)"', text(client.get(f"/routes/{route.pk}/edit")))[1]  # type: ignore[index]
+
+
+def test_two_edits_of_one_field_show_all_three_sides_and_the_person_decides(tutorial_world: Actor, acme: Actor) -> None:
     client, route = client_of(acme), routes(acme).get(name="shop")
-    theirs = describe(route) | {"path": "/theirs"}
-    save_object(actor=acme, kind="Route", name="shop", spec=theirs)
-    mine = typed(path="/mine", version="1")
+    mine = typed(path="/mine", version="1", began=began(client, route))
+    save_object(actor=acme, kind="Route", name="shop", spec=describe(route) | {"path": "/theirs"}, reason="New shelf")
     answer = client.post(f"/routes/{route.pk}/edit", mine)
     assert answer.status_code == 409
     shown = text(answer)
-    assert "Save mine over it" in shown
-    assert "<pre>/mine</pre>" in shown
-    assert "<pre>/theirs</pre>" in shown
+    assert [f"<pre>{path}</pre>" in shown for path in ("/", "/mine", "/theirs")] == [True] * 3
+    assert "somebody of acme saved version 2" in shown
+    assert "New shelf" in shown
+    assert "You both changed 1 field: decide." in shown
     assert 'name="version" value="2"' in shown
     assert routes(acme).get(pk=route.pk).path == "/theirs"
     assert client.post(f"/routes/{route.pk}/edit", mine | {"version": "2"}).status_code == 302
     assert routes(acme).get(pk=route.pk).path == "/mine"
+
+
+def test_two_edits_of_different_fields_stand_together_in_the_form(tutorial_world: Actor, acme: Actor) -> None:
+    client, route = client_of(acme), routes(acme).get(name="shop")
+    mine = typed(path="/mine", version="1", began=began(client, route))
+    save_object(actor=acme, kind="Route", name="shop", spec=describe(route) | {"methods": ["GET"]})
+    shown = text(client.post(f"/routes/{route.pk}/edit", mine))
+    assert "You changed different fields: the form below holds both changes." in shown
+    assert re.search(r'name="path" value="/mine"', shown)
+    assert re.search(r'value="GET"[^>]*checked', shown)
+    assert routes(acme).get(pk=route.pk).path == "/"
+
+
+def test_a_conflict_without_a_beginning_shows_yours_and_live(tutorial_world: Actor, acme: Actor) -> None:
+    client, route = client_of(acme), routes(acme).get(name="shop")
+    save_object(actor=acme, kind="Route", name="shop", spec=describe(route) | {"path": "/theirs"})
+    shown = text(client.post(f"/routes/{route.pk}/edit", typed(path="/mine", version="1", began="forged")))
+    assert "You began with" not in shown
+    assert "Save mine over it" in shown
 
 
 def test_a_row_that_equals_what_somebody_else_stored_meanwhile_is_not_lost(tutorial_world: Actor, acme: Actor) -> None:

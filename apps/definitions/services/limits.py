@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import F
-
 from apps.accounts.actors import Actor
 from apps.audit import services as audit
 from apps.core.errors import NotFound
@@ -13,7 +11,7 @@ from apps.definitions import selectors
 from apps.definitions.describing import Document, limit_of
 from apps.definitions.documents import read_limit
 from apps.definitions.models import Backend, Pool
-from apps.definitions.services.servers import take_pool
+from apps.definitions.services.servers import raise_version, take_pool
 from apps.definitions.services.traffic import note_limit
 from apps.definitions.services.work import Work, working
 
@@ -72,7 +70,7 @@ def _shown(backend: Backend) -> Document:
 
 def _store(work: Work, pool: Pool, backend: Backend, before: Document) -> None:
     backend.save()
-    Pool.objects.filter(pk=pool.pk).update(version=F("version") + 1)
+    version = raise_version(pool)
     work.touch(selectors.fleets_of(pool))
     audit.record(
         actor=work.actor,
@@ -83,5 +81,6 @@ def _store(work: Work, pool: Pool, backend: Backend, before: Document) -> None:
         account=backend.account,
         before=before,
         after=_shown(backend),
+        version=version,
         reason=work.reason,
     )

@@ -62,6 +62,12 @@ def take_pool(pool: Pool, expected_version: int | None) -> None:
         raise Stale(f"Pool {pool.name} has changed since you read it; read it again and decide again.")
 
 
+def raise_version(pool: Pool) -> int:
+    """The next version of a pool whose row this transaction holds (`take_pool`)."""
+    Pool.objects.filter(pk=pool.pk).update(version=F("version") + 1)
+    return Pool.objects.only("version").get(pk=pool.pk).version
+
+
 def _ready(server: Server) -> int:
     """How many servers of its backend take traffic."""
     return Server.objects.filter(backend=server.backend_id, state=ServerState.READY).count()
@@ -82,7 +88,7 @@ def _set(work: Work, server: Server, wanted: dict[str, Any]) -> None:
     for field, value in after.items():
         setattr(server, field, value)
     server.save(update_fields=list(after))
-    Pool.objects.filter(pk=pool.pk).update(version=F("version") + 1)
+    version = raise_version(pool)
     work.touch(selectors.fleets_of(server))
     if _matters_elsewhere(server, ready, _ready(server)):
         work.touch(selectors.fleets_of(pool))
@@ -95,5 +101,6 @@ def _set(work: Work, server: Server, wanted: dict[str, Any]) -> None:
         account=server.account,
         before=before,
         after=after,
+        version=version,
         reason=work.reason,
     )
