@@ -175,6 +175,13 @@ AGENT_CA_FILE = os.environ.get("SPILLWAY_AGENT_CA", "")
 AGENT_CERTIFICATE_FILE = os.environ.get("SPILLWAY_AGENT_CERTIFICATE", "")
 AGENT_KEY_FILE = os.environ.get("SPILLWAY_AGENT_KEY", "")
 
+# Networks that webhooks and proofs of hostnames may call although they are private or loopback, comma-separated CIDR.
+OUTBOUND_NETWORKS = [
+    network
+    for network in os.environ.get("SPILLWAY_WEBHOOK_NETWORKS", "127.0.0.0/8,::1/128" if DEVELOPMENT else "").split(",")
+    if network
+]
+
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,

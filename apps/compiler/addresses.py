@@ -1,10 +1,12 @@
-"""DEFINE + CHECK: which network addresses may stand behind a pool, and why the others may not."""
+"""DEFINE + CHECK: which addresses may stand behind a pool or be called by us, and why the others may not."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
 Address = IPv4Address | IPv6Address
+Network = IPv4Network | IPv6Network
 
 _LOOPBACK = (IPv4Network("127.0.0.0/8"), IPv6Network("::1/128"))
 
@@ -13,7 +15,7 @@ _LOCAL_NAMES = frozenset({"localhost", "localhost.localdomain", "ip6-localhost",
 _METADATA_NAMES = frozenset({"metadata", "metadata.google.internal", "instance-data", "instance-data.ec2.internal"})
 
 # Ranges in the order in which they are asked: the first one that holds the address gives the reason.
-_FORBIDDEN: tuple[tuple[IPv4Network | IPv6Network, str], ...] = (
+_FORBIDDEN: tuple[tuple[Network, str], ...] = (
     (IPv4Network("169.254.0.0/16"), "is link-local, where clouds keep their metadata service"),
     (IPv4Network("100.100.100.200/32"), "is the metadata service of a cloud"),
     (IPv4Network("168.63.129.16/32"), "is the metadata service of a cloud"),
@@ -34,6 +36,7 @@ _FORBIDDEN: tuple[tuple[IPv4Network | IPv6Network, str], ...] = (
     (IPv6Network("2001::/32"), "hides an IPv4 address (Teredo): write the IPv4 address itself"),
     (IPv6Network("::/96"), "means this machine, or hides an IPv4 address"),
 )
+_GLOBAL_IPV6 = IPv6Network("2000::/3")
 
 
 def refusal_of_address(address: Address, *, local_development: bool) -> str | None:
@@ -41,6 +44,21 @@ def refusal_of_address(address: Address, *, local_development: bool) -> str | No
     if any(address in network for network in _LOOPBACK):
         return None if local_development else "is loopback, which only a local development fleet may use"
     return next((reason for network, reason in _FORBIDDEN if address in network), None)
+
+
+def refusal_of_target(address: Address, *, allowed: Iterable[Network] = ()) -> str | None:
+    """Why we may not call this address (webhooks, proofs of hostnames), as the end of a sentence; None when we may.
+
+    `allowed` networks of the installation may be private or loopback; metadata services and the like stay refused.
+    """
+    loopback = any(address in network for network in _LOOPBACK)
+    reason = None if loopback else next((reason for network, reason in _FORBIDDEN if address in network), None)
+    if reason or any(address in network for network in allowed):
+        return reason
+    if loopback:
+        return "is loopback"
+    public = address.is_global and (address.version == 4 or address in _GLOBAL_IPV6)
+    return None if public else "is private or reserved"
 
 
 def refusal_of_name(name: str, *, local_development: bool) -> str | None:
