@@ -1,4 +1,4 @@
-"""Kernel: gives every request an id that stands in the answer, the log, the audit and the error page."""
+"""Kernel: what is known of the request being served: its id, and where its changes come from."""
 
 from __future__ import annotations
 
@@ -6,11 +6,33 @@ import re
 import secrets
 from collections.abc import Callable
 from contextvars import ContextVar
+from dataclasses import dataclass
 
 from django.http import HttpRequest, HttpResponse
 
 _GIVEN = re.compile(r"[A-Za-z0-9-]{8,64}")
 _current: ContextVar[str] = ContextVar("request_id", default="")
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeOrigin:
+    """Where a pipeline says that a change came from: the commit and the URL of its run; both may be empty."""
+
+    commit: str = ""
+    pipeline_url: str = ""
+
+
+_origin: ContextVar[ChangeOrigin] = ContextVar("change_origin", default=ChangeOrigin())  # noqa: B039 - it is frozen
+
+
+def change_origin() -> ChangeOrigin:
+    """Where the change that is being made came from, as its caller said; the audit record keeps it."""
+    return _origin.get()
+
+
+def set_change_origin(origin: ChangeOrigin) -> None:
+    """Say where the changes of this request come from; forgotten when it ends."""
+    _origin.set(origin)
 
 
 def request_id() -> str:
@@ -27,9 +49,11 @@ class RequestIdMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         given = request.headers.get("X-Request-ID", "")
         token = _current.set(given if _GIVEN.fullmatch(given) else secrets.token_hex(8))
+        origin = _origin.set(ChangeOrigin())
         try:
             response = self.get_response(request)
             response["X-Request-ID"] = request_id()
         finally:
+            _origin.reset(origin)
             _current.reset(token)
         return response
