@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import dj_database_url
 from csp.constants import SELF
@@ -36,13 +37,21 @@ INSTALLED_APPS = [
     "django_filters",
     "template_partials",
     "csp",
+    "allauth",
+    "allauth.account",
+    "allauth.mfa",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.openid_connect",
+    "allauth.usersessions",
     "apps.core",
     "apps.accounts",
     "apps.audit",
+    "apps.members",
     "apps.fleet",
     "apps.definitions",
     "apps.observe",
     "apps.rollouts",
+    "apps.retries",
     "apps.api",
     "apps.web",
     "apps.cli",
@@ -60,6 +69,10 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+    "apps.web.session_age.SessionAge",
+    "apps.web.second_factor.SecondFactorRequired",
+    "apps.api.v1.door.ApiDoor",
 ]
 
 ROOT_URLCONF = "controlplane.urls"
@@ -75,6 +88,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "apps.web.your_account.who_looks",
             ],
         },
     }
@@ -101,6 +115,9 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
+# A session ends when nothing was asked for so long, and at the latest so long after signing in (apps/web/session_age.py).
+SESSION_COOKIE_AGE = 2 * 3600
+SESSION_GREATEST_AGE = 12 * 3600
 LOGIN_URL = "web:sign-in"
 LOGIN_REDIRECT_URL = "web:overview"
 LOGOUT_REDIRECT_URL = "web:sign-in"
@@ -108,6 +125,78 @@ SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not DEVELOPMENT
 CSRF_FAILURE_VIEW = "apps.web.errors.csrf_failure"
+
+# Who has no second factor sets one up before anything else: "operators", "everyone", or "" for nobody.
+REQUIRE_SECOND_FACTOR = os.environ.get("SPILLWAY_REQUIRE_SECOND_FACTOR", "")
+if REQUIRE_SECOND_FACTOR not in {"", "operators", "everyone"}:
+    raise ImproperlyConfigured("SPILLWAY_REQUIRE_SECOND_FACTOR is operators, everyone or empty.")
+ACCOUNT_ADAPTER = "apps.accounts.allauth_adapter.AccountAdapter"
+ACCOUNT_LOGIN_METHODS = {"username"}
+ACCOUNT_SIGNUP_FIELDS = ["username*", "password1*", "password2*"]
+ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False
+ACCOUNT_EMAIL_SUBJECT_PREFIX = "[Spillway] "
+ACCOUNT_UNIQUE_EMAIL = False
+ACCOUNT_SESSION_REMEMBER = True
+ACCOUNT_REAUTHENTICATION_TIMEOUT = 600
+# allauth counts in the cache, which may forget; apps/accounts/sign_in.py counts in the database.
+ACCOUNT_RATE_LIMITS = False
+ACCOUNT_FORMS = {
+    "login": "apps.web.sign_in_forms.SignInForm",
+    "change_password": "apps.web.sign_in_forms.ChangePassword",
+    "reset_password": "apps.web.sign_in_forms.AskForReset",
+}
+MFA_ADAPTER = "apps.accounts.allauth_adapter.SecondFactorAdapter"
+MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
+MFA_PASSKEY_LOGIN_ENABLED = True
+MFA_RECOVERY_CODES_SHOW_ONCE = True
+MFA_RATE_LIMITS = False
+MFA_TOTP_ISSUER = "Spillway"
+MFA_TOTP_TOLERANCE = 1
+MFA_ALLOW_UNVERIFIED_EMAIL = True
+MFA_FORMS = {
+    "authenticate": "apps.web.sign_in_forms.GiveCode",
+    "reauthenticate": "apps.web.sign_in_forms.GiveCodeAgain",
+    "add_webauthn": "apps.web.sign_in_forms.AddPasskey",
+    "edit_webauthn": "apps.web.sign_in_forms.RenamePasskey",
+    "authenticate_webauthn": "apps.web.sign_in_forms.GivePasskey",
+    "login_webauthn": "apps.web.sign_in_forms.SignInWithPasskey",
+    "reauthenticate_webauthn": "apps.web.sign_in_forms.GivePasskeyAgain",
+}
+# Without an address mails go to the log, and pages send people to an operator instead of promising a mail.
+MAILS = bool(os.environ.get("SPILLWAY_EMAIL_URL", ""))
+EMAIL_BACKEND = f"django.core.mail.backends.{'smtp' if MAILS else 'console'}.EmailBackend"
+if MAILS:
+    # smtp://user:password@host:port?tls=1 starts TLS, smtps:// begins with it.
+    _mail = urlsplit(os.environ["SPILLWAY_EMAIL_URL"])
+    EMAIL_HOST, EMAIL_PORT = _mail.hostname or "localhost", _mail.port or (465 if _mail.scheme == "smtps" else 25)
+    EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = unquote(_mail.username or ""), unquote(_mail.password or "")
+    EMAIL_USE_SSL, EMAIL_USE_TLS = _mail.scheme == "smtps", "tls=1" in _mail.query
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = os.environ.get("SPILLWAY_EMAIL_FROM", "spillway@localhost")
+# OpenID Connect: one provider, known by its issuer; people connect by a verified e-mail only when this says so.
+OIDC_ISSUER = os.environ.get("SPILLWAY_OIDC_ISSUER", "").rstrip("/")
+OIDC_NAME = os.environ.get("SPILLWAY_OIDC_NAME", "OpenID Connect")
+SOCIALACCOUNT_ADAPTER = "apps.web.sign_in_openid.OpenIDAdapter"
+SOCIALACCOUNT_EMAIL_AUTHENTICATION = os.environ.get("SPILLWAY_OIDC_CONNECT_BY_EMAIL", "") == "1"
+SOCIALACCOUNT_EMAIL_AUTHENTICATION_AUTO_CONNECT = True
+SOCIALACCOUNT_EMAIL_VERIFICATION = "none"
+SOCIALACCOUNT_PROVIDERS = {
+    "openid_connect": {
+        "OAUTH_PKCE_ENABLED": True,
+        "APPS": [
+            {
+                "provider_id": "sso",
+                "name": OIDC_NAME,
+                "client_id": os.environ.get("SPILLWAY_OIDC_CLIENT_ID", ""),
+                "secret": os.environ.get("SPILLWAY_OIDC_CLIENT_SECRET", ""),
+                "settings": {"server_url": OIDC_ISSUER},
+            }
+        ]
+        if OIDC_ISSUER
+        else [],
+    }
+}
 
 LANGUAGE_CODE = "en"
 USE_I18N = False
@@ -145,6 +234,8 @@ REST_FRAMEWORK = {
     "EXCEPTION_HANDLER": "apps.api.v1.problems.problem_response",
     "UNAUTHENTICATED_USER": None,
 }
+# Off for measurements: a single account then may ask as often as it can.
+API_RATE_LIMITS = os.environ.get("SPILLWAY_API_RATE_LIMITS", "on") != "off"
 
 REDIS_URL = os.environ.get("SPILLWAY_REDIS_URL", "redis://127.0.0.1:6379/0")
 CACHES = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -45,8 +46,8 @@ class Actor:
             raise Forbidden(f"This token has not the scope {noun}:write; make one that has it.")
 
     def must_be_active(self) -> None:
-        """Raise Forbidden while the account is suspended."""
-        if self.account.suspended_at is not None:
+        """Raise Forbidden while the account is suspended; an operator may still look at it as its viewer."""
+        if self.account.suspended_at is not None and not self.viewing:
             raise Forbidden("This account is suspended: its traffic goes on, changes and pages wait. Ask an operator.")
 
     def has_scope(self, noun: str, verb: str) -> bool:
@@ -64,6 +65,17 @@ class Actor:
         if self.role != Membership.Role.ADMIN:
             raise Forbidden(f"Only {roles.word_of(self.account.kind, Membership.Role.ADMIN)}s manage {what}.")
 
+    def must_manage(self, account: Account, what: str, noun: str) -> None:
+        """Raise Forbidden unless the actor may change `what` (tokens, people) of the account, and has the scope.
+
+        Admins (owners) do so in their own account; in a customer's account operators do it as well.
+        """
+        self.may_write(noun)
+        if account.pk == self.account.pk:
+            self.must_administer(what)
+        else:
+            self.must_operate(f"{what} of other accounts")
+
     def must_operate(self, what: str) -> None:
         """Raise Forbidden unless an operator may write; `what` is the thing that only operators change."""
         self.may_write()
@@ -75,12 +87,29 @@ class Actor:
         return rows if self.is_operator else rows.filter(account=self.account)
 
 
-def actor_of_user(user: User) -> Actor | None:
-    """The actor that a signed-in person is, None for a person without a membership."""
-    membership = user.memberships.select_related("account").order_by("id").first()
+def memberships_of(user: User) -> list[Membership]:
+    """Every account of a person with the role in it, the oldest membership first."""
+    return list(user.memberships.select_related("account").order_by("id"))
+
+
+def actor_of_user(user: User, account_id: int | None = None) -> Actor | None:
+    """The actor that a signed-in person is in the account that they chose, else in their first; None without any."""
+    return actor_among(user, memberships_of(user), account_id)
+
+
+def actor_among(user: User, memberships: Sequence[Membership], account_id: int | None) -> Actor | None:
+    """The same, from memberships that were read already."""
+    chosen = next((each for each in memberships if each.account_id == account_id), None)
+    membership = chosen or next(iter(memberships), None)
     if membership is None:
         return None
     return Actor(user.get_username(), membership.account, membership.role, user_id=user.pk)
+
+
+def viewer_of(operator: Actor, account: Account) -> Actor:
+    """The operator who looks at an account as its viewer: reads what its people read, changes nothing."""
+    name = f"{operator.name} ({operator.account.name}) as {account.name}"
+    return Actor(name, account, Membership.Role.VIEWER, user_id=operator.user_id, viewing=True)
 
 
 def actor_of_token(token: ApiToken) -> Actor:

@@ -59,6 +59,8 @@ class Membership(models.Model):
     account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="memberships")
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships")
     role = models.CharField(max_length=10, choices=Role.choices)
+    version = models.PositiveIntegerField(default=1)
+    created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         constraints = (models.UniqueConstraint(fields=("account", "user"), name="one_role_per_account"),)
@@ -68,13 +70,17 @@ class Membership(models.Model):
 
 
 class Invitation(models.Model):
-    """A way into an account for one person: a link with a secret that works once, kept as its SHA-256."""
+    """A way into an account for one person: a link with a secret that works once, kept as its SHA-256.
+
+    `mailed` says that the link went to the address and nobody else saw it, so that whoever has it reads that mail.
+    """
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="invitations")
     email = models.EmailField(max_length=254)
     role = models.CharField(max_length=10, choices=Membership.Role.choices)
     digest = models.CharField(max_length=64, unique=True)
     invited_by = models.CharField(max_length=150)
+    mailed = models.BooleanField(default=False)
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField()
     accepted_at = models.DateTimeField(null=True)
@@ -175,8 +181,14 @@ class Hostname(models.Model):
 
 
 class FailedSignIn(models.Model):
-    """One sign-in that failed: the name that was tried (whether it exists or not) and from where."""
+    """One try that did not succeed (yet): what was tried, for which name (whether it exists or not), from where."""
 
+    class Kind(models.TextChoices):
+        PASSWORD = "password"
+        CODE = "code"
+        MAIL = "mail"
+
+    kind = models.CharField(max_length=8, choices=Kind.choices, default=Kind.PASSWORD)
     username = models.CharField(max_length=150)
     address = models.CharField(max_length=45)
     at = models.DateTimeField(auto_now_add=True)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from apps.accounts.models import Account
+from apps.core.errors import Fault, Invalid
+from apps.core.locks import lock_words
 
 DEFAULTS = {
     "routes": 1000,
@@ -14,6 +18,7 @@ DEFAULTS = {
     "webhooks": 10,
     "requests_per_minute": 1200,
 }
+HIGHEST = 1_000_000
 
 
 def quota(account: Account, name: str) -> int | None:
@@ -21,3 +26,33 @@ def quota(account: Account, name: str) -> int | None:
     if account.is_operator and name != "requests_per_minute":
         return None
     return int(account.quotas.get(name, DEFAULTS[name]))
+
+
+def quotas_of(account: Account) -> Mapping[str, int | None]:
+    """Every quota of the account by name, in the order in which people read them."""
+    return {name: quota(account, name) for name in DEFAULTS}
+
+
+def lock_quotas(account: Account) -> None:
+    """Let only one transaction at a time count what this account has and add to it."""
+    lock_words([f"quota {account.pk}"])
+
+
+def fault_over(account: Account, name: str, count: int) -> Fault | None:
+    """What is wrong with an account that has `count` of `name`, None within the quota."""
+    most = quota(account, name)
+    if most is None or count <= most:
+        return None
+    detail = (
+        f"{account.title} may have {most:,} {name}; this would be {count:,}. Delete some, or ask an operator for more."
+    )
+    return Fault("", "quota", detail)
+
+
+def refuse_over_quota(account: Account, name: str, count: int) -> None:
+    """Raise Invalid (pointer "", code quota) when the account would have more of `name` than it may.
+
+    Call it inside the transaction that adds, after `lock_quotas`, with the number that there would be.
+    """
+    if fault := fault_over(account, name, count):
+        raise Invalid([fault])

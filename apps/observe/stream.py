@@ -20,7 +20,7 @@ from django.db import Error, close_old_connections
 from django.http import HttpRequest
 from django.http.cookie import parse_cookie
 
-from apps.accounts.actors import actor_of_user
+from apps.accounts.choosing import actor_of_session
 from apps.accounts.models import User
 from apps.observe.hub import TOPICS, Client, Hub, TooMany
 
@@ -52,7 +52,7 @@ def visitor_of(session_key: str) -> Visitor | None:
         request = HttpRequest()
         request.session = importlib.import_module(settings.SESSION_ENGINE).SessionStore(session_key)
         user = get_user(request)
-        if not isinstance(user, User) or user.pk is None or (actor := actor_of_user(user)) is None:
+        if not isinstance(user, User) or user.pk is None or (actor := actor_of_session(user, request.session)) is None:
             return None
         return Visitor(user.pk, actor.is_operator)
     finally:

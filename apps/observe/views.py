@@ -70,7 +70,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
     """Prometheus text, for operators' tokens and for this machine itself; everybody else gets 401 or 403."""
     if not is_loopback(request):
         scheme, _, text = request.headers.get("Authorization", "").partition(" ")
-        token = find_token(text) if scheme.lower() == "bearer" else None
+        token = find_token(text, client_address(request)) if scheme.lower() == "bearer" else None
         if token is None:
             refused = HttpResponse("Send an operator's token: Authorization: Bearer sw_…\n", status=401)
             refused["WWW-Authenticate"] = 'Bearer realm="spillway"'

@@ -88,6 +88,7 @@ class Migration(migrations.Migration):
             name='FailedSignIn',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('kind', models.CharField(choices=[('password', 'Password'), ('code', 'Code'), ('mail', 'Mail')], default='password', max_length=8)),
                 ('username', models.CharField(max_length=150)),
                 ('address', models.CharField(max_length=45)),
                 ('at', models.DateTimeField(auto_now_add=True)),
@@ -141,6 +142,7 @@ class Migration(migrations.Migration):
                 ('role', models.CharField(choices=[('admin', 'Admin'), ('editor', 'Editor'), ('viewer', 'Viewer')], max_length=10)),
                 ('digest', models.CharField(max_length=64, unique=True)),
                 ('invited_by', models.CharField(max_length=150)),
+                ('mailed', models.BooleanField(default=False)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('expires_at', models.DateTimeField()),
                 ('accepted_at', models.DateTimeField(null=True)),
@@ -157,6 +159,8 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('role', models.CharField(choices=[('admin', 'Admin'), ('editor', 'Editor'), ('viewer', 'Viewer')], max_length=10)),
+                ('version', models.PositiveIntegerField(default=1)),
+                ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('account', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='memberships', to='accounts.account')),
                 ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='memberships', to=settings.AUTH_USER_MODEL)),
             ],

@@ -1,0 +1,42 @@
+"""Tenants: what a token may be narrowed to: a noun of the API, or `*` for all of them, with read or write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+# The first words of paths below /api/v1/. An apply is asked noun by noun for what it changes.
+NOUNS = (
+    "accounts",
+    "audit-entries",
+    "backends",
+    "certificates",
+    "events",
+    "fleets",
+    "grants",
+    "hostnames",
+    "invitations",
+    "listeners",
+    "load-balancers",
+    "memberships",
+    "nodes",
+    "overflow",
+    "pools",
+    "regions",
+    "revisions",
+    "rollouts",
+    "routes",
+    "servers",
+    "static-ips",
+    "tokens",
+    "trace",
+    "webhooks",
+)
+VERBS = ("read", "write")
+SCOPES = tuple(f"{noun}:{verb}" for noun in ("*", *NOUNS) for verb in VERBS)
+
+
+def covers(own: Iterable[str], wanted: str) -> bool:
+    """Whether somebody with the scopes `own` may pass `wanted` on; writing includes reading, `*` every noun."""
+    noun, _, verb = wanted.partition(":")
+    verbs = VERBS if verb == "read" else ("write",)
+    return not {f"{one}:{each}" for one in ("*", noun) for each in verbs}.isdisjoint(own)

@@ -1,0 +1,17 @@
+"""Django's registration of the app "members"."""
+
+from django.apps import AppConfig
+
+
+class MembersConfig(AppConfig):
+    """Registers apps.members."""
+
+    name = "apps.members"
+    label = "members"
+
+    def ready(self) -> None:
+        """Listen for what other apps only announce."""
+        from apps.members import invitations, viewing
+
+        invitations.listen()
+        viewing.listen()

@@ -1,0 +1,177 @@
+"""Members, writes: inviting by link or mail, taking back, and coming in as a new person."""
+
+from __future__ import annotations
+
+import logging
+from smtplib import SMTPException
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.hashers import make_password
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
+from django.core.mail import send_mail
+from django.db import IntegrityError, transaction
+
+from apps.accounts import invitations, roles
+from apps.accounts.actors import Actor
+from apps.accounts.models import Invitation, Membership, User
+from apps.accounts.quotas import lock_quotas, refuse_over_quota
+from apps.audit import services as audit
+from apps.core.clock import now
+from apps.core.errors import Conflict, Fault, Invalid, NotFound
+from apps.members import reading, selectors
+
+NOUN = "invitations"
+MAIL = """\
+{by} invites you to {account} in Spillway.
+
+Open this link to come in; it works once, until {until:%-d %B %Y, %H:%M} UTC:
+
+{link}
+
+You did not expect this? Then do nothing.
+"""
+logger = logging.getLogger(__name__)
+
+
+@transaction.atomic
+def invite(
+    *, actor: Actor, email: object, role: object, account: object = None, reason: str = ""
+) -> tuple[Invitation, str]:
+    """Make an invitation; returns it and its secret, which is stored nowhere.
+
+    `account` names another account than the actor's own, for operators. Raises Forbidden, Invalid, Conflict.
+    """
+    actor.may_write(NOUN)
+    target = reading.account_named(actor, account)
+    actor.must_manage(target, "people", NOUN)
+    faults: list[Fault] = []
+    address, wanted = reading.email(email, faults), reading.role_named(target, role, faults)
+    if faults:
+        raise Invalid(faults)
+    lock_quotas(target)
+    if invitations.open_ones().filter(account=target, email__iexact=address).exists():
+        raise Conflict(f"{address} is invited already: take that invitation back first if its link is lost.")
+    refuse_over_quota(target, "people", selectors.people_expected(target) + 1)
+    secret, digest = invitations.new_secret()
+    row = Invitation.objects.create(
+        account=target,
+        email=address,
+        role=wanted,
+        digest=digest,
+        invited_by=actor.name,
+        expires_at=now() + invitations.LIFETIME,
+    )
+    _record(actor, "create", row, after=_document(row), reason=reason)
+    return row, secret
+
+
+def mail_works() -> bool:
+    """Whether this installation can send mail."""
+    return bool(settings.MAILS)
+
+
+def mail_link(*, invitation: Invitation, link: str) -> bool:
+    """Send the link to the invited address; False when it could not be sent: then show it to who invites."""
+    text = MAIL.format(
+        by=invitation.invited_by, account=invitation.account.title, until=invitation.expires_at, link=link
+    )
+    try:
+        send_mail(f"Come to {invitation.account.title} in Spillway", text, None, [invitation.email])
+    except (OSError, SMTPException) as error:
+        logger.warning("an invitation could not be mailed: %s", error)
+        return False
+    Invitation.objects.filter(pk=invitation.pk).update(mailed=True)
+    invitation.mailed = True
+    return True
+
+
+@transaction.atomic
+def take_back(*, actor: Actor, invitation_id: int, reason: str = "") -> Invitation:
+    """Revoke an invitation: its link does not work any more. Raises NotFound, Forbidden."""
+    row = selectors.invitations(actor).filter(pk=invitation_id).first()
+    if row is None:
+        raise NotFound("There is no such object, or you may not see it.")
+    actor.must_manage(row.account, "people", NOUN)
+    if not selectors.invitations(actor).filter(pk=invitation_id).update(revoked_at=now()):
+        raise NotFound("There is no such object, or you may not see it.")
+    _record(actor, "delete", row, before=_document(row), reason=reason)
+    return row
+
+
+def come_in_as_new(*, secret: str, username: str, password: str) -> User:
+    """Make a person with this name and password and let them in.
+
+    The address is theirs only when the link was mailed to it. Raises NotFound for a secret that does not open,
+    Invalid with `/username` and `/password`.
+    """
+    found = invitations.open_invitation(secret)
+    if found is None:
+        raise NotFound(invitations.GONE)
+    user = User(username=username, email=found.email if found.mailed else "")
+    _check(user, password)
+    user.password = make_password(password)  # slow on purpose, so before the transaction
+    try:
+        with transaction.atomic():
+            user.save()
+            invitations.accept_invitation(secret=secret, user=user)
+    except IntegrityError as error:
+        raise Invalid([_taken_name()]) from error
+    return user
+
+
+def _check(user: User, password: str) -> None:
+    faults = []
+    try:
+        User.username_validator(user.username)
+        if not 1 <= len(user.username) <= 150:
+            raise ValidationError("Use at most 150 characters.")
+    except ValidationError as error:
+        faults.append(Fault("/username", "username", str(error.messages[0])))
+    else:
+        if User.objects.filter(username__iexact=user.username).exists():
+            faults.append(_taken_name())
+    try:
+        validate_password(password, user)
+    except ValidationError as error:
+        faults += [Fault("/password", "password", str(message)) for message in error.messages]
+    if faults:
+        raise Invalid(faults)
+
+
+def _taken_name() -> Fault:
+    return Fault("/username", "taken", "Somebody has this name already; choose another.")
+
+
+def listen() -> None:
+    """Record every acceptance, whichever door it came through."""
+    invitations.accepted.connect(_record_acceptance, dispatch_uid="members")
+
+
+def _record_acceptance(sender: type[Membership], membership: Membership, invitation: Invitation, **_: Any) -> None:
+    del sender
+    user, account = membership.user, membership.account
+    actor = Actor(user.get_username(), account, membership.role, user_id=user.pk)
+    role = roles.word_of(account.kind, membership.role)
+    audit.record(
+        actor=actor,
+        action="accept",
+        kind="Membership",
+        object_id=membership.pk,
+        label=f"{account.name}/{user.get_username()}",
+        account=account,
+        after={"person": user.get_username(), "role": role, "invited_by": invitation.invited_by},
+        version=membership.version,
+    )
+
+
+def _document(row: Invitation) -> dict[str, str]:
+    return {"email": row.email, "role": roles.word_of(row.account.kind, row.role)}
+
+
+def _record(actor: Actor, action: str, row: Invitation, **fields: Any) -> None:
+    label = f"{row.account.name}/{row.email}"
+    audit.record(
+        actor=actor, action=action, kind="Invitation", object_id=row.pk, label=label, account=row.account, **fields
+    )

@@ -1,0 +1,103 @@
+"""Members, writes: another role for a person, or none; an account never loses the last one who manages it."""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from apps.accounts import roles
+from apps.accounts.actors import Actor
+from apps.accounts.models import Membership
+from apps.accounts.quotas import lock_quotas
+from apps.audit import services as audit
+from apps.core.errors import Conflict, Fault, Invalid, NotFound
+from apps.members import reading, selectors
+
+NOUN = "memberships"
+MISSING = "There is no such object, or you may not see it."
+
+
+@transaction.atomic
+def change_role(
+    *, actor: Actor, membership_id: int, role: object, expected_version: int | None = None, reason: str = ""
+) -> Membership:
+    """Give a person another role (a word of roles.py). Raises NotFound, Forbidden, Invalid, Stale, Conflict."""
+    row = _taken(actor, membership_id, expected_version)
+    faults: list[Fault] = []
+    wanted = reading.role_named(row.account, role, faults)
+    if faults:
+        raise Invalid(faults)
+    before = _document(row)
+    if wanted == row.role:
+        return row
+    if wanted != Membership.Role.ADMIN:
+        _keep_an_admin(row)
+    row.role, row.version = wanted, row.version + 1
+    row.save(update_fields=["role", "version"])
+    _record(actor, "update", row, before, _document(row), reason)
+    return row
+
+
+@transaction.atomic
+def remove_person(
+    *, actor: Actor, membership_id: int, expected_version: int | None = None, reason: str = ""
+) -> Membership:
+    """Take a person out of an account; everybody may leave. Returns the row that was.
+
+    Raises NotFound, Forbidden, Stale, and Conflict for the last one who manages the account.
+    """
+    row = _taken(actor, membership_id, expected_version, may_leave=True)
+    _keep_an_admin(row)
+    before, pk = _document(row), row.pk
+    row.delete()
+    row.pk = pk
+    _record(actor, "delete", row, before, None, reason)
+    return row
+
+
+def _taken(actor: Actor, pk: int, expected_version: int | None, *, may_leave: bool = False) -> Membership:
+    """The row, with changes of its account's people held off until the end of the transaction."""
+    row = selectors.memberships(actor).filter(pk=pk).first()
+    if row is None:
+        raise NotFound(MISSING)
+    leaves = may_leave and actor.user_id == row.user_id and not actor.viewing
+    if not leaves:
+        actor.must_manage(row.account, "people", NOUN)
+    lock_quotas(row.account)
+    fresh = selectors.memberships(actor).filter(pk=pk).first()
+    if fresh is None:
+        raise NotFound(MISSING)
+    reading.check_version(fresh.version, expected_version)
+    return fresh
+
+
+def _keep_an_admin(row: Membership) -> None:
+    others = row.account.memberships.filter(role=Membership.Role.ADMIN, user__is_active=True).exclude(pk=row.pk)
+    if row.role == Membership.Role.ADMIN and not others.exists():
+        word = roles.word_of(row.account.kind, Membership.Role.ADMIN)
+        raise Conflict(f"{row.user} is the last {word} of {row.account}: make somebody else {word} first.")
+
+
+def _document(row: Membership) -> dict[str, str]:
+    return {"person": row.user.get_username(), "role": roles.word_of(row.account.kind, row.role)}
+
+
+def _record(
+    actor: Actor,
+    action: str,
+    row: Membership,
+    before: dict[str, str] | None,
+    after: dict[str, str] | None,
+    reason: str,
+) -> None:
+    audit.record(
+        actor=actor,
+        action=action,
+        kind="Membership",
+        object_id=row.pk,
+        label=f"{row.account.name}/{row.user.get_username()}",
+        account=row.account,
+        before=before,
+        after=after,
+        version=row.version if after else None,
+        reason=reason,
+    )

@@ -1,0 +1,102 @@
+"""Members: reads what was sent, value by value; each wrong one becomes a fault that names its field."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.core.validators import EmailValidator
+
+from apps.accounts import roles
+from apps.accounts.actors import Actor
+from apps.accounts.models import Account, Membership
+from apps.accounts.scopes import SCOPES
+from apps.compiler import grammar
+from apps.core.errors import Fault, Invalid, Stale
+
+MOST_NETWORKS = 50
+_email = EmailValidator("Write an e-mail address such as ann@example.com.")
+
+
+def account_named(actor: Actor, name: object) -> Account:
+    """The account that the change is for, None for the actor's own; only operators name another. Raises Invalid."""
+    own = actor.account
+    if name is None or name == own.name:
+        return own
+    if not actor.is_operator:
+        raise Invalid([Fault("/account", "account", f"Leave the account out: you act for {own.name}.")])
+    found = Account.objects.filter(name=name).first() if isinstance(name, str) and name.isascii() and "\0" not in name else None
+    if found is None:
+        raise Invalid([Fault("/account", "unknown", "There is no such account.")])
+    return found
+
+
+def role_named(account: Account, word: object, faults: list[Fault]) -> Membership.Role:
+    """The role that a word means in this account."""
+    found = roles.role_of(account.kind, word) if isinstance(word, str) else None
+    if found is None:
+        known = ", ".join(roles.WORDS[Account.Kind(account.kind)].values())
+        faults.append(Fault("/role", "choice", f"Use one of {known}."))
+    return found or Membership.Role.VIEWER
+
+
+def name_of_token(value: object, faults: list[Fault]) -> str:
+    """Lower-case letters, digits and hyphens."""
+    try:
+        return grammar.name(value)
+    except grammar.GrammarError as error:
+        faults.append(Fault("/name", error.code, error.message))
+        return ""
+
+
+def email(value: object, faults: list[Fault]) -> str:
+    """An address in ASCII, with its domain in lower case."""
+    try:
+        if not isinstance(value, str) or not value.isascii() or len(value) > 254:
+            raise ValidationError("Write an e-mail address of at most 254 plain characters.")
+        _email(value)
+    except ValidationError as error:
+        faults.append(Fault("/email", "email", str(error.messages[0])))
+        return ""
+    person, _, domain = value.rpartition("@")
+    return f"{person}@{domain.lower()}"
+
+
+def scopes(values: object, faults: list[Fault]) -> tuple[str, ...]:
+    """Words of scopes.py, each once."""
+    found = []
+    for index, value in enumerate(_list("scopes", values, len(SCOPES), faults)):
+        if value in SCOPES:
+            found.append(str(value))
+        else:
+            detail = "Use a noun of the API or *, a colon, and read or write: routes:write, *:read."
+            faults.append(Fault(f"/scopes/{index}", "choice", detail))
+    return tuple(dict.fromkeys(found))
+
+
+def networks(values: object, faults: list[Fault]) -> tuple[str, ...]:
+    """Networks (CIDR) or single addresses, in their usual form."""
+    found = []
+    for index, value in enumerate(_list("networks", values, MOST_NETWORKS, faults)):
+        try:
+            if not isinstance(value, str):
+                raise TypeError
+            found.append(str(ipaddress.ip_network(value)))
+        except (TypeError, ValueError):
+            detail = "Write a network such as 192.0.2.0/24 or 2001:db8::/48, with no bit set behind its length."
+            faults.append(Fault(f"/networks/{index}", "network", detail))
+    return tuple(dict.fromkeys(found))
+
+
+def _list(field: str, values: object, most: int, faults: list[Fault]) -> list[Any]:
+    if not isinstance(values, list | tuple) or len(values) > most:
+        faults.append(Fault(f"/{field}", "list", f"Write {field} as a list of at most {most} entries."))
+        return []
+    return list(values)
+
+
+def check_version(version: int, expected: int | None) -> None:
+    """Raise Stale unless nobody expected another version."""
+    if expected is not None and version != expected:
+        raise Stale("This has changed since you read it; read it again and decide again.")
