@@ -41,17 +41,17 @@ def postgresql_bin() -> Path:
 
 
 @contextmanager
-def postgresql(directory: Path) -> Iterator[str]:
-    """A private cluster on a Unix socket in `directory`; yields its database URL."""
+def postgresql(directory: Path, *, durable: bool = False) -> Iterator[str]:
+    """A private cluster on a Unix socket in `directory`; yields its database URL. `durable` syncs every commit."""
     prefix, user = as_user()
     shutil.chown(directory, user)
     tools, data = postgresql_bin(), directory / "data"
     initdb = [*prefix, str(tools / "initdb"), "-D", str(data), "-U", "spillway", "-A", "trust", "-E", "UTF8"]
     subprocess.run([*initdb, "--no-sync", "--locale=C.UTF-8"], check=True, stdout=subprocess.DEVNULL, cwd=directory)
-    # Durability is not what is tested here, and costs minutes on a slow disk.
-    options = f"-c listen_addresses= -c unix_socket_directories={directory} -c fsync=off -c full_page_writes=off"
+    options = f"-c listen_addresses= -c unix_socket_directories={directory} -c max_connections=200"
+    if not durable:  # it is not what is tested, and costs minutes on a slow disk
+        options += " -c fsync=off -c full_page_writes=off -c synchronous_commit=off"
     control = [*prefix, str(tools / "pg_ctl"), "-D", str(data), "-l", str(directory / "log"), "-w"]
-    options += " -c synchronous_commit=off -c max_connections=200"
     subprocess.run([*control, "-o", options, "start"], check=True, stdout=subprocess.DEVNULL, cwd=directory)
     try:
         yield f"postgresql://spillway@{str(directory).replace('/', '%2F')}/postgres"

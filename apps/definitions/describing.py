@@ -252,7 +252,7 @@ def _route_row(row: Route) -> Document:
     if row.action == Route.Action.POOLS:
         shares = [
             {"pool": name_from(row.account_id, share.pool.account, share.pool.name), "weight": share.weight}
-            for share in row.pools.all()
+            for share in row.shares
         ]
         action: Document = {"pools": sorted(shares, key=_by("pool"))}
     else:

@@ -190,6 +190,12 @@ class Route(Definition):
             models.Index(fields=("hostname", "path", "id")),
         )
 
+    @property
+    def shares(self) -> list[RoutePool]:
+        """The weighted pools in the order in which they were made; no query where the selectors brought them along."""
+        fetched: list[RoutePool] | None = getattr(self, "fetched_shares", None)
+        return list(self.pools.select_related("pool__account").order_by("id")) if fetched is None else fetched
+
 
 class RoutePool(models.Model):
     """One share of a route: weight (0–1000) out of the sum of the route's weights."""

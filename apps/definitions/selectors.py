@@ -47,11 +47,21 @@ RouteKey = tuple[str, str, int]
 M = TypeVar("M", bound=Model)
 
 
+# What lists show of the objects that a route names: whole rows of them would cost more than the routes themselves.
+_NAMED_BY_ROUTES = (
+    *("account__name", "account__title", "account__kind", "hostname__name", "hostname__proof"),
+    *("hostname__account", "hostname__released_at", "load_balancer__name", "load_balancer__account"),
+)
+_OF_SHARES = ("route", "weight", "pool__name", "pool__account__name", "pool__account__title", "pool__protocol")
+
+
 def routes(actor: Actor) -> QuerySet[Route]:
     """Routes in the order of lists: hostname, path, id."""
-    shares = RoutePool.objects.select_related("pool__account").order_by("id")
-    rows = Route.objects.select_related("account", "hostname", "load_balancer__account")
-    return actor.visible(rows.prefetch_related(Prefetch("pools", shares))).order_by("hostname__name", "path", "id")
+    shares = RoutePool.objects.select_related("pool__account").only(*_OF_SHARES).order_by("id")
+    rows = Route.objects.select_related("account", "hostname", "load_balancer")
+    rows = rows.only(*(field.name for field in Route._meta.concrete_fields), *_NAMED_BY_ROUTES)
+    rows = rows.prefetch_related(Prefetch("pools", shares, to_attr="fetched_shares"))
+    return actor.visible(rows).order_by("hostname__name", "path", "id")
 
 
 def pools(actor: Actor) -> QuerySet[Pool]:

@@ -91,7 +91,7 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
 
 def _share(route: Any, pool_id: int) -> str:
     """The pool's part of a route's traffic, in words."""
-    weights = {share.pool_id: share.weight for share in route.pools.all()}
+    weights = {share.pool_id: share.weight for share in route.shares}
     total = sum(weights.values())
     return f"{100 * weights[pool_id] / total:.0f} %" if total else "nothing"
 

@@ -46,7 +46,7 @@ class RouteRow:
 def rows_of(actor: Actor, routes: Sequence[Route]) -> list[RouteRow]:
     """Rows with numbers, health and sync; the number of queries does not depend on how many there are."""
     numbers = route_numbers(actor, [route.pk for route in routes])
-    pool_ids = {share.pool_id for route in routes for share in route.pools.all()}
+    pool_ids = {share.pool_id for route in routes for share in route.shares}
     pools = pool_numbers(actor, sorted(pool_ids))
     words = sync_of(actor, {route.load_balancer_id for route in routes})
     found = []
@@ -81,7 +81,7 @@ def _worst(words: Iterable[str], order: Sequence[str]) -> str:
 
 
 def _shares(route: Route, pools: dict[int, Any]) -> tuple[Share, ...]:
-    rows = list(route.pools.all())
+    rows = route.shares
     total = sum(share.weight for share in rows) or 1
     found = []
     for share in rows:
