@@ -1,10 +1,33 @@
-"""The audit record as rows: written in the same transaction as the change that they describe."""
+"""The audit record as rows: written in the same transaction as the change that they describe, and never again."""
 
 from __future__ import annotations
+
+from typing import Any, NoReturn
 
 from django.db import models
 
 from apps.accounts.models import Account
+
+
+class AppendOnly(Exception):
+    """Somebody tried to change or delete an entry of the audit record."""
+
+
+def _refuse() -> NoReturn:
+    raise AppendOnly("Entries of the audit record are added, never changed or deleted.")
+
+
+class Entries(models.QuerySet["Entry"]):
+    """Rows that may be read and added; triggers in the database say the same to everybody else."""
+
+    def update(self, **kwargs: Any) -> NoReturn:
+        """Refused."""
+        del kwargs
+        _refuse()
+
+    def delete(self) -> NoReturn:
+        """Refused."""
+        _refuse()
 
 
 class Entry(models.Model):
@@ -33,10 +56,31 @@ class Entry(models.Model):
     previous = models.CharField(max_length=64, blank=True, default="")
     digest = models.CharField(max_length=64, blank=True, default="")
 
+    objects = Entries.as_manager()
+    links = models.Manager["Entry"]()  # for chain.py alone, which fills in what is still empty
+
     class Meta:
         ordering = ("-id",)
         verbose_name_plural = "entries"
-        indexes = (models.Index(fields=("object_kind", "object_id")),)
+        indexes = (
+            models.Index(fields=("object_kind", "object_id")),
+            models.Index(fields=("at",)),
+            models.Index(fields=("actor", "id")),
+            models.Index(fields=("account", "id")),
+            models.Index(fields=("request_id",)),
+            models.Index(fields=("id",), condition=models.Q(position=None), name="audit_entry_unlinked"),
+        )
 
     def __str__(self) -> str:
         return f"{self.actor} {self.action} {self.object_label}"
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Add the row; one that is there already is refused."""
+        if not self._state.adding:
+            _refuse()
+        super().save(*args, **kwargs)
+
+    def delete(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refused."""
+        del args, kwargs
+        _refuse()

@@ -6,8 +6,9 @@ from typing import Any
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account
+from apps.audit.chain import link_after_commit
 from apps.audit.models import Entry
-from apps.core.requests import request_id
+from apps.core.requests import change_origin, request_id
 
 
 def record(  # noqa: PLR0913 - an entry has this many columns, all named by the caller
@@ -23,9 +24,14 @@ def record(  # noqa: PLR0913 - an entry has this many columns, all named by the 
     version: int | None = None,
     reason: str = "",
 ) -> Entry:
-    """Add one entry; `action` is create, update, delete or a verb such as roll_back. Callers leave secrets out."""
+    """Add one entry; `action` is create, update, delete or a verb such as roll_back. Callers leave secrets out.
+
+    Request id, commit and pipeline come from the request being served.
+    """
+    origin = change_origin()
+    link_after_commit()
     return Entry.objects.create(
-        actor=actor.name,
+        actor=actor.name[:150],
         token=actor.token,
         account=account or actor.account,
         request_id=request_id(),
@@ -37,4 +43,6 @@ def record(  # noqa: PLR0913 - an entry has this many columns, all named by the 
         after=after,
         version=version,
         reason=reason[:400],
+        commit=origin.commit,
+        pipeline_url=origin.pipeline_url,
     )
