@@ -1,10 +1,9 @@
 """Bench of the API under many hands: 10 000 routes of 100 customers, 32 clients, PostgreSQL that syncs to disk.
 
-`python -m tests.bench.many_customers [--seconds 20] [--rate 1 2]`: gunicorn with two processes, each client a pipeline
-of
-another customer that lists its routes and changes one of them in turn, at a fixed rate (requests/s per client); latency
-counts from the instant at which a request was due. No worker runs: what is measured is the API. Goals: list p95 below
-100 ms and write p95 below 150 ms at one request per second and client.
+`python -m tests.bench.many_customers [--seconds 20] [--rate 1 2]`: gunicorn with two processes; each client is
+another customer's pipeline that lists its routes and changes one of them in turn, at a fixed rate (requests/s per
+client). Latency counts from the instant at which a request was due. No worker runs: what is measured is the API.
+Goals: list p95 below 100 ms and write p95 below 150 ms at one request per second and client.
 """
 
 from __future__ import annotations
