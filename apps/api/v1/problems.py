@@ -18,6 +18,13 @@ from apps.core.requests import request_id
 PROBLEM = "application/problem+json"
 NOT_FOUND = "There is no such object, or you may not see it."
 
+# Refusals of Django itself.
+FOREIGN: dict[type[Exception], tuple[int, str]] = {
+    Http404: (404, NOT_FOUND),
+    PermissionDenied: (403, "You may not do this."),
+    RequestDataTooBig: (413, "The body is too large."),
+}
+
 logger = logging.getLogger(__name__)
 
 
@@ -37,26 +44,30 @@ def problem(
 
 
 def problem_response(error: Exception, context: dict[str, Any]) -> Response:
-    """Django REST framework's exception handler; what nobody foresaw is a 500 without a word about the inside."""
-    instance = context["request"].path
-    headers: dict[str, str] = {}
+    """Django REST framework's exception handler."""
     set_rollback()
+    body, headers = told(error, context["request"].path)
+    return Response(body, status=body["status"], headers=headers, content_type=PROBLEM)
+
+
+def problem_answer(error: Exception, request: HttpRequest) -> JsonResponse:
+    """The same outside of a view."""
+    body, headers = told(error, request.path)
+    return JsonResponse(body, status=body["status"], headers=headers, content_type=PROBLEM)
+
+
+def told(error: Exception, instance: str) -> tuple[dict[str, Any], dict[str, str]]:
+    """Body and headers of a refusal; what nobody foresaw is a 500 without a word about the inside."""
     if isinstance(error, SpillwayError):
         faults = error.faults if isinstance(error, Invalid) else ()
-        body = problem(error.status, error.detail, instance, title=error.title, faults=faults)
-    elif isinstance(error, Http404):
-        body = problem(404, NOT_FOUND, instance)
-    elif isinstance(error, PermissionDenied):
-        body = problem(403, "You may not do this.", instance)
-    elif isinstance(error, RequestDataTooBig):
-        body = problem(413, "The body is too large.", instance)
-    elif isinstance(error, exceptions.APIException):
-        headers = _headers(error)
-        body = problem(error.status_code, _sentence(error), instance)
-    else:
-        logger.error("request %s failed", request_id(), exc_info=error)
-        body = problem(500, "Something went wrong here; the request id leads us to it.", instance)
-    return Response(body, status=body["status"], headers=headers, content_type=PROBLEM)
+        return problem(error.status, error.detail, instance, title=error.title, faults=faults), {}
+    if isinstance(error, exceptions.APIException):
+        return problem(error.status_code, _sentence(error), instance), _headers(error)
+    for kind, (status, detail) in FOREIGN.items():
+        if isinstance(error, kind):
+            return problem(status, detail, instance), {}
+    logger.error("request %s failed", request_id(), exc_info=error)
+    return problem(500, "Something went wrong here; the request id leads us to it.", instance), {}
 
 
 def _headers(error: exceptions.APIException) -> dict[str, str]:
