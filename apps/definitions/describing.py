@@ -166,6 +166,20 @@ def _route(spec: RouteSpec) -> Document:
 _PLACE = ("title", "latitude", "longitude")
 
 
+def _account(spec: AccountSpec) -> Document:
+    found = _fields(spec, ("title", "kind"))
+    if spec.quotas is not None:
+        found["quotas"] = dict(sorted(spec.quotas))
+    if spec.suspended is not None:
+        found["suspended"] = spec.suspended
+    return found
+
+
+def _account_row(row: Account) -> Document:
+    found = {"title": row.title, "kind": str(row.kind), "quotas": dict(sorted(row.quotas.items()))}
+    return found | {"suspended": row.suspended_at is not None}
+
+
 def _region(spec: RegionSpec) -> Document:
     found = _fields(spec, _PLACE)
     if spec.drained is not None:
@@ -178,6 +192,8 @@ def _region(spec: RegionSpec) -> Document:
 def settled(before: Document | None, spec: Spec) -> Document:
     """The document of a specification with what it leaves as it is: taken from the document of the stored object."""
     after, stored = document(spec), before or {}
+    if isinstance(spec, AccountSpec):
+        after = {"quotas": stored.get("quotas", {}), "suspended": stored.get("suspended", False)} | after
     if isinstance(spec, RegionSpec):
         after = {"drained": stored.get("drained", False), "latency": stored.get("latency", [])} | after
     if isinstance(spec, PoolSpec):
@@ -189,7 +205,7 @@ def settled(before: Document | None, spec: Spec) -> Document:
 
 
 _OF_SPEC: dict[type[Any], Callable[[Any], Document]] = {
-    AccountSpec: lambda spec: _fields(spec, ("title", "kind")),
+    AccountSpec: _account,
     RegionSpec: _region,
     FleetSpec: lambda spec: _fields(spec, ("region", "local_development", *_PORTS)),
     NodeSpec: lambda spec: _fields(spec, ("fleet", "url", "address", "port_offset")),
@@ -261,7 +277,7 @@ def _route_row(row: Route) -> Document:
 
 
 _OF_ROW: dict[type[Any], Callable[[Any], Document]] = {
-    Account: lambda row: {"title": row.title, "kind": str(row.kind)},
+    Account: _account_row,
     Region: _region_row,
     Fleet: lambda row: {"region": row.region.name} | _fields(row, ("local_development", *_PORTS)),
     Node: lambda row: {"fleet": row.fleet.name} | _fields(row, ("url", "address", "port_offset")),

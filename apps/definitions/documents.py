@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from apps.accounts.models import Account
+from apps.accounts.quotas import DEFAULTS, HIGHEST
 from apps.compiler import grammar
 from apps.compiler.model import (
     Balance,
@@ -73,7 +74,21 @@ def _account(reader: Reader) -> AccountSpec:
             raise grammar.GrammarError("choice", "Use operator or customer.")
         return str(value)
 
-    return AccountSpec(reader.required("title", title), reader.optional("kind", kind, "customer"))
+    return AccountSpec(
+        reader.required("title", title),
+        reader.optional("kind", kind, "customer"),
+        _quotas(reader.child("quotas")),
+        reader.optional("suspended", boolean, None),
+    )
+
+
+def _quotas(reader: Reader | None) -> tuple[tuple[str, int], ...] | None:
+    if reader is None:
+        return None
+    allowed = integer(0, HIGHEST)
+    found = {name: reader.optional(name, allowed, None) for name in DEFAULTS}
+    reader.close()
+    return tuple((name, value) for name, value in found.items() if value is not None)
 
 
 def _region(reader: Reader) -> RegionSpec:

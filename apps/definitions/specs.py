@@ -22,10 +22,12 @@ NO_LIMIT = Limit()
 
 @dataclass(frozen=True, slots=True)
 class AccountSpec:
-    """A tenant."""
+    """A tenant. What is None of `quotas` and `suspended` stays as it is; quotas hold what differs from the usual."""
 
     title: str
     kind: str
+    quotas: tuple[tuple[str, int], ...] | None = None
+    suspended: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

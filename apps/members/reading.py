@@ -26,7 +26,8 @@ def account_named(actor: Actor, name: object) -> Account:
         return own
     if not actor.is_operator:
         raise Invalid([Fault("/account", "account", f"Leave the account out: you act for {own.name}.")])
-    found = Account.objects.filter(name=name).first() if isinstance(name, str) and name.isascii() and "\0" not in name else None
+    plain = isinstance(name, str) and name.isascii() and name.isprintable()
+    found = Account.objects.filter(name=name).first() if plain else None
     if found is None:
         raise Invalid([Fault("/account", "unknown", "There is no such account.")])
     return found

@@ -18,6 +18,7 @@ from apps.definitions.documents import Object, read_object
 from apps.definitions.models import Certificate, LoadBalancer, Pool, Route
 from apps.definitions.selectors import certificates, fleets_of, load_balancers, pools, routes
 from apps.definitions.services import places, traffic
+from apps.definitions.services.quotas import expect_growth, refuse_over_quota
 from apps.definitions.services.routes import store_route
 from apps.definitions.services.usage import users_of
 from apps.definitions.services.work import Work, working
@@ -133,10 +134,14 @@ def delete_object(
 
 
 def finish(work: Work) -> None:
-    """The last act of every transaction: what had to wait is done, claims that nobody uses any more are given up."""
+    """The last act of every transaction: what had to wait is done, claims that nobody uses any more are given up.
+
+    Raises Invalid when an account would then have more than its quotas allow.
+    """
     work.catch_up()
     if work.released:
         release_unused_hostnames(ids=work.released)
+    refuse_over_quota(work)
 
 
 def existing(work: Work, kind: str, owner: Account, name: str) -> Any:
@@ -176,6 +181,7 @@ def save(
     else:
         _take_version(row)
         row.manager = row.manager or work.manager
+    expect_growth(work, wanted.kind, owner)
     kind.store(work, owner, row, wanted.spec)
     action = "update" if before else "create"
     work.forget("row", wanted.kind, None if kind.platform else owner.pk, wanted.name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from apps.accounts.models import Account
+from apps.core.clock import now
 from apps.core.errors import Invalid
 from apps.definitions.documents import FLEET_PORTS
 from apps.definitions.models import Listener
@@ -15,14 +16,24 @@ from apps.fleet.models import Fleet, Node, Region, RegionLatency, StaticIP
 
 
 def store_account(work: Work, owner: Account, row: Account, spec: AccountSpec) -> None:
-    """Title and kind; a customer never becomes an operator by an edit, and there is one operator."""
+    """Title, kind, quotas, whether it is suspended.
+
+    A customer never becomes an operator by an edit, there is one operator, and nobody suspends it.
+    """
     del owner
     changed = row.pk is not None and row.kind != spec.kind
     second = spec.kind == Account.Kind.OPERATOR and row.kind != spec.kind
     if changed or (second and Account.objects.filter(kind=Account.Kind.OPERATOR).exists()):
         work.fault("/spec/kind", "kind", "There is one operator account, and the kind of an account does not change.")
         raise Invalid(work.take_faults())
+    if spec.suspended and spec.kind == Account.Kind.OPERATOR:
+        work.fault("/spec/suspended", "operator", "The operator account cannot be suspended; write false.")
+        raise Invalid(work.take_faults())
     row.title, row.kind = spec.title, spec.kind
+    if spec.quotas is not None:
+        row.quotas = dict(spec.quotas)
+    if spec.suspended is not None:
+        row.suspended_at = (row.suspended_at or now()) if spec.suspended else None
     row.save()
     work.remember(row, "Account", row.name)
 

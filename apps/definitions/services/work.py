@@ -26,7 +26,7 @@ class Work:
 
     `pointer` is where the object at hand stood in what was sent; every fault is noted below it. `broken` holds the
     objects of the same document that were refused, so that those who name them are not blamed as well; `coming` those
-    of the whole document, and `later` what waits until all of them are stored.
+    of the whole document, and `later` what waits until all of them are stored. Accounts in `grown` may have more now.
     """
 
     def __init__(self, actor: Actor, *, reason: str = "", manager: str = "") -> None:
@@ -40,6 +40,7 @@ class Work:
         self.later: list[Callable[[], None]] = []
         self.touched: dict[int, Fleet] = {}
         self.released: set[int] = set()
+        self.grown: dict[int, Account] = {}
         self._found: dict[tuple[Any, ...], Any] = {}
 
     def fault(self, place: str, code: str, detail: str) -> None:
