@@ -151,9 +151,17 @@ def summarise(before: Snapshot | None, after: Snapshot) -> str:
     return changes[0].sentence[: 400 - len(more)] + more
 
 
+# Kinds of entries that a revision can come from, and what people do with a fleet without defining anything.
+DEFINED = (
+    *("Region", "Fleet", "Node", "StaticIP", "LoadBalancer", "Certificate", "Pool", "Backend", "Server", "Route"),
+    *("Hostname", "Grant", "Account"),
+)
+HOLDS = ("roll_back", "resume", "push_again")
+
+
 def _who(newest: Revision | None) -> str:
     """Who changed definitions since the revision before: several changes may go out together."""
-    rows = Entry.objects.exclude(object_kind="Rollout").order_by("-id")
+    rows = Entry.objects.filter(object_kind__in=DEFINED).exclude(action__in=HOLDS).order_by("-id")
     if newest is not None:
         rows = rows.filter(at__gt=newest.created_at)
     names = list(dict.fromkeys(rows.values_list("actor", flat=True)[:50]))

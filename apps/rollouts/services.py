@@ -157,9 +157,9 @@ def _record(
     audit.record(
         actor=actor,
         action=action,
-        kind="Rollout",
+        kind="Fleet",
         object_id=fleet.pk,
-        label=f"fleet {fleet.name}",
+        label=fleet.name,
         before=before,
         after=after,
         reason=reason,

@@ -7,6 +7,9 @@ from collections.abc import Iterable
 from django.db import transaction
 from django.db.models import Max
 
+from apps.accounts.actors import Actor
+from apps.accounts.models import Membership
+from apps.audit import services as audit
 from apps.core.clock import now
 from apps.core.events import publish_after_commit
 from apps.drivers.proxy.contract import Refused, Superseded
@@ -54,8 +57,28 @@ def move(rollout: Rollout, state: RolloutState, message: str = "") -> None:
     rollout.message = message[:2000] or rollout.message
     if state in TERMINAL:
         rollout.finished_at = now()
+        _record_end(rollout)
     rollout.save(update_fields=("state", "message", "finished_at", "generation", "object_label", "line"))
     publish_after_commit("rollouts", id=rollout.pk)
+
+
+def _record_end(rollout: Rollout) -> None:
+    """The end of a rollout stands in the audit record too: that is what webhooks tell, in order and without loss."""
+    began = {
+        "fleet": rollout.fleet.name,
+        "revision": rollout.revision.number,
+        "kind": rollout.kind,
+        "by": rollout.actor,
+    }
+    audit.record(
+        actor=Actor("spillway", rollout.fleet.account, Membership.Role.ADMIN),
+        action="finish",
+        kind="Rollout",
+        object_id=rollout.pk,
+        label=f"rollout {rollout.pk} of fleet {rollout.fleet.name}",
+        after=began | {"state": str(rollout.state), "message": rollout.message, "object": rollout.object_label},
+        reason=rollout.reason,
+    )
 
 
 def close_open(fleet_id: int, message: str) -> None:

@@ -84,5 +84,6 @@ def _store(work: Work, row: Region, action: str, before: dict[str, Any], after: 
         label=row.name,
         before=before,
         after=after,
+        version=row.version,
         reason=work.reason,
     )
