@@ -115,7 +115,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
-# A session ends when nothing was asked for so long, and at the latest so long after signing in (apps/web/session_age.py).
+# A session ends so long after the last request, and at the latest so long after signing in (apps/web/session_age.py).
 SESSION_COOKIE_AGE = 2 * 3600
 SESSION_GREATEST_AGE = 12 * 3600
 LOGIN_URL = "web:sign-in"

@@ -9,6 +9,7 @@ urlpatterns = [
     re_path(r"^api/", no_such_url),
     path("", include("apps.observe.urls")),
     path("", include("apps.web.urls")),
+    path("", include("apps.web.sign_in_urls")),
 ]
 
 handler400 = "apps.web.errors.bad_request"

@@ -184,7 +184,7 @@ class FailedSignIn(models.Model):
     """One try that did not succeed (yet): what was tried, for which name (whether it exists or not), from where."""
 
     class Kind(models.TextChoices):
-        PASSWORD = "password"
+        PASSWORD = "password"  # noqa: S105 - a word for what was tried
         CODE = "code"
         MAIL = "mail"
 

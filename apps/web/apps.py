@@ -8,3 +8,9 @@ class WebConfig(AppConfig):
 
     name = "apps.web"
     label = "web"
+
+    def ready(self) -> None:
+        """Begin to record who signs in."""
+        from apps.web import sign_in_audit
+
+        sign_in_audit.listen()

@@ -7,4 +7,4 @@ import "./keys.js";
 
 const charts = () => document.querySelector("[data-chart]") && import("./chart.js").then((chart) => chart.draw());
 charts();
-document.addEventListener("htmx:after:swap", charts);
+addEventListener("htmx:after:swap", charts);

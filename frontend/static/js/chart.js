@@ -58,7 +58,7 @@ export function draw() {
 new ResizeObserver(() => {
   for (const [box, { plot }] of drawn) plot.setSize({ width: box.clientWidth, height: HEIGHT });
 }).observe(document.getElementById("main"));
-document.addEventListener("spillway:theme", () => {
+addEventListener("spillway:theme", () => {
   for (const { plot } of drawn.values()) plot.destroy();
   drawn.clear();
   draw();

@@ -1,15 +1,15 @@
 /* SHOW: what a click on a data attribute does: copy, open a dialog, dismiss, add and remove rows, type-to-confirm. */
+const byId = (id) => document.getElementById(id);
 export function toast(text, kind = "") {
-  const piece = document.getElementById("toast").content.cloneNode(true);
-  piece.querySelector("p").textContent = text;
-  const box = piece.firstElementChild;
+  const box = byId("toast").content.firstElementChild.cloneNode(true);
+  box.firstElementChild.textContent = text;
   box.className += ` ${kind}`;
-  document.getElementById("toasts").append(box);
+  byId("toasts").append(box);
   setTimeout(() => box.remove(), 10000);
 }
 
 async function copy(button) {
-  const source = button.dataset.copy ? document.getElementById(button.dataset.copy) : button.parentElement.querySelector("pre");
+  const source = button.dataset.copy ? byId(button.dataset.copy) : button.parentElement.querySelector("pre");
   try {
     await navigator.clipboard.writeText(source.value ?? source.textContent);
     button.classList.add("copied");
@@ -19,9 +19,9 @@ async function copy(button) {
   }
 }
 
-// Rows of a Django formset: <div data-rows="pools"> … <template> with __prefix__ in it, and <input name="pools-TOTAL_FORMS">.
+// Rows of a Django formset; its <template> has __prefix__ for the number.
 function addRow(button) {
-  const box = document.getElementById(button.dataset.addRow);
+  const box = byId(button.dataset.addRow);
   const total = document.querySelector(`[name="${box.dataset.rows}-TOTAL_FORMS"]`);
   const index = total ? total.value++ : box.children.length;
   const holder = document.createElement("div");
@@ -38,41 +38,42 @@ function removeRow(button) {
   const mark = row.querySelector('[name$="-DELETE"]');
   const next = row.parentElement.parentElement.querySelector("[data-add-row]");
   if (mark) {
-    mark.type === "checkbox" ? (mark.checked = true) : (mark.value = "on");
+    mark.checked = true;
+    mark.value = "on";
     row.hidden = true;
     for (const input of row.querySelectorAll("[required]")) input.required = false;
   } else row.remove();
   next?.focus();
 }
 
-document.addEventListener("click", (event) => {
+addEventListener("click", (event) => {
   const on = (attribute) => event.target.closest(`[data-${attribute}]`);
   let found;
   if ((found = on("copy"))) copy(found);
-  else if ((found = on("open"))) document.getElementById(found.dataset.open)?.showModal();
+  else if ((found = on("open"))) byId(found.dataset.open)?.showModal();
   else if ((found = on("close"))) found.closest("dialog").close();
   else if ((found = on("dismiss"))) found.closest(".toast, .banner").remove();
   else if ((found = on("add-row"))) addRow(found);
   else if ((found = on("remove-row"))) removeRow(found);
   else if ((found = on("menu"))) {
     event.preventDefault();
-    document.getElementById("menu").classList.toggle("open") && document.querySelector("#menu a").focus();
-  } else if (!event.target.closest("#menu")) document.getElementById("menu")?.classList.remove("open");
+    byId("menu").classList.toggle("open") && document.querySelector("#menu a").focus();
+  } else if (!event.target.closest("#menu")) byId("menu")?.classList.remove("open");
 });
 
-// <input data-must-be="name"> keeps the form's [data-when-confirmed] button disabled until the name is typed.
-document.addEventListener("input", (event) => {
+// [data-must-be] keeps the form's [data-when-confirmed] button disabled until the name is typed.
+addEventListener("input", (event) => {
   const wanted = event.target.dataset.mustBe;
   if (wanted) event.target.form.querySelector("[data-when-confirmed]").disabled = event.target.value !== wanted;
 });
-// A filter applies itself as soon as it is chosen.
-document.addEventListener("change", (event) => event.target.closest("form[data-auto]")?.requestSubmit());
+// A filter applies itself.
+addEventListener("change", (event) => event.target.closest("form[data-auto]")?.requestSubmit());
 
-for (const box of document.querySelectorAll(".toast")) if (!box.matches(".bad")) setTimeout(() => box.remove(), 10000);
+for (const box of document.querySelectorAll(".toast:not(.bad)")) setTimeout(() => box.remove(), 10000);
 
-document.addEventListener("htmx:response:error", (event) => {
+addEventListener("htmx:response:error", (event) => {
   const { ctx } = event.detail;
   if (ctx.sourceElement.closest("[data-live]")) return;
-  const id = ctx.response.raw.headers.get("X-Request-ID");
-  toast(`The server refused (${ctx.response.raw.status})${id ? `, request ${id}` : ""}. Reload the page and try again.`, "bad");
+  const { status, headers } = ctx.response.raw;
+  toast(`The server refused (${status}, request ${headers.get("X-Request-ID")}). Reload the page and try again.`, "bad");
 });

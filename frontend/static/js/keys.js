@@ -2,13 +2,11 @@
 const palette = document.getElementById("palette");
 const input = document.getElementById("palette-query");
 const typing = (element) => element.matches("input, textarea, select, [contenteditable]");
-let timer, asked = 0;
 
 function move(step) {
   const links = [...document.querySelectorAll("main a.row-link")];
-  if (!links.length) return;
   const now = links.indexOf(document.activeElement);
-  links[Math.max(0, Math.min(links.length - 1, now + step))].focus();
+  links[Math.max(0, Math.min(links.length - 1, now + step))]?.focus();
 }
 
 const KEYS = {
@@ -23,7 +21,7 @@ function openPalette() {
   if (!palette || palette.open) return;
   const pages = palette.querySelector("[data-pages]");
   pages.innerHTML = document.querySelector("[data-palette]").innerHTML;
-  input.value = "";
+  input.value = palette.querySelector("#palette-results").innerHTML = "";
   filter();
   palette.showModal();
 }
@@ -31,21 +29,6 @@ function openPalette() {
 function filter() {
   const query = input.value.trim().toLowerCase();
   for (const link of palette.querySelectorAll("[data-pages] a")) link.hidden = !link.textContent.toLowerCase().includes(query);
-  choose(0);
-  clearTimeout(timer);
-  timer = setTimeout(() => results(query), query ? 150 : 0);
-}
-
-async function results(query) {
-  const box = palette.querySelector("[data-results]");
-  const mine = ++asked;
-  let html = "";
-  try {
-    const answer = query && (await fetch(`${box.dataset.url}?q=${encodeURIComponent(query)}`, { headers: { "HX-Request": "true" } }));
-    if (answer?.ok) html = await answer.text();
-  } catch { /* away: the pages below still work */ }
-  if (mine !== asked) return;
-  box.innerHTML = html;
   choose(0);
 }
 
@@ -57,6 +40,8 @@ function choose(index) {
 }
 
 input?.addEventListener("input", filter);
+// htmx brings what the server finds.
+addEventListener("htmx:after:swap", ({ detail }) => detail.ctx?.sourceElement === input && choose(0));
 palette?.addEventListener("keydown", (event) => {
   const links = shown();
   const now = links.findIndex((link) => link.matches(".chosen"));
@@ -67,11 +52,11 @@ palette?.addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 
-document.addEventListener("click", (event) => {
+addEventListener("click", (event) => {
   // Before clicks.js shows the dialog, so that it is filled.
   if (event.target.closest('[data-open="palette"]')) openPalette();
 }, true);
-document.addEventListener("keydown", (event) => {
+addEventListener("keydown", (event) => {
   if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
     event.preventDefault();
     openPalette();

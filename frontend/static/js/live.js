@@ -33,13 +33,11 @@ function open() {
     close();
     failures += 1;
     show("lost");
-    // Jitter, so that a restarted server does not meet all its tabs in the same second.
+    // Jitter: a restarted server shall not meet all its tabs at once.
     timer = setTimeout(open, Math.min(30000, 500 * 2 ** failures) * (0.7 + 0.6 * Math.random()));
   };
   for (const topic of TOPICS) {
-    stream.addEventListener(topic, (event) => {
-      fire(topic, JSON.parse(event.data || "{}"));
-    });
+    stream.addEventListener(topic, (event) => fire(topic, JSON.parse(event.data || "{}")));
   }
 }
 
@@ -49,14 +47,14 @@ function close() {
 }
 
 if (url && sign) {
-  document.addEventListener("visibilitychange", () => (document.hidden ? (clearTimeout(timer), close()) : open()));
+  addEventListener("visibilitychange", () => (document.hidden ? (clearTimeout(timer), close()) : open()));
   addEventListener("pagehide", close);
   addEventListener("pageshow", open);
   open();
 }
 
-// A fetch that was redirected met another page (signed out, or a form's result): go there instead of swapping it in.
-document.addEventListener("htmx:before:swap", (event) => {
+// A redirected fetch met another page (signed out, a form's result): go there, swap nothing.
+addEventListener("htmx:before:swap", (event) => {
   const answer = event.detail.ctx?.response?.raw;
   if (answer?.redirected) {
     event.preventDefault();
@@ -64,6 +62,6 @@ document.addEventListener("htmx:before:swap", (event) => {
   }
 });
 const mark = (stale) => (event) => event.detail.ctx?.sourceElement?.closest("[data-live]")?.classList.toggle("is-stale", stale);
-document.addEventListener("htmx:response:error", mark(true));
-document.addEventListener("htmx:error", mark(true));
-document.addEventListener("htmx:after:swap", mark(false));
+addEventListener("htmx:response:error", mark(true));
+addEventListener("htmx:error", mark(true));
+addEventListener("htmx:after:swap", mark(false));

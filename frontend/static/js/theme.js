@@ -19,6 +19,6 @@ if (button) {
     theme = ORDER[(ORDER.indexOf(theme) + 1) % ORDER.length];
     document.cookie = `theme=${theme}; path=/; max-age=31536000; samesite=lax`;
     show(theme);
-    document.dispatchEvent(new CustomEvent("spillway:theme"));
+    dispatchEvent(new CustomEvent("spillway:theme"));
   });
 }

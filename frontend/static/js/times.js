@@ -12,14 +12,12 @@ function words(date) {
 export function refresh() {
   for (const element of document.querySelectorAll("time[datetime]")) {
     const date = new Date(element.dateTime);
-    if (isNaN(date)) continue;
     const text = element.hasAttribute("data-absolute") ? local.format(date) : words(date);
     if (element.textContent !== text) element.textContent = text;
-    const utc = `${date.toISOString().slice(0, 19).replace("T", " ")} UTC`;
-    if (element.title !== utc) element.title = utc;
+    element.title = `${date.toISOString().slice(0, 19).replace("T", " ")} UTC`;
   }
 }
 
 refresh();
 setInterval(() => document.hidden || refresh(), 5000);
-document.addEventListener("htmx:after:swap", refresh);
+addEventListener("htmx:after:swap", refresh);
