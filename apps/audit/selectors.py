@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+
+from django.db.models import QuerySet
 
 from apps.accounts.actors import Actor
 from apps.audit.models import Entry
 
+_BATCH = 500
+_NEWEST = 2000
+
+
+def entries(actor: Actor) -> QuerySet[Entry]:
+    """Every entry that the actor may read, newest first."""
+    return actor.visible(Entry.objects.select_related("account")).order_by("-id")
+
 
 def entries_of(actor: Actor, kind: str, object_id: int, *, limit: int) -> list[Entry]:
     """The newest entries of one object, newest first."""
-    rows = Entry.objects.filter(object_kind=kind, object_id=object_id).order_by("-id")
-    return list(actor.visible(rows)[:limit])
+    return list(entries(actor).filter(object_kind=kind, object_id=object_id)[:limit])
 
 
 def entry_of_version(actor: Actor, kinds: Iterable[str], label: str, version: int) -> Entry | None:
@@ -21,3 +30,20 @@ def entry_of_version(actor: Actor, kinds: Iterable[str], label: str, version: in
         row for row in actor.visible(rows.order_by("-id"))[:20] if row.object_label[len(label) :][:1] in ("", "/", " ")
     )
     return next(own, None)
+
+
+def words_of(actor: Actor) -> dict[str, list[str]]:
+    """The kinds and actions that occur in the newest entries, for choosing; asking all of them would cost too much."""
+    rows = actor.visible(Entry.objects.order_by("-id")).values_list("object_kind", "action")
+    newest = list(rows[:_NEWEST])
+    return {"kinds": sorted({kind for kind, _ in newest}), "actions": sorted({action for _, action in newest})}
+
+
+def in_batches(rows: QuerySet[Entry]) -> Iterator[Entry]:
+    """Every row, newest first, a batch in memory at a time; no cursor stays open between batches."""
+    while True:
+        batch = list(rows[:_BATCH])
+        yield from batch
+        if len(batch) < _BATCH:
+            return
+        rows = rows.filter(pk__lt=batch[-1].pk)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from django.urls import path
+from django.urls import path, re_path
 
 from apps.web import (
+    accounts,
+    audit,
     certificates,
     fleets,
+    invitations,
     load_balancers,
     overflow,
     overview,
+    people,
     pool_limits,
     pools,
     regions,
@@ -19,13 +23,32 @@ from apps.web import (
     search,
     sessions,
     static_ips,
+    tokens,
 )
 
 app_name = "web"
 urlpatterns = [
     path("sign-in", sessions.sign_in, name="sign-in"),
     path("sign-out", sessions.sign_out, name="sign-out"),
+    path("invitations/<str:secret>", invitations.accept, name="invitation"),
+    path("switch", accounts.switch, name="switch-account"),
+    path("stop-looking", accounts.stop_looking, name="stop-looking"),
     path("", overview.overview, name="overview"),
+    path("account", accounts.own, name="own-account"),
+    path("accounts", accounts.index, name="accounts"),
+    path("accounts/new", accounts.new, name="account-new"),
+    path("accounts/<slug:name>", accounts.detail, name="account"),
+    path("accounts/<slug:name>/edit", accounts.edit, name="account-edit"),
+    path("accounts/<slug:name>/suspend", accounts.suspend, name="account-suspend"),
+    path("accounts/<slug:name>/look", accounts.look, name="account-look"),
+    path("people", people.index, name="people"),
+    path("people/invite", people.invite, name="invite"),
+    path("people/<int:pk>/role", people.change_role, name="person-role"),
+    path("people/<int:pk>/remove", people.remove, name="person-remove"),
+    path("people/invitations/<int:pk>/take-back", people.take_back, name="invitation-take-back"),
+    path("tokens", tokens.index, name="tokens"),
+    path("tokens/new", tokens.new, name="token-new"),
+    path("tokens/<int:pk>/revoke", tokens.revoke, name="token-revoke"),
     path("search", search.search, name="search"),
     path("load-balancers", load_balancers.index, name="load-balancers"),
     path("load-balancers/<int:pk>", load_balancers.detail, name="load-balancer"),
@@ -54,6 +77,9 @@ urlpatterns = [
     path("rollouts/<int:pk>", rollouts.detail, name="rollout"),
     path("revisions/<int:pk>/roll-back", rollouts.roll_back, name="roll-back"),
     path("static-ips", static_ips.index, name="static-ips"),
+    path("audit", audit.index, name="audit"),
+    path("audit/<int:pk>", audit.detail, name="audit-entry"),
+    re_path(r"^audit/export\.(?P<kind>csv|jsonl)$", audit.export, name="audit-export"),
     path("certificates", certificates.index, name="certificates"),
     path("certificates/new", certificates.new, name="certificate-new"),
     path("certificates/<int:pk>/renew", certificates.renew, name="certificate-renew"),

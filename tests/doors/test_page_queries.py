@@ -13,6 +13,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from apps.accounts.actors import Actor
+from apps.audit.models import Entry
 from apps.definitions.models import LoadBalancer, Pool, Route
 from apps.definitions.selectors import describe, routes
 from apps.definitions.services import save_object
@@ -53,6 +54,8 @@ def paths() -> dict[str, str]:
         "node": f"/nodes/{Node.objects.earliest('id').pk}",
         "rollouts": "/rollouts",
         "static IPs": "/static-ips",
+        "audit": "/audit",
+        "audit entry": f"/audit/{Entry.objects.earliest('id').pk}",
         "certificates": "/certificates",
         "search": "/search?q=more",
     }

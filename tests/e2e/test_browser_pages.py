@@ -50,6 +50,8 @@ PAGES = {
     "rollouts": ("/rollouts", ""),
     "rollout": ("/rollouts/{}", "rollouts"),
     "static-ips": ("/static-ips", ""),
+    "audit": ("/audit", ""),
+    "audit-entry": ("/audit/{}", "audit-entries"),
     "certificates": ("/certificates", ""),
     "certificate-new": ("/certificates/new", ""),
 }
@@ -58,6 +60,7 @@ PARTS = {
     *("sign-in", "sign-out", "search", "route-check", "route-delete", "pool-servers", "pool-delete", "pool-limit"),
     # The form of certificate-new under another heading; the demo has no certificate to renew.
     *("certificate-renew", "certificate-delete"),
+    "audit-export",
     *("fleet-push", "fleet-resume", "roll-back"),
 }
 

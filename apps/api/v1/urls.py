@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import URLPattern, path, re_path
 
 from apps.api.v1 import flows, limits, writes
+from apps.api.v1.audit import EntryDetail, EntryList
 from apps.api.v1.problems import no_such_url
 from apps.api.v1.progress import RevisionDetail, RevisionList, RolloutDetail, RolloutList
 from apps.api.v1.views import NOUNS, DetailView, ListView
@@ -45,6 +46,8 @@ urlpatterns = [
     re_path(rf"^servers/{PK}$", writes.ServerDetail.as_view(), name="servers-detail"),
     path("revisions", RevisionList.as_view(), name="revisions-list"),
     re_path(rf"^revisions/{PK}$", RevisionDetail.as_view(), name="revisions-detail"),
+    path("audit-entries", EntryList.as_view(), name="audit-entries-list"),
+    re_path(rf"^audit-entries/{PK}$", EntryDetail.as_view(), name="audit-entries-detail"),
     path("rollouts", RolloutList.as_view(), name="rollouts-list"),
     re_path(rf"^rollouts/{PK}$", RolloutDetail.as_view(), name="rollouts-detail"),
     *_reads(),
