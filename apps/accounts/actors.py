@@ -36,6 +36,11 @@ class Actor:
         """Whether the actor sees every account and may change the platform."""
         return self.account.is_operator
 
+    @property
+    def role_word(self) -> str:
+        """The role as people of this kind of account say it."""
+        return roles.word_of(self.account.kind, self.role)
+
     def may_write(self, noun: str = "") -> None:
         """Raise Forbidden for viewers, and for a token whose scopes leave `noun` (`routes`, `pools`, …) out."""
         if self.role == Membership.Role.VIEWER:

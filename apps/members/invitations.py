@@ -90,12 +90,10 @@ def mail_link(*, invitation: Invitation, link: str) -> bool:
 @transaction.atomic
 def take_back(*, actor: Actor, invitation_id: int, reason: str = "") -> Invitation:
     """Revoke an invitation: its link does not work any more. Raises NotFound, Forbidden."""
-    row = selectors.invitations(actor).filter(pk=invitation_id).first()
-    if row is None:
-        raise NotFound("There is no such object, or you may not see it.")
+    row = selectors.one(selectors.invitations(actor), invitation_id)
     actor.must_manage(row.account, "people", NOUN)
     if not selectors.invitations(actor).filter(pk=invitation_id).update(revoked_at=now()):
-        raise NotFound("There is no such object, or you may not see it.")
+        raise NotFound(selectors.MISSING)
     _record(actor, "delete", row, before=_document(row), reason=reason)
     return row
 

@@ -9,11 +9,10 @@ from apps.accounts.actors import Actor
 from apps.accounts.models import Membership
 from apps.accounts.quotas import lock_quotas
 from apps.audit import services as audit
-from apps.core.errors import Conflict, Fault, Invalid, NotFound
+from apps.core.errors import Conflict, Fault, Invalid
 from apps.members import reading, selectors
 
 NOUN = "memberships"
-MISSING = "There is no such object, or you may not see it."
 
 
 @transaction.atomic
@@ -56,16 +55,12 @@ def remove_person(
 
 def _taken(actor: Actor, pk: int, expected_version: int | None, *, may_leave: bool = False) -> Membership:
     """The row, with changes of its account's people held off until the end of the transaction."""
-    row = selectors.memberships(actor).filter(pk=pk).first()
-    if row is None:
-        raise NotFound(MISSING)
+    row = selectors.one(selectors.memberships(actor), pk)
     leaves = may_leave and actor.user_id == row.user_id and not actor.viewing
     if not leaves:
         actor.must_manage(row.account, "people", NOUN)
     lock_quotas(row.account)
-    fresh = selectors.memberships(actor).filter(pk=pk).first()
-    if fresh is None:
-        raise NotFound(MISSING)
+    fresh = selectors.one(selectors.memberships(actor), pk)
     reading.check_version(fresh.version, expected_version)
     return fresh
 

@@ -87,12 +87,10 @@ def make_token(
 @transaction.atomic
 def revoke_token(*, actor: Actor, token_id: int, reason: str = "") -> ApiToken:
     """End a token: from now on it looks like one that never was. Raises NotFound, Forbidden."""
-    row = selectors.tokens(actor).filter(pk=token_id).first()
-    if row is None:
-        raise NotFound("There is no such object, or you may not see it.")
+    row = selectors.one(selectors.tokens(actor), token_id)
     actor.must_manage(row.account, "tokens", NOUN)
     if not ApiToken.objects.filter(pk=row.pk, revoked_at=None).update(revoked_at=now()):
-        raise NotFound("There is no such object, or you may not see it.")
+        raise NotFound(selectors.MISSING)
     _record(actor, "delete", row, before=document(row), reason=reason)
     return row
 

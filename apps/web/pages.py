@@ -13,8 +13,11 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.cache import patch_vary_headers
 
-from apps.accounts.actors import Actor, actor_of_user
+from apps.accounts.actors import Actor, memberships_of
+from apps.accounts.choosing import VIEWING, actor_of_session
+from apps.accounts.models import Membership
 from apps.core.errors import Forbidden, NotFound
+from apps.members import viewing
 
 P = ParamSpec("P")
 View = Callable[Concatenate[HttpRequest, P], HttpResponse]
@@ -22,9 +25,10 @@ PARTIAL = re.compile(r"[a-z][a-z-]{0,30}")
 
 
 class PageRequest(HttpRequest):
-    """A request of somebody who is signed in: it knows the actor."""
+    """A request of somebody who is signed in: it knows the actor, and in which accounts the person is."""
 
     actor: Actor
+    memberships: list[Membership]
 
 
 def page(
@@ -35,12 +39,10 @@ def page(
     @login_required
     @functools.wraps(view)
     def guarded(request: Any, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
-        actor = actor_of_user(request.user)
-        if actor is None:
-            raise PermissionDenied("You are signed in but belong to no account. Ask an operator to add you to one.")
-        request.actor = actor
+        actor = recognise(request)
+        if actor.account.suspended_at and not actor.viewing:
+            return render(request, "pages/accounts/suspended.html", {"actor": actor}, status=403)
         try:
-            actor.must_be_active()
             return view(request, *args, **kwargs)
         except NotFound as error:
             raise Http404(error.detail) from error
@@ -48,6 +50,18 @@ def page(
             raise PermissionDenied(error.detail) from error
 
     return guarded
+
+
+def recognise(request: Any) -> Actor:
+    """Who acts for which account, noted on the request; PermissionDenied for a person without any account."""
+    request.memberships = memberships_of(request.user)
+    actor = actor_of_session(request.user, request.session, request.memberships)
+    if actor is None:
+        raise PermissionDenied("You are signed in but belong to no account. Ask an operator to invite you to one.")
+    if not actor.viewing and VIEWING in request.session:
+        viewing.end(name=actor.name, viewing=request.session.pop(VIEWING))  # the hour is over
+    request.actor = actor
+    return actor
 
 
 def operators_only(actor: Actor, what: str) -> None:
