@@ -46,6 +46,7 @@ INSTALLED_APPS = [
     "apps.core",
     "apps.accounts",
     "apps.audit",
+    "apps.webhooks",
     "apps.members",
     "apps.fleet",
     "apps.definitions",
@@ -178,8 +179,7 @@ DEFAULT_FROM_EMAIL = os.environ.get("SPILLWAY_EMAIL_FROM", "spillway@localhost")
 OIDC_ISSUER = os.environ.get("SPILLWAY_OIDC_ISSUER", "").rstrip("/")
 OIDC_NAME = os.environ.get("SPILLWAY_OIDC_NAME", "OpenID Connect")
 SOCIALACCOUNT_ADAPTER = "apps.web.sign_in_openid.OpenIDAdapter"
-SOCIALACCOUNT_EMAIL_AUTHENTICATION = os.environ.get("SPILLWAY_OIDC_CONNECT_BY_EMAIL", "") == "1"
-SOCIALACCOUNT_EMAIL_AUTHENTICATION_AUTO_CONNECT = True
+OIDC_CONNECT_BY_EMAIL = os.environ.get("SPILLWAY_OIDC_CONNECT_BY_EMAIL", "") == "1"
 SOCIALACCOUNT_EMAIL_VERIFICATION = "none"
 SOCIALACCOUNT_PROVIDERS = {
     "openid_connect": {
@@ -233,6 +233,12 @@ REST_FRAMEWORK = {
     ],
     "EXCEPTION_HANDLER": "apps.api.v1.problems.problem_response",
     "UNAUTHENTICATED_USER": None,
+    "DEFAULT_SCHEMA_CLASS": "apps.api.v1.openapi.Written",
+}
+SPECTACULAR_SETTINGS = {
+    "OAS_VERSION": "3.1.0",
+    "COMPONENT_SPLIT_REQUEST": True,
+    "POSTPROCESSING_HOOKS": [],
 }
 # Off for measurements: a single account then may ask as often as it can.
 API_RATE_LIMITS = os.environ.get("SPILLWAY_API_RATE_LIMITS", "on") != "off"
@@ -259,7 +265,7 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "visibility_timeout": 600,
 }
 CELERY_TASK_DEFAULT_QUEUE = "default"
-CELERY_TASK_ROUTES = {"apps.rollouts.tasks.*": {"queue": "push"}}
+CELERY_TASK_ROUTES = {"apps.rollouts.tasks.*": {"queue": "push"}, "apps.webhooks.tasks.*": {"queue": "webhooks"}}
 
 # PEM files with which the control plane shows itself to agents over HTTPS.
 AGENT_CA_FILE = os.environ.get("SPILLWAY_AGENT_CA", "")

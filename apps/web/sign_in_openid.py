@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 import secrets
 from typing import Any
 
 import jwt
 from allauth.account.utils import get_next_redirect_url
+from allauth.core.exceptions import SignupClosedException
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter, get_adapter
 from allauth.socialaccount.helpers import render_authentication_error
 from allauth.socialaccount.models import SocialApp, SocialLogin
@@ -24,7 +24,9 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from requests import RequestException
 
+from apps.accounts import invitations
 from apps.accounts.models import User
+from apps.core.errors import SpillwayError
 
 # Where the page of an invitation leaves its secret for a person who then goes to the provider.
 INVITATION = "invitation"
@@ -51,7 +53,7 @@ class OpenIDAdapter(DefaultSocialAccountAdapter):
 
     def is_open_for_signup(self, request: HttpRequest, sociallogin: SocialLogin) -> bool:  # noqa: ARG002
         """Only for somebody who opened an invitation that still stands."""
-        return invitations().open_invitation(request.session.get(INVITATION, "")) is not None
+        return invitations.open_invitation(request.session.get(INVITATION, "")) is not None
 
     def is_auto_signup_allowed(self, request: HttpRequest, sociallogin: SocialLogin) -> bool:  # noqa: ARG002
         """Nobody fills a form: the provider has said who it is."""
@@ -59,20 +61,31 @@ class OpenIDAdapter(DefaultSocialAccountAdapter):
 
     def save_user(self, request: HttpRequest, sociallogin: SocialLogin, form: Any = None) -> Any:
         """Make the person and accept the invitation, both or neither."""
-        with transaction.atomic():
-            user = super().save_user(request, sociallogin, form)
-            invitations().accept_invitation(secret=request.session.pop(INVITATION), user=user)
+        try:
+            with transaction.atomic():
+                user = super().save_user(request, sociallogin, form)
+                invitations.accept_invitation(secret=request.session.pop(INVITATION), user=user)
+        except SpillwayError as error:  # somebody else was faster, or the account is full
+            raise SignupClosedException from error
         return user
 
-    def authenticate_by_email(self, sociallogin: SocialLogin) -> tuple[Any, str] | None:
-        """Somebody with the e-mail that the provider has verified, if the settings say so and there is just one."""
-        if not settings.SOCIALACCOUNT_EMAIL_AUTHENTICATION:
-            return None
+    def populate_user(self, request: HttpRequest, sociallogin: SocialLogin, data: dict[str, Any]) -> Any:
+        """What the provider says of a new person; an address only when the provider has verified it."""
+        verified = any(address.verified is True for address in sociallogin.email_addresses)
+        return super().populate_user(request, sociallogin, data | {"email": data.get("email") if verified else None})
+
+    def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
+        """Connect to the one person here with the verified address, if the operator's settings say so.
+
+        Addresses of people are verified: by the link of an invitation that was mailed, or by this provider.
+        """
+        if sociallogin.is_existing or request.user.is_authenticated or not settings.OIDC_CONNECT_BY_EMAIL:
+            return
         for address in sociallogin.email_addresses:
             people = list(User.objects.filter(email__iexact=address.email, is_active=True)[:2])
             if address.verified is True and len(people) == 1:
-                return people[0], address.email
-        return None
+                sociallogin.connect(request, people[0])
+                return
 
     def get_connect_redirect_url(self, request: HttpRequest, socialaccount: Any) -> str:  # noqa: ARG002
         """Back to the page of one's own account."""
@@ -141,11 +154,6 @@ class Callback(OAuth2CallbackView):
         checked: Any = self.adapter
         checked.nonce = (state or {}).get("nonce", "")
         return state, refusal
-
-
-def invitations() -> Any:
-    """The module of invitations."""
-    return importlib.import_module("apps.accounts.invitations")
 
 
 def _provider(request: HttpRequest, provider_id: str) -> Any:

@@ -18,7 +18,7 @@ urlpatterns = [
     path("sign-in/forgotten/sent", sign_in_steps.forgotten_sent, name="account_reset_password_done"),
     path("sign-in/forgotten/done", sign_in_steps.new_password_done, name="account_reset_password_from_key_done"),
     re_path(
-        r"^sign-in/forgotten/(?P<uidb36>[0-9A-Za-z]{1,13})-(?P<key>[0-9a-z-]{1,80})$",
+        r"^sign-in/forgotten/(?P<uidb36>[0-9A-Za-z]{1,13})-(?P<key>[0-9A-Za-z-]{1,80})$",
         sign_in_steps.new_password,
         name="account_reset_password_from_key",
     ),
