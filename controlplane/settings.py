@@ -239,6 +239,7 @@ SPECTACULAR_SETTINGS = {
     "OAS_VERSION": "3.1.0",
     "COMPONENT_SPLIT_REQUEST": True,
     "POSTPROCESSING_HOOKS": [],
+    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
 }
 # Off for measurements: a single account then may ask as often as it can.
 API_RATE_LIMITS = os.environ.get("SPILLWAY_API_RATE_LIMITS", "on") != "off"
@@ -278,6 +279,10 @@ OUTBOUND_NETWORKS = [
     for network in os.environ.get("SPILLWAY_WEBHOOK_NETWORKS", "127.0.0.0/8,::1/128" if DEVELOPMENT else "").split(",")
     if network
 ]
+# Who is asked whether a hostname is proved ("address" or "address:port"); empty for the machine's own resolvers.
+RESOLVERS = [entry for entry in os.environ.get("SPILLWAY_RESOLVERS", "").split(",") if entry]
+# Days for which a released hostname rests before another account may claim it.
+HOSTNAME_GRACE_DAYS = int(os.environ.get("SPILLWAY_HOSTNAME_GRACE_DAYS", "7"))
 
 LOGGING = {
     "version": 1,

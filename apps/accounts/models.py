@@ -151,8 +151,8 @@ class Hostname(models.Model):
     """A DNS name claimed by exactly one account; canonical: lower case, IDNA, no final dot, `*.` for a wildcard.
 
     `proof` says how the account showed that the name is its own, blank until it did; routes of a name without proof
-    are kept but not served. A released claim rests until the grace period is over (claims.py), then anybody may
-    have the name.
+    are kept but not served. `explicit` tells a claim that was made by itself from one that came with a
+    route. A released claim rests until the grace period is over (claims.py), then anybody may have the name.
     """
 
     class Proof(models.TextChoices):
@@ -169,6 +169,7 @@ class Hostname(models.Model):
     proved_at = models.DateTimeField(null=True)
     checked_at = models.DateTimeField(null=True)
     check_said = models.CharField(max_length=400, blank=True, default="")
+    explicit = models.BooleanField(default=False)
     released_at = models.DateTimeField(null=True)
     version = models.PositiveIntegerField(default=1)
     created_at = models.DateTimeField(auto_now_add=True)

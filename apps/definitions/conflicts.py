@@ -13,8 +13,8 @@ from typing import Any
 from django.db.models import Q, QuerySet
 
 from apps.accounts.actors import Actor
+from apps.accounts.claims import overlapping
 from apps.accounts.models import Account, Hostname
-from apps.accounts.services import overlapping
 from apps.compiler import grammar
 from apps.compiler.model import PathKind
 from apps.definitions.models import Route

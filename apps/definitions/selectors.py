@@ -31,6 +31,7 @@ __all__ = [
     "envelope",
     "filter_routes",
     "fleets_of",
+    "fleets_of_hostname",
     "hostnames",
     "listeners",
     "load_balancers",
@@ -120,6 +121,16 @@ def fleets_of_pools(pool_ids: list[int]) -> QuerySet[Fleet]:
     fronts = LoadBalancer.objects.filter(Q(routes__pools__pool__in=pool_ids) | Q(listeners__default_pool__in=pool_ids))
     led = Q(load_balancers__in=fronts)
     return Fleet.objects.filter(led | Q(region__backends__pool__in=pool_ids)).distinct()
+
+
+def fleets_of_hostname(claim: Hostname) -> QuerySet[Fleet]:
+    """Fleets whose load balancers have routes of the name, or of names under it when it is a wildcard."""
+    names = Q(hostname=claim.pk)
+    if claim.name.startswith("*."):
+        names |= Q(hostname__name__endswith=claim.name[1:], hostname__account=claim.account_id)
+    return fleets_of_load_balancers(
+        list(Route.objects.filter(names).values_list("load_balancer_id", flat=True).distinct())
+    )
 
 
 def fleets_of(row: object) -> list[Fleet]:

@@ -10,7 +10,7 @@ from django.db import connection, transaction
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Hostname
-from apps.accounts.services import HostnameTaken, claim_hostname, wildcards_over
+from apps.accounts.claims import HostnameTaken, claim_hostname, wildcards_over
 from apps.core.errors import Invalid
 from apps.definitions.models import Route
 from apps.definitions.services import delete_object, save_object
@@ -98,7 +98,7 @@ def test_a_wildcard_and_a_name_under_it_cannot_pass_each_other() -> None:
 def test_without_the_lock_they_would_pass_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
     if connection.vendor != "postgresql":
         pytest.skip("SQLite has one writer at a time: there is no lock to take away")
-    monkeypatch.setattr("apps.accounts.services.lock_words", list)
+    monkeypatch.setattr("apps.accounts.claims.lock_words", list)
     assert owners_of_two_claims_that_pass_each_other() == 2
 
 

@@ -125,6 +125,7 @@ class Migration(migrations.Migration):
                 ('proved_at', models.DateTimeField(null=True)),
                 ('checked_at', models.DateTimeField(null=True)),
                 ('check_said', models.CharField(blank=True, default='', max_length=400)),
+                ('explicit', models.BooleanField(default=False)),
                 ('released_at', models.DateTimeField(null=True)),
                 ('version', models.PositiveIntegerField(default=1)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),

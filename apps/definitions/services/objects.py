@@ -9,8 +9,8 @@ from typing import Any
 from django.db.models import Model, QuerySet
 
 from apps.accounts.actors import Actor
+from apps.accounts.claims import drop_unused_claims
 from apps.accounts.models import Account
-from apps.accounts.services import release_unused_hostnames
 from apps.audit import services as audit
 from apps.core.errors import Conflict, Invalid, NotFound, Stale
 from apps.definitions.describing import Document, Row, describe, settled
@@ -140,7 +140,7 @@ def finish(work: Work) -> None:
     """
     work.catch_up()
     if work.released:
-        release_unused_hostnames(ids=work.released)
+        drop_unused_claims(ids=work.released)
     refuse_over_quota(work)
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from apps.accounts.claims import HostnameTaken, claim_hostname
 from apps.accounts.models import Account, Hostname
-from apps.accounts.services import HostnameTaken, claim_hostname
 from apps.compiler.model import Protocol
 from apps.core.errors import Invalid
 from apps.definitions.describing import fixed_response_document, header_document, redirect_document
 from apps.definitions.models import LoadBalancer, Pool, Route, RoutePool
+from apps.definitions.selectors import fleets_of_hostname
 from apps.definitions.services.work import Work
 from apps.definitions.specs import RouteSpec
 
@@ -43,9 +44,16 @@ def _pool(work: Work, owner: Account, reference: str, index: int) -> Pool | None
 
 
 def _claim(work: Work, owner: Account, name: str) -> Hostname | None:
-    key = ("Hostname", owner.pk, name)
+    proof = Hostname.Proof.OPERATOR if work.actor.is_operator else Hostname.Proof.NONE
+
+    def claim() -> Hostname:
+        waiting = Hostname.objects.filter(name=name, account=owner, proof="").first() if proof else None
+        if waiting:
+            work.touch(fleets_of_hostname(waiting))
+        return claim_hostname(account=owner, name=name, proof=proof)
+
     try:
-        found: Hostname = work.once(key, lambda: claim_hostname(account=owner, name=name))
+        found: Hostname = work.once(("Hostname", owner.pk, name), claim)
     except HostnameTaken as error:
         work.fault("/spec/hostname", "hostname_taken", str(error))
         return None

@@ -14,6 +14,7 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from apps.core.clock import now
 from apps.core.queue import wake
+from apps.definitions.services import hostnames
 from apps.fleet.services import RECONCILE_TASK
 from apps.observe import services as observe
 from apps.rollouts import services as rollouts
@@ -42,6 +43,7 @@ class Command(BaseCommand):
                 signal.signal(number, lambda *_: ended.set())
         while not ended.is_set():
             _survive(sweep)
+            _survive(lambda: hostnames.sweep(now()))
             if time.monotonic() - tidied > TIDY_SECONDS:
                 _survive(lambda: observe.prune(now()))
                 tidied = time.monotonic()
