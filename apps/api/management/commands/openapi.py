@@ -1,0 +1,24 @@
+"""`manage.py openapi`: write the OpenAPI document of the API anew; the tests compare it with what is checked in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from apps.api.v1.openapi import CHECKED_IN, document, text_of
+
+
+class Command(BaseCommand):
+    """Writes apps/api/openapi.json."""
+
+    help = __doc__ or ""
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Write it."""
+        del args, options
+        made = document()
+        CHECKED_IN.write_text(text_of(made))
+        self.stdout.write(
+            f"{CHECKED_IN.name}: {len(made['paths'])} paths, {len(made['components']['schemas'])} schemas"
+        )

@@ -1,0 +1,206 @@
+"""SHOW to machines, written down: the OpenAPI 3.1 document of the API, made of the URLs and of schemas/."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from django.http import HttpResponse
+from django.urls import include, path
+from drf_spectacular.generators import SchemaGenerator
+from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.plumbing import ComponentRegistry
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from apps.api.v1.schemas import parameters
+from apps.api.v1.schemas.operations import Operation, operation_of
+from apps.api.v1.schemas.writing import Problem
+
+Document = dict[str, Any]
+Direction = Literal["request", "response"]
+PROBLEM = "application/problem+json"
+PREFIX = "api/v1/"
+CHECKED_IN = Path(__file__).parents[1] / "openapi.json"
+MEDIA_TYPES = ("application/json", "application/yaml", "application/x-yaml")
+TITLE = "Spillway API"
+ABOUT = """\
+The control plane for load balancers. Errors are `application/problem+json` (RFC 9457), one entry in `errors` per fault.
+Objects have versions: read the `ETag`, send it back as `If-Match`. Send an `Idempotency-Key` with whatever you may have
+to send again. Lists go on with `cursor`. docs/api.md says more."""
+
+# Served by the process of controlplane/events.py.
+EVENTS: Document = {}
+
+
+class Written(AutoSchema):
+    """Writes an operation down from the table of operations; drf-spectacular makes components of the serializers."""
+
+    def get_operation(
+        self, path: str, path_regex: str, path_prefix: str, method: str, registry: ComponentRegistry
+    ) -> Document | None:
+        """One operation, under the name of its URL; None for what nobody wrote down, which a test finds."""
+        del path_prefix
+        self.registry, self.path, self.method = registry, path, method
+        url_name = names_of_urls()[path_regex]
+        operation = operation_of(url_name, method)
+        if operation is None:
+            return None
+        found: Document = {
+            "operationId": f"{url_name}.{method.lower()}",
+            "summary": operation.summary,
+            "tags": [path.removeprefix(f"/{PREFIX}").split("/")[0].split(":")[0]],
+            "parameters": _parameters(path, operation),
+        }
+        if operation.sent:
+            schema = self.resolve_serializer(operation.sent, "request").ref
+            found["requestBody"] = {"required": True, "content": {kind: {"schema": schema} for kind in MEDIA_TYPES}}
+        return found | {"security": [] if operation.public else [{"bearer": []}], "responses": self._answers(operation)}
+
+    def _answers(self, operation: Operation) -> Document:
+        names = [*parameters.COMMON_HEADERS, *operation.tells]
+        headers = {name: _reference("headers", name) for name in names}
+        found: Document = {}
+        for status in sorted(operation.statuses):
+            body: Document = {"description": DESCRIPTIONS[status], "headers": headers}
+            if schemas := [self.resolve_serializer(each, "response").ref for each in operation.bodies(status)]:
+                schema = schemas[0] if len(schemas) == 1 else {"oneOf": schemas}
+                body["content"] = {"application/json": {"schema": schema}}
+            found[str(status)] = body
+        for status in sorted(operation.refuses):
+            found[str(status)] = _reference("responses", parameters.REFUSALS[status][0])
+        self.resolve_serializer(Problem, "response")
+        return found
+
+    def _map_basic_serializer(self, serializer: Any, direction: Direction) -> Document:
+        schema: Document = super()._map_basic_serializer(serializer, direction)  # type: ignore[no-untyped-call] # theirs
+        properties = schema.get("properties", {})
+        if direction == "request":
+            required = schema.get("required", ())
+            # Whatever may be left out may be null as well: readers take the two for the same.
+            schema["properties"] = {
+                name: value if name in required else _or_null(value) for name, value in properties.items()
+            }
+            schema["additionalProperties"] = False
+        else:
+            absent = getattr(serializer, "may_be_absent", ())
+            schema["required"] = sorted(name for name in properties if name not in absent)
+        return schema
+
+
+def _parameters(path: str, operation: Operation) -> list[Document]:
+    in_path = [part[1:-1] for part in path.split("/") if part.startswith("{")]
+    return [
+        *(_reference("parameters", f"path-{name}") for name in in_path),
+        *(_reference("parameters", f"query-{name}") for name in operation.query),
+        *(_reference("parameters", f"header-{name}") for name in operation.asks),
+    ]
+
+
+DESCRIPTIONS = {200: "Done.", 201: "Created.", 204: "Deleted.", 304: "You have this version."}
+
+
+def _reference(section: str, name: str) -> Document:
+    return {"$ref": f"#/components/{section}/{name}"}
+
+
+def _or_null(schema: Document) -> Document:
+    """The schema, or null."""
+    if "type" not in schema:
+        return schema if "oneOf" in schema else {"oneOf": [schema, {"type": "null"}]}
+    kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    found = {**schema, "type": [*dict.fromkeys([*kinds, "null"])]}
+    if "enum" in schema:
+        found["enum"] = [*dict.fromkeys([*schema["enum"], None])]
+    return found
+
+
+@cache
+def names_of_urls() -> dict[str, str]:
+    """The name of each URL by its pattern."""
+    from apps.api.v1.urls import urlpatterns  # which imports the view below
+
+    return {f"{PREFIX}{pattern.pattern}": pattern.name for pattern in urlpatterns if pattern.name}
+
+
+def document() -> Document:
+    """The whole document, made anew."""
+    generator: Any = SchemaGenerator
+    made: Document = generator(patterns=[path(PREFIX, include("apps.api.v1.urls"))]).get_schema(public=True)
+    made["info"] = {"title": TITLE, "version": "1", "description": ABOUT}
+    made["paths"] = {**made["paths"], **EVENTS}
+    made["components"] |= _components()
+    made["components"]["schemas"] = {name: _plain(each) for name, each in made["components"]["schemas"].items()}
+    return made
+
+
+def _components() -> Document:
+    """Parameters, headers and refusals, each written once."""
+    places = {"path": parameters.PATH, "query": parameters.QUERY, "header": parameters.REQUEST_HEADERS}
+    headers = parameters.RESPONSE_HEADERS | parameters.COMMON_HEADERS
+    return {
+        "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer", "description": "`sw_<key id>_<secret>`"}},
+        "parameters": {
+            f"{place}-{name}": {"name": name.partition("-word")[0], "in": place, "description": about, "schema": schema}
+            | ({"required": True} if place == "path" else {})
+            for place, known in places.items()
+            for name, (schema, about) in known.items()
+        },
+        "headers": {name: {"description": about, "schema": schema} for name, (schema, about) in headers.items()},
+        "responses": {name: _refusal(status, about) for status, (name, about) in parameters.REFUSALS.items()},
+    }
+
+
+def _refusal(status: int, about: str) -> Document:
+    names = [*parameters.COMMON_HEADERS, *parameters.REFUSAL_HEADERS.get(status, ())]
+    return {
+        "description": about,
+        "headers": {name: _reference("headers", name) for name in names},
+        "content": {PROBLEM: {"schema": _reference("schemas", "Problem")}},
+    }
+
+
+# What the generator adds and nobody needs: formats that JSON does not know, marks of its own.
+NOISE = {("format", "double"), ("format", "int64")}
+
+
+def _plain(schema: Any) -> Any:
+    """Without what nobody needs."""
+    if isinstance(schema, dict):
+        kept = {name: value for name, value in schema.items() if not name.startswith("x-spec-")}
+        return {name: _plain(value) for name, value in kept.items() if not _is_noise(name, value)}
+    return [_plain(each) for each in schema] if isinstance(schema, list) else schema
+
+
+def _is_noise(name: str, value: Any) -> bool:
+    return isinstance(value, str) and (name, value) in NOISE
+
+
+def text_of(made: Document) -> str:
+    """The document as it is checked in."""
+    return json.dumps(made, indent=1, ensure_ascii=False) + "\n"
+
+
+class Description(APIView):
+    """GET this document; it is no secret."""
+
+    authentication_classes = ()
+    permission_classes = ()
+
+    def get(self, request: Request) -> HttpResponse:
+        """The document as it is checked in, or 304."""
+        content, tag = checked_in()
+        headers = {"ETag": tag, "Cache-Control": "public, max-age=300"}
+        if tag in request.headers.get("If-None-Match", ""):
+            return HttpResponse(status=304, headers=headers)
+        return HttpResponse(content, content_type="application/json", headers=headers)
+
+
+@cache
+def checked_in() -> tuple[bytes, str]:
+    """The text of the document and its tag."""
+    content = CHECKED_IN.read_bytes()
+    return content, f'"{hashlib.sha256(content).hexdigest()[:32]}"'

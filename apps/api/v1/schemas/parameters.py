@@ -1,0 +1,104 @@
+"""SHOW to machines, written down: every query parameter, request header and response header that there is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from apps.api.v1.schemas.words import NAME
+from apps.definitions.models import Route
+
+Schema = dict[str, Any]
+BOOLEAN: Schema = {"type": "string", "enum": ["true", "false"]}
+BUDGET: Schema = {"type": "string"}
+
+QUERY: dict[str, tuple[Schema, str]] = {
+    "limit": ({"type": "integer", "minimum": 1, "maximum": 500, "default": 100}, "How many rows at most."),
+    "cursor": ({"type": "string", "maxLength": 4000}, "`next_cursor` of the page before."),
+    "name": ({"type": "string", "maxLength": 253}, "Only the object with this name."),
+    "account": ({"type": "string", "maxLength": 253}, "Only what belongs to this account."),
+    "region": ({"type": "string", "maxLength": 253}, "Only what is in this region."),
+    "fleet": ({"type": "string", "maxLength": 253}, "Only what is in this fleet."),
+    "pool": ({"type": "string", "maxLength": 127}, "Only what is of this pool, for routes also as account/name."),
+    "hostname": ({"type": "string", "maxLength": 253}, "Only routes of this hostname."),
+    "load_balancer": ({"type": "string", "maxLength": 253}, "Only what is of this load balancer."),
+    "action": ({"type": "string", "enum": Route.Action.values}, "Only routes with this action."),
+    "action-word": ({"type": "string", "maxLength": 40}, "Only what was done with this verb: create, update, …"),
+    "actor": ({"type": "string", "maxLength": 150}, "Only what this person or program did."),
+    "token": ({"type": "string", "maxLength": 16}, "Only what was done with the token of this key id."),
+    "kind": ({"type": "string", "maxLength": 40}, "Only what was done to objects of this kind."),
+    "object": ({"type": "string", "maxLength": 400}, "Only objects whose label begins so."),
+    "object_id": ({"type": "integer", "minimum": 1, "maximum": 2**63 - 1}, "Only the object with this id."),
+    "request_id": ({"type": "string", "maxLength": 64}, "Only what this request did."),
+    "since": ({"type": "string", "format": "date-time"}, "Only from this moment on."),
+    "until": ({"type": "string", "format": "date-time"}, "Only before this moment."),
+    "q": ({"type": "string", "maxLength": 253}, "Only what has this text in its names."),
+    "at": ({"type": "string", "maxLength": 40}, "A moment of the last two weeks: RFC 3339 or Unix seconds."),
+    "wait": (
+        {"oneOf": [{"type": "integer", "minimum": 0, "maximum": 60}, {"type": "string", "const": "true"}]},
+        "Seconds to wait until it is live or over, `true` for 30; the answer comes earlier when too many wait.",
+    ),
+    "dry_run": (
+        {"type": "string", "enum": ["true", "plan", "false"]},
+        "Say what would be done, and do nothing.",
+    ),
+    "prune": (BOOLEAN, "Delete what the same manager made and the document does not name."),
+    "manager": ({"type": "string", "maxLength": 63}, "Which pipeline manages the objects from now on."),
+    "refuse_overload": (BOOLEAN, "409 when a region would be over its limit at the traffic of now."),
+}
+
+REQUEST_HEADERS: dict[str, tuple[Schema, str]] = {
+    "If-Match": ({"type": "string"}, 'The ETag of the version that you saw, such as "rev-17"; `*` for any.'),
+    "If-None-Match": ({"type": "string"}, "On GET the ETag that you have (304); `*` on PUT creates only."),
+    "Idempotency-Key": (
+        {"type": "string", "pattern": "^[!-~]{1,255}$"},
+        "The same key and request get the same answer for 24 hours, and the work is done once.",
+    ),
+    "X-Change-Reason": ({"type": "string", "maxLength": 400}, "Why; kept in the audit record."),
+    "X-Change-Commit": ({"type": "string", "pattern": "^[0-9a-f]{7,64}$"}, "The commit that the change comes from."),
+    "X-Change-Pipeline": ({"type": "string", "maxLength": 400}, "https URL of the pipeline run behind the change."),
+}
+
+RESPONSE_HEADERS: dict[str, tuple[Schema, str]] = {
+    "ETag": ({"type": "string", "pattern": '^"rev-[0-9]+"$'}, "The version of the object."),
+    "Location": ({"type": "string"}, "Where the object is read."),
+    "Link": ({"type": "string"}, 'The next page, with rel="next".'),
+    "X-Spillway-Generation": ({"type": "string"}, "`fleet=number, …`: what makes the change live."),
+    "X-Spillway-Live": (BOOLEAN, "Whether the change was live when the answer was sent; with `wait`."),
+    "Retry-After": ({"type": "integer", "minimum": 0}, "Seconds after which it is worth to ask again."),
+    "WWW-Authenticate": ({"type": "string"}, "That a bearer token is asked for."),
+    "Idempotency-Replayed": (BOOLEAN, "Whether this is an answer from before; with a key."),
+}
+
+# These stand in every answer.
+COMMON_HEADERS: dict[str, tuple[Schema, str]] = {
+    "X-Request-ID": ({"type": "string"}, "The id of this request in our log and in the audit record."),
+    "RateLimit": (BUDGET, 'What is left: `"account";r=1199;t=40, "token";r=899;t=40`.'),
+    "RateLimit-Policy": (BUDGET, 'What is allowed: `"account";q=1200;w=60, "token";q=900;w=60`.'),
+}
+
+# These stand in refusals of this status.
+REFUSAL_HEADERS: dict[int, tuple[str, ...]] = {401: ("WWW-Authenticate",), 429: ("Retry-After",)}
+
+PATH: dict[str, tuple[Schema, str]] = {
+    "id": ({"type": "integer", "minimum": 1, "maximum": 2**63 - 1}, "The object's id."),
+    "account": ({"type": "string", "pattern": NAME}, "The account's name."),
+    "name": ({"type": "string", "pattern": NAME}, "The object's name."),
+    "region": ({"type": "string", "pattern": NAME}, "The region's name."),
+    "to": ({"type": "string", "pattern": NAME}, "The other region's name."),
+}
+
+REFUSALS: dict[int, tuple[str, str]] = {
+    400: ("Malformed", "The body cannot be read at all."),
+    401: ("Unauthenticated", "There is no token, or one that is not valid (any more)."),
+    403: ("NotAllowed", "The account, its role or the token's scopes do not allow this."),
+    404: ("NotFound", "There is no such object, or you may not see it."),
+    406: ("NotAcceptable", "Answers are JSON."),
+    409: ("Conflict", "The object is in use, managed by another, exists already, or its key is in flight."),
+    412: ("Stale", "The object has another version than the one you saw."),
+    413: ("TooLarge", "The body is too large."),
+    415: ("UnsupportedMediaType", "Bodies are JSON or YAML."),
+    422: ("Invalid", "Something in the body, the query or a header is wrong; each fault is named."),
+    428: ("PreconditionRequired", "Say with If-Match which version you saw."),
+    429: ("TooMany", "Too many requests in this minute; Retry-After says when to come again."),
+    500: ("Broken", "Something went wrong here; nothing was stored."),
+}

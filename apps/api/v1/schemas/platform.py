@@ -1,0 +1,159 @@
+"""SHOW to machines, written down: accounts, regions, fleets, nodes and static IPs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from apps.accounts.models import Account as AccountRow
+from apps.accounts.quotas import DEFAULTS, HIGHEST
+from apps.api.v1.schemas import words
+from apps.api.v1.schemas.envelopes import Definition, Envelope
+
+
+class Quotas(serializers.Serializer[Any]):
+    """How many of each an account may have; what is left out is as by default."""
+
+    may_be_absent = tuple(DEFAULTS)
+
+    def get_fields(self) -> dict[str, Any]:
+        """One field per quota."""
+        return {noun: words.whole(0, HIGHEST, required=False) for noun in DEFAULTS}
+
+
+class AccountSpec(serializers.Serializer[Any]):
+    """A tenant."""
+
+    title = words.title()
+    kind = words.word(AccountRow.Kind.values, required=False)
+    quotas = Quotas(required=False)
+    suspended = serializers.BooleanField(required=False)
+
+
+class LatencySpec(serializers.Serializer[Any]):
+    """The round trip to another region, as somebody set it."""
+
+    to = words.name()
+    ms = words.number(0, 60_000)
+
+
+class RegionSpec(serializers.Serializer[Any]):
+    """A place; degrees. `drained` and `latency` stay as they are where they are left out."""
+
+    title = words.title()
+    latitude = words.number(-90, 90, required=False, allow_null=True)
+    longitude = words.number(-180, 180, required=False, allow_null=True)
+    drained = serializers.BooleanField(required=False)
+    latency = LatencySpec(many=True, required=False)
+
+
+class FleetSpec(serializers.Serializer[Any]):
+    """The nodes of a region that run the same."""
+
+    region = words.name()
+    local_development = serializers.BooleanField(required=False)
+    peer_port = words.port(required=False)
+    overflow_port = words.port(required=False)
+    overflow_tcp_port = words.port(required=False)
+
+
+class NodeSpec(serializers.Serializer[Any]):
+    """One HAProxy with its agent."""
+
+    fleet = words.name()
+    url = serializers.CharField(max_length=320, help_text="unix:///path/agent.sock or https://host:port")
+    address = serializers.CharField(max_length=45, required=False)
+    port_offset = words.whole(0, 60_000, required=False)
+
+
+class StaticIPSpec(serializers.Serializer[Any]):
+    """An address that stays; without a region it is announced everywhere."""
+
+    address = serializers.CharField(max_length=45)
+    region = words.name(required=False, allow_null=True)
+
+
+class Account(Definition):
+    """An account."""
+
+    kind = words.word(["Account"])
+    spec = AccountSpec()
+
+
+class MeasuredLatency(words.Shown):
+    """The round trip to another region, as nodes measured it."""
+
+    to = words.name()
+    ms = words.number(0, 60_000)
+    at = words.instant()
+
+
+class Region(Definition):
+    """A region."""
+
+    kind = words.word(["Region"])
+    spec = RegionSpec()
+    measured_latency = MeasuredLatency(many=True)
+
+
+class Fleet(Definition):
+    """A fleet."""
+
+    kind = words.word(["Fleet"])
+    spec = FleetSpec()
+    desired_generation = words.whole(0, 2**53)
+
+
+class Node(Definition):
+    """A node."""
+
+    kind = words.word(["Node"])
+    spec = NodeSpec()
+
+
+class StaticIP(Definition):
+    """A static IP."""
+
+    kind = words.word(["StaticIP"])
+    spec = StaticIPSpec()
+
+
+class AccountEnvelope(Envelope):
+    """A new account."""
+
+    kind = words.word(["Account"], required=False)
+    name = words.name()
+    spec = AccountSpec()
+
+
+class RegionEnvelope(Envelope):
+    """A new region."""
+
+    kind = words.word(["Region"], required=False)
+    name = words.name()
+    spec = RegionSpec()
+
+
+class FleetEnvelope(Envelope):
+    """A new fleet."""
+
+    kind = words.word(["Fleet"], required=False)
+    name = words.name()
+    spec = FleetSpec()
+
+
+class NodeEnvelope(Envelope):
+    """A new node."""
+
+    kind = words.word(["Node"], required=False)
+    name = words.name()
+    spec = NodeSpec()
+
+
+class StaticIPEnvelope(Envelope):
+    """A new static IP."""
+
+    kind = words.word(["StaticIP"], required=False)
+    name = words.name()
+    spec = StaticIPSpec()

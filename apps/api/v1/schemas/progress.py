@@ -1,0 +1,143 @@
+"""SHOW to machines, written down: revisions, rollouts, and the flow of overflow."""
+
+from __future__ import annotations
+
+from rest_framework import serializers
+
+from apps.api.v1.schemas import words
+from apps.rollouts.models import Rollout as RolloutRow
+from apps.rollouts.states import RolloutState, StepState
+
+
+class Revision(words.Shown):
+    """A numbered snapshot of a fleet; what was left out of it, and why."""
+
+    id = words.ident()
+    fleet = words.name()
+    number = words.whole(1, 2**31)
+    digest = serializers.CharField()
+    summary = words.Anything()
+    actor = serializers.CharField()
+    quarantined = words.Anything()
+    created_at = words.instant()
+
+
+class Step(words.Shown):
+    """What happened on one node."""
+
+    node = words.name()
+    wave = words.count()
+    state = words.word(StepState.values)
+    how = words.text(400)
+    generation = words.count()
+    message = words.text(100_000)
+    started_at = words.instant(allow_null=True)
+    finished_at = words.instant(allow_null=True)
+
+
+class Rollout(words.Shown):
+    """One travel of a revision to the nodes of its fleet; `terminal` says whether it is over."""
+
+    id = words.ident()
+    fleet = words.name()
+    revision = words.whole(1, 2**31)
+    revision_id = words.ident()
+    previous = words.whole(1, 2**31, allow_null=True)
+    kind = words.word(RolloutRow.Kind.values)
+    generation = words.count()
+    state = words.word(RolloutState.values)
+    terminal = serializers.BooleanField()
+    actor = serializers.CharField()
+    reason = words.text(400)
+    message = words.text(100_000)
+    object = words.text(400, help_text="The object that a refusal is about.")
+    line = words.text(100_000, help_text="The line that a refusal is about.")
+    created_at = words.instant()
+    finished_at = words.instant(allow_null=True)
+    steps = Step(many=True)
+
+
+class Capacity(words.Shown):
+    """What a region takes, and where the number comes from; null where nothing limits it."""
+
+    per_s = words.share_of_traffic(allow_null=True)
+    unlimited = serializers.BooleanField()
+    in_flight = words.whole(0, 2**53, allow_null=True)
+    in_flight_limit = words.whole(0, 2**53, allow_null=True)
+    set_by = words.text(400)
+    set_at = words.instant(allow_null=True)
+    measured_by = words.text(400)
+
+
+class RegionFlow(words.Shown):
+    """One region: what its clients want, what became of it, and what came from others; per second."""
+
+    region = serializers.CharField()
+    offered_per_s = words.share_of_traffic()
+    own_per_s = words.share_of_traffic()
+    served_per_s = words.share_of_traffic()
+    out_per_s = words.share_of_traffic()
+    in_per_s = words.share_of_traffic()
+    refused_per_s = words.share_of_traffic()
+    capacity = Capacity()
+    drained = serializers.BooleanField()
+    healthy = serializers.BooleanField()
+    reasons = serializers.ListField(child=serializers.CharField())
+
+
+def _lane() -> dict[str, serializers.Field]:  # type: ignore[type-arg] # generic in the stubs only
+    return {
+        "from": words.name(),
+        "to": words.name(),
+        "per_s": words.share_of_traffic(),
+        "added_ms": words.number(0, 10**6, allow_null=True),
+        "reason": words.text(63),
+    }
+
+
+class Lane(words.Shown):
+    """Traffic of one region's clients that another region serves."""
+
+    def get_fields(self) -> dict[str, serializers.Field]:  # type: ignore[type-arg] # generic in the stubs only
+        """Written as a mapping: `from` is a word of Python."""
+        return _lane()
+
+
+class Flow(words.Shown):
+    """Who is served where; `at` null means that nothing was measured."""
+
+    at = words.instant(allow_null=True)
+    age_s = words.number(0, 10**9, allow_null=True)
+    stale = serializers.BooleanField()
+    refused_per_s = words.share_of_traffic()
+    regions = RegionFlow(many=True)
+    lanes = Lane(many=True)
+
+
+class FlowAnswer(words.Shown):
+    """The flow, beside the plan for the same client traffic (not for a moment in the past)."""
+
+    may_be_absent = ("predicted", "error_share")
+
+    pool = words.reference(allow_null=True)
+    actual = Flow()
+    predicted = Flow()
+    error_share = serializers.FloatField(allow_null=True)
+
+
+class Question(words.Sent):
+    """What would be if: regions lost or drained, traffic times a factor, other limits."""
+
+    pool = serializers.CharField(required=False, allow_blank=True, help_text="`account/name`; all pools without it.")
+    factor = words.number(0, 1000, required=False)
+    lose = serializers.ListField(child=words.name(), required=False)
+    drain = serializers.ListField(child=words.name(), required=False)
+    limits = serializers.DictField(child=words.number(0, 1_000_000), required=False, help_text="Requests/s by region.")
+
+
+class WhatIf(words.Shown):
+    """The flow now and then, and the differences in sentences."""
+
+    now = Flow()
+    then = Flow()
+    differences = words.Anything()

@@ -1,0 +1,111 @@
+"""SHOW to machines, written down: the fields that documents are made of, with the bounds that readers keep.
+
+The readers decide (apps/definitions/reading.py); what stands here is never stricter than they are, so a client that
+follows the document is not kept from anything.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+NAME = r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$"
+REFERENCE = r"^[a-z0-9][a-z0-9-]{0,62}(/[a-z0-9][a-z0-9-]{0,62})?$"
+HOSTNAME = r"^(\*\.)?([a-z0-9-]{1,63}\.)+[a-z0-9-]{1,63}$"
+PATH = r"^/[A-Za-z0-9._~+=:@&!%/-]*$"
+METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
+
+
+class Sent(serializers.Serializer[Any]):
+    """Something that callers send: unknown fields are refused, a field that may be left out may be null as well."""
+
+
+class Shown(serializers.Serializer[Any]):
+    """Something that callers get: every field is there, but for those in `may_be_absent`."""
+
+    may_be_absent: tuple[str, ...] = ()
+
+
+def name(**options: Any) -> serializers.Field[Any, Any, Any, Any]:
+    """The name of an object."""
+    return serializers.RegexField(NAME, **options)
+
+
+def reference(**options: Any) -> serializers.Field[Any, Any, Any, Any]:
+    """The name of another object: `name`, or `account/name` for one of another account."""
+    return serializers.RegexField(REFERENCE, **options)
+
+
+def hostname(**options: Any) -> serializers.Field[Any, Any, Any, Any]:
+    """A DNS name, lower case, `*.` in front for every name below."""
+    return serializers.RegexField(HOSTNAME, max_length=253, **options)
+
+
+def path(**options: Any) -> serializers.Field[Any, Any, Any, Any]:
+    """A path as clients send it."""
+    return serializers.RegexField(PATH, max_length=1024, **options)
+
+
+def port(**options: Any) -> serializers.Field[Any, Any, Any, Any]:
+    """1 to 65535."""
+    return serializers.IntegerField(min_value=1, max_value=65535, **options)
+
+
+def time_ms(**options: Any) -> serializers.Field[Any, Any, Any, Any]:
+    """1 millisecond to one hour."""
+    return serializers.IntegerField(min_value=1, max_value=3_600_000, **options)
+
+
+def text(longest: int, **options: Any) -> serializers.Field[Any, Any, Any, Any]:
+    """Text that may be empty."""
+    return serializers.CharField(max_length=longest, allow_blank=True, **options)
+
+
+def title(**options: Any) -> serializers.Field[Any, Any, Any, Any]:
+    """What people call a place or an account."""
+    return serializers.CharField(max_length=120, **options)
+
+
+def word(words: Any, **options: Any) -> serializers.Field[Any, Any, Any, Any]:
+    """One of a closed list of words."""
+    return serializers.ChoiceField(choices=list(words), **options)
+
+
+def number(lowest: float, highest: float, **options: Any) -> serializers.Field[Any, Any, Any, Any]:
+    """A number between two bounds."""
+    return serializers.FloatField(min_value=lowest, max_value=highest, **options)
+
+
+def whole(lowest: int, highest: int, **options: Any) -> serializers.Field[Any, Any, Any, Any]:
+    """A whole number between two bounds."""
+    return serializers.IntegerField(min_value=lowest, max_value=highest, **options)
+
+
+def ident() -> serializers.Field[Any, Any, Any, Any]:
+    """The id of a row."""
+    return serializers.IntegerField(min_value=1)
+
+
+def count() -> serializers.Field[Any, Any, Any, Any]:
+    """How many."""
+    return serializers.IntegerField(min_value=0)
+
+
+def share_of_traffic(**options: Any) -> serializers.Field[Any, Any, Any, Any]:
+    """Requests (connections for tcp) per second."""
+    return serializers.FloatField(min_value=0, **options)
+
+
+def instant(**options: Any) -> serializers.Field[Any, Any, Any, Any]:
+    """A moment, RFC 3339."""
+    return serializers.DateTimeField(**options)
+
+
+def names_list(**options: Any) -> serializers.Field[Any, Any, Any, Any]:
+    """Names, each once."""
+    return serializers.ListField(child=name(), max_length=1000, **options)
+
+
+class Anything(serializers.JSONField):
+    """Any JSON value."""

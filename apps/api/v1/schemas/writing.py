@@ -1,0 +1,85 @@
+"""SHOW to machines, written down: many objects at once, what a write would do, and refusals."""
+
+from __future__ import annotations
+
+from rest_framework import serializers
+
+from apps.api.v1.schemas import words
+from apps.definitions.documents import READERS
+
+ACTIONS = ("create", "update", "delete", "unchanged")
+
+
+class FieldChange(words.Shown):
+    """One field that differs; `path` is a JSON pointer into the spec."""
+
+    path = words.text(2000)
+    before = words.Anything(allow_null=True)
+    after = words.Anything(allow_null=True)
+
+
+class Change(words.Shown):
+    """What happens to one object."""
+
+    action = words.word(ACTIONS)
+    kind = words.word(list(READERS))
+    account = words.name(allow_null=True)
+    name = words.name()
+    fields = FieldChange(many=True)  # type: ignore[assignment] # the API's word, not the serializer's fields
+
+
+class Counts(words.Shown):
+    """How many objects per action."""
+
+    create = words.count()  # type: ignore[assignment] # the API's word, not the serializer's method
+    update = words.count()  # type: ignore[assignment] # the API's word, not the serializer's method
+    delete = words.count()
+    unchanged = words.count()
+
+
+class Applied(words.Shown):
+    """What was done, or would be done, and the generation of each fleet that makes it live."""
+
+    may_be_absent = ("warnings", "live")
+
+    stored = serializers.BooleanField()
+    counts = Counts()
+    changes = Change(many=True)
+    generations = serializers.DictField(child=words.count())
+    warnings = serializers.ListField(child=serializers.CharField())
+    live = serializers.BooleanField()
+
+
+class Objects(words.Sent):
+    """A document of objects, each `{kind, name, account?, spec}`; references among them may go both ways."""
+
+    objects = serializers.ListField(child=serializers.DictField(), max_length=20_000)
+
+
+class Fault(words.Shown):
+    """One thing that is wrong with what was sent."""
+
+    pointer = words.text(2000, help_text="Into what was sent; or `/` and the name of a parameter or header.")
+    code = serializers.CharField(help_text="A stable word for programs.")
+    detail = serializers.CharField(help_text="A sentence that says what to do.")
+
+
+class OpenAPI(words.Shown):
+    """This document."""
+
+    openapi = serializers.CharField()
+    info = serializers.DictField()
+    paths = serializers.DictField()
+    components = serializers.DictField()
+
+
+class Problem(words.Shown):
+    """A refusal (RFC 9457) that names each fault."""
+
+    type = serializers.CharField()
+    title = serializers.CharField()
+    status = serializers.IntegerField(min_value=400, max_value=599)
+    detail = words.text(100_000)
+    instance = serializers.CharField()
+    request_id = serializers.CharField(help_text="Stands in the header X-Request-ID and in our log as well.")
+    errors = Fault(many=True)  # type: ignore[assignment] # the API's word, not the serializer's errors
