@@ -68,10 +68,15 @@ def cell(value: object) -> str:
         return str(value)
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     leading = "'" if text.startswith(_FORMULA) else ""
-    return leading + "".join(_visible(character) for character in text)
+    return leading + visible(text)
 
 
-def _visible(character: str) -> str:
+def visible(text: str) -> str:
+    """The text with every character that steers a terminal or hides something written out: `\\x1b`, `\\u202e`."""
+    return "".join(_shown(character) for character in text)
+
+
+def _shown(character: str) -> str:
     if unicodedata.category(character) not in _STEERING:
         return character
     code = ord(character)

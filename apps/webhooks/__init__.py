@@ -1,1 +1,1 @@
-"""Webhooks: tells the programs of an account what happened to it, signed and repeated until they heard."""
+"""Webhooks: what the audit record says, told to the programs of an account, signed, in order and without loss."""

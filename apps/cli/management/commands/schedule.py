@@ -12,15 +12,20 @@ from typing import Any
 from django import db
 from django.core.management.base import BaseCommand, CommandParser
 
+from apps.audit import chain
 from apps.core.clock import now
 from apps.core.queue import wake
 from apps.definitions.services import hostnames
 from apps.fleet.services import RECONCILE_TASK
 from apps.observe import services as observe
 from apps.rollouts import services as rollouts
+from apps.webhooks import delivering, following
+from apps.webhooks.services import DELIVER_TASK
 
 logger = logging.getLogger(__name__)
 TIDY_SECONDS = 300.0
+LINK_SECONDS = 1.0
+HEAD_SECONDS = 3600.0
 
 
 class Command(BaseCommand):
@@ -37,26 +42,54 @@ class Command(BaseCommand):
     def handle(self, *args: Any, every: float, once: bool, **options: Any) -> None:  # noqa: ARG002 - Django's signature
         """Run until a signal."""
         ended = threading.Event()
-        tidied = 0.0
+        turns = [(LINK_SECONDS, link), (every, sweep), (every, prove), (TIDY_SECONDS, tidy), (HEAD_SECONDS, note_head)]
+        due = dict.fromkeys(range(len(turns)), 0.0)
         if not once:
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, lambda *_: ended.set())
         while not ended.is_set():
-            _survive(sweep)
-            _survive(lambda: hostnames.sweep(now()))
-            if time.monotonic() - tidied > TIDY_SECONDS:
-                _survive(lambda: observe.prune(now()))
-                tidied = time.monotonic()
+            for index, (seconds, work) in enumerate(turns):
+                if time.monotonic() >= due[index]:
+                    _survive(work)
+                    due[index] = time.monotonic() + seconds
             if once:
                 return
-            ended.wait(every)
+            ended.wait(max(min(due.values()) - time.monotonic(), 0.0))
 
 
 def sweep() -> None:
-    """Wake a worker for every fleet that needs one; without a broker to carry the wake-up do the work here."""
+    """Wake a worker for every fleet and endpoint that needs one; fleets are worked on here without a broker."""
     for fleet_id in rollouts.fleets_to_sweep():
         if not wake(RECONCILE_TASK, fleet_id):
             rollouts.reconcile_fleet(fleet_id=fleet_id)
+
+    for webhook_id in delivering.due_webhooks():
+        wake(DELIVER_TASK, webhook_id)
+
+
+def link() -> None:
+    """Give entries of the audit record the links that nobody gave them, and note whom they are to be told."""
+    while chain.link_pending():
+        continue
+    while following.follow():
+        continue
+
+
+def prove() -> None:
+    """Look for the proofs of hostnames that are due."""
+    hostnames.sweep(now())
+
+
+def tidy() -> None:
+    """Forget what is too old to be shown."""
+    observe.prune(now())
+    delivering.prune(now())
+
+
+def note_head() -> None:
+    """Leave the head of the audit chain in the log, so that it can be kept where nobody changes the database."""
+    last = chain.head()
+    logger.info("audit chain: position %s, digest %s", last.position, last.digest)
 
 
 def _survive(work: Callable[[], object]) -> None:

@@ -1,0 +1,114 @@
+"""Webhooks: entries of the audit record as events: what they are called, who asked for them, what is sent."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+
+from apps.audit.exporting import fields_of
+from apps.audit.models import Entry
+from apps.core.errors import Fault
+
+ALL = "*"
+TEST = "webhook.test"
+MOST_TYPES = 50
+MOST_BYTES = 256 * 1024
+
+# Events whose names say more than kind and action do.
+_NAMED = {("Backend", "update"): "limit.changed", ("Rollout", "finish"): "rollout.finished"}
+_DONE = {
+    "create": "created",
+    "update": "updated",
+    "delete": "deleted",
+    "drain": "drained",
+    "undrain": "undrained",
+    "roll_back": "rolled_back",
+    "resume": "resumed",
+    "push_again": "pushed_again",
+    "accept": "accepted",
+    "rotate": "rotated",
+    "disable": "disabled",
+    "suspend": "suspended",
+    "prove": "proved",
+    "claim": "claimed",
+    "release": "released",
+    "revoke": "revoked",
+}
+_USUAL = ("created", "updated", "deleted")
+# What can be asked for: nouns and their verbs.
+CATALOGUE: dict[str, tuple[str, ...]] = {
+    "route": _USUAL,
+    "pool": _USUAL,
+    "server": _USUAL,
+    "limit": ("changed",),
+    "certificate": _USUAL,
+    "hostname": (*_USUAL, "claimed", "proved", "released"),
+    "rollout": ("finished",),
+    "load_balancer": _USUAL,
+    "region": (*_USUAL, "drained", "undrained"),
+    "fleet": (*_USUAL, "rolled_back", "resumed", "pushed_again"),
+    "node": _USUAL,
+    "static_ip": _USUAL,
+    "account": (*_USUAL, "suspended", "resumed"),
+    "grant": _USUAL,
+    "token": _USUAL,
+    "invitation": (*_USUAL, "accepted"),
+    "membership": (*_USUAL, "accepted"),
+    "person": _USUAL,
+    "webhook": (*_USUAL, "rotated", "disabled"),
+}
+
+
+def type_of(entry: Entry) -> str:
+    """What an entry is called as an event: `route.updated`, `limit.changed`, `rollout.finished`."""
+    named = _NAMED.get((entry.object_kind, entry.action))
+    if named:
+        return named
+    noun = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", entry.object_kind).lower()
+    return f"{noun}.{_DONE.get(entry.action, entry.action)}"
+
+
+def wanted(patterns: Iterable[str], event: str) -> bool:
+    """Whether one of `*`, `route.*` or `route.updated` asks for the event."""
+    noun = event.partition(".")[0]
+    return not {ALL, f"{noun}.*", event}.isdisjoint(patterns)
+
+
+def read_types(values: object, pointer: str, faults: list[Fault]) -> list[str]:
+    """Patterns from outside; each one that could never match is a fault."""
+    if not isinstance(values, list) or not 0 < len(values) <= MOST_TYPES:
+        faults.append(Fault(pointer, "list", f'Write a list of 1 to {MOST_TYPES} event types; ["*"] asks for all.'))
+        return []
+    found = []
+    for index, value in enumerate(values):
+        if isinstance(value, str) and _exists(value):
+            found.append(value)
+        else:
+            detail = "Use *, a noun with a star such as route.*, or one event such as route.updated."
+            faults.append(Fault(f"{pointer}/{index}", "choice", detail))
+    return list(dict.fromkeys(found))
+
+
+def _exists(pattern: str) -> bool:
+    noun, _, verb = pattern.partition(".")
+    return pattern == ALL or (noun in CATALOGUE and verb in (ALL, *CATALOGUE[noun]))
+
+
+def body_of(entry: Entry) -> bytes:
+    """What is sent: type, timestamp and the entry; documents that are too large for a message are left out."""
+    data = fields_of(entry)
+    body = _json(type_of(entry), data)
+    if len(body) > MOST_BYTES:
+        body = _json(type_of(entry), data | {"before": None, "after": None, "shortened": True})
+    return body
+
+
+def body_of_test(timestamp: str, name: str) -> bytes:
+    """What a test sends."""
+    data = {"webhook": name, "message": "A test from Spillway: nothing was changed."}
+    return json.dumps({"type": TEST, "timestamp": timestamp, "data": data}).encode()
+
+
+def _json(event: str, data: dict[str, object]) -> bytes:
+    return json.dumps({"type": event, "timestamp": data["at"], "data": data}).encode()
