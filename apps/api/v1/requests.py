@@ -95,6 +95,18 @@ def unchanged(request: Request, version: int) -> bool:
     return etag(version) in tags or "*" in tags
 
 
+def only(request: Request, fields: tuple[str, ...]) -> dict[str, Any]:
+    """The body as an object with these fields and no others. Raises Invalid."""
+    data = request.data
+    if not isinstance(data, dict):
+        raise Invalid([Fault("", "not_object", f"Send one object with {', '.join(fields)}.")])
+    unknown = [field for field in sorted(map(str, data)) if field not in fields]
+    if unknown:
+        detail = f"There is no such field here; known are {', '.join(fields)}."
+        raise Invalid(Fault(f"/{field[:63]}", "unknown_field", detail) for field in unknown)
+    return dict(data)
+
+
 def envelope(request: Request, **known: Any) -> dict[str, Any]:
     """The body as an object. Raises Invalid; `known` are fields that the URL already says and the body may repeat."""
     data = request.data

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path, re_path
 
-from apps.api.v1 import flows, limits, writes
+from apps.api.v1 import flows, hostnames, limits, openapi, people, tokens, writes
 from apps.api.v1.audit import EntryDetail, EntryList
 from apps.api.v1.problems import no_such_url
 from apps.api.v1.progress import RevisionDetail, RevisionList, RolloutDetail, RolloutList
 from apps.api.v1.views import NOUNS, DetailView, ListView
 
-OWN_VIEWS = {"pools", "servers"}
+OWN_VIEWS = {"hostnames", "invitations", "memberships", "pools", "servers", "tokens"}
 PK = r"(?P<pk>[0-9]{1,20})"
 NAME = r"[a-z0-9-]{1,63}"
 NAMED = rf"(?P<account>{NAME})/(?P<name>{NAME})"
@@ -27,6 +27,7 @@ def _reads() -> list[URLPattern]:
 
 app_name = "api"
 urlpatterns = [
+    path("openapi.json", openapi.Description.as_view(), name="openapi"),
     path("apply", writes.Apply.as_view(), name="apply"),
     path("routes", writes.RouteCollection.as_view(), name="routes-list"),
     re_path(rf"^routes/{PK}$", writes.Change.as_view(kind="Route"), name="routes-detail"),
@@ -50,6 +51,17 @@ urlpatterns = [
     re_path(rf"^audit-entries/{PK}$", EntryDetail.as_view(), name="audit-entries-detail"),
     path("rollouts", RolloutList.as_view(), name="rollouts-list"),
     re_path(rf"^rollouts/{PK}$", RolloutDetail.as_view(), name="rollouts-detail"),
+    path("memberships", ListView.as_view(noun="memberships"), name="memberships-list"),
+    re_path(rf"^memberships/{PK}$", people.MembershipDetail.as_view(), name="memberships-detail"),
+    path("invitations", people.InvitationList.as_view(), name="invitations-list"),
+    re_path(rf"^invitations/{PK}$", people.InvitationDetail.as_view(), name="invitations-detail"),
+    path("hostnames", hostnames.HostnameList.as_view(), name="hostnames-list"),
+    re_path(rf"^hostnames/{PK}$", hostnames.HostnameDetail.as_view(), name="hostnames-detail"),
+    re_path(rf"^hostnames/{PK}/check$", hostnames.HostnameCheck.as_view(), name="hostnames-check"),
+    re_path(rf"^hostnames/{PK}/proof$", hostnames.HostnameProof.as_view(), name="hostnames-proof"),
+    re_path(rf"^hostnames/{PK}/rest$", hostnames.HostnameRest.as_view(), name="hostnames-rest"),
+    path("tokens", tokens.TokenList.as_view(), name="tokens-list"),
+    re_path(rf"^tokens/{PK}$", tokens.TokenDetail.as_view(), name="tokens-detail"),
     *_reads(),
     re_path(r"", no_such_url),
 ]

@@ -13,11 +13,12 @@ from rest_framework.views import APIView
 
 from apps.accounts.actors import Actor
 from apps.accounts.selectors import accounts
-from apps.api.v1 import requests, shapes
+from apps.api.v1 import member_shapes, requests, shapes
 from apps.core.errors import Fault, Invalid, NotFound
 from apps.definitions import selectors
 from apps.definitions.filters import filter_routes
 from apps.fleet import selectors as places
+from apps.members import selectors as members
 
 Rows = Callable[[Actor], QuerySet[Any]]
 Show = Callable[[Any, Actor], dict[str, Any]]
@@ -49,6 +50,9 @@ NOUNS: dict[str, Noun] = {
     ),
     "load-balancers": Noun(selectors.load_balancers, shapes.definition, NAME),
     "listeners": Noun(selectors.listeners, shapes.listener, NAME | {"load_balancer": "load_balancer__name"}),
+    "memberships": Noun(members.memberships, member_shapes.membership, ACCOUNT | {"person": "user__username"}),
+    "invitations": Noun(members.invitations, member_shapes.invitation, ACCOUNT),
+    "tokens": Noun(members.tokens, member_shapes.token, NAME | ACCOUNT),
     "hostnames": Noun(selectors.hostnames, shapes.hostname, NAME | ACCOUNT),
 }
 
