@@ -84,6 +84,10 @@ def _control_plane(place: Place, environment: dict[str, str]) -> Iterator[Progra
     yield Program(
         "worker", [*worker, "-Q", "default,push", "--without-mingle"], "control-plane", environment, stop_wait=20
     )
+    courier = [_tool("celery"), "-A", "controlplane.celery", "worker", "--pool", "threads", "--concurrency", "4"]
+    yield Program(
+        "courier", [*courier, "-Q", "webhooks", "--without-mingle"], "control-plane", environment, stop_wait=15
+    )
     yield Program("schedule", [*manage, "schedule"], "control-plane", environment)
     yield Program("collector", [*manage, "collect"], "control-plane", environment)
     console = {"SPILLWAY_PORT": str(place.console_port), "SPILLWAY_RUN": str(place.run)}

@@ -118,6 +118,9 @@ class Stage:
         if name == "worker":
             celery = [sys.executable, "-m", "celery", "-A", "controlplane.celery", "worker", "--pool", "threads"]
             return [*celery, "--concurrency", "4", "-Q", "default,push", "--without-mingle"]
+        if name == "courier":
+            celery = [sys.executable, "-m", "celery", "-A", "controlplane.celery", "worker", "--pool", "threads"]
+            return [*celery, "--concurrency", "4", "-Q", "webhooks", "--without-mingle"]
         if name == "schedule":
             return [sys.executable, "manage.py", "schedule", "--every", "2"]
         return [*self._agent(name), "--unix", f"{self.folder}/{name}.sock"]
@@ -137,7 +140,7 @@ class Stage:
         for server in self.servers.values():
             server.shutdown()
             server.server_close()
-        for name in ("schedule", "worker", *NODES, "redis"):
+        for name in ("schedule", "worker", "courier", *NODES, "redis"):
             process = self.processes.get(name)
             if process is not None and process.poll() is None:
                 process.terminate()
