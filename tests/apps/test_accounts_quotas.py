@@ -1,0 +1,105 @@
+"""DEFINE: quotas of accounts hold at creation, for whole documents, and for many who create at once."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from apps.accounts.actors import Actor
+from apps.accounts.models import Hostname
+from apps.core.errors import Invalid
+from apps.definitions.models import Pool, Route
+from apps.definitions.services import apply_document, delete_object, save_object
+
+POOL = {"backends": []}
+
+
+def limited(actor: Actor, **quotas: int) -> Actor:
+    """The actor, whose account may have no more than this."""
+    actor.account.quotas = quotas
+    actor.account.save()
+    return actor
+
+
+def pool(actor: Actor, name: str) -> None:
+    """Save an empty pool."""
+    save_object(actor=actor, kind="Pool", name=name, spec=POOL)
+
+
+def pools(*names: str) -> list[dict[str, Any]]:
+    """A document of empty pools."""
+    return [{"kind": "Pool", "name": name, "spec": POOL} for name in names]
+
+
+def route(hostname: str) -> dict[str, Any]:
+    """A route that needs no pool."""
+    return {"load_balancer": "front", "hostname": hostname, "action": {"fixed_response": {"status": 200}}}
+
+
+def test_one_more_than_the_quota_is_refused_in_words_and_the_rest_can_be_edited(acme: Actor) -> None:
+    limited(acme, pools=2)
+    pool(acme, "a")
+    pool(acme, "b")
+    with pytest.raises(Invalid) as refused:
+        pool(acme, "c")
+    fault = refused.value.faults[0]
+    assert (fault.pointer, fault.code) == ("", "quota")
+    assert fault.detail.startswith("Acme may have 2 pools; this would be 3.")
+    assert Pool.objects.count() == 2
+    limited(acme, pools=1)
+    save_object(actor=acme, kind="Pool", name="a", spec=POOL | {"connect_timeout_ms": 7})
+    delete_object(actor=acme, kind="Pool", name="b")
+    with pytest.raises(Invalid):
+        pool(acme, "b")
+
+
+def test_a_document_is_counted_as_a_whole_after_what_it_deletes(acme: Actor) -> None:
+    limited(acme, pools=2)
+    apply_document(actor=acme, objects=pools("a", "b"), manager="ci")
+    with pytest.raises(Invalid):
+        apply_document(actor=acme, objects=pools("c"), manager="ci")
+    apply_document(actor=acme, objects=pools("c", "d"), manager="ci", prune=True)
+    assert set(Pool.objects.values_list("name", flat=True)) == {"c", "d"}
+
+
+def test_an_operator_who_writes_for_a_customer_is_bound_by_its_quota_but_not_for_the_platform(
+    operator: Actor, acme: Actor
+) -> None:
+    limited(acme, pools=0)
+    with pytest.raises(Invalid):
+        save_object(actor=operator, kind="Pool", name="a", account="acme", spec=POOL)
+    limited(operator, pools=0)
+    pool(operator, "a")
+
+
+def test_hostnames_count_when_a_route_brings_a_new_one(tutorial_world: Actor, acme: Actor) -> None:
+    have = Hostname.objects.filter(account=acme.account).count()
+    limited(acme, hostnames=have + 1)
+    save_object(actor=acme, kind="Route", name="one", spec=route("one.acme.example"))
+    with pytest.raises(Invalid, match="hostnames"):
+        save_object(actor=acme, kind="Route", name="two", spec=route("two.acme.example"))
+    save_object(actor=acme, kind="Route", name="two", spec=route("one.acme.example") | {"path": "/two"})
+    with pytest.raises(Invalid, match="hostnames"):
+        save_object(actor=acme, kind="Route", name="two", spec=route("two.acme.example"))
+    assert Route.objects.get(name="two").hostname.name == "one.acme.example"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_many_who_create_at_once_as_many_succeed_as_the_quota_allows(acme: Actor) -> None:
+    limited(acme, pools=5)
+
+    def create(number: int) -> bool:
+        try:
+            pool(acme, f"p{number}")
+        except Invalid:
+            return False
+        finally:
+            connection.close()
+        return True
+
+    with ThreadPoolExecutor(12) as threads:
+        made = list(threads.map(create, range(40)))
+    assert made.count(True) == Pool.objects.count() == 5
