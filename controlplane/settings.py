@@ -139,6 +139,7 @@ ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False
 ACCOUNT_EMAIL_SUBJECT_PREFIX = "[Spillway] "
 ACCOUNT_UNIQUE_EMAIL = False
 ACCOUNT_SESSION_REMEMBER = True
+ACCOUNT_REAUTHENTICATION_REQUIRED = True
 ACCOUNT_REAUTHENTICATION_TIMEOUT = 600
 # allauth counts in the cache, which may forget; apps/accounts/sign_in.py counts in the database.
 ACCOUNT_RATE_LIMITS = False

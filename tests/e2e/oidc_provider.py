@@ -105,7 +105,8 @@ def spoilt(token: str, what: str) -> str:
         return jwt.encode(claims, "", "none", headers={"kid": kid})
     if what == "shared secret":
         return jwt.encode(claims, CLIENT_SECRET, "HS256", headers={"kid": kid})
-    own = new_key() if what == "signature" else settings.OAUTH2_PROVIDER["OIDC_RSA_PRIVATE_KEY"]
+    known: dict[str, Any] = getattr(settings, "OAUTH2_PROVIDER")  # noqa: B009 - not a setting of the console
+    own = new_key() if what == "signature" else known["OIDC_RSA_PRIVATE_KEY"]
     return jwt.encode(claims, own, "RS256", headers={"kid": kid})
 
 
@@ -116,7 +117,7 @@ def define() -> None:
     from django.urls import include, path
     from oauth2_provider.oauth2_validators import OAuth2Validator
 
-    class Claims(OAuth2Validator):
+    class Claims(OAuth2Validator):  # type: ignore[misc]
         oidc_claim_scope = None
 
         def get_additional_claims(self, request: Any) -> dict[str, Any]:

@@ -32,7 +32,7 @@ function addRow(button) {
   row.querySelector("input, select")?.focus();
 }
 
-// A row that the server knows is only marked for deletion; one that was never sent goes away.
+// A row that the server knows is only marked; a new one goes away.
 function removeRow(button) {
   const row = button.closest("[data-row]");
   const mark = row.querySelector('[name$="-DELETE"]');

@@ -53,7 +53,7 @@ palette?.addEventListener("keydown", (event) => {
 });
 
 addEventListener("click", (event) => {
-  // Before clicks.js shows the dialog, so that it is filled.
+  // Filled before clicks.js shows it.
   if (event.target.closest('[data-open="palette"]')) openPalette();
 }, true);
 addEventListener("keydown", (event) => {

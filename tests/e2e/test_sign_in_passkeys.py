@@ -1,0 +1,217 @@
+"""Signing in by hand in a real Chromium, with a virtual authenticator that makes and uses passkeys, and with an app."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from allauth.mfa.models import Authenticator
+from django.conf import settings as installed
+from playwright.sync_api import Browser, Page, expect
+from pytest_django.fixtures import Settings
+from pytest_django.live_server_helper import LiveServer
+
+from apps.accounts.models import User
+from apps.audit.models import Entry
+from tests.browser import faults, fits, listen, needs_browser, running_chromium
+from tests.doors.signing_in import PASSWORD, code, person
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.browser,
+    pytest.mark.xdist_group("browser"),
+    pytest.mark.timeout(300),
+    pytest.mark.django_db(transaction=True),
+    needs_browser,
+]
+SHOTS = Path(installed.BASE_DIR) / "var" / "screenshots"
+LOOKS = {"light": ("light", 1440), "dark": ("dark", 1440), "narrow": ("light", 380)}
+
+
+@pytest.fixture(scope="module")
+def chromium(django_db_setup: None) -> Iterator[Browser]:
+    """Playwright keeps a loop running in this thread; the database is asked from this thread all the same."""
+    with pytest.MonkeyPatch.context() as environment, running_chromium() as browser:
+        environment.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
+        yield browser
+
+
+@pytest.fixture
+def ada(live_server: LiveServer) -> User:
+    return person()
+
+
+@pytest.fixture
+def page(chromium: Browser, live_server: LiveServer) -> Iterator[Page]:
+    context = chromium.new_context(base_url=live_server.url, viewport={"width": 1440, "height": 900})
+    # The event stream is another program; without it the pages would complain in the console.
+    context.route("**/events", lambda route: route.fulfill(status=200, content_type="text/event-stream", body=":\n\n"))
+    made = context.new_page()
+    yield made
+    context.close()
+
+
+def virtual_key(page: Page, **options: Any) -> None:
+    """Plug a key with resident credentials and a finger into the browser."""
+    session = page.context.new_cdp_session(page)
+    session.send("WebAuthn.enable")
+    kind = {
+        "protocol": "ctap2",
+        "transport": "internal",
+        "hasResidentKey": True,
+        "hasUserVerification": True,
+        "isUserVerified": True,
+        "automaticPresenceSimulation": True,
+    }
+    session.send("WebAuthn.addVirtualAuthenticator", {"options": kind | options})
+
+
+def sign_in(page: Page) -> None:
+    page.goto("/sign-in")
+    page.get_by_label("Username").fill("ada")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in", exact=True).click()
+
+
+def add_passkey(page: Page, name: str) -> None:
+    """From one's account, proving once more who it is."""
+    page.goto("/account/security")
+    page.get_by_role("link", name="Add a passkey").click()
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Continue").click()
+    page.get_by_label("name", exact=False).first.fill(name)
+    page.get_by_role("button", name="Add it").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Recovery codes")
+    page.get_by_role("link", name="I have kept them").click()
+
+
+def sign_out(page: Page) -> None:
+    page.get_by_role("button", name="Your account").click()
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Sign in")
+
+
+def test_a_passkey_is_made_and_signs_in_alone(ada: User, page: Page) -> None:
+    complaints = listen(page)
+    virtual_key(page)
+    sign_in(page)
+    add_passkey(page, "laptop")
+    expect(page.get_by_role("row", name=re.compile("laptop"))).to_be_visible()
+    sign_out(page)
+    page.get_by_role("button", name="Sign in with a passkey").click()
+    expect(page.get_by_role("button", name="Your account")).to_be_visible()
+    assert [entry.action for entry in Entry.objects.order_by("id")] == [
+        "sign_in",
+        "add_second_factor",
+        "add_second_factor",
+        "sign_out",
+        "sign_in",
+    ]
+    assert complaints == []
+
+
+def test_a_passkey_is_the_second_step_after_the_password(ada: User, page: Page) -> None:
+    virtual_key(page)
+    sign_in(page)
+    add_passkey(page, "phone")
+    sign_out(page)
+    sign_in(page)
+    expect(page.get_by_role("heading", level=1)).to_have_text("Second step")
+    page.get_by_role("button", name="Use a passkey").click()
+    expect(page.get_by_role("button", name="Your account")).to_be_visible()
+
+
+def test_a_key_that_asks_for_no_finger_signs_nobody_in(ada: User, page: Page) -> None:
+    virtual_key(page, hasUserVerification=False, isUserVerified=False)
+    sign_in(page)
+    page.goto("/account/security/passkeys/new")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Continue").click()
+    page.get_by_role("button", name="Add it").click()
+    expect(page.get_by_text("The browser gave no passkey")).to_be_visible()
+    assert not Authenticator.objects.exists()
+
+
+def test_a_passkey_that_was_removed_signs_nobody_in(ada: User, page: Page) -> None:
+    virtual_key(page)
+    sign_in(page)
+    add_passkey(page, "lost")
+    page.get_by_role("link", name="Rename lost").click()
+    page.get_by_label("Name").fill("found")
+    page.get_by_role("button", name="Rename").click()
+    page.get_by_role("link", name="Remove found").click()
+    page.get_by_role("button", name="Remove").click()
+    expect(page.get_by_text("The passkey is removed")).to_be_visible()
+    sign_out(page)
+    page.get_by_role("button", name="Sign in with a passkey").click()
+    expect(page.get_by_text("No person here has this passkey")).to_be_visible()
+
+
+def test_who_must_have_a_second_factor_is_led_through_it(ada: User, page: Page, settings: Settings) -> None:
+    settings.REQUIRE_SECOND_FACTOR = "operators"
+    sign_in(page)
+    expect(page.get_by_text("Set up a second factor first.")).to_be_visible()
+    page.get_by_role("link", name="Set up").click()
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Continue").click()
+    secret = page.get_by_role("region", name="Secret").inner_text().replace(" ", "").strip()
+    page.get_by_label("Authenticator code").fill(code(secret))
+    page.get_by_role("button", name="Switch on").click()
+    page.get_by_role("link", name="I have kept them").click()
+    page.get_by_role("link", name="Pools").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Pools")
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_the_pages_are_clean_and_fit(ada: User, chromium: Browser, page: Page, look: str) -> None:
+    scheme: Any = LOOKS[look][0]
+    page.emulate_media(color_scheme=scheme)
+    page.set_viewport_size({"width": LOOKS[look][1], "height": 900})
+    complaints = listen(page)
+    virtual_key(page)
+
+    def looked_at(name: str) -> None:
+        SHOTS.mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=SHOTS / f"account-{name}-{look}.png", full_page=True)
+        assert fits(page), name
+        assert faults(page) == [], name
+
+    for name, path in {"sign-in": "/sign-in", "forgotten": "/sign-in/forgotten"}.items():
+        page.goto(path)
+        looked_at(name)
+    sign_in(page)
+    page.goto("/account/security")
+    looked_at("security-empty")
+    page.goto("/account/security/app")
+    looked_at("prove-again")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Continue").click()
+    looked_at("app-add")
+    secret = page.get_by_role("region", name="Secret").inner_text().replace(" ", "").strip()
+    page.get_by_label("Authenticator code").fill("000000")
+    page.get_by_role("button", name="Switch on").click()
+    looked_at("app-wrong")
+    page.get_by_label("Authenticator code").fill(code(secret))
+    page.get_by_role("button", name="Switch on").click()
+    looked_at("recovery-codes")
+    for name, path in {
+        "passkey-add": "/account/security/passkeys/new",
+        "password": "/account/security/password",
+        "recovery-codes-new": "/account/security/recovery-codes/new",
+        "app-remove": "/account/security/app/remove",
+    }.items():
+        page.goto(path)
+        looked_at(name)
+    page.goto("/account/security/passkeys/new")
+    page.get_by_label("name", exact=False).first.fill("laptop")
+    page.get_by_role("button", name="Add it").click()
+    looked_at("security")
+    page.goto("/account/sessions")
+    looked_at("sessions")
+    page.context.clear_cookies()
+    sign_in(page)
+    looked_at("second-step")
+    assert complaints == []
