@@ -14,7 +14,7 @@ from apps.core.errors import Invalid
 from apps.definitions.models import Pool, Route
 from apps.definitions.services import apply_document, delete_object, save_object
 
-POOL = {"backends": []}
+POOL: dict[str, Any] = {"backends": []}
 
 
 def limited(actor: Actor, **quotas: int) -> Actor:

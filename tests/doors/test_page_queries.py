@@ -13,7 +13,11 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from apps.accounts.actors import Actor
+from apps.accounts.invitations import LIFETIME
+from apps.accounts.models import Account, Invitation, Membership, User
+from apps.accounts.tokens import create_token
 from apps.audit.models import Entry
+from apps.core.clock import now
 from apps.definitions.models import LoadBalancer, Pool, Route
 from apps.definitions.selectors import describe, routes
 from apps.definitions.services import save_object
@@ -56,6 +60,11 @@ def paths() -> dict[str, str]:
         "static IPs": "/static-ips",
         "audit": "/audit",
         "audit entry": f"/audit/{Entry.objects.earliest('id').pk}",
+        "people": "/people",
+        "tokens": "/tokens",
+        "token, new": "/tokens/new",
+        "customers": "/accounts",
+        "customer": "/accounts/acme",
         "certificates": "/certificates",
         "search": "/search?q=more",
     }
@@ -72,11 +81,30 @@ def asked(client: Client) -> dict[str, int]:
     return counts
 
 
+def grow_accounts(rows: int) -> None:
+    """As many customers, and people, invitations and tokens in every account that there was."""
+    for account in Account.objects.exclude(name__startswith="more-"):
+        for number in range(account.memberships.count(), rows):
+            user = User.objects.create(username=f"{account.name}-{number}")
+            Membership.objects.create(user=user, account=account, role="viewer")
+            create_token(account=account, name=f"more-{number}", role="viewer")
+            Invitation.objects.create(
+                account=account,
+                email=f"{number}@example.com",
+                role="viewer",
+                digest=f"{account.name}-{number}",
+                expires_at=now() + LIFETIME,
+            )
+    for number in range(Account.objects.count(), rows):
+        Account.objects.create(name=f"more-{number}", title=f"More {number}", kind="customer")
+
+
 def grow_to(rows: int, acme: Actor) -> None:
     """As many routes and as many pools."""
     spec = describe(routes(acme).get(name="checkout"))
     for number in range(Pool.objects.count(), rows):
         save_object(actor=acme, kind="Pool", name=f"more-{number}", spec=SERVERS)
+    grow_accounts(rows)
     for number in range(Route.objects.count(), rows):
         save_object(actor=acme, kind="Route", name=f"more-{number}", spec=spec | {"path": f"/more-{number}"})
 

@@ -41,6 +41,9 @@ PAGES = {
     "pool": ("/pools/{}", "pools"),
     "pool-new": ("/pools/new", ""),
     "pool-edit": ("/pools/{}/edit", "pools"),
+    "hostnames": ("/hostnames", ""),
+    "hostname": ("/hostnames/{}", "hostnames"),
+    "hostname-new": ("/hostnames/new", ""),
     "overflow": ("/overflow", ""),
     "regions": ("/regions", ""),
     "region": ("/regions/us-central1", ""),
@@ -52,15 +55,29 @@ PAGES = {
     "static-ips": ("/static-ips", ""),
     "audit": ("/audit", ""),
     "audit-entry": ("/audit/{}", "audit-entries"),
+    "own-account": ("/account", ""),
+    "accounts": ("/accounts", ""),
+    "account": ("/accounts/acme", ""),
+    "account-new": ("/new-account", ""),
+    "account-edit": ("/accounts/acme/edit", ""),
+    "account-suspend": ("/accounts/acme/suspend", ""),
+    "account-look": ("/accounts/acme/look", ""),
+    "people": ("/people", ""),
+    "invite": ("/people/invite", ""),
+    "tokens": ("/tokens", ""),
+    "token-new": ("/tokens/new", ""),
     "certificates": ("/certificates", ""),
     "certificate-new": ("/certificates/new", ""),
 }
 # Doors without a page of their own: answers to forms, pieces of pages, and sign-in, which is looked at signed out.
 PARTS = {
+    *("hostname-check", "hostname-prove", "hostname-release"),
     *("sign-in", "sign-out", "search", "route-check", "route-delete", "pool-servers", "pool-delete", "pool-limit"),
     # The form of certificate-new under another heading; the demo has no certificate to renew.
     *("certificate-renew", "certificate-delete"),
     "audit-export",
+    *("invitation", "switch-account", "stop-looking", "token-revoke"),
+    *("person-role", "person-remove", "invitation-take-back"),
     *("fleet-push", "fleet-resume", "roll-back"),
 }
 
