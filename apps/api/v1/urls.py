@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path, re_path
 
-from apps.api.v1 import flows, hostnames, limits, openapi, people, tokens, writes
+from apps.api.v1 import flows, hostnames, limits, openapi, people, tokens, webhooks, writes
 from apps.api.v1.audit import EntryDetail, EntryList
 from apps.api.v1.problems import no_such_url
 from apps.api.v1.progress import RevisionDetail, RevisionList, RolloutDetail, RolloutList
@@ -12,6 +12,7 @@ from apps.api.v1.views import NOUNS, DetailView, ListView
 
 OWN_VIEWS = {"hostnames", "invitations", "memberships", "pools", "servers", "tokens"}
 PK = r"(?P<pk>[0-9]{1,20})"
+DELIVERY = r"(?P<delivery>[0-9]{1,20})"
 NAME = r"[a-z0-9-]{1,63}"
 NAMED = rf"(?P<account>{NAME})/(?P<name>{NAME})"
 
@@ -47,6 +48,15 @@ urlpatterns = [
     re_path(rf"^servers/{PK}$", writes.ServerDetail.as_view(), name="servers-detail"),
     path("revisions", RevisionList.as_view(), name="revisions-list"),
     re_path(rf"^revisions/{PK}$", RevisionDetail.as_view(), name="revisions-detail"),
+    path("webhooks", webhooks.WebhookCollection.as_view(), name="webhooks-list"),
+    re_path(rf"^webhooks/{PK}$", webhooks.WebhookDetail.as_view(), name="webhooks-detail"),
+    re_path(rf"^webhooks/{PK}:rotate$", webhooks.Rotate.as_view(), name="webhooks-rotate"),
+    re_path(rf"^webhooks/{PK}:test$", webhooks.SendTest.as_view(), name="webhooks-test"),
+    re_path(rf"^webhooks/{PK}/deliveries$", webhooks.DeliveryList.as_view(), name="webhooks-deliveries"),
+    re_path(rf"^webhooks/{PK}/deliveries/{DELIVERY}$", webhooks.DeliveryDetail.as_view(), name="webhooks-delivery"),
+    re_path(
+        rf"^webhooks/{PK}/deliveries/{DELIVERY}:redeliver$", webhooks.Redeliver.as_view(), name="webhooks-redeliver"
+    ),
     path("audit-entries", EntryList.as_view(), name="audit-entries-list"),
     re_path(rf"^audit-entries/{PK}$", EntryDetail.as_view(), name="audit-entries-detail"),
     path("rollouts", RolloutList.as_view(), name="rollouts-list"),
