@@ -27,6 +27,13 @@ class HostnameTaken(Exception):
         self.name = name
 
 
+def state_of(claim: Hostname) -> str:
+    """waiting (for a proof), proved or released."""
+    if claim.released_at is not None:
+        return "released"
+    return "proved" if claim.proof else "waiting"
+
+
 def lock_hostnames(names: Iterable[str]) -> None:
     """Let only one transaction at a time decide about names of the same domain (its last two labels)."""
     lock_words(f"hostname {'.'.join(name.split('.')[-2:])}" for name in names)

@@ -31,7 +31,10 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class RouteRow:
-    """One route as pages show it; `health` is empty for routes without pools, `sync` where no fleet runs it."""
+    """One route as pages show it; `health` is empty for routes without pools, `sync` where no fleet runs it.
+
+    `waiting` says that the account has not proved the hostname yet: the route is kept and not served.
+    """
 
     route: Route
     where: str
@@ -41,6 +44,7 @@ class RouteRow:
     health: str
     sync: str
     figures: Figures
+    waiting: bool
 
 
 def rows_of(actor: Actor, routes: Sequence[Route]) -> list[RouteRow]:
@@ -62,6 +66,7 @@ def rows_of(actor: Actor, routes: Sequence[Route]) -> list[RouteRow]:
                 health=_worst((share.health for share in shares if share.weight), HEALTH_ORDER),
                 sync=words.get(route.load_balancer_id, ""),
                 figures=figures_of(numbers.get(route.pk)),
+                waiting=not route.hostname.proof,
             )
         )
     return found

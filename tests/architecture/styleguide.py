@@ -13,21 +13,11 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import include, path
 
+from apps.web.urls import urlpatterns as pages
+
 _counter = itertools.count(9400)
-NAMES = [
-    "overview",
-    "load-balancers",
-    "routes",
-    "pools",
-    "overflow",
-    "regions",
-    "fleets",
-    "static-ips",
-    "certificates",
-    "rollouts",
-    "sign-in",
-    "sign-out",
-]
+# Every page that can be named without an object; "routes" is the one that is looked at.
+NAMES = sorted({each.name or "" for each in pages if not each.pattern.converters} - {"sign-in"})
 
 
 class MatchForm(forms.Form):
@@ -128,6 +118,6 @@ def missing(request: HttpRequest) -> HttpResponse:
     return render(request, "404.html", context())
 
 
-urls = [path("", page, name=NAMES[0]), *[path(f"{name}/", page, name=name) for name in NAMES[1:-2]]]
-urls += [path("sign-in/", sign_in, name="sign-in"), path("sign-out/", page, name="sign-out")]
+urls = [path("" if name == "overview" else f"{name}/", page, name=name) for name in NAMES]
+urls += [path("sign-in/", sign_in, name="sign-in")]
 urlpatterns = [path("missing/", missing), path("", include((urls, "web")))]

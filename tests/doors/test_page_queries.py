@@ -47,6 +47,8 @@ def paths() -> dict[str, str]:
         "pool, new": "/pools/new",
         "load balancers": "/load-balancers",
         "load balancer": f"/load-balancers/{LoadBalancer.objects.get().pk}",
+        "hostnames": "/hostnames",
+        "hostname": f"/hostnames/{Route.objects.get(pk=route).hostname_id}",
         "overflow": "/overflow",
         "overflow, live part": "/overflow?partial=now",
         "overflow, what if": "/overflow?factor=1.5",
@@ -66,6 +68,8 @@ def paths() -> dict[str, str]:
         "customers": "/accounts",
         "customer": "/accounts/acme",
         "certificates": "/certificates",
+        "your account": "/account/security",
+        "your sessions": "/account/sessions",
         "search": "/search?q=more",
     }
 

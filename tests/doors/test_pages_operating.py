@@ -46,9 +46,9 @@ def test_the_overview_invents_no_number_before_anything_was_measured(world: Worl
     assert "0 /s" not in page
 
 
-def test_customers_begin_with_their_routes_and_see_no_page_of_operators(world: World) -> None:
+def test_customers_have_a_first_page_of_their_own_and_see_no_page_of_operators(world: World) -> None:
     customer = client_of(actor_of("acme", "customer"))
-    assert customer.get("/").headers["Location"] == reverse("web:routes")
+    assert customer.get("/").templates[0].name == "pages/overview/home.html"
     rollout, node = Rollout.objects.latest("id"), world.fleet.nodes.earliest("id")
     pages = [
         *map(reverse, OPERATORS_PAGES),

@@ -54,6 +54,8 @@ PAGES = {
     "rollout": ("/rollouts/{}", "rollouts"),
     "static-ips": ("/static-ips", ""),
     "audit": ("/audit", ""),
+    "webhooks": ("/webhooks", ""),
+    "webhook-new": ("/webhooks/new", ""),
     "audit-entry": ("/audit/{}", "audit-entries"),
     "own-account": ("/account", ""),
     "accounts": ("/accounts", ""),
@@ -76,6 +78,8 @@ PARTS = {
     # The form of certificate-new under another heading; the demo has no certificate to renew.
     *("certificate-renew", "certificate-delete"),
     "audit-export",
+    # The demo has no webhook; their form is that of webhook-new.
+    *("webhook", "webhook-edit", "webhook-rotate", "webhook-test", "webhook-delete", "webhook-redeliver"),
     *("invitation", "switch-account", "stop-looking", "token-revoke"),
     *("person-role", "person-remove", "invitation-take-back"),
     *("fleet-push", "fleet-resume", "roll-back"),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from apps.accounts import proofs
 from apps.accounts.actors import Actor
+from apps.accounts.claims import state_of
 from apps.accounts.models import Account, Hostname
 from apps.definitions.describing import KIND_OF_MODEL, describe
 from apps.definitions.models import Backend, Listener, LoadBalancer, Server
@@ -59,6 +61,9 @@ def _facts(kind: str, row: Any) -> Shape:
             "not_before": row.not_before,
             "not_after": row.not_after,
         }
+    if kind == "Route":
+        # A route of a name that its account has not proved is kept and not served.
+        return {"serving": bool(row.hostname.proof), "hostname_id": row.hostname_id}
     if kind == "Fleet":
         return {"desired_generation": row.desired_generation}
     if kind == "Region":
@@ -138,8 +143,26 @@ def server(row: Server, _: Actor) -> Shape:
 
 
 def hostname(row: Hostname, _: Actor) -> Shape:
-    """A claimed name."""
-    return {"id": row.pk, "name": row.name, "account": row.account.name, "created_at": row.created_at}
+    """A claimed name: how it stands, and what proves it. `url` is null for a wildcard, which has no one server."""
+    return {
+        "id": row.pk,
+        "name": row.name,
+        "account": row.account.name,
+        "state": state_of(row),
+        "proof": row.proof or None,
+        "proved_at": row.proved_at,
+        "to_prove": {
+            "txt_name": proofs.txt_name(row.name),
+            "txt_value": proofs.txt_value(row.challenge),
+            "url": proofs.http_url(row.name, row.challenge) or None,
+            "token": row.challenge,
+        },
+        "checked_at": row.checked_at,
+        "check_said": row.check_said,
+        "released_at": row.released_at,
+        "version": row.version,
+        "created_at": row.created_at,
+    }
 
 
 def change(entry: Change) -> Shape:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from django.db import transaction
 from django.db.models import Q
 
 from apps.accounts import claims, proofs
@@ -57,6 +58,15 @@ def claim(*, actor: Actor, name: object, account: str | None = None, reason: str
         _tell()
     row.refresh_from_db()
     return row
+
+
+def plan_claim(*, actor: Actor, name: object, account: str | None = None) -> dict[str, object]:
+    """What `claim` would do in this moment: done in a transaction that is then rolled back."""
+    with transaction.atomic():
+        row = claim(actor=actor, name=name, account=account)
+        found = {"stored": False, "name": row.name, "account": row.account.name, "proof": row.proof or None}
+        transaction.set_rollback(True)
+    return found
 
 
 def release(*, actor: Actor, hostname_id: int, expected_version: int | None = None, reason: str = "") -> Hostname:

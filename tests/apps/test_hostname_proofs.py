@@ -1,0 +1,201 @@
+"""Hostnames: who has one, what proves it, what a proof sets free, and how long a released one rests."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from apps.accounts.actors import Actor
+from apps.accounts.models import Grant, Hostname
+from apps.audit.models import Entry
+from apps.core.clock import now
+from apps.core.errors import Conflict, Forbidden, Invalid, Stale
+from apps.definitions.models import Route
+from apps.definitions.services import delete_object, hostnames, save_object
+from apps.definitions.snapshot import snapshot_of
+from apps.fleet.models import Fleet
+
+pytestmark = pytest.mark.django_db
+
+
+def route(hostname: str, path: str = "/") -> dict[str, object]:
+    """A route that needs no pool."""
+    return {"load_balancer": "front", "hostname": hostname, "path": path, "action": {"fixed_response": {"status": 200}}}
+
+
+def served() -> set[str]:
+    """Names of the hosts that the nodes of the first fleet serve."""
+    snapshot = snapshot_of(Fleet.objects.order_by("id")[0])
+    return {each.hostname for balancer in snapshot.load_balancers for each in balancer.routes}
+
+
+def rest_of_a_week(name: str) -> None:
+    """As if the name had been released eight days ago."""
+    Hostname.objects.filter(name=name).update(released_at=now() - timedelta(days=8))
+
+
+def test_routes_of_a_name_without_proof_are_kept_and_not_served(tutorial_world: Actor, acme: Actor) -> None:
+    save_object(actor=acme, kind="Route", name="blog", spec=route("blog.example.org"))
+    assert Route.objects.filter(name="blog").exists()
+    assert "blog.example.org" not in served()
+
+
+def test_a_proof_makes_them_live_and_wants_a_push_of_their_fleets(tutorial_world: Actor, acme: Actor) -> None:
+    save_object(actor=acme, kind="Route", name="blog", spec=route("blog.example.org"))
+    before = dict(Fleet.objects.values_list("name", "desired_generation"))
+    claim = Hostname.objects.get(name="blog.example.org")
+    hostnames.prove(actor=tutorial_world, hostname_id=claim.pk, reason="Known")
+    assert "blog.example.org" in served()
+    after = dict(Fleet.objects.values_list("name", "desired_generation"))
+    assert all(after[name] > number for name, number in before.items())
+    assert Entry.objects.filter(object_kind="Hostname", action="prove", reason="Known").count() == 1
+
+
+def test_a_route_that_an_operator_saves_proves_its_name(tutorial_world: Actor, acme: Actor) -> None:
+    save_object(actor=acme, kind="Route", name="blog", spec=route("blog.example.org"))
+    save_object(actor=tutorial_world, kind="Route", name="two", account="acme", spec=route("blog.example.org", "/two"))
+    assert "blog.example.org" in served()
+
+
+def test_a_proved_wildcard_proves_the_names_under_it_before_and_after(tutorial_world: Actor, acme: Actor) -> None:
+    save_object(actor=acme, kind="Route", name="early", spec=route("early.example.org"))
+    claim = hostnames.claim(actor=acme, name="*.example.org")
+    hostnames.prove(actor=tutorial_world, hostname_id=claim.pk, reason="Known")
+    save_object(actor=acme, kind="Route", name="late", spec=route("late.example.org"))
+    assert {"early.example.org", "late.example.org"} <= served()
+
+
+def test_a_proved_name_does_not_prove_its_neighbours(tutorial_world: Actor, acme: Actor) -> None:
+    claim = hostnames.claim(actor=acme, name="www.example.org")
+    hostnames.prove(actor=tutorial_world, hostname_id=claim.pk, reason="Known")
+    assert hostnames.claim(actor=acme, name="other.example.org").proof == ""
+
+
+def test_a_grant_proves_names_of_its_domain_and_no_others(tutorial_world: Actor, acme: Actor, globex: Actor) -> None:
+    hostnames.claim(actor=tutorial_world, name="*.apps.example.net")
+    Grant.objects.create(name="acme-apps", account=acme.account, hostname="acme.apps.example.net")
+    assert hostnames.claim(actor=acme, name="acme.apps.example.net").proof == "grant"
+    with pytest.raises(Invalid):
+        hostnames.claim(actor=globex, name="globex.apps.example.net")
+    Grant.objects.create(name="old", account=globex.account, hostname="*.apps.example.net", expires_at=now())
+    with pytest.raises(Invalid):
+        hostnames.claim(actor=globex, name="globex.apps.example.net")
+
+
+def test_the_last_route_of_a_proved_name_leaves_the_claim_where_it_is(tutorial_world: Actor, globex: Actor) -> None:
+    save_object(actor=tutorial_world, kind="Route", name="one", account="acme", spec=route("blog.example.org"))
+    delete_object(actor=tutorial_world, kind="Route", name="one", account="acme")
+    with pytest.raises(Invalid):
+        hostnames.claim(actor=globex, name="blog.example.org")
+
+
+def test_a_claim_made_by_itself_outlives_its_routes(tutorial_world: Actor, acme: Actor) -> None:
+    hostnames.claim(actor=acme, name="blog.example.org")
+    save_object(actor=acme, kind="Route", name="blog", spec=route("blog.example.org"))
+    delete_object(actor=acme, kind="Route", name="blog")
+    assert Hostname.objects.filter(name="blog.example.org").exists()
+
+
+def test_a_released_name_rests_and_only_its_last_owner_can_have_it(
+    tutorial_world: Actor, acme: Actor, globex: Actor
+) -> None:
+    claim = hostnames.claim(actor=acme, name="blog.example.org")
+    hostnames.release(actor=acme, hostname_id=claim.pk)
+    with pytest.raises(Invalid):
+        hostnames.claim(actor=globex, name="blog.example.org")
+    assert hostnames.claim(actor=acme, name="blog.example.org").released_at is None
+    hostnames.release(actor=acme, hostname_id=claim.pk)
+    rest_of_a_week("blog.example.org")
+    mine = hostnames.claim(actor=globex, name="blog.example.org")
+    assert mine.account == globex.account
+    assert mine.challenge != claim.challenge  # nothing that the former owner set proves anything
+    assert mine.proof == ""
+
+
+def test_a_released_wildcard_keeps_names_under_it_until_it_has_rested(
+    tutorial_world: Actor, acme: Actor, globex: Actor
+) -> None:
+    claim = hostnames.claim(actor=acme, name="*.example.org")
+    hostnames.release(actor=acme, hostname_id=claim.pk)
+    with pytest.raises(Invalid):
+        hostnames.claim(actor=globex, name="blog.example.org")
+    rest_of_a_week("*.example.org")
+    hostnames.claim(actor=globex, name="blog.example.org")
+
+
+def test_an_operator_ends_the_rest(tutorial_world: Actor, acme: Actor, globex: Actor) -> None:
+    claim = hostnames.claim(actor=acme, name="blog.example.org")
+    with pytest.raises(Conflict):
+        hostnames.end_rest(actor=tutorial_world, hostname_id=claim.pk)
+    hostnames.release(actor=acme, hostname_id=claim.pk)
+    with pytest.raises(Forbidden):
+        hostnames.end_rest(actor=acme, hostname_id=claim.pk)
+    hostnames.end_rest(actor=tutorial_world, hostname_id=claim.pk)
+    assert hostnames.claim(actor=globex, name="blog.example.org").account == globex.account
+
+
+def test_an_operator_gives_away_a_name_that_nobody_routes_and_no_other(
+    tutorial_world: Actor, acme: Actor, globex: Actor
+) -> None:
+    hostnames.claim(actor=acme, name="blog.example.org")
+    moved = hostnames.claim(actor=tutorial_world, name="blog.example.org", account="globex")
+    assert (moved.account, moved.proof) == (globex.account, "operator")
+    with pytest.raises(Invalid):
+        hostnames.claim(actor=tutorial_world, name="shop.acme.example", account="globex")
+
+
+def test_a_name_that_routes_use_is_not_released(tutorial_world: Actor, acme: Actor) -> None:
+    claim = Hostname.objects.get(name="shop.acme.example")
+    with pytest.raises(Conflict, match="in use by"):
+        hostnames.release(actor=acme, hostname_id=claim.pk)
+    claim.refresh_from_db()
+    assert claim.released_at is None
+
+
+def test_a_release_of_an_older_version_is_refused(tutorial_world: Actor, acme: Actor) -> None:
+    claim = hostnames.claim(actor=acme, name="blog.example.org")
+    with pytest.raises(Stale):
+        hostnames.release(actor=acme, hostname_id=claim.pk, expected_version=claim.version + 1)
+
+
+def test_viewers_claim_nothing(tutorial_world: Actor, acme: Actor) -> None:
+    viewer = Actor("eve", acme.account, "viewer")
+    with pytest.raises(Forbidden):
+        hostnames.claim(actor=viewer, name="blog.example.org")
+
+
+def test_waiting_claims_are_looked_at_ever_more_seldom_and_given_up_after_two_weeks(
+    tutorial_world: Actor, acme: Actor
+) -> None:
+    claim = hostnames.claim(actor=acme, name="blog.example.org")
+    moment = claim.created_at
+
+    def due_after(age: timedelta, since_last_look: timedelta | None) -> bool:
+        checked = None if since_last_look is None else moment + age - since_last_look
+        Hostname.objects.filter(pk=claim.pk).update(checked_at=checked)
+        return claim.pk in hostnames.due(moment + age)
+
+    assert due_after(timedelta(0), None)
+    assert not due_after(timedelta(minutes=5), timedelta(seconds=59))
+    assert due_after(timedelta(minutes=5), timedelta(minutes=3))
+    assert not due_after(timedelta(hours=10), timedelta(hours=2))
+    assert due_after(timedelta(days=5), timedelta(hours=6))
+    assert not due_after(timedelta(days=14), timedelta(days=1))
+    hostnames.sweep(moment + timedelta(days=15))
+    assert not Hostname.objects.filter(pk=claim.pk).exists()
+
+
+def test_a_waiting_claim_with_routes_is_not_forgotten(tutorial_world: Actor, acme: Actor) -> None:
+    save_object(actor=acme, kind="Route", name="blog", spec=route("blog.example.org"))
+    hostnames.sweep(now() + timedelta(days=15))
+    assert Route.objects.filter(name="blog").exists()
+
+
+def test_a_proved_name_is_looked_at_once_a_day(tutorial_world: Actor, acme: Actor) -> None:
+    claim = hostnames.claim(actor=acme, name="blog.example.org")
+    Hostname.objects.filter(pk=claim.pk).update(proof="dns", checked_at=now())
+    assert claim.pk not in hostnames.due(now() + timedelta(hours=23))
+    assert claim.pk in hostnames.due(now() + timedelta(hours=25))
+    Hostname.objects.filter(pk=claim.pk).update(proof="operator")
+    assert claim.pk not in hostnames.due(now() + timedelta(hours=25))
