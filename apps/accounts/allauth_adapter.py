@@ -64,6 +64,11 @@ class AccountAdapter(DefaultAccountAdapter):
             limits.forgive(kind=PASSWORD, **_who(request, credentials))
         return user
 
+    def login(self, request: HttpRequest, user: AbstractBaseUser) -> None:
+        """Begin a session with a key of its own, and forget those that are over."""
+        super().login(request, user)
+        request.session.clear_expired()
+
     def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
         """Send beside the request, so that its time does not tell whether there was somebody to write to."""
         message = self.render_mail(template_prefix, email, context)

@@ -17,6 +17,7 @@ from allauth.socialaccount.providers.oauth2.views import OAuth2CallbackView
 from allauth.socialaccount.providers.openid_connect.views import OpenIDConnectOAuth2Adapter
 from django.conf import settings
 from django.contrib import messages
+from django.core.cache import cache
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -31,6 +32,7 @@ from apps.core.errors import SpillwayError
 # Where the page of an invitation leaves its secret for a person who then goes to the provider.
 INVITATION = "invitation"
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
+DESCRIPTION_LASTS = 300
 LEEWAY = 60  # seconds by which the clocks of provider and console may differ
 
 
@@ -99,10 +101,12 @@ class CheckedOpenID(OpenIDConnectOAuth2Adapter):
 
     @property
     def openid_config(self) -> dict[str, Any]:
-        """The provider's description, if it is the provider that the settings name."""
-        config: dict[str, Any] = super().openid_config
+        """The provider's description, remembered for minutes, if it is the provider that the settings name."""
+        key = f"openid {settings.OIDC_ISSUER}"
+        config: dict[str, Any] = cache.get(key) or super().openid_config
         if str(config.get("issuer", "")).rstrip("/") != settings.OIDC_ISSUER:
             raise OAuth2Error("the description names another issuer")
+        cache.set(key, config, DESCRIPTION_LASTS)
         return config
 
     def complete_login(self, request: HttpRequest, app: Any, token: Any, **kwargs: Any) -> SocialLogin:

@@ -60,6 +60,8 @@ def paths() -> dict[str, str]:
         "node": f"/nodes/{Node.objects.earliest('id').pk}",
         "rollouts": "/rollouts",
         "static IPs": "/static-ips",
+        "webhooks": "/webhooks",
+        "webhook, new": "/webhooks/new",
         "audit": "/audit",
         "audit entry": f"/audit/{Entry.objects.earliest('id').pk}",
         "people": "/people",

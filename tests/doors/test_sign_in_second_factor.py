@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 from datetime import timedelta
 
 import pytest
 from allauth.mfa.models import Authenticator
+from django.core.management import CommandError, call_command
 from django.test import Client
 from pytest_django.fixtures import Settings
 
@@ -198,6 +200,16 @@ def test_what_is_no_passkey_is_refused_in_words(ada: User, sent: str) -> None:
     waiting = Client()
     waiting.post("/sign-in", {"username": "ada", "password": PASSWORD})
     assert waiting.post("/sign-in/code", {"credential": sent}).status_code == 200
+
+
+def test_an_operator_takes_a_lost_factor_away_and_it_is_recorded(ada: User) -> None:
+    with_app()
+    call_command("forget_second_factor", "ada", reason="called back at her desk", stdout=io.StringIO())
+    signed_in()
+    entry = Entry.objects.get(action="remove_second_factor")
+    assert (entry.object_label, entry.reason) == ("ada", "called back at her desk")
+    with pytest.raises(CommandError, match="nobody called"):
+        call_command("forget_second_factor", "eve")
 
 
 @pytest.mark.django_db(transaction=True)

@@ -259,7 +259,7 @@ def test_somebody_who_stops_at_the_provider_comes_back_to_the_sign_in_page(brows
 
 def test_a_provider_that_is_away_is_said_in_words(browser: Browser, settings: Settings) -> None:
     apps: Any = settings.SOCIALACCOUNT_PROVIDERS["openid_connect"]["APPS"]
-    apps[0]["settings"]["server_url"] = f"http://127.0.0.1:{spare_port()}/o"
+    settings.OIDC_ISSUER = apps[0]["settings"]["server_url"] = f"http://127.0.0.1:{spare_port()}/o"
     answer = browser.get(f"{browser.console}/sign-in/with/sso")
     assert answer.status_code == 401
     assert "could not be asked" in answer.text

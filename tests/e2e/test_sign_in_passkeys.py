@@ -16,6 +16,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from apps.accounts.models import User
 from apps.audit.models import Entry
+from apps.web.sign_in_urls import urlpatterns
 from tests.browser import faults, fits, listen, needs_browser, running_chromium
 from tests.doors.signing_in import PASSWORD, code, person
 
@@ -154,7 +155,7 @@ def test_who_must_have_a_second_factor_is_led_through_it(ada: User, page: Page, 
     settings.REQUIRE_SECOND_FACTOR = "operators"
     sign_in(page)
     expect(page.get_by_text("Set up a second factor first.")).to_be_visible()
-    page.get_by_role("link", name="Set up").click()
+    page.get_by_role("link", name="Set up an authenticator app").click()
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Continue").click()
     secret = page.get_by_role("region", name="Secret").inner_text().replace(" ", "").strip()
@@ -163,6 +164,21 @@ def test_who_must_have_a_second_factor_is_led_through_it(ada: User, page: Page, 
     page.get_by_role("link", name="I have kept them").click()
     page.get_by_role("link", name="Pools").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Pools")
+
+
+def test_every_page_of_signing_in_is_looked_at() -> None:
+    # Doors without a page: answers to forms, and the ways to and from a provider, which test_sign_in_openid.py walks.
+    parts = {"mfa_login_webauthn", "openid_connect_login", "openid_connect_callback", "socialaccount_login_cancelled"}
+    # For people who came through a provider: the forms of another page under another heading.
+    parts |= {"usersessions_end", "account_set_password", "socialaccount_connections"}
+    looked_at = {
+        *("account_login", "account_reset_password", "account_reset_password_done", "account_inactive", "mfa_index"),
+        *("account_reset_password_from_key", "account_reset_password_from_key_done", "account_reauthenticate"),
+        *("mfa_reauthenticate", "mfa_reauthenticate_webauthn", "mfa_authenticate", "mfa_activate_totp"),
+        *("mfa_deactivate_totp", "mfa_view_recovery_codes", "mfa_generate_recovery_codes", "mfa_add_webauthn"),
+        *("mfa_edit_webauthn", "mfa_remove_webauthn", "account_change_password", "usersessions_list"),
+    }
+    assert {pattern.name for pattern in urlpatterns} == looked_at | parts
 
 
 @pytest.mark.parametrize("look", LOOKS)
@@ -209,8 +225,19 @@ def test_the_pages_are_clean_and_fit(ada: User, chromium: Browser, page: Page, l
     page.get_by_label("name", exact=False).first.fill("laptop")
     page.get_by_role("button", name="Add it").click()
     looked_at("security")
-    page.goto("/account/sessions")
-    looked_at("sessions")
+    for name, path in {
+        "passkey-rename": page.get_by_role("link", name="Rename laptop").get_attribute("href") or "",
+        "passkey-remove": page.get_by_role("link", name="Remove laptop").get_attribute("href") or "",
+        "prove-again-code": "/sign-in/again/code",
+        "prove-again-passkey": "/sign-in/again/passkey",
+        "forgotten-sent": "/sign-in/forgotten/sent",
+        "forgotten-done": "/sign-in/forgotten/done",
+        "forgotten-link": "/sign-in/forgotten/1-abc",
+        "inactive": "/sign-in/inactive",
+        "sessions": "/account/sessions",
+    }.items():
+        page.goto(path)
+        looked_at(name)
     page.context.clear_cookies()
     sign_in(page)
     looked_at("second-step")
