@@ -13,6 +13,7 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
 from apps.accounts import choosing
+from apps.accounts.actors import Actor
 from apps.accounts.models import Account
 from apps.accounts.quotas import DEFAULTS, quotas_of
 from apps.accounts.selectors import account_named, accounts
@@ -24,6 +25,7 @@ from apps.members import selectors, viewing
 from apps.web.faults import blame
 from apps.web.pages import PageRequest, operators_only, page, recognise, show
 from apps.web.people import people_of
+from apps.webhooks.selectors import webhooks
 
 PER_PAGE = 100
 UNITS = {"requests_per_minute": "API requests per minute"}
@@ -106,7 +108,7 @@ def detail(request: PageRequest, name: str) -> HttpResponse:
 
 def _detail(request: PageRequest, account: Account) -> HttpResponse:
     context = people_of(request.actor, account) | {
-        "quotas": _quotas(account),
+        "quotas": _quotas(request.actor, account),
         "is_own": account.pk == request.actor.account.pk,
         "may_operate": request.actor.is_operator and request.actor.role != "viewer" and not account.is_operator,
         "may_look": request.actor.is_operator and not account.is_operator,
@@ -114,16 +116,16 @@ def _detail(request: PageRequest, account: Account) -> HttpResponse:
     return show(request, "pages/accounts/detail.html", context)
 
 
-def _quotas(account: Account) -> list[dict[str, Any]]:
+def _quotas(actor: Actor, account: Account) -> list[dict[str, Any]]:
     """Every quota beside what is used of it."""
-    used = {**counts(account), **selectors.counts(account)}
+    used = {**counts(account), **selectors.counts(account), "webhooks": webhooks(actor).filter(account=account).count()}
     return [_quota(words_of(name), most, used.get(name)) for name, most in quotas_of(account).items()]
 
 
 def _quota(words: str, most: int | None, used: int | None) -> dict[str, Any]:
-    row: dict[str, Any] = {"words": words, "most": most, "used": used, "percent": None, "kind": ""}
+    row: dict[str, Any] = {"words": words, "percent": None}
     if most is None or used is None:
-        return row
+        return row | {"text": f"at most {most:,}" if used is None else f"{used:,}"}
     percent = round(100 * used / most) if most else 100
     kind = "bad" if used >= most else "warn" if percent >= 80 else ""
     return row | {"percent": percent, "kind": kind, "text": f"{used:,} of {most:,}"}

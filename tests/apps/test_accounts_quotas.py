@@ -13,6 +13,7 @@ from apps.accounts.models import Hostname
 from apps.core.errors import Invalid
 from apps.definitions.models import Pool, Route
 from apps.definitions.services import apply_document, delete_object, save_object
+from apps.definitions.services.hostnames import claim
 
 POOL: dict[str, Any] = {"backends": []}
 
@@ -85,6 +86,15 @@ def test_hostnames_count_when_a_route_brings_a_new_one(tutorial_world: Actor, ac
     with pytest.raises(Invalid, match="hostnames"):
         save_object(actor=acme, kind="Route", name="two", spec=route("two.acme.example"))
     assert Route.objects.get(name="two").hostname.name == "one.acme.example"
+
+
+def test_a_claim_of_a_hostname_counts_as_well(acme: Actor) -> None:
+    limited(acme, hostnames=1)
+    claim(actor=acme, name="one.acme.example")
+    claim(actor=acme, name="one.acme.example")
+    with pytest.raises(Invalid, match="hostnames"):
+        claim(actor=acme, name="two.acme.example")
+    assert Hostname.objects.get().name == "one.acme.example"
 
 
 @pytest.mark.django_db(transaction=True)

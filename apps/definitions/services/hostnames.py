@@ -21,6 +21,7 @@ from apps.core.errors import Conflict, Fault, Invalid, Stale
 from apps.core.events import publish_after_commit
 from apps.core.queue import wake
 from apps.definitions import selectors
+from apps.definitions.services import quotas
 from apps.definitions.services.work import Work, working
 
 NOUN = "hostnames"
@@ -46,10 +47,12 @@ def claim(*, actor: Actor, name: object, account: str | None = None, reason: str
         owner = work.account(account)
         known = Hostname.objects.filter(name=canonical, account=owner).first()
         proof = Hostname.Proof.OPERATOR if actor.is_operator else Hostname.Proof.NONE
+        quotas.expect_growth(work, "Hostname", owner)
         try:
             row = claims.claim_hostname(account=owner, name=canonical, proof=proof)
         except claims.HostnameTaken as error:
             raise Invalid([Fault("/name", "hostname_taken", str(error))]) from error
+        quotas.refuse_over_quota(work)
         Hostname.objects.filter(pk=row.pk).update(explicit=True)
         if known is None or known.released_at is not None:
             _record(work, row, "claim")

@@ -11,7 +11,7 @@ from apps.definitions.models import Certificate, Pool, Route
 from apps.definitions.services.work import Work
 
 COUNTED = {"routes": Route, "pools": Pool, "certificates": Certificate}
-GROWING = {"Route", "Pool", "Certificate"}
+GROWING = {"Route", "Pool", "Certificate", "Hostname"}
 
 
 def counts(account: Account) -> Mapping[str, int]:
