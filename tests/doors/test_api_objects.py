@@ -174,13 +174,10 @@ def test_fields_that_nobody_may_assign_are_refused(api: Api, field: str) -> None
         ("routes?action=x", "/action"),
         ("routes?q=%00", "/q"),
         ("pools?name=%00", "/name"),
-        ("routes?wait=x", None),
+        ("routes?wait=x", "/wait"),
     ],
 )
-def test_a_wrong_parameter_is_refused_by_name(api: Api, url: str, pointer: str | None) -> None:
-    if pointer is None:
-        assert api("GET", url).status_code == 200
-        return
+def test_a_wrong_parameter_is_refused_by_name(api: Api, url: str, pointer: str) -> None:
     assert assert_problem(api("GET", url), 422)["errors"][0]["pointer"] == pointer
 
 

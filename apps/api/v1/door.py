@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import difflib
+from collections.abc import Callable, Iterable
 
 from django.http import HttpRequest, HttpResponse
 from rest_framework.exceptions import APIException, AuthenticationFailed
 
 from apps.accounts.actors import Actor
 from apps.api.v1 import idempotency, rate_limits, waiting
-from apps.api.v1.authentication import recognised
+from apps.api.v1.authentication import KNOWN, recognised
 from apps.api.v1.permissions import ROOT
 from apps.api.v1.problems import problem_answer
-from apps.core.errors import SpillwayError
+from apps.api.v1.schemas.building import Operation
+from apps.api.v1.schemas.operations import operation_of, query_names
+from apps.core.errors import Fault, Invalid, SpillwayError
 
 Respond = Callable[[HttpRequest], HttpResponse]
 
@@ -40,6 +43,18 @@ class ApiDoor:
             response = problem_answer(error, request)
         rate_limits.say(response, budgets)
         return response
+
+    def process_view(
+        self, request: HttpRequest, view: object, args: tuple[object, ...], kwargs: dict[str, object]
+    ) -> HttpResponse | None:
+        """Refuse words of the query that nobody wrote down, for callers that we know; the view refuses all others."""
+        del view, args, kwargs
+        match = request.resolver_match
+        if not request.path.startswith(ROOT) or not match or not match.url_name or not vars(request).get(KNOWN):
+            return None
+        operation = operation_of(match.url_name, request.method or "")
+        faults = unknown_words(operation, request.GET) if operation else []
+        return problem_answer(Invalid(faults), request) if faults else None
 
     def _answered(self, request: HttpRequest, actor: Actor) -> HttpResponse:
         with waiting.turn(request, actor.account.pk) as may_wait:
@@ -69,3 +84,25 @@ def _caller(request: HttpRequest) -> Actor | None:
     if found is None:
         rate_limits.note_failure(request)
     return found[0].actor if found else None
+
+
+def unknown_words(operation: Operation, query: Iterable[str]) -> list[Fault]:
+    """A fault for each word that the operation does not know, with the nearest that it knows."""
+    known = query_names(operation)
+    return [
+        Fault(f"/{printable(word)}", "unknown_parameter", f"There is no parameter {printable(word)!r} here; {hint}")
+        for word in query
+        if word not in known
+        for hint in [_hint(word, known)]
+    ]
+
+
+def printable(word: str) -> str:
+    """A word of a query, short and without what steers terminals."""
+    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in word[:63])
+
+
+def _hint(word: str, known: list[str]) -> str:
+    if near := difflib.get_close_matches(word, known, 1):
+        return f"did you mean {near[0]}?"
+    return f"known are {', '.join(known)}." if known else "this takes none."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -17,7 +18,8 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from apps.api.v1.schemas import parameters
-from apps.api.v1.schemas.operations import Operation, operation_of
+from apps.api.v1.schemas.building import Operation
+from apps.api.v1.schemas.operations import operation_of
 from apps.api.v1.schemas.writing import Problem
 
 Document = dict[str, Any]
@@ -92,7 +94,7 @@ class Written(AutoSchema):
 
 
 def _parameters(path: str, operation: Operation) -> list[Document]:
-    in_path = [part[1:-1] for part in path.split("/") if part.startswith("{")]
+    in_path = re.findall(r"\{(\w+)\}", path)
     return [
         *(_reference("parameters", f"path-{name}") for name in in_path),
         *(_reference("parameters", f"query-{name}") for name in operation.query),
@@ -100,7 +102,7 @@ def _parameters(path: str, operation: Operation) -> list[Document]:
     ]
 
 
-DESCRIPTIONS = {200: "Done.", 201: "Created.", 204: "Deleted.", 304: "You have this version."}
+DESCRIPTIONS = {200: "Done.", 201: "Created.", 202: "Begun.", 204: "Deleted.", 304: "You have this version."}
 
 
 def _reference(section: str, name: str) -> Document:

@@ -6,6 +6,7 @@ from typing import Any
 
 from apps.api.v1.schemas.words import NAME
 from apps.definitions.models import Route
+from apps.webhooks.models import Delivery
 
 Schema = dict[str, Any]
 BOOLEAN: Schema = {"type": "string", "enum": ["true", "false"]}
@@ -13,7 +14,7 @@ BUDGET: Schema = {"type": "string"}
 
 QUERY: dict[str, tuple[Schema, str]] = {
     "limit": ({"type": "integer", "minimum": 1, "maximum": 500, "default": 100}, "How many rows at most."),
-    "cursor": ({"type": "string", "maxLength": 4000}, "`next_cursor` of the page before."),
+    "cursor": ({"type": "string", "maxLength": 2500}, "`next_cursor` of the page before."),
     "name": ({"type": "string", "maxLength": 253}, "Only the object with this name."),
     "account": ({"type": "string", "maxLength": 253}, "Only what belongs to this account."),
     "region": ({"type": "string", "maxLength": 253}, "Only what is in this region."),
@@ -25,10 +26,12 @@ QUERY: dict[str, tuple[Schema, str]] = {
     "action-word": ({"type": "string", "maxLength": 40}, "Only what was done with this verb: create, update, …"),
     "actor": ({"type": "string", "maxLength": 150}, "Only what this person or program did."),
     "token": ({"type": "string", "maxLength": 16}, "Only what was done with the token of this key id."),
+    "person": ({"type": "string", "maxLength": 150}, "Only this person."),
     "kind": ({"type": "string", "maxLength": 40}, "Only what was done to objects of this kind."),
     "object": ({"type": "string", "maxLength": 400}, "Only objects whose label begins so."),
     "object_id": ({"type": "integer", "minimum": 1, "maximum": 2**63 - 1}, "Only the object with this id."),
     "request_id": ({"type": "string", "maxLength": 64}, "Only what this request did."),
+    "state": ({"type": "string", "enum": Delivery.State.values}, "Only deliveries in this state."),
     "since": ({"type": "string", "format": "date-time"}, "Only from this moment on."),
     "until": ({"type": "string", "format": "date-time"}, "Only before this moment."),
     "q": ({"type": "string", "maxLength": 253}, "Only what has this text in its names."),
@@ -43,6 +46,7 @@ QUERY: dict[str, tuple[Schema, str]] = {
     ),
     "prune": (BOOLEAN, "Delete what the same manager made and the document does not name."),
     "manager": ({"type": "string", "maxLength": 63}, "Which pipeline manages the objects from now on."),
+    "break_glass": (BOOLEAN, "Change an object that a pipeline manages all the same; the audit record says so."),
     "refuse_overload": (BOOLEAN, "409 when a region would be over its limit at the traffic of now."),
 }
 
@@ -84,7 +88,9 @@ PATH: dict[str, tuple[Schema, str]] = {
     "account": ({"type": "string", "pattern": NAME}, "The account's name."),
     "name": ({"type": "string", "pattern": NAME}, "The object's name."),
     "region": ({"type": "string", "pattern": NAME}, "The region's name."),
+    "delivery": ({"type": "integer", "minimum": 1, "maximum": 2**63 - 1}, "The delivery's id."),
     "to": ({"type": "string", "pattern": NAME}, "The other region's name."),
+    "plan": ({"type": "string", "pattern": "^[0-9a-f]{32}$"}, "The plan's id."),
 }
 
 REFUSALS: dict[int, tuple[str, str]] = {

@@ -17,6 +17,7 @@ KINDS = words_of(BackendRow, "limit_kind")
 SCOPES = words_of(BackendRow, "limit_scope")
 STATES = words_of(ServerRow, "state")
 HIGHEST_LIMIT = 10_000_000
+TAG_WORD = r"^[a-z0-9-]{1,63}$"
 RUN = r"^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)?$"
 
 
@@ -82,6 +83,7 @@ class PoolSpec(serializers.Serializer[Any]):
     health_check = HealthCheck(required=False, allow_null=True)
     backends = BackendSpec(many=True, required=False)
     overflow = Overflow(required=False)
+    tags = serializers.DictField(child=serializers.RegexField(TAG_WORD), required=False)
 
 
 class Pool(Definition):

@@ -112,6 +112,8 @@ class Route(Definition):
 
     kind = words.word(["Route"])
     spec = RouteSpec()
+    serving = serializers.BooleanField(help_text="False while the hostname waits for its proof.")
+    hostname_id = words.ident()
 
 
 class Certificate(Definition):

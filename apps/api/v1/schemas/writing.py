@@ -14,17 +14,17 @@ class FieldChange(words.Shown):
     """One field that differs; `path` is a JSON pointer into the spec."""
 
     path = words.text(2000)
-    before = words.Anything(allow_null=True)
-    after = words.Anything(allow_null=True)
+    before = words.Anything()
+    after = words.Anything()
 
 
 class Change(words.Shown):
     """What happens to one object."""
 
     action = words.word(ACTIONS)
-    kind = words.word(list(READERS))
+    kind = words.word([*READERS, "Server", "Backend"])
     account = words.name(allow_null=True)
-    name = words.name()
+    name = words.text(400, help_text="For parts of a pool: `pool/server`, `pool in region`.")
     fields = FieldChange(many=True)  # type: ignore[assignment] # the API's word, not the serializer's fields
 
 
@@ -37,17 +37,32 @@ class Counts(words.Shown):
     unchanged = words.count()
 
 
-class Applied(words.Shown):
-    """What was done, or would be done, and the generation of each fleet that makes it live."""
+class FleetDifference(words.Shown):
+    """What the nodes of one fleet would run instead."""
 
-    may_be_absent = ("warnings", "live")
+    fleet = words.name()
+    changes = serializers.ListField(child=serializers.CharField(), help_text="In sentences.")
+    rendered = words.text(1_000_000, help_text="A unified difference of the files; keys are never shown.")
+    warnings = serializers.ListField(child=serializers.CharField())
+
+
+class Applied(words.Shown):
+    """What was done, or would be done, and the generation of each fleet that makes it live.
+
+    The plan of an apply has a `plan_id`, by which exactly this can be done until `expires_at`.
+    """
+
+    may_be_absent = ("warnings", "live", "plan_id", "expires_at")
 
     stored = serializers.BooleanField()
     counts = Counts()
     changes = Change(many=True)
     generations = serializers.DictField(child=words.count())
+    fleets = FleetDifference(many=True)
     warnings = serializers.ListField(child=serializers.CharField())
     live = serializers.BooleanField()
+    plan_id = serializers.RegexField("^[0-9a-f]{32}$")
+    expires_at = words.instant()
 
 
 class Objects(words.Sent):

@@ -1,0 +1,202 @@
+"""SHOW to machines, written down: what an operation is made of, and the usual ones: list, read, create, change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any
+
+from rest_framework import serializers
+
+from apps.api.v1.schemas import words, writing
+
+Schema = type[serializers.Serializer[Any]]
+NOTHING: Mapping[int, Schema | None] = MappingProxyType({})
+READ_REFUSALS = (401, 403, 406, 422, 429, 500)
+WRITE_REFUSALS = (400, *READ_REFUSALS, 409, 413, 415)
+ORIGIN = ("X-Change-Reason", "X-Change-Commit", "X-Change-Pipeline")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operation:
+    """One method of one URL.
+
+    `shown` maps a status to what its body is (None for no body); `query`, `asks` and `tells` name parameters, request
+    headers and response headers of parameters.py; `refuses` are the statuses of problems; `planned` is what a
+    dry run shows.
+    """
+
+    summary: str
+    shown: Mapping[int, Schema | None]
+    sent: Schema | None = None
+    query: tuple[str, ...] = ()
+    asks: tuple[str, ...] = ()
+    tells: tuple[str, ...] = ()
+    refuses: tuple[int, ...] = READ_REFUSALS
+    planned: Schema = writing.Applied
+    public: bool = False
+
+    @property
+    def statuses(self) -> set[int]:
+        """Of answers that refuse nothing."""
+        return {*self.shown, *((200,) if "dry_run" in self.query else ())}
+
+    def bodies(self, status: int) -> list[Schema]:
+        """What the body of an answer may be: a dry run shows what would be done."""
+        found = [shown for shown in (self.shown.get(status),) if shown]
+        if status == 200 and "dry_run" in self.query and self.planned not in found:
+            found.append(self.planned)
+        return found
+
+
+def page_of(item: Schema) -> Schema:
+    """A page of a list."""
+    fields = {
+        "items": item(many=True),
+        "next_cursor": serializers.CharField(allow_null=True),
+        "__doc__": f"A page of a list of {item.__name__}.",
+        "__module__": __name__,
+    }
+    return type(f"{item.__name__}Page", (words.Shown,), fields)
+
+
+def listing(item: Schema, what: str, *filters: str) -> Operation:
+    """GET of a list."""
+    return Operation(
+        summary=f"List {what}",
+        shown={200: page_of(item)},
+        query=("limit", "cursor", *filters),
+        tells=("Link",),
+    )
+
+
+def detail(item: Schema, what: str, *query: str, version: bool = True) -> Operation:
+    """GET of one object."""
+    shown: dict[int, Schema | None] = {200: item} | ({304: None} if version else {})
+    return Operation(
+        summary=f"Read {what}",
+        shown=shown,
+        query=query,
+        asks=("If-None-Match",) if version else (),
+        tells=("ETag",) if version else (),
+        refuses=(*READ_REFUSALS, 404),
+    )
+
+
+def write(summary: str, shown: Mapping[int, Schema | None], sent: Schema | None = None, *query: str) -> Operation:
+    """Something that changes something, with a key, a reason and a dry run."""
+    return Operation(
+        summary=summary,
+        shown=shown,
+        sent=sent,
+        query=("dry_run", "wait", *query),
+        asks=("Idempotency-Key", *ORIGIN),
+        tells=("X-Spillway-Generation", "X-Spillway-Live", "Idempotency-Replayed"),
+        refuses=WRITE_REFUSALS,
+    )
+
+
+def create(item: Schema, sent: Schema, what: str, more: Mapping[int, Schema | None] = NOTHING) -> Operation:
+    """POST to a list."""
+    made = write(f"Create {what}", {201: item, **more}, sent)
+    return replace(made, tells=("ETag", "Location", *made.tells))
+
+
+def change(
+    summary: str, shown: Mapping[int, Schema | None], sent: Schema | None, *query: str, tags: bool = True
+) -> Operation:
+    """A change of one object in a version that the caller has seen."""
+    found = write(summary, shown, sent, *query)
+    more = ("ETag", "Location") if tags else ()
+    asks, tells = ("If-Match", *found.asks), (*more, *found.tells)
+    return replace(found, asks=asks, tells=tells, refuses=(*WRITE_REFUSALS, 404, 412, 428))
+
+
+def of_one(summary: str, shown: Mapping[int, Schema | None], sent: Schema | None = None) -> Operation:
+    """Something that is done to one object, whichever version it has."""
+    found = at_once(write(summary, shown, sent))
+    return replace(found, refuses=(*found.refuses, 404))
+
+
+def at_once(operation: Operation) -> Operation:
+    """The same where nothing has to travel to nodes, and a dry run would say nothing."""
+    query = tuple(name for name in operation.query if name not in ("wait", "dry_run"))
+    tells = tuple(name for name in operation.tells if not name.startswith("X-Spillway-"))
+    return replace(operation, query=query, tells=tells)
+
+
+def by_name(operation: Operation) -> Operation:
+    """The same by name, where PUT may create as well."""
+    shown = {**operation.shown, 201: operation.shown[200]}
+    return replace(operation, shown=shown, asks=("If-None-Match", *operation.asks))
+
+
+def remove(what: str) -> Operation:
+    """DELETE of one object."""
+    return change(f"Delete {what}", {204: None}, None, tags=False)
+
+
+@dataclass(frozen=True)
+class Noun:
+    """What is written down of a noun whose objects apply takes."""
+
+    item: Schema
+    new: Schema
+    changed: Schema
+    patched: Schema
+    one: str
+    many: str
+
+
+def optional_name(envelope: Schema) -> Schema:
+    """The envelope of a PUT: the URL has the name already, and the body may repeat it."""
+    fields = {"name": words.name(required=False), "__doc__": envelope.__doc__, "__module__": __name__}
+    return type(envelope.__name__.replace("Envelope", "Replacement"), (envelope,), fields)
+
+
+def patch_of(envelope: Schema) -> Schema:
+    """The envelope of a PATCH: of the spec what changes, as a JSON merge patch (RFC 7396)."""
+    fields = {
+        "name": words.name(required=False),
+        "spec": serializers.DictField(),
+        "__doc__": "What changes of the spec: objects are merged, null clears, everything else replaces (RFC 7396).",
+        "__module__": __name__,
+    }
+    return type(envelope.__name__.replace("Envelope", "Patch"), (envelope,), fields)
+
+
+def noun(item: Schema, new: Schema, one: str, many: str) -> Noun:
+    """With what a PUT and a PATCH take."""
+    return Noun(item, new, optional_name(new), patch_of(new), one, many)
+
+
+Table = dict[tuple[str, str], Operation]
+
+
+def written(noun_name: str, kind: Noun, *filters: str) -> Table:
+    """The URLs of a noun whose objects are written one by one."""
+    put = change(f"Replace {kind.one}", {200: kind.item}, kind.changed, "break_glass")
+    patch = change(f"Change {kind.one}", {200: kind.item}, kind.patched, "break_glass")
+    delete = change(f"Delete {kind.one}", {204: None}, None, "break_glass", tags=False)
+    # A plan is shown instead of the object when it is only asked what would be.
+    return {
+        (f"{noun_name}-list", "GET"): listing(kind.item, kind.many, *filters),
+        (f"{noun_name}-list", "POST"): create(kind.item, kind.new, kind.one),
+        (f"{noun_name}-detail", "GET"): detail(kind.item, kind.one),
+        (f"{noun_name}-detail", "PUT"): put,
+        (f"{noun_name}-detail", "PATCH"): patch,
+        (f"{noun_name}-detail", "DELETE"): delete,
+        (f"{noun_name}-named", "GET"): detail(kind.item, f"{kind.one} by its name"),
+        (f"{noun_name}-named", "PUT"): by_name(replace(put, summary=f"Create or replace {kind.one} by its name")),
+        (f"{noun_name}-named", "PATCH"): replace(patch, summary=f"Change {kind.one} by its name"),
+        (f"{noun_name}-named", "DELETE"): replace(delete, summary=f"Delete {kind.one} by its name"),
+    }
+
+
+def read(noun_name: str, item: Schema, one: str, many: str, *filters: str, version: bool = True) -> Table:
+    """The URLs of a noun that is only read."""
+    return {
+        (f"{noun_name}-list", "GET"): listing(item, many, *filters),
+        (f"{noun_name}-detail", "GET"): detail(item, one, version=version),
+    }

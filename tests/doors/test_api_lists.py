@@ -1,0 +1,149 @@
+"""SHOW to machines: lists: every row once whatever is written meanwhile, nothing ignored, as many queries as before."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from apps.accounts.actors import Actor
+from apps.accounts.tokens import create_token
+from apps.api.v1.schemas.operations import OPERATIONS, query_names
+from apps.api.v1.urls import urlpatterns
+from apps.definitions.models import Pool, Route
+from apps.definitions.services import delete_object, save_object
+from tests.doors.test_api_objects import Api, api, assert_problem, house
+from tests.doors.test_page_queries import grow_to
+
+__all__ = ["api", "house"]
+LISTS = sorted(name.removesuffix("-list") for name, method in OPERATIONS if name.endswith("-list") and method == "GET")
+LEDGER: dict[str, int] = json.loads((Path(__file__).parent / "api_query_ledger.json").read_text())
+
+
+def pages(api: Api, url: str) -> list[dict[str, Any]]:
+    """All rows, page by page along the links."""
+    rows, following = [], url
+    while following:
+        answer = api("GET", following)
+        assert answer.status_code == 200, answer.content
+        rows += answer.json()["items"]
+        assert ("Link" in answer) == (answer.json()["next_cursor"] is not None)
+        following = answer.headers.get("Link", "").partition(">")[0].removeprefix("</api/v1/")
+    return rows
+
+
+def test_a_list_in_pages_of_one_is_the_list(house: Api) -> None:
+    for noun in LISTS:
+        whole = house("GET", f"{noun}?limit=500").json()["items"]
+        assert pages(house, f"{noun}?limit=1") == whole
+
+
+def test_rows_that_come_and_go_move_no_others(api: Api, acme: Actor) -> None:
+    grow_to(12, acme)
+    first = api("GET", "routes?limit=4").json()
+    kept = {row["name"] for row in pages(api, "routes?limit=500")}
+    gone = first["items"][0]["name"]
+    delete_object(actor=acme, kind="Route", name=gone, expected_version=1)
+    spec = first["items"][1]["spec"]
+    save_object(actor=acme, kind="Route", name="early", spec=spec | {"path": "/0"})
+    rest = pages(api, f"routes?limit=4&cursor={first['next_cursor']}")
+    names = [row["name"] for row in first["items"] + rest]
+    assert len(names) == len(set(names))
+    assert kept <= set(names)
+
+
+CURSORS = [
+    "x",
+    "%00",
+    "%F0%9F%98%80",
+    "a" * 10_000,
+    *(
+        base64.urlsafe_b64encode(text).decode().rstrip("=")
+        for text in (
+            b'["a","b",-1]',
+            b'["a","b",99999999999999999999]',
+            b'["a","b",true]',
+            b'["a","\\u0000",1]',
+            b'{"a":1}',
+            b"[" * 1800,
+        )
+    ),
+]
+
+
+def test_a_false_cursor_is_refused_by_name(house: Api) -> None:
+    for noun in LISTS:
+        for cursor in CURSORS:
+            body = assert_problem(house("GET", f"{noun}?cursor={cursor}"), 422)
+            assert body["errors"][0]["pointer"] == "/cursor", (noun, cursor)
+
+
+def test_a_limit_out_of_bounds_is_refused_by_name(house: Api) -> None:
+    for noun in LISTS:
+        for limit in ("0", "501", "-1", "1.5", "", "a", "%D9%A1"):
+            body = assert_problem(house("GET", f"{noun}?limit={limit}"), 422)
+            assert body["errors"][0]["pointer"] == "/limit"
+        assert house("GET", f"{noun}?limit=500").status_code == 200
+
+
+def test_a_word_that_a_url_does_not_know_is_refused_with_those_that_it_knows(house: Api) -> None:
+    for (name, method), operation in OPERATIONS.items():
+        if operation.public:
+            continue
+        body = assert_problem(house(method, f"{url_of(name)}?surely_not=1", {}, If_Match="*"), 422)
+        assert body["errors"][0]["code"] == "unknown_parameter"
+        assert all(word in body["detail"] for word in query_names(operation))
+
+
+def url_of(name: str) -> str:
+    """A URL with this name; whether its object exists does not matter."""
+    arguments = {
+        "pk": 1,
+        "delivery": 1,
+        "account": "acme",
+        "name": "shop",
+        "region": "us-central1",
+        "to": "us-central1",
+    }
+    pattern = next(each for each in urlpatterns if each.name == name)
+    found = {key: arguments[key] for key in pattern.pattern.regex.groupindex}
+    return reverse(f"api:{name}", kwargs=found).removeprefix("/api/v1/")
+
+
+def test_the_nearest_word_is_named_and_unprintable_ones_are_not_repeated(api: Api) -> None:
+    body = assert_problem(api("GET", "routes?hostnam=x&%1b%5b31m=y"), 422)
+    assert [error["pointer"] for error in body["errors"]] == ["/hostnam", "/\ufffd[31m"]
+    assert "did you mean hostname?" in body["detail"]
+
+
+def test_strangers_learn_nothing_about_parameters(operator: Actor) -> None:
+    assert_problem(Client().get("/api/v1/routes?surely_not=1"), 401)
+
+
+def asked(caller: Api) -> dict[str, int]:
+    """Queries per list, each counted at its second call."""
+    counts = {}
+    for noun in LISTS:
+        caller("GET", noun)
+        with CaptureQueriesContext(connection) as queries:
+            assert caller("GET", f"{noun}?limit=200").status_code == 200, noun
+        counts[noun] = len(queries)
+    return counts
+
+
+def test_lists_ask_no_more_with_200_rows_than_with_10_and_no_more_than_the_ledger(house: Api, acme: Actor) -> None:
+    grow_to(10, acme)
+    few = asked(house)
+    grow_to(200, acme)
+    for number in range(40):
+        create_token(account=acme.account, name=f"t{number}", role="viewer")
+    assert Route.objects.count() == Pool.objects.count() == 200
+    assert asked(house) == few
+    assert {noun: count for noun, count in few.items() if count > LEDGER.get(noun, 0)} == {}
+    assert set(few) == set(LEDGER)
