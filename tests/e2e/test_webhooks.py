@@ -1,0 +1,124 @@
+"""Webhooks with everything real: whoever is killed on the way, every event arrives, in order, with a good signature."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from standardwebhooks import Webhook as Standard
+
+from apps.accounts.actors import Actor
+from apps.audit import chain
+from apps.definitions.services import save_object
+from apps.webhooks import services
+from apps.webhooks.models import Delivery, Webhook
+from tests.conftest import actor_of
+from tests.e2e.stage import Stage, wait_until
+from tests.e2e.test_rollout_live import broker, database_url
+from tests.receiver import Receiver, receiving
+
+pytestmark = [pytest.mark.e2e, pytest.mark.django_db(transaction=True)]
+PATIENCE = 60.0
+
+
+@pytest.fixture
+def acme(transactional_db: None) -> Actor:
+    """An owner of acme."""
+    actor_of("operator", "operator")
+    return actor_of("acme", "customer")
+
+
+@pytest.fixture
+def stage(acme: Actor) -> Iterator[Stage]:
+    """Redis, the sweep and a courier."""
+    folder = Path(tempfile.mkdtemp(prefix="sw-"))
+    found = Stage(folder, database_url())
+    try:
+        for name in ("redis", "courier", "schedule"):
+            found.start(name)
+        with broker(found.redis_url):
+            yield found
+    finally:
+        found.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    """Somebody who listens."""
+    with receiving() as found:
+        yield found
+
+
+def listen(actor: Actor, receiver: Receiver, name: str = "hook") -> tuple[Webhook, str]:
+    """An endpoint that is told about pools."""
+    spec = {"url": receiver.url, "event_types": ["pool.*"]}
+    return services.make_webhook(actor=actor, name=name, spec=spec)
+
+
+def change(actor: Actor, first: int, last: int) -> list[str]:
+    """Pools made one after the other; what is to be heard of them."""
+    for number in range(first, last):
+        save_object(actor=actor, kind="Pool", name=f"p{number}", spec={})
+    return [f"acme/p{number}" for number in range(first, last)]
+
+
+def told(receiver: Receiver) -> list[str]:
+    """The objects that were heard of, each once, in the order of their first message."""
+    return list(dict.fromkeys(json.loads(each.body)["data"]["object"] for each in receiver.heard))
+
+
+def test_a_change_is_told_within_a_second_or_two(stage: Stage, acme: Actor, receiver: Receiver) -> None:
+    _, secret = listen(acme, receiver)
+    change(acme, 0, 1)
+    wait_until(lambda: bool(receiver.heard), "the first event came", PATIENCE)  # the courier is starting
+    change(acme, 1, 2)
+    assert wait_until(lambda: len(receiver.heard) > 1, "the second event came", 10) < 3
+    for heard in receiver.heard:
+        assert Standard(secret).verify(heard.body, dict(heard.headers))["type"] == "pool.created"
+
+
+def test_nothing_is_lost_and_nothing_out_of_order_when_the_courier_and_redis_are_killed(
+    stage: Stage, acme: Actor, receiver: Receiver
+) -> None:
+    receiver.delay_s = 0.1
+    _, secret = listen(acme, receiver)
+    wanted = change(acme, 0, 20)
+    wait_until(lambda: len(receiver.heard) > 4, "some events came", PATIENCE)
+    stage.kill("courier")
+    assert Delivery.objects.filter(state="waiting").exists()
+    wanted += change(acme, 20, 30)
+    stage.kill("redis")
+    wanted += change(acme, 30, 40)
+    stage.kill("schedule")
+    wanted += change(acme, 40, 50)
+    for name in ("redis", "schedule", "courier"):
+        stage.start(name)
+    wait_until(lambda: len(told(receiver)) == len(wanted), "every event came", PATIENCE)
+    wait_until(lambda: not Delivery.objects.exclude(state="delivered").exists(), "all is noted", PATIENCE)
+    assert told(receiver) == wanted
+    # What was under way when the courier died came twice, with the same id; nothing else did.
+    ids = [each.headers["webhook-id"] for each in receiver.heard]
+    assert len(set(ids)) == len(wanted)
+    assert len(ids) <= len(wanted) + 1
+    for heard in receiver.heard:
+        Standard(secret).verify(heard.body, dict(heard.headers))
+    assert chain.verify().broken_at is None
+
+
+def test_a_dead_endpoint_delays_nobody(stage: Stage, acme: Actor, receiver: Receiver) -> None:
+    with receiving() as tarpit:
+        tarpit.delay_s = 30
+        for number in range(3):
+            listen(acme, tarpit, f"dead-{number}")
+        listen(acme, receiver)
+        wanted = change(acme, 0, 10)
+        wait_until(lambda: bool(tarpit.heard), "the dead ones are called", PATIENCE)
+        began = time.monotonic()
+        wait_until(lambda: told(receiver) == wanted, "the others are told", PATIENCE)
+        assert time.monotonic() - began < 10
