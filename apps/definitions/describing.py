@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from apps.accounts.models import Account
+from apps.accounts.models import Account, Grant
 from apps.compiler.model import FixedResponse, HeaderCondition, HealthCheck, Limit, LimitKind, LimitScope, Redirect
 from apps.definitions.models import Backend, Certificate, Listener, LoadBalancer, Pool, Route
 from apps.definitions.models import HealthCheck as HealthCheckRow
@@ -18,6 +18,7 @@ from apps.definitions.specs import (
     BackendSpec,
     CertificateSpec,
     FleetSpec,
+    GrantSpec,
     ListenerSpec,
     LoadBalancerSpec,
     NodeSpec,
@@ -28,10 +29,11 @@ from apps.definitions.specs import (
     Spec,
     StaticIPSpec,
 )
+from apps.definitions.tags import instant_text
 from apps.fleet.models import Fleet, Node, Region, StaticIP
 
 Document = dict[str, Any]
-Row = Account | Region | Fleet | Node | StaticIP | Certificate | Pool | LoadBalancer | Route
+Row = Account | Region | Fleet | Node | StaticIP | Grant | Certificate | Pool | LoadBalancer | Route
 S = TypeVar("S")
 
 KIND_OF_MODEL: dict[type[Any], str] = {
@@ -40,6 +42,7 @@ KIND_OF_MODEL: dict[type[Any], str] = {
     Fleet: "Fleet",
     Node: "Node",
     StaticIP: "StaticIP",
+    Grant: "Grant",
     Certificate: "Certificate",
     Pool: "Pool",
     LoadBalancer: "LoadBalancer",
@@ -96,7 +99,7 @@ def _pool_document(pool: Any, check: HealthCheck | HealthCheckRow | None, backen
     return (
         head
         | _fields(pool, _TIMES)
-        | {"overflow": overflow}
+        | {"overflow": overflow, "tags": dict(sorted(dict(pool.tags).items()))}
         | {"health_check": _fields(check, _CHECK) if check else None, "backends": sorted(backends, key=_by("region"))}
     )
 
@@ -189,6 +192,16 @@ def _region(spec: RegionSpec) -> Document:
     return found
 
 
+def _grant_document(grant: Any, account: str) -> Document:
+    return {
+        "account": account,
+        "hostname": grant.hostname or None,
+        "tag": grant.tag or None,
+        "may_load_test": grant.may_load_test,
+        "expires_at": instant_text(grant.expires_at),
+    }
+
+
 def settled(before: Document | None, spec: Spec) -> Document:
     """The document of a specification with what it leaves as it is: taken from the document of the stored object."""
     after, stored = document(spec), before or {}
@@ -210,6 +223,7 @@ _OF_SPEC: dict[type[Any], Callable[[Any], Document]] = {
     FleetSpec: lambda spec: _fields(spec, ("region", "local_development", *_PORTS)),
     NodeSpec: lambda spec: _fields(spec, ("fleet", "url", "address", "port_offset")),
     StaticIPSpec: lambda spec: _fields(spec, ("address", "region")),
+    GrantSpec: lambda spec: _grant_document(spec, spec.account),
     CertificateSpec: lambda spec: {"chain": spec.chain},
     ServerSpec: _server,
     PoolSpec: _pool,
@@ -282,6 +296,7 @@ _OF_ROW: dict[type[Any], Callable[[Any], Document]] = {
     Fleet: lambda row: {"region": row.region.name} | _fields(row, ("local_development", *_PORTS)),
     Node: lambda row: {"fleet": row.fleet.name} | _fields(row, ("url", "address", "port_offset")),
     StaticIP: lambda row: {"address": row.address, "region": row.region.name if row.region else None},
+    Grant: lambda row: _grant_document(row, row.account.name),
     Certificate: lambda row: {"chain": row.chain_pem},
     Pool: _pool_row,
     LoadBalancer: _load_balancer_row,

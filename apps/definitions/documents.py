@@ -51,6 +51,7 @@ from apps.definitions.specs import (
     Spec,
     StaticIPSpec,
 )
+from apps.definitions.tags import read_grant, read_tags
 
 MAX_POOLS_OF_ROUTE = 8
 FLEET_PORTS = {"peer_port": 9700, "overflow_port": 9800, "overflow_tcp_port": 9900}
@@ -270,6 +271,7 @@ def _pool(reader: Reader) -> PoolSpec:
         backends=tuple(_backend(child) for child in children),
         when_full=when_full,
         overflow_order=order,
+        tags=read_tags(reader.child("tags")),
     )
     _refuse_twins(children, "region", [backend.region for backend in spec.backends])
     if when_full is WhenFull.QUEUE and any(backend.limit.kind is LimitKind.RATE for backend in spec.backends):
@@ -418,6 +420,7 @@ READERS: dict[str, Callable[[Reader], Spec]] = {
     "Fleet": _fleet,
     "Node": _node,
     "StaticIP": _static_ip,
+    "Grant": read_grant,
     "Certificate": _certificate,
     "Pool": _pool,
     "LoadBalancer": _load_balancer,

@@ -17,6 +17,7 @@ from apps.core.errors import Fault, Invalid
 from apps.definitions.describing import document
 from apps.definitions.documents import read_object
 from apps.definitions.models import LoadBalancer, Pool, Route
+from apps.definitions.sharing import seen_pools
 from apps.definitions.specs import RouteSpec
 
 Preview = dict[str, Any]
@@ -78,7 +79,8 @@ def _rendered(actor: Actor, owner: Account, spec: RouteSpec, name: str) -> Previ
 
 def _pools(actor: Actor, owner: Account, spec: RouteSpec) -> tuple[dict[str, model.Pool], list[str]]:
     """Stand-ins by reference, with the number that each pool has; one that is not there gets 0 and a warning."""
-    rows = actor.visible(Pool.objects.filter(name__in=[share.pool.rpartition("/")[2] for share in spec.pools]))
+    named = Pool.objects.filter(name__in=[share.pool.rpartition("/")[2] for share in spec.pools])
+    rows = seen_pools(actor, named)
     numbers = {(account, name): pk for pk, account, name in rows.values_list("pk", "account__name", "name")}
     found, missing = {}, []
     for share in spec.pools:

@@ -14,12 +14,13 @@ from typing import TypeVar
 from django.db.models import Model, Prefetch, Q, QuerySet
 
 from apps.accounts.actors import Actor
-from apps.accounts.models import Hostname
+from apps.accounts.models import Grant, Hostname
 from apps.core.errors import Fault, Invalid, NotFound
 from apps.definitions.conflicts import RouteConflict, route_conflicts
 from apps.definitions.describing import describe, envelope
 from apps.definitions.filters import filter_routes
 from apps.definitions.models import Backend, Certificate, Listener, LoadBalancer, Pool, Route, RoutePool, Server
+from apps.definitions.sharing import seen_pools
 from apps.fleet.models import Fleet, Node
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "filter_routes",
     "fleets_of",
     "fleets_of_hostname",
+    "grants",
     "hostnames",
     "listeners",
     "load_balancers",
@@ -66,10 +68,15 @@ def routes(actor: Actor) -> QuerySet[Route]:
 
 
 def pools(actor: Actor) -> QuerySet[Pool]:
-    """Pools with their checks, backends and servers."""
+    """Pools with their checks, backends and servers: the account's own, and those that are shared with it."""
     backends = Backend.objects.select_related("region").prefetch_related("servers")
     rows = Pool.objects.select_related("account", "health_check").prefetch_related(Prefetch("backends", backends))
-    return actor.visible(rows).order_by("account__name", "name")
+    return seen_pools(actor, rows).order_by("account__name", "name")
+
+
+def grants(actor: Actor) -> QuerySet[Grant]:
+    """What operators let accounts use; customers see what is granted to them."""
+    return actor.visible(Grant.objects.select_related("account")).order_by("name")
 
 
 def backends(actor: Actor) -> QuerySet[Backend]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from apps.compiler.model import (
     Balance,
@@ -79,6 +80,17 @@ class StaticIPSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class GrantSpec:
+    """What an operator lets an account use: a hostname (`*.` for all below) or a tag (`key=value`), never both."""
+
+    account: str
+    hostname: str | None = None
+    tag: str | None = None
+    may_load_test: bool = True
+    expires_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class CertificateSpec:
     """A PEM chain and its key; the key may be left out when the stored one still fits."""
 
@@ -122,6 +134,7 @@ class PoolSpec:
     backends: tuple[BackendSpec, ...] = ()
     when_full: WhenFull = WhenFull.SPREAD
     overflow_order: tuple[str, ...] = ()
+    tags: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +187,7 @@ Spec = (
     | FleetSpec
     | NodeSpec
     | StaticIPSpec
+    | GrantSpec
     | CertificateSpec
     | PoolSpec
     | LoadBalancerSpec

@@ -11,6 +11,7 @@ from django.db.models import Model
 from apps.accounts.actors import Actor
 from apps.core.clock import now
 from apps.definitions.models import Listener, Pool, Route, Server
+from apps.definitions.sharing import seen_pools
 from apps.fleet.models import Node
 from apps.observe import lease
 from apps.observe.conditions import SEVERITY, Reason, Type, server_word
@@ -45,6 +46,8 @@ def _visible(actor: Actor, kind: str, ids: Iterable[int]) -> list[int]:
     """Those of the primary keys that the actor may see; nodes are for operators."""
     if kind == "node" and not actor.is_operator:
         return []
+    if kind == "backend":
+        return sorted(seen_pools(actor, Pool.objects.filter(pk__in=list(ids))).values_list("pk", flat=True))
     rows = actor.visible(PREFIXES[kind][1]._default_manager.filter(pk__in=list(ids)))
     return sorted(rows.values_list("pk", flat=True))
 
@@ -118,7 +121,7 @@ def _verdicts(kind: str, ids: Collection[int], of: Type) -> dict[int, Condition]
 def server_rows(actor: Actor, pool_id: int) -> list[ServerRow]:
     """Every server of a pool on every node of its region, ordered by region, server, node; four queries."""
     servers = list(
-        actor.visible(Server.objects.filter(backend__pool_id=pool_id))
+        Server.objects.filter(backend__pool__in=seen_pools(actor, Pool.objects.filter(pk=pool_id)))
         .select_related("backend__region")
         .order_by("backend__region__name", "name")
     )

@@ -12,6 +12,7 @@ from django.db.models import Count, Q
 from apps.accounts.actors import Actor
 from apps.compiler.model import LimitKind, LimitScope, ServerState
 from apps.definitions.models import Backend, Pool
+from apps.definitions.sharing import seen_pools
 from apps.fleet.models import Node, Region
 from apps.fleet.selectors import latency_table
 from apps.observe.flows import Rates, rates
@@ -89,7 +90,7 @@ class Facts:
 
 def gather(actor: Actor, pool: Pool | None, at: datetime | None) -> Facts:
     """Facts of one pool or of all that the actor may see; the number of queries does not depend on theirs."""
-    rows = actor.visible(Pool.objects.all()).filter(pk=pool.pk) if pool else actor.visible(Pool.objects.all())
+    rows = seen_pools(actor).filter(pk=pool.pk) if pool else actor.visible(Pool.objects.all())
     pools = {row.pk: PoolFacts(row) for row in rows.order_by("pk")}
     regions = {f"rgn-{row.pk}": row for row in Region.objects.order_by("name")}
     _add_shares(pools)

@@ -11,6 +11,7 @@ from apps.accounts.actors import Actor
 from apps.compiler.model import LimitKind
 from apps.core.clock import now
 from apps.definitions.models import Pool
+from apps.definitions.sharing import seen_pools
 from apps.observe.flows import overflowing_since, steps
 from apps.overflow import reasons
 from apps.overflow.facts import Facts, PoolFacts, capacity_per_s, gather, regions_of
@@ -44,7 +45,7 @@ def flow_overall(actor: Actor, at: datetime | None = None) -> Flow:
 
 def history(actor: Actor, pool: Pool | None, minutes: int) -> list[Point]:
     """What was wanted, left its region and was refused, oldest first."""
-    rows = actor.visible(Pool.objects.all()).filter(pk=pool.pk) if pool else actor.visible(Pool.objects.all())
+    rows = seen_pools(actor).filter(pk=pool.pk) if pool else actor.visible(Pool.objects.all())
     names = [f"pool-{pk}" for pk in rows.order_by().values_list("pk", flat=True)]
     return [
         Point(step.at, None if step.served is None else step.served + (step.refused or 0.0), step.out, step.refused)

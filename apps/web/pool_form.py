@@ -13,6 +13,7 @@ from apps.accounts.actors import Actor
 from apps.core.errors import Invalid
 from apps.definitions.describing import describe
 from apps.definitions.models import Pool
+from apps.definitions.tags import as_texts
 from apps.fleet.models import Region
 from apps.web.three_way import remember
 
@@ -38,6 +39,7 @@ FULL = (
     ("refuse", "Answer 503"),
 )
 WHEN_FULL, ORDER = "/spec/overflow/when_full", "/spec/overflow/order"
+TAGS = "/spec/tags"
 SERVER = ("name", "address", "port", "weight", "state")
 
 
@@ -99,6 +101,11 @@ def _overflow_fields() -> dict[str, forms.Field]:
     }
 
 
+def _tags_field() -> Text:
+    hint = "Such as customer=acme; an operator shares pools by their tags."
+    return Text(label="Tags", required=False, help_text=hint, widget=forms.TextInput(attrs={"class": "mono"}))
+
+
 def _check_fields() -> dict[str, forms.Field]:
     return {
         CHECKED: forms.BooleanField(label="Check the servers", required=False, initial=True),
@@ -130,7 +137,7 @@ class PoolForm(forms.Form):
             self.fields["/name"] = Text(label="Name", help_text="Lower case letters, digits and hyphens.")
             if actor.is_operator:
                 self.fields["/account"] = Text(label="Account", required=False, help_text="Empty: the operator's own.")
-        self.fields.update(_pool_fields() | _overflow_fields() | _check_fields())
+        self.fields.update(_pool_fields() | {TAGS: _tags_field()} | _overflow_fields() | _check_fields())
         self.rows = {index: self._row_numbers(data, texts or {}, index) for index in range(len(regions))}
         for index, numbers in self.rows.items():
             self.fields.update(_backend_fields(f"/spec/backends/{index}"))
@@ -162,6 +169,7 @@ class PoolForm(forms.Form):
         spec: dict[str, Any] = {name.removeprefix("/spec/"): self._value(name) for name in _pool_fields()}
         spec["overflow"] = {"when_full": self._value(WHEN_FULL), "order": re.split(r"[,;\s]+", self.text(ORDER))}
         spec["overflow"]["order"] = [name for name in spec["overflow"]["order"] if name]
+        spec["tags"] = self._tags()
         if self.cleaned_data.get(CHECKED):
             names = [name for name in _check_fields() if name != CHECKED]
             spec["health_check"] = {name.rpartition("/")[2]: self._value(name) for name in names}
@@ -173,6 +181,12 @@ class PoolForm(forms.Form):
                 self._places.append((f"/spec/backends/{len(spec['backends'])}", place))
                 spec["backends"].append(self._backend(place, region) | {"servers": servers})
         return spec
+
+    def _tags(self) -> dict[str, str] | list[str]:
+        """Key → value; the entries as they are where two have one key, for the document to refuse."""
+        entries = [entry for entry in re.split(r"[,;\s]+", self.text(TAGS)) if entry]
+        pairs = {entry.partition("=")[0]: entry.partition("=")[2] for entry in entries}
+        return pairs if len(pairs) == len(entries) else entries
 
     def _backend(self, place: str, region: Region) -> dict[str, Any]:
         limit = {name: self._value(f"{place}/limit/{name}") for name in ("kind", "value", "scope")}
@@ -199,7 +213,7 @@ class PoolForm(forms.Form):
         for fault in error.faults:
             sent, shown = next((place for place in places if f"{fault.pointer}/".startswith(f"{place[0]}/")), ("", ""))
             name = shown + fault.pointer.removeprefix(sent)
-            name = ORDER if name.startswith(f"{ORDER}/") else name
+            name = next((field for field in (ORDER, TAGS) if name.startswith(f"{field}/")), name)
             self.add_error(name if name in self.fields else None, fault.detail)
 
     @property
@@ -210,7 +224,7 @@ class PoolForm(forms.Form):
     @property
     def basics(self) -> list[forms.BoundField]:
         """Fields of the pool itself."""
-        return [self[name] for name in _pool_fields()]
+        return [self[name] for name in (*_pool_fields(), TAGS)]
 
     @property
     def overflow(self) -> list[forms.BoundField]:
@@ -254,9 +268,9 @@ def texts_of_pool(pool: Pool, regions: list[Region], spec: dict[str, Any] | None
     """The pool as the texts of the form's fields, or `spec` in its place; sending them decides over the pool."""
     document = dict(spec or describe(pool))
     check, backends = document.pop("health_check"), {each["region"]: each for each in document.pop("backends")}
-    overflow = document.pop("overflow")
+    overflow, tags = document.pop("overflow"), document.pop("tags")
     texts = {f"/spec/{name}": _written(value) for name, value in document.items()}
-    texts |= {WHEN_FULL: overflow["when_full"], ORDER: ", ".join(overflow["order"])}
+    texts |= {WHEN_FULL: overflow["when_full"], ORDER: ", ".join(overflow["order"]), TAGS: ", ".join(as_texts(tags))}
     texts |= {"version": str(pool.version), "began": remember(pool), CHECKED: "on" if check else ""}
     texts |= {f"{CHECKED}/{name}": _written(value) for name, value in (check or {}).items()}
     for index, region in enumerate(regions):

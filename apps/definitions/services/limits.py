@@ -14,6 +14,7 @@ from apps.definitions.models import Backend, Pool
 from apps.definitions.services.servers import raise_version, take_pool
 from apps.definitions.services.traffic import note_limit
 from apps.definitions.services.work import Work, working
+from apps.definitions.sharing import must_own
 
 
 def set_limit(  # noqa: PLR0913 - a limit has this many parts, all named by the caller
@@ -39,6 +40,7 @@ def set_limit(  # noqa: PLR0913 - a limit has this many parts, all named by the 
     sent["capacity_scaler"] = capacity_scaler
     with working(actor, reason=reason) as work:
         pool = selectors.only(selectors.pools(actor), pool_id)
+        must_own(actor, pool)
         take_pool(pool, expected_version)
         backend = Backend.objects.select_related("region", "account").filter(pool=pool, region__name=region).first()
         if backend is None:

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from django.db.models import Model, QuerySet
 
 from apps.accounts.actors import Actor
 from apps.accounts.claims import drop_unused_claims
-from apps.accounts.models import Account
+from apps.accounts.models import Account, Grant
 from apps.audit import services as audit
 from apps.core.errors import Conflict, Invalid, NotFound, Stale
 from apps.definitions.describing import Document, Row, describe, settled
 from apps.definitions.documents import Object, read_object
 from apps.definitions.models import Certificate, LoadBalancer, Pool, Route
-from apps.definitions.selectors import certificates, fleets_of, load_balancers, pools, routes
+from apps.definitions.selectors import certificates, fleets_of, grants, load_balancers, pools, routes
 from apps.definitions.services import places, traffic
+from apps.definitions.services.grants import refuse_loss, store_grant
 from apps.definitions.services.quotas import expect_growth, refuse_over_quota
 from apps.definitions.services.routes import store_route
 from apps.definitions.services.usage import users_of
@@ -79,6 +81,7 @@ KINDS: dict[str, Kind] = {
     "Fleet": Kind(Fleet, fleets, places.store_fleet, "fleets", platform=True),
     "Node": Kind(Node, nodes, places.store_node, "nodes", platform=True),
     "StaticIP": Kind(StaticIP, static_ips, places.store_static_ip, "static-ips", platform=True),
+    "Grant": Kind(Grant, grants, store_grant, "grants", platform=True),
     "Certificate": Kind(
         Certificate, lambda actor: certificates(actor).defer(None), traffic.store_certificate, "certificates"
     ),
@@ -274,6 +277,8 @@ def delete(work: Work, kind: str, row: Any, *, expected_version: int | None = No
     work.touch(fleets_of(row))
     if isinstance(row, Route):
         work.released.add(row.hostname_id)
+    if isinstance(row, Grant):
+        work.later.append(partial(refuse_loss, work, row.account, row.hostname, row.tag))
     row.delete()
     work.forget("row", kind, None if entry.platform else owner.pk, row.name)
     work.forget(kind, row.name)

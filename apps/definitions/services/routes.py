@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from apps.accounts.claims import HostnameTaken, claim_hostname
@@ -18,7 +19,8 @@ from apps.definitions.specs import RouteSpec
 def store_route(work: Work, owner: Account, row: Route, spec: RouteSpec) -> None:
     """The route and its shares; a claim that it leaves is given up at the end of the transaction if nobody uses it."""
     balancer = work.place(LoadBalancer, spec.load_balancer, "/spec/load_balancer")
-    pools = [_pool(work, owner, share.pool, index) for index, share in enumerate(spec.pools)]
+    present = {f"{share.pool.account.name}/{share.pool.name}": share.pool for share in row.shares} if row.pk else {}
+    pools = [_pool(work, owner, share.pool, index, present) for index, share in enumerate(spec.pools)]
     hostname = _claim(work, owner, spec.hostname)
     if balancer and hostname:
         _refuse_identical(work, row, spec, balancer, hostname)
@@ -35,9 +37,10 @@ def store_route(work: Work, owner: Account, row: Route, spec: RouteSpec) -> None
     work.touch_load_balancer(balancer.pk)
 
 
-def _pool(work: Work, owner: Account, reference: str, index: int) -> Pool | None:
+def _pool(work: Work, owner: Account, reference: str, index: int, present: Mapping[str, Pool]) -> Pool | None:
+    """The pool of a share. One of another account that the route leads to already stays, also after its grant."""
     place = f"/spec/action/pools/{index}/pool"
-    pool = work.owned(Pool, owner, reference, place)
+    pool = present.get(reference) or work.owned(Pool, owner, reference, place)
     if pool and pool.protocol == Protocol.TCP:
         work.fault(place, "protocol", f"Pool {reference} speaks tcp; routes need a pool that speaks http.")
     return pool

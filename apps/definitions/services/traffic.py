@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from django.db.models import Q
 
 from apps.accounts.actors import Actor
@@ -15,6 +17,7 @@ from apps.definitions.certificates import read_certificate
 from apps.definitions.documents import FLEET_PORTS
 from apps.definitions.models import Backend, Certificate, HealthCheck, Listener, LoadBalancer, Pool, Server
 from apps.definitions.selectors import fleets_of
+from apps.definitions.services.grants import refuse_lost_tags
 from apps.definitions.services.usage import users_of
 from apps.definitions.services.work import Work
 from apps.definitions.specs import (
@@ -55,10 +58,13 @@ def store_pool(work: Work, owner: Account, row: Pool, spec: PoolSpec) -> None:
         raise Invalid(work.take_faults())
     if row.pk is not None:
         work.touch(fleets_of(row))  # a region that it leaves loses it
+        if row.tags != dict(spec.tags):
+            work.later.append(partial(refuse_lost_tags, row, row.tags))
     row.account, row.protocol, row.balance = owner, spec.protocol, spec.balance
     row.connect_timeout_ms, row.server_timeout_ms = spec.connect_timeout_ms, spec.server_timeout_ms
     row.queue_timeout_ms, row.server_keepalive_ms = spec.queue_timeout_ms, spec.server_keepalive_ms
     row.when_full, row.overflow_order = spec.when_full, list(spec.overflow_order)
+    row.tags = dict(spec.tags)
     row.save()
     work.remember(row, "Pool", owner.name, row.name)
     _store_check(row, spec)

@@ -14,6 +14,7 @@ from apps.accounts.models import Account
 from apps.core.errors import Conflict, Fault, Invalid
 from apps.definitions.models import Certificate, LoadBalancer, Pool
 from apps.definitions.selectors import fleets_of_load_balancers
+from apps.definitions.sharing import usable_pools
 from apps.fleet.models import Fleet, Region, StaticIP
 from apps.fleet.selectors import overflow_orders
 from apps.fleet.services import want_push
@@ -119,14 +120,18 @@ class Work:
     def owned(self, model: type[T], owner: Account, reference: str | None, place: str) -> T | None:
         """A pool or certificate by reference, seen from an object of `owner`; None and a fault when there is none.
 
-        Customers name their own; what belongs to others does not exist for them.
+        Customers name their own, and pools that an operator shares with them; what else belongs to others does not
+        exist for them.
         """
         if reference is None:
             return None
         account, _, name = reference.rpartition("/")
         account = account or owner.name
-        row: T | None = None
-        if account == owner.name or self.actor.is_operator:
+        row: Any = None
+        if model is Pool and account != owner.name and not self.actor.is_operator:
+            shared = usable_pools(owner).select_related("account").filter(account__name=account, name=name)
+            row = self.once(("shared", owner.pk, reference), shared.first)
+        elif account == owner.name or self.actor.is_operator:
             row = self.once(
                 (model.__name__, account, name),
                 lambda: (
@@ -135,7 +140,8 @@ class Work:
             )
         if row is None and (model.__name__, f"{account}/{name}") not in self.broken:
             self.fault(place, "unknown", f"There is no {WORDS[model]} {reference}.")
-        return row
+        found: T | None = row
+        return found
 
 
 WORDS: dict[type[Model], str] = {

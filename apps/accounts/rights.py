@@ -1,0 +1,32 @@
+"""Tenants, pure questions: what grants and proved hostnames let an account do; nothing is changed here."""
+
+from __future__ import annotations
+
+from django.db.models import Q, QuerySet
+
+from apps.accounts.claims import wildcards_over
+from apps.accounts.models import Account, Grant, Hostname
+from apps.core.clock import now
+
+
+def in_force() -> Q:
+    """Grants that allow new uses; one that ended lets go on what already uses it."""
+    return Q(expires_at=None) | Q(expires_at__gt=now())
+
+
+def grants_over(account: Account, name: str) -> QuerySet[Grant]:
+    """Every grant of the account that covers the hostname, those that ended as well."""
+    return Grant.objects.filter(account=account, hostname__in=[name, *wildcards_over(name)])
+
+
+def may_load_test(account: Account, hostname: str) -> bool:
+    """Whether the account may send test load to a canonical hostname.
+
+    It must have proved the name or a wildcard over it and not released it. Where a grant is the proof, that grant
+    must be in force and say so.
+    """
+    claims = Hostname.objects.filter(account=account, released_at=None, name__in=[hostname, *wildcards_over(hostname)])
+    proofs = set(claims.exclude(proof="").values_list("proof", flat=True))
+    if proofs - {Hostname.Proof.GRANT}:
+        return True
+    return bool(proofs) and grants_over(account, hostname).filter(in_force(), may_load_test=True).exists()

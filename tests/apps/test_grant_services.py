@@ -1,0 +1,289 @@
+"""DEFINE: grants give hostnames and share pools by tag; nothing is pulled from under a route that uses it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from apps.accounts.actors import Actor
+from apps.accounts.models import Account, Grant, Hostname
+from apps.accounts.rights import may_load_test
+from apps.core.clock import now
+from apps.core.errors import Conflict, Forbidden, Invalid, NotFound
+from apps.definitions import selectors
+from apps.definitions.describing import describe, document
+from apps.definitions.documents import read_spec
+from apps.definitions.models import Pool, Route
+from apps.definitions.services import apply_document, delete_object, save_object, set_limit, set_server
+from apps.definitions.sharing import seen_pools
+from apps.definitions.snapshot import snapshot_of
+from apps.fleet.models import Fleet
+from apps.observe.selectors import pool_numbers, server_rows
+from apps.overflow.selectors import flow_of
+
+SPEC = {"backends": [{"region": "us-central1", "servers": [{"name": "one", "address": "127.0.0.1", "port": 9301}]}]}
+
+
+def answer(hostname: str, **fields: Any) -> dict[str, Any]:
+    """A route that needs no pool."""
+    fixed = {"action": {"fixed_response": {"status": 200}}}
+    return {"load_balancer": "front", "hostname": hostname} | fixed | fields
+
+
+def to_pool(pool: str, hostname: str = "shop.acme.example") -> dict[str, Any]:
+    """A route to a pool, beside those of the tutorial."""
+    return answer(hostname, path="/shared", action={"pools": [{"pool": pool}]})
+
+
+def grant(operator: Actor, name: str = "for-acme", **spec: Any) -> Grant:
+    """A grant to acme."""
+    saved: Grant = save_object(actor=operator, kind="Grant", name=name, spec={"account": "acme"} | spec)
+    return saved
+
+
+def text(days: int) -> str:
+    """A moment so many days from now, as documents have it."""
+    return (now() + timedelta(days=days)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+@pytest.fixture
+def search(tutorial_world: Actor) -> Pool:
+    """A pool of the operator that carries a tag."""
+    spec = SPEC | {"tags": {"customer": "acme", "tier": "1"}}
+    saved: Pool = save_object(actor=tutorial_world, kind="Pool", name="search", spec=spec)
+    return saved
+
+
+def faults(caught: pytest.ExceptionInfo[Invalid]) -> dict[str, str]:
+    """Pointer → code of each fault."""
+    return {fault.pointer: fault.code for fault in caught.value.faults}
+
+
+def served(name: str) -> bool:
+    """Whether a route of this name is in the snapshot of a fleet."""
+    front = snapshot_of(Fleet.objects.get(name="us-central1")).load_balancers[0]
+    return any(route.label.endswith(f"/{name}") for route in front.routes)
+
+
+def test_a_grant_and_tags_are_documents_that_read_back_as_they_are_described(search: Pool, operator: Actor) -> None:
+    both = [grant(operator, "a", tag="customer=acme", expires_at=text(3)), grant(operator, "b", hostname="*.a.example")]
+    for row in (*both, selectors.pools(operator).get(pk=search.pk)):
+        assert document(read_spec(type(row).__name__, describe(row))) == describe(row)
+    assert describe(search)["tags"] == {"customer": "acme", "tier": "1"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "pointer", "code"),
+    [
+        ({}, "/spec", "one_of"),
+        ({"hostname": "a.example", "tag": "a=b"}, "/spec", "one_of"),
+        ({"tag": "customer"}, "/spec/tag", "tag"),
+        ({"tag": "customer=acme=x"}, "/spec/tag", "tag"),
+        ({"tag": "Customer=acme"}, "/spec/tag", "tag"),
+        ({"tag": "a=b\n"}, "/spec/tag", "tag"),
+        ({"hostname": "A.example"}, "/spec/hostname", "upper_case"),
+        ({"tag": "a=b", "expires_at": "2027-02-30T00:00:00Z"}, "/spec/expires_at", "instant"),
+        ({"tag": "a=b", "expires_at": "9999-01-01T00:00:00Z"}, "/spec/expires_at", "instant"),
+        ({"tag": "a=b", "expires_at": "2027-01-01"}, "/spec/expires_at", "instant"),
+        ({"tag": "a=b", "may_load_test": 1}, "/spec/may_load_test", "not_boolean"),
+        ({"tag": "a=b", "account": "nobody"}, "/spec/account", "unknown"),
+        ({"tag": "a=b", "account": "operator"}, "/spec/account", "operator"),
+        ({"tag": "a=b", "version": 3}, "/spec/version", "unknown_field"),
+    ],
+)
+def test_what_is_no_grant_is_refused_by_field(
+    tutorial_world: Actor, spec: dict[str, Any], pointer: str, code: str
+) -> None:
+    with pytest.raises(Invalid) as caught:
+        grant(tutorial_world, **spec)
+    assert faults(caught)[pointer] == code
+    assert not Grant.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("tags", "pointer"),
+    [
+        ({"Customer": "acme"}, "/spec/tags/Customer"),
+        ({"customer": ""}, "/spec/tags/customer"),
+        ({"customer": 7}, "/spec/tags/customer"),
+        ({"a" * 64: "x"}, f"/spec/tags/{'a' * 63}"),
+        ({'a": "b", "c': "x"}, '/spec/tags/a": "b", "c'),
+        ([], "/spec/tags"),
+        ({f"k{number}": "v" for number in range(21)}, "/spec/tags"),
+    ],
+)
+def test_tags_are_plain_words(tutorial_world: Actor, tags: object, pointer: str) -> None:
+    with pytest.raises(Invalid) as caught:
+        save_object(actor=tutorial_world, kind="Pool", name="tagged", spec=SPEC | {"tags": tags})
+    assert pointer in faults(caught)
+
+
+def test_only_operators_grant(tutorial_world: Actor, acme: Actor) -> None:
+    for spec in ({"account": "acme", "hostname": "victim.example"}, {"account": "acme", "tag": "a=b"}):
+        with pytest.raises(Forbidden):
+            save_object(actor=acme, kind="Grant", name="mine", spec=spec)
+    grant(tutorial_world, tag="a=b")
+    with pytest.raises(Forbidden):
+        delete_object(actor=acme, kind="Grant", name="for-acme")
+
+
+def test_a_granted_hostname_is_proved_at_once_with_all_names_below(tutorial_world: Actor, acme: Actor) -> None:
+    save_object(actor=acme, kind="Route", name="waits", spec=answer("early.granted.example"))
+    save_object(actor=acme, kind="Route", name="other", spec=answer("elsewhere.example"))
+    assert not served("waits")
+    before = Fleet.objects.get(name="us-central1").desired_generation
+    grant(tutorial_world, hostname="*.granted.example")
+    save_object(actor=acme, kind="Route", name="later", spec=answer("late.granted.example"))
+    assert Hostname.objects.get(name="early.granted.example").proof == "grant"
+    assert Fleet.objects.get(name="us-central1").desired_generation == before + 2
+    assert [served(name) for name in ("waits", "later", "other")] == [True, True, False]
+
+
+def test_a_grant_of_one_account_proves_nothing_for_another(tutorial_world: Actor, globex: Actor) -> None:
+    grant(tutorial_world, hostname="*.granted.example")
+    save_object(actor=globex, kind="Route", name="sly", spec=answer("sly.granted.example"))
+    assert not served("sly")
+
+
+def test_a_hostname_of_one_customer_is_not_granted_to_another(tutorial_world: Actor, globex: Actor) -> None:
+    save_object(actor=globex, kind="Route", name="mine", spec=answer("mine.example"))
+    with pytest.raises(Invalid) as caught:
+        grant(tutorial_world, hostname="mine.example")
+    assert faults(caught) == {"/spec/hostname": "hostname_taken"}
+    grant(tutorial_world, hostname="free.example")
+    with pytest.raises(Invalid) as caught:
+        grant(tutorial_world, "second", account="globex", hostname="free.example")
+    assert faults(caught) == {"/spec/hostname": "granted"}
+
+
+def test_a_grant_that_proves_the_name_of_a_route_stays_until_the_route_is_gone(
+    tutorial_world: Actor, acme: Actor
+) -> None:
+    grant(tutorial_world, hostname="granted.example")
+    save_object(actor=acme, kind="Route", name="user", spec=answer("granted.example"))
+    with pytest.raises(Conflict, match="acme/user"):
+        delete_object(actor=tutorial_world, kind="Grant", name="for-acme")
+    with pytest.raises(Conflict, match="acme/user"):
+        grant(tutorial_world, hostname="another.example")
+    grant(tutorial_world, "wider", hostname="*.example.org")
+    grant(tutorial_world, "twin", hostname="granted.example")
+    delete_object(actor=tutorial_world, kind="Grant", name="for-acme")  # the twin holds the name
+    delete_object(actor=acme, kind="Route", name="user")
+    delete_object(actor=tutorial_world, kind="Grant", name="twin")
+    claim = Hostname.objects.filter(name="granted.example").first()
+    assert claim is None or claim.proof == ""
+
+
+def test_an_ended_grant_proves_nothing_new_and_its_routes_go_on(tutorial_world: Actor, acme: Actor) -> None:
+    grant(tutorial_world, hostname="*.granted.example")
+    save_object(actor=acme, kind="Route", name="old", spec=answer("old.granted.example"))
+    grant(tutorial_world, hostname="*.granted.example", expires_at=text(-1))
+    save_object(actor=acme, kind="Route", name="new", spec=answer("new.granted.example"))
+    assert (served("old"), served("new")) == (True, False)
+
+
+def test_a_pool_is_shared_by_its_tag_and_nothing_else_is(search: Pool, operator: Actor, acme: Actor) -> None:
+    other = save_object(actor=operator, kind="Pool", name="other", spec=SPEC | {"tags": {"customer": "acme-two"}})
+    own = {pool.name for pool in selectors.pools(acme)}
+    assert search.name not in own
+    grant(operator, tag="customer=acme")
+    assert {pool.name for pool in selectors.pools(acme)} == own | {"search"}
+    assert other.pk not in {pool.pk for pool in seen_pools(acme)}
+    assert set(pool_numbers(acme, [search.pk, other.pk])) == {search.pk}
+    assert {row.server_id for row in server_rows(acme, search.pk)}
+    assert not server_rows(acme, other.pk)
+    assert [use.name for use in flow_of(acme, search).regions] == ["us-central1"]
+
+
+def test_a_tag_of_another_customer_shares_nothing(search: Pool, operator: Actor, acme: Actor, globex: Actor) -> None:
+    grant(operator, tag="customer=acme")
+    save_object(actor=globex, kind="Pool", name="bait", spec=SPEC | {"tags": {"customer": "acme"}})
+    assert "bait" not in {pool.name for pool in selectors.pools(acme)}
+    assert "search" not in {pool.name for pool in selectors.pools(globex)}
+    with pytest.raises(Invalid):
+        save_object(actor=acme, kind="Route", name="caught", spec=to_pool("globex/bait"))
+
+
+def test_numbers_and_words_of_json_are_tags_like_others(operator: Actor, tutorial_world: Actor, acme: Actor) -> None:
+    for number, key in enumerate(("0", "contains", "isnull", "7")):
+        save_object(actor=operator, kind="Pool", name=f"p{number}", spec=SPEC | {"tags": {key: "1"}})
+        grant(operator, f"g{number}", tag=f"{key}=1")
+        assert f"p{number}" in {pool.name for pool in selectors.pools(acme)}
+
+
+def test_a_shared_pool_is_named_in_routes_and_changed_by_nobody_but_its_owner(
+    search: Pool, operator: Actor, acme: Actor
+) -> None:
+    with pytest.raises(Invalid) as caught:
+        save_object(actor=acme, kind="Route", name="user", spec=to_pool("operator/search"))
+    assert faults(caught) == {"/spec/action/pools/0/pool": "unknown"}
+    grant(operator, tag="customer=acme")
+    save_object(actor=acme, kind="Route", name="user", spec=to_pool("operator/search"))
+    server = search.backends.get().servers.get()
+    with pytest.raises(NotFound):
+        set_server(actor=acme, server_id=server.pk, state="drain")
+    with pytest.raises(Forbidden):
+        set_limit(actor=acme, pool_id=search.pk, region="us-central1", kind="rate", value=1)
+    with pytest.raises(Invalid):
+        save_object(actor=acme, kind="Pool", name="search", account="operator", spec=SPEC)
+    with pytest.raises(Invalid):
+        delete_object(actor=acme, kind="Pool", name="search", account="operator")
+
+
+def test_neither_grant_nor_tag_is_taken_away_while_a_route_uses_the_pool(
+    search: Pool, operator: Actor, acme: Actor
+) -> None:
+    grant(operator, tag="customer=acme")
+    save_object(actor=acme, kind="Route", name="user", spec=to_pool("operator/search"))
+    with pytest.raises(Conflict, match="acme/user"):
+        delete_object(actor=operator, kind="Grant", name="for-acme")
+    with pytest.raises(Conflict, match="acme/user"):
+        grant(operator, tag="customer=other")
+    with pytest.raises(Conflict, match="acme/user"):
+        save_object(actor=operator, kind="Pool", name="search", spec=SPEC | {"tags": {"tier": "1"}})
+    grant(operator, "by-tier", tag="tier=1")
+    save_object(actor=operator, kind="Pool", name="search", spec=SPEC | {"tags": {"tier": "1"}})
+    delete_object(actor=operator, kind="Grant", name="for-acme")
+    delete_object(actor=acme, kind="Route", name="user")
+    delete_object(actor=operator, kind="Grant", name="by-tier")
+
+
+def test_one_document_may_move_a_route_away_and_take_the_grant(search: Pool, operator: Actor, acme: Actor) -> None:
+    grant(operator, tag="customer=acme")
+    save_object(actor=acme, kind="Route", name="user", spec=to_pool("operator/search"))
+    route = {"kind": "Route", "account": "acme", "name": "user", "spec": to_pool("shop")}
+    moved = {"kind": "Grant", "name": "for-acme", "spec": {"account": "acme", "tag": "nothing=here"}}
+    apply_document(actor=operator, objects=[moved, route])
+    assert "search" not in {pool.name for pool in selectors.pools(acme)}
+
+
+def test_after_a_grant_ended_its_routes_can_be_edited_and_no_new_one_uses_the_pool(
+    search: Pool, operator: Actor, acme: Actor
+) -> None:
+    grant(operator, tag="customer=acme")
+    save_object(actor=acme, kind="Route", name="user", spec=to_pool("operator/search"))
+    grant(operator, tag="customer=acme", expires_at=text(-1))
+    assert "search" in {pool.name for pool in selectors.pools(acme)}
+    save_object(actor=acme, kind="Route", name="user", spec=to_pool("operator/search") | {"methods": ["GET"]})
+    with pytest.raises(Invalid):
+        save_object(actor=acme, kind="Route", name="new", spec=to_pool("operator/search", "new.acme.example"))
+    delete_object(actor=acme, kind="Route", name="user")
+    assert "search" not in {pool.name for pool in selectors.pools(acme)}
+    assert not Route.objects.filter(name="new").exists()
+
+
+def test_load_may_be_tested_where_a_name_is_proved_or_a_grant_says_so(tutorial_world: Actor, acme: Actor) -> None:
+    account = Account.objects.get(name="acme")
+    assert may_load_test(account, "shop.acme.example")  # an operator's document proved it
+    save_object(actor=acme, kind="Route", name="waits", spec=answer("waiting.example"))
+    assert not may_load_test(account, "waiting.example")
+    grant(tutorial_world, hostname="*.granted.example", may_load_test=False)
+    save_object(actor=acme, kind="Route", name="granted", spec=answer("a.granted.example"))
+    assert not may_load_test(account, "a.granted.example")
+    grant(tutorial_world, hostname="*.granted.example")
+    assert may_load_test(account, "a.granted.example")
+    assert not may_load_test(Account.objects.get(name="globex"), "a.granted.example")
+    grant(tutorial_world, hostname="*.granted.example", expires_at=text(-1))
+    assert not may_load_test(account, "a.granted.example")
