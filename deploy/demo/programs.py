@@ -14,6 +14,8 @@ from deploy.demo.world import REQUESTS, DemoNode, World
 
 # Started in this order and stopped in the reverse one; the members of a group go together.
 GROUPS = ("machines", "nodes", "control-plane", "traffic")
+# Settings of the product that whoever starts the demo may choose.
+PASSED_ON = ("SPILLWAY_DATABASE_URL", "SPILLWAY_RESOLVERS")
 TEMPLATE = Path(__file__).with_name("supervisord.conf")
 
 
@@ -65,7 +67,7 @@ def django_environment(place: Place, secrets: Secrets) -> dict[str, str]:
         "SPILLWAY_AGENT_CA": str(pki / "ca.pem"),
         "SPILLWAY_AGENT_CERTIFICATE": str(pki / "control-plane.pem"),
         "SPILLWAY_AGENT_KEY": str(pki / "control-plane.key"),
-    } | ({"SPILLWAY_DATABASE_URL": url} if (url := os.environ.get("SPILLWAY_DATABASE_URL")) else {})
+    } | {name: os.environ[name] for name in PASSED_ON if os.environ.get(name)}
 
 
 def _tool(name: str) -> str:

@@ -49,8 +49,9 @@ def until(done: Callable[[], bool], seconds: float = PATIENCE_S) -> bool:
 class RunningDemo:
     """A demo with its world, its keys, and hands to change, watch and kill parts of it."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Place, settings: dict[str, str] | None = None) -> None:
         self.place = place
+        self.settings = settings or {}
         self.world = World(place)
         self.process: subprocess.Popen[str] | None = None
 
@@ -67,7 +68,8 @@ class RunningDemo:
             "SPILLWAY_OVERFLOW_PORT": place.overflow_port,
         }
         kept = {name: value for name, value in os.environ.items() if not name.startswith("SPILLWAY_")}
-        return kept | {"SPILLWAY_VAR": str(place.var)} | {name: str(port) for name, port in ports.items()}
+        own = {"SPILLWAY_VAR": str(place.var)} | {name: str(port) for name, port in ports.items()}
+        return kept | own | self.settings
 
     def command(self, *arguments: str) -> subprocess.Popen[str]:
         """Start `python -m deploy.demo …`; output is captured."""
@@ -168,10 +170,10 @@ def command_line(pid: int) -> str:
 
 
 @contextmanager
-def running_demo() -> Iterator[RunningDemo]:
-    """A demo that is up; ended with all its processes afterwards."""
+def running_demo(**settings: str) -> Iterator[RunningDemo]:
+    """A demo that is up, with these settings of the product; ended with all its processes afterwards."""
     with tempfile.TemporaryDirectory(prefix="spillway-") as directory:
-        demo = RunningDemo(free_place(Path(directory)))
+        demo = RunningDemo(free_place(Path(directory)), settings)
         try:
             demo.start()
             yield demo
