@@ -112,7 +112,7 @@ def _words(found: _Found) -> Iterator[tuple[str, str, str, str]]:
     route = found.routes[0] if found.routes else None
     yield (
         "Watch it go live",
-        "Every node of the load balancer confirms that it runs the route; its page has the command that tries it.",
+        "Its page says on which fleets it runs. Then point the name at the addresses of the load balancer.",
         reverse("web:route", args=[route.pk]) if route else reverse("web:routes"),
-        "Try it",
+        "Look at it",
     )

@@ -167,6 +167,7 @@ def test_a_first_time_customer_gets_from_the_invitation_to_a_live_route(
     expect(page.get_by_role("heading", name="First steps")).to_have_count(0)
     album.take("overview")
     page.set_viewport_size({"width": 380, "height": 800})
+    page.wait_for_timeout(500)  # the menu slides away
     album.take("narrow")
     assert not re.search(r"acme|globex", page.content())
     page.context.close()
