@@ -48,6 +48,7 @@ def invite(
     actor.must_manage(target, "people", NOUN)
     faults: list[Fault] = []
     address, wanted = reading.email(email, faults), reading.role_named(target, role, faults)
+    reading.not_above_own_scopes(actor, wanted, faults)
     if faults:
         raise Invalid(faults)
     lock_quotas(target)

@@ -6,9 +6,11 @@ from django.db import transaction
 
 from apps.accounts import roles
 from apps.accounts.actors import Actor
+from apps.accounts.invitations import open_ones
 from apps.accounts.models import Membership
 from apps.accounts.quotas import lock_quotas
 from apps.audit import services as audit
+from apps.core.clock import now
 from apps.core.errors import Conflict, Fault, Invalid
 from apps.members import reading, selectors
 
@@ -23,6 +25,7 @@ def change_role(
     row = _taken(actor, membership_id, expected_version)
     faults: list[Fault] = []
     wanted = reading.role_named(row.account, role, faults)
+    reading.not_above_own_scopes(actor, wanted, faults)
     if faults:
         raise Invalid(faults)
     before = _document(row)
@@ -40,7 +43,7 @@ def change_role(
 def remove_person(
     *, actor: Actor, membership_id: int, expected_version: int | None = None, reason: str = ""
 ) -> Membership:
-    """Take a person out of an account; everybody may leave. Returns the row that was.
+    """Take a person out of an account, and back what they invited; everybody may leave. Returns the row that was.
 
     Raises NotFound, Forbidden, Stale, and Conflict for the last one who manages the account.
     """
@@ -49,6 +52,8 @@ def remove_person(
     before, pk = _document(row), row.pk
     row.delete()
     row.pk = pk
+    # Whoever leaves must not come back through a link of their own.
+    open_ones().filter(account=row.account, invited_by=row.user.get_username()).update(revoked_at=now())
     _record(actor, "delete", row, before, None, reason)
     return row
 

@@ -42,6 +42,13 @@ def role_named(account: Account, word: object, faults: list[Fault]) -> Membershi
     return found or Membership.Role.VIEWER
 
 
+def not_above_own_scopes(actor: Actor, role: Membership.Role, faults: list[Fault]) -> None:
+    """A person has no scopes: a token that is narrowed gives people no role that writes more than it may itself."""
+    if actor.scopes is not None and "*:write" not in actor.scopes and role != Membership.Role.VIEWER:
+        detail = "This token is narrowed by scopes: it makes people viewers. Use one with *:write, or the page."
+        faults.append(Fault("/role", "more_than_own", detail))
+
+
 def name_of_token(value: object, faults: list[Fault]) -> str:
     """Lower-case letters, digits and hyphens."""
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -12,7 +13,7 @@ from apps.accounts.actors import Actor
 from apps.accounts.models import Hostname
 from apps.core.errors import Invalid
 from apps.definitions.models import Pool, Route
-from apps.definitions.services import apply_document, delete_object, save_object
+from apps.definitions.services import apply_document, delete_object, quotas, save_object
 from apps.definitions.services.hostnames import claim
 
 POOL: dict[str, Any] = {"backends": []}
@@ -113,3 +114,24 @@ def test_of_many_who_create_at_once_as_many_succeed_as_the_quota_allows(acme: Ac
     with ThreadPoolExecutor(12) as threads:
         made = list(threads.map(create, range(40)))
     assert made.count(True) == Pool.objects.count() == 5
+
+
+@pytest.mark.django_db(transaction=True)
+def test_without_the_lock_two_at_once_would_both_get_the_last_place(
+    acme: Actor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if connection.vendor != "postgresql":
+        pytest.skip("SQLite has one writer at a time")
+    limited(acme, pools=1)
+    gate = threading.Barrier(2)
+    monkeypatch.setattr(quotas, "lock_quotas", lambda *_: gate.wait(10))
+
+    def create(number: int) -> None:
+        try:
+            pool(acme, f"p{number}")
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(create, range(2)))
+    assert Pool.objects.count() == 2

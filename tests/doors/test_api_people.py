@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from apps.accounts.actors import Actor
-from apps.accounts.models import Invitation, Membership, User
+from apps.accounts.models import ApiToken, Invitation, Membership, User
 from tests.doors.test_api_objects import Api, assert_problem
 
 
@@ -102,6 +102,19 @@ def test_what_is_wrong_with_an_invitation_is_named(acme: Actor, body: dict[str, 
     answer = assert_problem(Api(acme)("POST", "invitations", sent), 422)
     assert pointer in {fault["pointer"] for fault in answer["errors"]}
     assert not Invitation.objects.exists()
+
+
+def test_a_token_that_is_narrowed_gives_nobody_a_role_that_writes_more_than_it_does(
+    acme: Actor, bob: Membership
+) -> None:
+    api, url = Api(acme), f"memberships/{bob.pk}"
+    sent = {"email": "ann@example.com", "role": "editor"}
+    ApiToken.objects.update(scopes=["invitations:write", "memberships:write"])
+    for answer in (api("POST", "invitations", sent), api("PATCH", url, {"role": "owner"}, If_Match="*")):
+        assert assert_problem(answer, 422)["errors"][0]["code"] == "more_than_own"
+    assert api("POST", "invitations", sent | {"role": "viewer"}).status_code == 201
+    ApiToken.objects.update(scopes=["*:write"])
+    assert api("PATCH", url, {"role": "owner"}, If_Match="*").status_code == 200
 
 
 def test_an_installation_without_mail_says_so(acme: Actor) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -208,6 +209,14 @@ def test_people_and_open_invitations_count_against_the_quota(acme: Actor) -> Non
     assert (answer.status_code, "Acme may have 2 people" in answer.content.decode()) == (422, True)
 
 
+def test_who_is_taken_out_does_not_come_back_through_a_link_of_their_own(acme: Actor) -> None:
+    bob = member(acme, "bob", "admin")
+    member(acme, "olga", "admin")
+    links = [invited(Actor(name, acme.account, "admin"), email=f"{name}@example.com") for name in ("bob", "olga")]
+    people.remove_person(actor=acme, membership_id=bob.pk)
+    assert [Client().get(link).status_code for link in links] == [404, 200]
+
+
 @pytest.mark.django_db(transaction=True)
 def test_of_200_acceptances_at_once_one_gets_in(acme: Actor) -> None:
     path = invited(acme)
@@ -245,3 +254,28 @@ def test_two_owners_who_remove_each_other_at_once_leave_one(acme: Actor) -> None
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(remove, rows))
     assert Membership.objects.filter(role="admin").count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_without_the_lock_both_of_two_owners_would_go(acme: Actor, monkeypatch: pytest.MonkeyPatch) -> None:
+    if connection.vendor != "postgresql":
+        pytest.skip("SQLite has one writer at a time")
+    rows, gate = [member(acme, f"owner-{number}", "admin") for number in range(2)], threading.Barrier(2)
+    checked = people._keep_an_admin
+
+    def both_look(row: Membership) -> None:
+        checked(row)
+        gate.wait(10)
+
+    monkeypatch.setattr(people, "lock_quotas", lambda *_: None)
+    monkeypatch.setattr(people, "_keep_an_admin", both_look)
+
+    def remove(row: Membership) -> None:
+        try:
+            people.remove_person(actor=acme, membership_id=row.pk)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(remove, rows))
+    assert not Membership.objects.exists()
