@@ -1,0 +1,151 @@
+"""What people read: answers of the API as text or Markdown, with nothing in it that a terminal would obey."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+SIGNS = {"create": "+", "update": "~", "delete": "-"}
+LONGEST_VALUE = 120
+LONGEST_RENDERED = 20_000
+Body = Mapping[str, Any]
+
+
+def plain(value: object) -> str:
+    """One line: control characters are shown as what they are."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+
+
+def _short(value: object) -> str:
+    text = plain(value)
+    return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 1]}…"
+
+
+def lines(text: str) -> str:
+    """Many lines, each of them plain."""
+    return "\n".join(plain(line.replace("\t", "    ")) for line in text.split("\n"))
+
+
+def title(change: Body) -> str:
+    """`Route acme/shop`."""
+    owner = f"{change['account']}/" if change.get("account") else ""
+    return plain(f"{change['kind']} {owner}{change['name']}")
+
+
+def counted(counts: Mapping[str, int], *, done: bool) -> str:
+    """`1 to create, 2 to update, 0 to delete, 5 unchanged`."""
+    words = ("created", "updated", "deleted") if done else ("to create", "to update", "to delete")
+    parts = [f"{counts.get(action, 0)} {word}" for action, word in zip(SIGNS, words, strict=True)]
+    return ", ".join([*parts, f"{counts.get('unchanged', 0)} unchanged"])
+
+
+def changes(body: Body) -> Iterable[str]:
+    """Object by object, field by field."""
+    for change in body.get("changes", ()):
+        if change["action"] not in SIGNS:
+            continue
+        yield f"{SIGNS[change['action']]} {title(change)}"
+        for entry in change.get("fields", ()):
+            yield f"    {plain(entry['path'])}: {_difference(change['action'], entry)}"
+
+
+def _difference(action: str, entry: Body) -> str:
+    if action == "create":
+        return _short(entry["after"])
+    return _short(entry["before"]) if action == "delete" else f"{_short(entry['before'])} → {_short(entry['after'])}"
+
+
+def warnings(body: Body) -> list[str]:
+    """Of the whole and of each fleet, each once."""
+    found = list(body.get("warnings", ()))
+    for fleet in body.get("fleets", ()):
+        found += [f"{fleet['fleet']}: {warning}" for warning in fleet.get("warnings", ())]
+    return [plain(warning) for warning in dict.fromkeys(found)]
+
+
+def has_changes(body: Body) -> bool:
+    """Whether a plan would change anything."""
+    return any(body["counts"].get(action, 0) for action in SIGNS)
+
+
+def plan(body: Body) -> str:
+    """A plan for the terminal."""
+    if not has_changes(body):
+        return "Nothing to do: everything is as the file says."
+    parts = [*changes(body), ""]
+    for fleet in body.get("fleets", ()):
+        parts += [f"Fleet {plain(fleet['fleet'])}", *(f"    {plain(said)}" for said in fleet.get("changes", ()))]
+    parts += [f"Warning: {warning}" for warning in warnings(body)]
+    parts.append(f"Plan: {counted(body['counts'], done=False)}.")
+    if body.get("plan_id"):
+        parts.append(f"Exactly this: spillway apply --plan {plain(body['plan_id'])}")
+    return "\n".join(parts)
+
+
+def markdown(body: Body) -> str:
+    """A plan as a comment on a pull request; the last line holds the id of the plan."""
+    if not has_changes(body):
+        return "### Spillway: nothing to do\n\nEverything is as the file says."
+    parts = [f"### Spillway: {counted(body['counts'], done=False)}", "", *_fenced("diff", changes(body))]
+    for warning in warnings(body):
+        parts += ["", f"> ⚠️ {_escaped(warning)}"]
+    for fleet in body.get("fleets", ()):
+        rendered = lines(str(fleet.get("rendered") or ""))
+        if rendered.strip():
+            cut = rendered if len(rendered) <= LONGEST_RENDERED else f"{rendered[:LONGEST_RENDERED]}\n… and more"
+            parts += ["", f"<details><summary>What nodes of {_escaped(fleet['fleet'])} would run</summary>", ""]
+            parts += [*_fenced("diff", cut.split("\n")), "", "</details>"]
+    if body.get("plan_id"):
+        parts += ["", f"<!-- spillway-plan: {_escaped(body['plan_id'])} -->"]
+    return "\n".join(parts)
+
+
+def _fenced(language: str, content: Iterable[str]) -> list[str]:
+    """A block that its content cannot end."""
+    found = list(content)
+    fence = "```"
+    while any(fence in line for line in found):
+        fence += "`"
+    return [f"{fence}{language}", *found, fence]
+
+
+def _escaped(value: object) -> str:
+    return plain(value).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("`", "&#96;")
+
+
+def applied(body: Body) -> str:
+    """What an apply did."""
+    if not has_changes(body):
+        return "Nothing to do: everything is as the file says."
+    parts = [*changes(body), "", f"Done: {counted(body['counts'], done=True)}."]
+    parts += [f"Fleet {plain(name)}: generation {number}" for name, number in body.get("generations", {}).items()]
+    if body.get("live"):
+        parts.append("It is live on every node.")
+    return "\n".join(parts)
+
+
+def table(rows: Iterable[Iterable[object]], headings: Iterable[str]) -> str:
+    """Columns as wide as their widest cell."""
+    cells = [[plain("" if cell is None else cell) for cell in row] for row in (list(headings), *rows)]
+    widths = [max(len(row[at]) for row in cells) for at in range(len(cells[0]))]
+    return "\n".join(
+        "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells
+    )
+
+
+def outline(value: object, depth: int = 0) -> str:
+    """Any answer as an outline, a line per value."""
+    pad = "  " * depth
+    if isinstance(value, dict):
+        return "\n".join(_entry(f"{pad}{plain(str(name))}:", each, depth) for name, each in value.items())
+    if isinstance(value, list):
+        return "\n".join(_entry(f"{pad}-", each, depth) for each in value)
+    return f"{pad}{plain(value)}"
+
+
+def _entry(head: str, value: object, depth: int) -> str:
+    if isinstance(value, dict | list) and value:
+        return f"{head}\n{outline(value, depth + 1)}"
+    return f"{head} {plain('none' if value is None else value)}"
