@@ -126,24 +126,28 @@ def _say_fields(value: Any) -> str:
     return " ".join(f"{name}={part}" for name, part in parts if part not in (None, "", ()))
 
 
-def diff_bundles(before: Bundle, after: Bundle) -> str:
-    """A unified difference of the text files; certificates are named, never shown; long ones are cut with a count."""
+def diff_bundles(before: Bundle, after: Bundle, context: int = 2) -> str:
+    """A unified difference of the text files; certificates are named, never shown; long ones are cut with a count.
+
+    `context` is how many lines stand around each change: 0 where the reader may not see what others have there.
+    """
     lines: list[str] = []
     for path in sorted((before.files.keys() | after.files.keys()) - {MANIFEST}):
         old, new = before.files.get(path, b""), after.files.get(path, b"")
         if old == new:
             continue
-        lines += [f"{path}: changed (not shown)"] if path.startswith(_HIDDEN) else _unified(path, old, new)
+        lines += [f"{path}: changed (not shown)"] if path.startswith(_HIDDEN) else _unified(path, old, new, context)
     if len(lines) > _MAX_LINES:
         lines = [*lines[:_MAX_LINES], f"… {len(lines) - _MAX_LINES} more lines"]
     return "\n".join(lines)
 
 
-def _unified(path: str, old: bytes, new: bytes) -> list[str]:
+def _unified(path: str, old: bytes, new: bytes, context: int) -> list[str]:
     old_lines, new_lines = old.decode().splitlines(), new.decode().splitlines()
     if path.startswith("maps/"):
         return _map_difference(path, old_lines, new_lines)
-    return list(difflib.unified_diff(old_lines, new_lines, f"running/{path}", f"wanted/{path}", lineterm="", n=2))
+    names = (f"running/{path}", f"wanted/{path}")
+    return list(difflib.unified_diff(old_lines, new_lines, *names, lineterm="", n=context))
 
 
 def _map_difference(path: str, old_lines: list[str], new_lines: list[str]) -> list[str]:

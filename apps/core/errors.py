@@ -63,10 +63,24 @@ class Conflict(SpillwayError):
 
 
 class Stale(Conflict):
-    """The version that the sender saw is not the present one any more."""
+    """The version that the sender saw is not the present one any more; `version` is the present one where known."""
 
     status = 412
     title = "Stale version"
+
+    def __init__(self, detail: str, version: int | None = None) -> None:
+        super().__init__(detail)
+        self.version = version
+
+
+class Managed(Conflict):
+    """A pipeline manages the object; whoever changes it all the same has to say so."""
+
+    title = "Managed by a pipeline"
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(detail)
+        self.faults = (Fault("/break_glass", "managed", detail),)
 
 
 class Malformed(SpillwayError):

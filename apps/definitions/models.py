@@ -216,7 +216,10 @@ class RoutePool(models.Model):
 
 
 class StoredPlan(models.Model):
-    """A plan that was shown and may be applied exactly so: the sealed document, and what it was compared with."""
+    """A plan that was shown and may be applied exactly so, once: the sealed document, and what it was compared with.
+
+    `base` is the digest of all that the plan was derived from; the document is forgotten once it was applied.
+    """
 
     id = models.CharField(max_length=32, primary_key=True)
     account = models.ForeignKey(Account, on_delete=models.CASCADE)
@@ -229,6 +232,7 @@ class StoredPlan(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField()
     applied_at = models.DateTimeField(null=True)
+    applied_by = models.CharField(max_length=150, blank=True, default="")
 
     class Meta:
         ordering = ("-created_at", "id")

@@ -19,7 +19,17 @@ from apps.core.errors import Fault, Invalid, NotFound
 from apps.definitions.conflicts import RouteConflict, route_conflicts
 from apps.definitions.describing import describe, envelope
 from apps.definitions.filters import filter_routes
-from apps.definitions.models import Backend, Certificate, Listener, LoadBalancer, Pool, Route, RoutePool, Server
+from apps.definitions.models import (
+    Backend,
+    Certificate,
+    Listener,
+    LoadBalancer,
+    Pool,
+    Route,
+    RoutePool,
+    Server,
+    StoredPlan,
+)
 from apps.definitions.sharing import seen_pools
 from apps.fleet.models import Fleet, Node
 
@@ -40,6 +50,7 @@ __all__ = [
     "make_cursor",
     "only",
     "page_of_routes",
+    "plans",
     "pools",
     "read_cursor",
     "route_conflicts",
@@ -47,6 +58,7 @@ __all__ = [
     "servers",
 ]
 RouteKey = tuple[str, str, int]
+MAX_CURSOR = 2500
 M = TypeVar("M", bound=Model)
 
 
@@ -116,6 +128,11 @@ def certificates(actor: Actor) -> QuerySet[Certificate]:
 def hostnames(actor: Actor) -> QuerySet[Hostname]:
     """Claimed names."""
     return actor.visible(Hostname.objects.select_related("account")).order_by("name")
+
+
+def plans(actor: Actor) -> QuerySet[StoredPlan]:
+    """Plans of the actor's own account, newest first: nobody else applies them, so nobody else reads them."""
+    return StoredPlan.objects.filter(account=actor.account).select_related("account").order_by("-created_at", "pk")
 
 
 def fleets_of_load_balancers(ids: QuerySet[LoadBalancer] | list[int]) -> QuerySet[Fleet]:
@@ -194,8 +211,10 @@ def make_cursor(key: RouteKey) -> str:
 def read_cursor(text: str) -> RouteKey:
     """The place that a cursor names. Raises Invalid."""
     try:
+        if len(text) > MAX_CURSOR:
+            raise ValueError("too long")
         host, path, pk = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         host = path = pk = None
     if not (isinstance(host, str) and isinstance(path, str) and type(pk) is int and 0 < pk < 2**63):
         raise Invalid([Fault("/cursor", "cursor", "Take the cursor from next_cursor of the page before.")])

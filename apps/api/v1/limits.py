@@ -11,22 +11,13 @@ from rest_framework.views import APIView
 
 from apps.api.v1 import requests, shapes
 from apps.api.v1.views import detail_response
-from apps.api.v1.writes import no_dry_run, refuse_overload, written
+from apps.api.v1.writes import foreseen, refuse_overload, written
 from apps.core.errors import Fault, Invalid, NotFound
 from apps.definitions import selectors, services
 from apps.fleet import selectors as places
 from apps.overflow.foresight import overloads
 
 LIMIT_FIELDS = ("kind", "value", "scope", "capacity_scaler", "measured_by")
-
-
-def _only(data: dict[str, Any], fields: tuple[str, ...]) -> dict[str, Any]:
-    """The body, when it has nothing but these fields. Raises Invalid."""
-    detail = f"Change {', '.join(fields)} here; the rest is in the object's document."
-    unknown = [field for field in sorted(map(str, data)) if field not in fields]
-    if unknown:
-        raise Invalid(Fault(f"/{field[:63]}", "unknown_field", detail) for field in unknown)
-    return data
 
 
 class PoolLimit(APIView):
@@ -51,8 +42,7 @@ class PoolLimit(APIView):
         `refuse_overload=true` makes it 409 when a region would be over its limit at the traffic of now.
         """
         actor, row = requests.actor_of(request), self.row(request, account, name, region)
-        no_dry_run(request)
-        data = _only(requests.envelope(request), LIMIT_FIELDS)
+        data = requests.only(request, LIMIT_FIELDS)
         version = requests.expected_version(request, present=row.pool.version)
         change = partial(
             services.set_limit,
@@ -65,6 +55,8 @@ class PoolLimit(APIView):
         )
         if requests.flag(request, "refuse_overload"):
             refuse_overload(overloads(actor, change))
+        if requests.dry_run(request):
+            return foreseen(request, change)
         change()
         fresh = self.row(request, account, name, region)
         response = Response(shapes.backend(fresh, actor), headers={"ETag": requests.etag(fresh.pool.version)})
@@ -85,11 +77,17 @@ class RegionDrain(APIView):
     drained = True
 
     def post(self, request: Request, name: str) -> Response:
-        """No body; `X-Change-Reason`, `wait=SECONDS`."""
-        no_dry_run(request)
-        services.drain_region(
-            actor=requests.actor_of(request), region=name, drained=self.drained, reason=requests.reason(request)
+        """No body; `X-Change-Reason`, `dry_run=true`, `wait=SECONDS`."""
+        change = partial(
+            services.drain_region,
+            actor=requests.actor_of(request),
+            region=name,
+            drained=self.drained,
+            reason=requests.reason(request),
         )
+        if requests.dry_run(request):
+            return foreseen(request, change)
+        change()
         return _region(request, name)
 
 
@@ -97,16 +95,19 @@ class Latency(APIView):
     """PUT the round trip from one region to another."""
 
     def put(self, request: Request, name: str, to: str) -> Response:
-        """`{ms}`; null goes back to what nodes measure."""
-        no_dry_run(request)
-        data = _only(requests.envelope(request), ("ms",))
+        """`{ms}`; null goes back to what nodes measure. `dry_run=true`, `wait=SECONDS`."""
+        data = requests.only(request, ("ms",))
         if "ms" not in data:
             raise Invalid([Fault("/ms", "missing", "Fill in ms, or null for what nodes measure.")])
-        services.set_latency(
+        change = partial(
+            services.set_latency,
             actor=requests.actor_of(request),
             from_region=name,
             to_region=to,
             ms=data["ms"],
             reason=requests.reason(request),
         )
+        if requests.dry_run(request):
+            return foreseen(request, change)
+        change()
         return _region(request, name)

@@ -12,7 +12,7 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
-from apps.core.errors import Fault, Invalid, SpillwayError
+from apps.core.errors import Fault, Invalid, Managed, SpillwayError, Stale
 from apps.core.requests import request_id
 
 PROBLEM = "application/problem+json"
@@ -59,8 +59,9 @@ def problem_answer(error: Exception, request: HttpRequest) -> JsonResponse:
 def told(error: Exception, instance: str) -> tuple[dict[str, Any], dict[str, str]]:
     """Body and headers of a refusal; what nobody foresaw is a 500 without a word about the inside."""
     if isinstance(error, SpillwayError):
-        faults = error.faults if isinstance(error, Invalid) else ()
-        return problem(error.status, error.detail, instance, title=error.title, faults=faults), {}
+        faults = error.faults if isinstance(error, Invalid | Managed) else ()
+        headers = {"ETag": f'"rev-{error.version}"'} if isinstance(error, Stale) and error.version else {}
+        return problem(error.status, error.detail, instance, title=error.title, faults=faults), headers
     if isinstance(error, exceptions.APIException):
         return problem(error.status_code, _sentence(error), instance), _headers(error)
     for kind, (status, detail) in FOREIGN.items():

@@ -80,8 +80,13 @@ def expected_version(request: Request, *, present: int) -> int:
         return present
     versions = [int(found[1]) for part in text.split(",") if (found := _ETAG.fullmatch(part.strip()))]
     if present not in versions:
-        raise Stale("The object has changed since you read it; read it again and decide again.")
+        raise Stale("The object has changed since you read it; read it again and decide again.", present)
     return present
+
+
+def create_only(request: Request) -> bool:
+    """Whether nothing that is there may be touched (`If-None-Match: *`)."""
+    return request.headers.get("If-None-Match", "").strip() == "*"
 
 
 def etag(version: int) -> str:

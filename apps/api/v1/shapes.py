@@ -10,21 +10,16 @@ from apps.accounts.claims import state_of
 from apps.accounts.models import Account, Hostname
 from apps.definitions.describing import KIND_OF_MODEL, describe
 from apps.definitions.models import Backend, Listener, LoadBalancer, Server
-from apps.definitions.services import Change
+from apps.definitions.services import KINDS, Change, FleetDifference, Plan
 
 Shape = dict[str, Any]
 
-URLS = {
-    "Account": "accounts",
-    "Region": "regions",
-    "Fleet": "fleets",
-    "Node": "nodes",
-    "StaticIP": "static-ips",
-    "Certificate": "certificates",
-    "Pool": "pools",
-    "LoadBalancer": "load-balancers",
-    "Route": "routes",
-}
+URLS = {kind: entry.noun for kind, entry in KINDS.items()}
+
+
+def kind_of(row: Any) -> str:
+    """The kind of an object by its row."""
+    return KIND_OF_MODEL[type(row)]
 
 
 def url_of(kind: str, pk: int) -> str:
@@ -34,7 +29,7 @@ def url_of(kind: str, pk: int) -> str:
 
 def definition(row: Any, actor: Actor) -> Shape:
     """Any object that `apply` takes, with its id, version and who manages it."""
-    kind = KIND_OF_MODEL[type(row)]
+    kind = kind_of(row)
     owner = row if isinstance(row, Account) else row.account
     spec = describe(row)
     if isinstance(row, LoadBalancer) and not actor.is_operator:
@@ -170,3 +165,24 @@ def change(entry: Change) -> Shape:
     fields = [{"path": field.path, "before": field.before, "after": field.after} for field in entry.fields]
     head = {"action": entry.action, "kind": entry.kind, "account": entry.account or None, "name": entry.name}
     return head | {"fields": fields}
+
+
+def plan(found: Plan, fleets: tuple[FleetDifference, ...] = ()) -> Shape:
+    """What was done or would be done: object by object, and what nodes would run instead."""
+    return {
+        "stored": found.stored,
+        "counts": found.counts,
+        "changes": [change(entry) for entry in found.changes],
+        "generations": found.generations,
+        "fleets": [fleet(entry) for entry in fleets],
+    }
+
+
+def fleet(entry: FleetDifference) -> Shape:
+    """What one fleet would run instead: sentences, a unified difference of its files, and warnings."""
+    return {
+        "fleet": entry.fleet,
+        "changes": list(entry.changes),
+        "rendered": entry.rendered,
+        "warnings": list(entry.warnings),
+    }

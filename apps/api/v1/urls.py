@@ -4,39 +4,54 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path, re_path
 
-from apps.api.v1 import flows, hostnames, limits, openapi, people, tokens, webhooks, writes
+from apps.api.v1 import flows, hostnames, limits, openapi, people, plans, tokens, webhooks, writes
 from apps.api.v1.audit import EntryDetail, EntryList
 from apps.api.v1.problems import no_such_url
 from apps.api.v1.progress import RevisionDetail, RevisionList, RolloutDetail, RolloutList
+from apps.api.v1.shapes import URLS
 from apps.api.v1.views import NOUNS, DetailView, ListView
+from apps.definitions.services import PLATFORM
 
 OWN_VIEWS = {"hostnames", "invitations", "memberships", "pools", "servers", "tokens"}
 PK = r"(?P<pk>[0-9]{1,20})"
 DELIVERY = r"(?P<delivery>[0-9]{1,20})"
 NAME = r"[a-z0-9-]{1,63}"
+PLAN = r"(?P<plan>[0-9a-f]{32})"
 NAMED = rf"(?P<account>{NAME})/(?P<name>{NAME})"
 
 
 def _reads() -> list[URLPattern]:
     found = []
     for noun in NOUNS:
-        if noun not in OWN_VIEWS:
+        if noun not in OWN_VIEWS and noun not in URLS.values():
             found.append(path(noun, ListView.as_view(noun=noun), name=f"{noun}-list"))
             found.append(re_path(rf"^{noun}/{PK}$", DetailView.as_view(noun=noun), name=f"{noun}-detail"))
+    return found
+
+
+def _kinds() -> list[URLPattern]:
+    """The URLs of every kind of object that apply takes; what belongs to the platform is named without an account."""
+    found = []
+    for kind, noun in URLS.items():
+        collection = writes.RouteCollection if kind == "Route" else writes.Collection
+        options = {} if kind == "Route" else {"kind": kind, "noun": noun}
+        name = rf"(?P<name>{NAME})" if kind in PLATFORM else NAMED
+        found += [
+            path(noun, collection.as_view(**options), name=f"{noun}-list"),
+            re_path(rf"^{noun}/{PK}$", writes.Change.as_view(kind=kind), name=f"{noun}-detail"),
+            re_path(rf"^{noun}/{name}$", writes.ByName.as_view(kind=kind), name=f"{noun}-named"),
+        ]
     return found
 
 
 app_name = "api"
 urlpatterns = [
     path("openapi.json", openapi.Description.as_view(), name="openapi"),
-    path("apply", writes.Apply.as_view(), name="apply"),
-    path("routes", writes.RouteCollection.as_view(), name="routes-list"),
-    re_path(rf"^routes/{PK}$", writes.Change.as_view(kind="Route"), name="routes-detail"),
-    re_path(rf"^routes/{NAMED}$", writes.ByName.as_view(kind="Route"), name="routes-named"),
-    path("pools", writes.PoolCollection.as_view(), name="pools-list"),
-    re_path(rf"^pools/{PK}$", writes.Change.as_view(kind="Pool"), name="pools-detail"),
+    path("apply", plans.Apply.as_view(), name="apply"),
+    path("plans", plans.PlanList.as_view(), name="plans-list"),
+    re_path(rf"^plans/{PLAN}$", plans.PlanDetail.as_view(), name="plans-detail"),
+    re_path(rf"^plans/{PLAN}/apply$", plans.PlanApply.as_view(), name="plans-apply"),
     re_path(rf"^pools/{PK}/overflow$", flows.OfPool.as_view(), name="pools-overflow"),
-    re_path(rf"^pools/{NAMED}$", writes.ByName.as_view(kind="Pool"), name="pools-named"),
     re_path(rf"^pools/{NAMED}/limits/(?P<region>{NAME})$", limits.PoolLimit.as_view(), name="pools-limit"),
     re_path(rf"^regions/(?P<name>{NAME})/drain$", limits.RegionDrain.as_view(), name="regions-drain"),
     re_path(rf"^regions/(?P<name>{NAME})/undrain$", limits.RegionDrain.as_view(drained=False), name="regions-undrain"),
@@ -72,6 +87,7 @@ urlpatterns = [
     re_path(rf"^hostnames/{PK}/rest$", hostnames.HostnameRest.as_view(), name="hostnames-rest"),
     path("tokens", tokens.TokenList.as_view(), name="tokens-list"),
     re_path(rf"^tokens/{PK}$", tokens.TokenDetail.as_view(), name="tokens-detail"),
+    *_kinds(),
     *_reads(),
     re_path(r"", no_such_url),
 ]

@@ -1,24 +1,27 @@
-"""SHOW to machines: writes of routes and pools, servers in a hurry, and the whole set at once."""
+"""SHOW to machines: writes of every kind of object alike, and servers in a hurry."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from apps.accounts.actors import Actor
 from apps.api.v1 import requests, shapes
-from apps.api.v1.views import DetailView, ListView, RouteList, detail_response, one
+from apps.api.v1.merge_patch import merged
+from apps.api.v1.views import NOUNS, DetailView, ListView, RouteList, detail_response, one
 from apps.core.errors import Conflict, Fault, Invalid, Stale
 from apps.definitions import selectors, services
+from apps.definitions.services import Change as Changed
 from apps.fleet.models import Fleet
-from apps.fleet.selectors import fleet_ids, generations
-from apps.overflow.foresight import overloads
+from apps.fleet.selectors import generations
 from apps.rollouts.selectors import wait_until_live
+
+T = TypeVar("T")
+ENVELOPE = frozenset({"kind", "name", "account", "spec"})
 
 
 def written(request: Request, response: Response, fleets: Iterable[Fleet]) -> Response:
@@ -33,36 +36,28 @@ def written(request: Request, response: Response, fleets: Iterable[Fleet]) -> Re
     return response
 
 
-def plan_body(plan: services.Plan) -> dict[str, Any]:
-    """A plan as the API shows it."""
-    return {
-        "stored": plan.stored,
-        "counts": plan.counts,
-        "changes": [shapes.change(change) for change in plan.changes],
-        "generations": plan.generations,
-    }
-
-
-def planned(actor: Actor, kind: str, data: dict[str, Any]) -> Response:
-    """What one write would do. Faults keep the pointers that the write itself would give."""
-    try:
-        plan = services.plan_document(actor=actor, objects=[{**data, "kind": kind}])
-    except Invalid as invalid:
-        faults = (Fault(fault.pointer.removeprefix("/objects/0"), fault.code, fault.detail) for fault in invalid.faults)
-        raise Invalid(faults) from invalid
-    return Response(plan_body(plan))
+def foreseen(request: Request, change: Callable[[], object], unchanged: Changed | None = None) -> Response:
+    """The answer to a dry run; `unchanged` is what is said of a change that would change nothing."""
+    found = services.dry_run(requests.actor_of(request), change)
+    changes = found.changes or ((unchanged,) if unchanged else ())
+    return Response(shapes.plan(services.Plan(changes, found.generations, stored=False), found.fleets))
 
 
 def no_dry_run(request: Request) -> None:
     """Refuse a dry run where there is none, instead of storing what was not meant to be stored."""
     if requests.dry_run(request):
-        raise Invalid([Fault("/dry_run", "unsupported", "There is no dry run of this change yet; nothing was stored.")])
+        raise Invalid([Fault("/dry_run", "unsupported", "There is no dry run of this change; nothing was stored.")])
+
+
+def refuse_overload(warnings: Iterable[str]) -> None:
+    """Raises Conflict when there is a warning."""
+    if found := " ".join(warnings):
+        raise Conflict(f"Nothing was changed. {found} Leave out refuse_overload to change it all the same.")
 
 
 def save(request: Request, kind: str, data: dict[str, Any], *, version: int | None, create_only: bool) -> Any:
     """Call the service with an envelope."""
-    unknown = set(data) - {"kind", "name", "account", "spec"}
-    if unknown:
+    if unknown := set(data) - ENVELOPE:
         detail = "There is no such field here; an object is {name, account?, spec}."
         raise Invalid(Fault(f"/{field[:63]}", "unknown_field", detail) for field in sorted(map(str, unknown)))
     return services.save_object(
@@ -73,14 +68,26 @@ def save(request: Request, kind: str, data: dict[str, Any], *, version: int | No
         spec=data.get("spec"),
         expected_version=version,
         create_only=create_only,
+        break_glass=requests.flag(request, "break_glass"),
         reason=requests.reason(request),
     )
+
+
+def save_or_foresee(
+    request: Request, kind: str, data: dict[str, Any], *, version: int | None, create_only: bool
+) -> Response:
+    """Store the object and show it, or say what storing it would do."""
+    change = partial(save, request, kind, data, version=version, create_only=create_only)
+    if requests.dry_run(request):
+        account = "" if kind in services.PLATFORM else data.get("account") or requests.actor_of(request).account.name
+        return foreseen(request, change, Changed(kind, account, str(data.get("name")), "unchanged"))
+    return stored(request, kind, change(), 201 if create_only else 200)
 
 
 def stored(request: Request, kind: str, row: Any, status: int) -> Response:
     """The answer to a write: the object as a GET would show it, where it is, and when it will be live."""
     actor = requests.actor_of(request)
-    fresh = one(selectors.routes(actor) if kind == "Route" else selectors.pools(actor), str(row.pk))
+    fresh = one(NOUNS[shapes.URLS[kind]].rows(actor), str(row.pk))
     headers = {"ETag": requests.etag(fresh.version), "Location": shapes.url_of(kind, fresh.pk)}
     response = Response(shapes.definition(fresh, actor), status=status, headers=headers)
     return written(request, response, selectors.fleets_of(fresh))
@@ -92,87 +99,101 @@ class Create(APIView):
     kind = ""
 
     def post(self, request: Request) -> Response:
-        """`{name, account?, spec}`; `dry_run=plan`, `wait=SECONDS`."""
+        """`{name, account?, spec}`; `dry_run=true`, `wait=SECONDS`."""
         data = requests.envelope(request, kind=self.kind)
-        if requests.dry_run(request):
-            return planned(requests.actor_of(request), self.kind, data)
-        row = save(request, self.kind, data, version=None, create_only=True)
-        return stored(request, self.kind, row, 201)
+        return save_or_foresee(request, self.kind, data, version=None, create_only=True)
 
 
 class Change(APIView):
-    """PUT and DELETE of one object by id, with `If-Match`."""
+    """GET, PUT, PATCH and DELETE of one object by id, with `If-Match`."""
 
     kind = ""
 
     def rows(self, request: Request) -> Any:
         """What the caller may see of the kind."""
-        actor = requests.actor_of(request)
-        return selectors.routes(actor) if self.kind == "Route" else selectors.pools(actor)
+        return NOUNS[shapes.URLS[self.kind]].rows(requests.actor_of(request))
 
     def get(self, request: Request, pk: str) -> Response:
         """The object, or 304."""
         return detail_response(request, shapes.definition(one(self.rows(request), pk), requests.actor_of(request)))
 
     def put(self, request: Request, pk: str) -> Response:
-        """Replace the specification."""
+        """Replace the specification; `dry_run=true`, `wait=SECONDS`, `break_glass=true`."""
         row = one(self.rows(request), pk)
-        data = requests.envelope(request, kind=self.kind, name=row.name, account=row.account.name)
+        data = requests.envelope(request, kind=self.kind, **named(row))
         version = requests.expected_version(request, present=row.version)
-        if requests.dry_run(request):
-            return planned(requests.actor_of(request), self.kind, data)
-        return stored(request, self.kind, save(request, self.kind, data, version=version, create_only=False), 200)
+        return save_or_foresee(request, self.kind, data, version=version, create_only=False)
+
+    def patch(self, request: Request, pk: str) -> Response:
+        """`{spec}` as a JSON merge patch (RFC 7396) of the specification; the query is that of PUT."""
+        row = one(self.rows(request), pk)
+        data = requests.envelope(request, kind=self.kind, **named(row))
+        version = requests.expected_version(request, present=row.version)
+        if not isinstance(data.get("spec"), dict):
+            raise Invalid([Fault("/spec", "not_object", "Send {spec: {…}} with the fields that change; null clears.")])
+        data["spec"] = merged(selectors.describe(row), data["spec"])
+        return save_or_foresee(request, self.kind, data, version=version, create_only=False)
 
     def delete(self, request: Request, pk: str) -> Response:
-        """Delete it; 409 names what uses it."""
+        """Delete it; 409 names what uses it. `dry_run=true`, `wait=SECONDS`, `break_glass=true`."""
         row = one(self.rows(request), pk)
-        no_dry_run(request)
-        version = requests.expected_version(request, present=row.version)
-        return deleted(request, self.kind, row, version)
+        change = partial(
+            services.delete_object,
+            actor=requests.actor_of(request),
+            kind=self.kind,
+            **named(row),
+            expected_version=requests.expected_version(request, present=row.version),
+            break_glass=requests.flag(request, "break_glass"),
+            reason=requests.reason(request),
+        )
+        if requests.dry_run(request):
+            return foreseen(request, change)
+        return written(request, Response(status=204), change())
 
 
-def deleted(request: Request, kind: str, row: Any, version: int) -> Response:
-    """Delete and answer 204."""
-    fleets = services.delete_object(
-        actor=requests.actor_of(request),
-        kind=kind,
-        name=row.name,
-        account=row.account.name,
-        expected_version=version,
-        reason=requests.reason(request),
-    )
-    return written(request, Response(status=204), fleets)
+def named(row: Any) -> dict[str, str]:
+    """What identifies an object among those of its kind; what belongs to the platform has no account."""
+    owned = shapes.kind_of(row) not in services.PLATFORM
+    return {"name": row.name} | ({"account": row.account.name} if owned else {})
 
 
 class ByName(Change):
-    """The same by account and name: PUT creates what is not there, with `If-None-Match: *` creates only."""
+    """The same by name: PUT creates what is not there, with `If-None-Match: *` creates only."""
 
-    def row(self, request: Request, account: str, name: str) -> Any:
+    def row(self, request: Request, name: dict[str, str]) -> Any:
         """The row or None."""
-        return self.rows(request).filter(account__name=account, name=name).first()
+        fields = {"account__name" if field == "account" else field: value for field, value in name.items()}
+        return self.rows(request).filter(**fields).first()
 
-    def get(self, request: Request, account: str, name: str) -> Response:  # type: ignore[override] # another URL
+    def get(self, request: Request, **name: str) -> Response:  # type: ignore[override] # another URL
         """The object, or 304."""
-        row = self.row(request, account, name)
-        return super().get(request, str(row.pk if row else 0))
+        return super().get(request, self._pk(request, name))
 
-    def put(self, request: Request, account: str, name: str) -> Response:  # type: ignore[override] # another URL
-        """Create or replace."""
-        row = self.row(request, account, name)
-        data = requests.envelope(request, kind=self.kind, name=name, account=account)
-        create_only = request.headers.get("If-None-Match", "").strip() == "*"
-        if row and create_only:
-            raise Stale(f"There is a {self.kind} {name} already.")
-        version = requests.expected_version(request, present=row.version) if row else None
-        if requests.dry_run(request):
-            return planned(requests.actor_of(request), self.kind, data)
-        saved = save(request, self.kind, data, version=version, create_only=row is None)
-        return stored(request, self.kind, saved, 200 if row else 201)
+    def put(self, request: Request, **name: str) -> Response:  # type: ignore[override] # another URL
+        """Create or replace; `dry_run=true`, `wait=SECONDS`, `break_glass=true`."""
+        row = self.row(request, name)
+        if row and requests.create_only(request):
+            raise Stale(f"There is a {self.kind} {row.name} already.", row.version)
+        if row:
+            return super().put(request, str(row.pk))
+        data = requests.envelope(request, kind=self.kind, **name)
+        return save_or_foresee(request, self.kind, data, version=None, create_only=True)
 
-    def delete(self, request: Request, account: str, name: str) -> Response:  # type: ignore[override] # another URL
+    def patch(self, request: Request, **name: str) -> Response:  # type: ignore[override] # another URL
+        """`{spec}` as a JSON merge patch."""
+        return super().patch(request, self._pk(request, name))
+
+    def delete(self, request: Request, **name: str) -> Response:  # type: ignore[override] # another URL
         """Delete it."""
-        row = self.row(request, account, name)
-        return super().delete(request, str(row.pk if row else 0))
+        return super().delete(request, self._pk(request, name))
+
+    def _pk(self, request: Request, name: dict[str, str]) -> str:
+        row = self.row(request, name)
+        return str(row.pk if row else 0)
+
+
+class Collection(ListView, Create):
+    """GET the list, POST a new object."""
 
 
 class RouteCollection(RouteList, Create):
@@ -181,82 +202,29 @@ class RouteCollection(RouteList, Create):
     kind = "Route"
 
 
-class PoolCollection(ListView, Create):
-    """GET the list, POST a new pool."""
-
-    kind, noun = "Pool", "pools"
-
-
 class ServerDetail(DetailView):
     """GET a server; PATCH its state and weight."""
 
     noun = "servers"
 
     def patch(self, request: Request, pk: str) -> Response:
-        """`{state?, weight?}`."""
+        """`{state?, weight?}`; `dry_run=true`, `wait=SECONDS`."""
         actor = requests.actor_of(request)
         row = one(selectors.servers(actor), pk)
-        no_dry_run(request)
-        data = requests.envelope(request)
-        unknown = [
-            Fault(f"/{field[:63]}", "unknown_field", "Change state and weight here; the rest is in the pool.")
-            for field in sorted(map(str, data))
-            if field not in ("state", "weight")
-        ]
-        if unknown:
-            raise Invalid(unknown)
+        data = requests.only(request, ("state", "weight"))
         version = requests.expected_version(request, present=row.backend.pool.version)
-        services.set_server(
-            actor=actor, server_id=row.pk, expected_version=version, reason=requests.reason(request), **data
+        change = partial(
+            services.set_server,
+            actor=actor,
+            server_id=row.pk,
+            expected_version=version,
+            reason=requests.reason(request),
+            **data,
         )
+        if requests.dry_run(request):
+            return foreseen(request, change)
+        change()
         fresh = one(selectors.servers(actor), pk)
         shape = shapes.server(fresh, actor)
         response = Response(shape, headers={"ETag": requests.etag(shape["version"])})
         return written(request, response, selectors.fleets_of(fresh))
-
-
-# Only these say where traffic can go.
-CAPACITY_KINDS = frozenset({"Region", "Fleet", "Node", "Pool"})
-
-
-def _overloads(actor: Actor, objects: object, change: Callable[[], object]) -> list[str]:
-    """Warnings of a document; none is asked for when it says nothing of capacity."""
-    kinds = {entry.get("kind") for entry in objects if isinstance(entry, dict)} if isinstance(objects, list) else set()
-    return list(overloads(actor, change)) if kinds & CAPACITY_KINDS else []
-
-
-def refuse_overload(warnings: Iterable[str]) -> None:
-    """Raises Conflict when there is a warning."""
-    if found := " ".join(warnings):
-        raise Conflict(f"Nothing was changed. {found} Leave out refuse_overload to change it all the same.")
-
-
-class Apply(APIView):
-    """PUT the whole set of objects in one transaction."""
-
-    def put(self, request: Request) -> Response:
-        """`{objects: […]}`; `dry_run=plan`, `prune=true&manager=NAME`, `wait=SECONDS`, `refuse_overload=true`.
-
-        A plan warns of regions that would be over their limits at the traffic of now; `refuse_overload` makes that 409.
-        """
-        actor, data = requests.actor_of(request), requests.envelope(request)
-        unknown = [
-            Fault(f"/{field[:63]}", "unknown_field", "Send {objects: […]}.") for field in data if field != "objects"
-        ]
-        if unknown:
-            raise Invalid(unknown)
-        prune, manager = requests.flag(request, "prune"), request.query_params.get("manager", "")
-        objects, seconds = data.get("objects"), requests.wait(request)
-        change = partial(services.apply_document, actor=actor, objects=objects, prune=prune, manager=manager)
-        if requests.dry_run(request):
-            plan = services.plan_document(actor=actor, objects=objects, prune=prune, manager=manager)
-            return Response({**plan_body(plan), "warnings": _overloads(actor, objects, change)})
-        if requests.flag(request, "refuse_overload"):
-            refuse_overload(_overloads(actor, objects, change))
-        plan = services.apply_document(
-            actor=actor, objects=objects, prune=prune, manager=manager, reason=requests.reason(request)
-        )
-        body = plan_body(plan)
-        if seconds:
-            body["live"] = wait_until_live(fleet_ids(plan.generations), None, seconds)
-        return Response(body)

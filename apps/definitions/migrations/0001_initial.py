@@ -198,6 +198,7 @@ class Migration(migrations.Migration):
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('expires_at', models.DateTimeField()),
                 ('applied_at', models.DateTimeField(null=True)),
+                ('applied_by', models.CharField(blank=True, default='', max_length=150)),
                 ('account', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, to='accounts.account')),
             ],
             options={

@@ -1,21 +1,30 @@
 """DEFINE, writes: each is one transaction of change, audit entry and intent (a higher desired generation)."""
 
 from apps.definitions.services.documents import Plan, apply_document, plan_document
+from apps.definitions.services.dry_runs import DryRun, FleetDifference, dry_run
 from apps.definitions.services.limits import set_limit
-from apps.definitions.services.objects import Change, FieldChange, delete_object, save_object
+from apps.definitions.services.objects import KINDS, PLATFORM, Change, FieldChange, delete_object, save_object
+from apps.definitions.services.plans import apply_plan, store_plan
 from apps.definitions.services.regions import drain_region, set_latency
 from apps.definitions.services.servers import set_server
 
 __all__ = [
+    "KINDS",
+    "PLATFORM",
     "Change",
+    "DryRun",
     "FieldChange",
+    "FleetDifference",
     "Plan",
     "apply_document",
+    "apply_plan",
     "delete_object",
     "drain_region",
+    "dry_run",
     "plan_document",
     "save_object",
     "set_latency",
     "set_limit",
     "set_server",
+    "store_plan",
 ]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import Any
 
@@ -27,12 +29,14 @@ class Plan:
     """What an apply did, or would do: one change per object of the document and per pruned object.
 
     `generations` maps the name of each fleet that must be pushed to to the generation that makes it live; in a plan
-    nothing is stored and the numbers are those that an apply in this moment would get.
+    nothing is stored and the numbers are those that an apply in this moment would get. `base` is a digest of all that
+    the changes were derived from: the version of every object that was read, and the changes themselves.
     """
 
     changes: tuple[Change, ...]
     generations: dict[str, int]
     stored: bool
+    base: str = ""
 
     @property
     def counts(self) -> dict[str, int]:
@@ -52,7 +56,8 @@ def apply_document(*, actor: Actor, objects: object, prune: bool = False, manage
     wanted = _read(objects, prune=prune, manager=manager)
     with working(actor, reason=reason, manager=manager) as work:
         changes = _perform(work, wanted, prune=prune)
-    return Plan(tuple(changes), generations(work.touched.values()), stored=True)
+        base = _base(work, changes)
+    return Plan(tuple(changes), generations(work.touched.values()), stored=True, base=base)
 
 
 def plan_document(*, actor: Actor, objects: object, prune: bool = False, manager: str = "") -> Plan:
@@ -64,6 +69,14 @@ def plan_document(*, actor: Actor, objects: object, prune: bool = False, manager
         numbers = generations(work.touched.values())
         transaction.set_rollback(True)
     return Plan(tuple(changes), numbers, stored=False)
+
+
+def _base(work: Work, changes: Iterable[Change]) -> str:
+    """Rows that come and go count by their names: numbers are given anew each time."""
+    fleets = sorted((fleet.name, fleet.version) for fleet in work.touched.values())
+    read = [[*key, version] for key, version in sorted(work.seen.items())]
+    text = json.dumps([read, fleets, [asdict(change) for change in changes]], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _read(objects: object, *, prune: bool, manager: str) -> list[Object]:
@@ -155,6 +168,7 @@ def _look_up(work: Work, wanted: Iterable[Object]) -> None:
         found = _rows_by_name(work, kind, account, names)
         key = None if KINDS[kind].platform or account is None else account.pk
         for one in names:
+            work.saw(found.get(one))
             work.remember(found.get(one), "row", kind, key, one)
 
 

@@ -13,7 +13,7 @@ from apps.accounts.actors import Actor
 from apps.accounts.claims import drop_unused_claims
 from apps.accounts.models import Account, Grant
 from apps.audit import services as audit
-from apps.core.errors import Conflict, Invalid, NotFound, Stale
+from apps.core.errors import Conflict, Invalid, Managed, NotFound, Stale
 from apps.definitions.describing import Document, Row, describe, settled
 from apps.definitions.documents import Object, read_object
 from apps.definitions.models import Certificate, LoadBalancer, Pool, Route
@@ -92,8 +92,11 @@ KINDS: dict[str, Kind] = {
     "Route": Kind(Route, routes, store_route, "routes"),
 }
 
+# Kinds whose names are unique everywhere: the envelope and the URL need no account.
+PLATFORM = frozenset(kind for kind, entry in KINDS.items() if entry.platform)
 
-def save_object(
+
+def save_object(  # noqa: PLR0913 - a write has this many conditions, all named by the caller
     *,
     actor: Actor,
     kind: str,
@@ -102,15 +105,17 @@ def save_object(
     account: str | None = None,
     expected_version: int | None = None,
     create_only: bool = False,
+    break_glass: bool = False,
     reason: str = "",
 ) -> Any:
     """Create or replace one object and return its row.
 
     `spec` is a plain dict (documents.py). Raises Invalid with pointers below `/spec`, Stale (a Conflict) for
-    another `expected_version`, Conflict for an existing object with `create_only`, Forbidden.
+    another `expected_version`, Conflict for an existing object with `create_only`, Managed (a Conflict) for an object
+    of a pipeline without `break_glass`, Forbidden.
     """
     found = read_object({"kind": kind, "name": name, "account": account, "spec": spec})
-    with working(actor, reason=reason) as work:
+    with working(actor, reason=reason, break_glass=break_glass) as work:
         row, _ = save(work, found, expected_version=expected_version, create_only=create_only)
         finish(work)
     return row
@@ -123,10 +128,11 @@ def delete_object(
     name: str,
     account: str | None = None,
     expected_version: int | None = None,
+    break_glass: bool = False,
     reason: str = "",
 ) -> list[Fleet]:
     """Delete one object; returns the fleets that lose it. Raises NotFound, Conflict (stale, in use), Forbidden."""
-    with working(actor, reason=reason) as work:
+    with working(actor, reason=reason, break_glass=break_glass) as work:
         owner = work.account(account) if not KINDS[kind].platform else actor.account
         row = existing(work, kind, owner, name)
         if row is None:
@@ -198,7 +204,7 @@ def save(
         before=before,
         after=after,
         version=row.version,
-        reason=work.reason,
+        reason=_reason(work, row),
     )
     fields = tuple(differences(before or {}, after))
     return row, Change(wanted.kind, _account_name(wanted.kind, owner), wanted.name, action, fields)
@@ -244,14 +250,26 @@ def _check_version(row: Any, wanted: Object, *, expected_version: int | None, cr
     if row is not None and create_only:
         raise Conflict(f"There is a {wanted.kind} {wanted.name} already.")
     if expected_version is not None and (row is None or row.version != expected_version):
-        raise Stale(f"{wanted.kind} {wanted.name} has changed since you read it; read it again and decide again.")
+        detail = f"{wanted.kind} {wanted.name} has changed since you read it; read it again and decide again."
+        raise Stale(detail, row.version if row else None)
 
 
 def _check_manager(work: Work, row: Any) -> None:
-    if row is None or not work.manager or row.manager in ("", work.manager):
+    if row is None or row.manager in ("", work.manager):
         return
-    work.fault("/name", "managed", f"This object is managed by {row.manager}; apply it under that manager.")
-    raise Invalid(work.take_faults())
+    if work.manager:
+        work.fault("/name", "managed", f"This object is managed by {row.manager}; apply it under that manager.")
+        raise Invalid(work.take_faults())
+    if not work.break_glass:
+        detail = f"{row.name} is managed by {row.manager}, which will undo what others change; change it there, or "
+        raise Managed(detail + "break the glass: break_glass=true, or the box in the form.")
+
+
+def _reason(work: Work, row: Any) -> str:
+    """Why, with a word in front where somebody reached past a pipeline."""
+    if not work.break_glass or row.manager in ("", work.manager):
+        return work.reason
+    return f"Break glass ({row.manager}). {work.reason}".strip()
 
 
 def _take_version(row: Any) -> None:
@@ -267,7 +285,9 @@ def delete(work: Work, kind: str, row: Any, *, expected_version: int | None = No
     entry = KINDS[kind]
     entry.may_change(work.actor)
     if expected_version is not None and row.version != expected_version:
-        raise Stale(f"{kind} {row.name} has changed since you read it; read it again and decide again.")
+        raise Stale(f"{kind} {row.name} has changed since you read it; read it again and decide again.", row.version)
+    _check_manager(work, row)
+    work.saw(row)
     users = users_of(work.actor, row)
     if users:
         raise Conflict(f"{kind} {row.name} is in use by {', '.join(users)}.")
@@ -292,7 +312,7 @@ def delete(work: Work, kind: str, row: Any, *, expected_version: int | None = No
         label=label,
         account=owner,
         before=before,
-        reason=work.reason,
+        reason=_reason(work, row),
     )
     return Change(kind, _account_name(kind, owner), row.name, "delete")
 
@@ -311,4 +331,4 @@ def differences(before: Any, after: Any, path: str = "") -> list[FieldChange]:
     return [] if before == after else [FieldChange(path or "/", before, after)]
 
 
-__all__ = ["KINDS", "Change", "FieldChange", "Model", "Row", "delete_object", "save_object"]
+__all__ = ["KINDS", "PLATFORM", "Change", "FieldChange", "Model", "Row", "delete_object", "save_object"]

@@ -59,7 +59,7 @@ def take_pool(pool: Pool, expected_version: int | None) -> None:
     """Wait for others that change this pool; refuse when it is not the one that the sender saw."""
     current = Pool.objects.select_for_update().only("version").get(pk=pool.pk).version
     if expected_version is not None and current != expected_version:
-        raise Stale(f"Pool {pool.name} has changed since you read it; read it again and decide again.")
+        raise Stale(f"Pool {pool.name} has changed since you read it; read it again and decide again.", current)
 
 
 def raise_version(pool: Pool) -> int:

@@ -28,12 +28,16 @@ class Work:
     `pointer` is where the object at hand stood in what was sent; every fault is noted below it. `broken` holds the
     objects of the same document that were refused, so that those who name them are not blamed as well; `coming` those
     of the whole document, and `later` what waits until all of them are stored. Accounts in `grown` may have more now.
+    `seen` are the versions in which rows were met first; `break_glass` says that objects of a pipeline are changed by
+    somebody else on purpose.
     """
 
-    def __init__(self, actor: Actor, *, reason: str = "", manager: str = "") -> None:
+    def __init__(self, actor: Actor, *, reason: str = "", manager: str = "", break_glass: bool = False) -> None:
         self.actor = actor
         self.reason = reason
         self.manager = manager
+        self.break_glass = break_glass
+        self.seen: dict[tuple[str, int, str], int] = {}
         self.pointer = ""
         self.faults: list[Fault] = []
         self.broken: set[tuple[str, str]] = set()
@@ -76,7 +80,14 @@ class Work:
         """What `look_up` answered the first time that the key was asked for."""
         if key not in self._found:
             self._found[key] = look_up()
+            self.saw(self._found[key])
         return self._found[key]
+
+    def saw(self, row: Any) -> None:
+        """Note the version of a row that this transaction builds on; other values have none."""
+        if isinstance(row, Model) and hasattr(row, "version") and hasattr(row, "name"):
+            key = (type(row).__name__, getattr(row, "account_id", 0), row.name)
+            self.seen.setdefault(key, row.version)
 
     def forget(self, *key: Any) -> None:
         """Look up again next time: an object with this key was just made or changed."""
@@ -155,7 +166,7 @@ WORDS: dict[type[Model], str] = {
 
 
 @contextmanager
-def working(actor: Actor, *, reason: str = "", manager: str = "") -> Iterator[Work]:
+def working(actor: Actor, *, reason: str = "", manager: str = "", break_glass: bool = False) -> Iterator[Work]:
     """A transaction that ends with the intent: raised generations of every touched fleet, workers woken after commit.
 
     Raises Forbidden for viewers, Conflict when somebody made the same thing in the same moment.
@@ -163,7 +174,7 @@ def working(actor: Actor, *, reason: str = "", manager: str = "") -> Iterator[Wo
     actor.may_write()
     try:
         with transaction.atomic():
-            work = Work(actor, reason=reason, manager=manager)
+            work = Work(actor, reason=reason, manager=manager, break_glass=break_glass)
             yield work
             if work.touched:
                 want_push(work.touched.values())
