@@ -102,7 +102,7 @@ class CheckedOpenID(OpenIDConnectOAuth2Adapter):
     @property
     def openid_config(self) -> dict[str, Any]:
         """The provider's description, remembered for minutes, if it is the provider that the settings name."""
-        key = f"openid {settings.OIDC_ISSUER}"
+        key = f"openid:{settings.OIDC_ISSUER}"
         config: dict[str, Any] = cache.get(key) or super().openid_config
         if str(config.get("issuer", "")).rstrip("/") != settings.OIDC_ISSUER:
             raise OAuth2Error("the description names another issuer")

@@ -28,8 +28,7 @@ from tests.e2e import oidc_provider
 from tests.e2e.demo import until
 from tests.ports import spare_port
 
-pytestmark = [pytest.mark.e2e, pytest.mark.django_db(transaction=True)]
-HTTP = {"follow_redirects": False, "timeout": 20}
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("openid"), pytest.mark.django_db(transaction=True)]
 
 
 @dataclass
@@ -42,11 +41,6 @@ class Provider:
     def misbehave(self, what: str) -> None:
         """Make every ID token wrong in this way from now on."""
         httpx.get(f"{self.url}/mischief", params={"what": what}).raise_for_status()
-
-
-@pytest.fixture(scope="module")
-def console_port() -> int:
-    return spare_port()
 
 
 @pytest.fixture(scope="module")
