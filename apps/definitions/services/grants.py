@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, Q, QuerySet
 
 from apps.accounts import claims
 from apps.accounts.models import Account, Grant, Hostname
@@ -18,7 +18,7 @@ from apps.core.errors import Conflict, Invalid
 from apps.definitions.models import Pool, Route
 from apps.definitions.selectors import fleets_of_hostname
 from apps.definitions.services.work import Work
-from apps.definitions.sharing import tagged
+from apps.definitions.sharing import grants_by_tag, tagged
 from apps.definitions.specs import GrantSpec
 from apps.definitions.tags import as_texts
 
@@ -91,8 +91,7 @@ def refuse_loss(work: Work, account: Account, hostname: str, tag: str) -> None:
 
 def routes_by_tag(account: Account, tag: str) -> QuerySet[Route]:
     """Routes of the account to pools that carry the tag, and that no present grant shares with it by another."""
-    kept = Grant.objects.filter(account=account).exclude(tag="").values_list("tag", flat=True)
-    pools = tagged([tag]).exclude(pk__in=tagged(list(kept)).values("pk"))
+    pools = tagged(tag).exclude(Exists(grants_by_tag(account)))
     return Route.objects.filter(account=account, pools__pool__in=pools.values("pk")).distinct()
 
 
