@@ -104,7 +104,7 @@ def sign_in(page: Page, demo: RunningDemo) -> None:
     page.goto(f"{demo.place.console_url}/sign-in")
     page.get_by_label("Username").fill(demo.keys["username"])
     page.get_by_label("Password").fill(demo.keys["password"])
-    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("button", name="Sign in", exact=True).click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Overview")
 
 
@@ -159,7 +159,7 @@ def test_a_wrong_password_is_refused_in_words(demo: RunningDemo, browser: Browse
     page.goto(f"{demo.place.console_url}/sign-in")
     page.get_by_label("Username").fill("nobody-in-particular")
     page.get_by_label("Password").fill("wrong")
-    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("button", name="Sign in", exact=True).click()
     expect(page.get_by_text("Please enter a correct username and password")).to_be_visible()
     page.context.close()
 
