@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -18,6 +19,7 @@ from apps.audit.models import Entry
 from apps.audit.selectors import entries, in_batches, words_of
 from apps.core.errors import Fault, Invalid, NotFound
 from apps.web.pages import PageRequest, page, show
+from apps.webhooks.events import DONE
 
 PER_PAGE = 50
 CONTEXT_LINES = 3
@@ -36,8 +38,6 @@ LISTS = {
     "Certificate": "web:certificates",
 }
 OPERATORS_ONLY = frozenset({"Node", "Rollout", "Fleet", "Region", "StaticIP"})
-# The actions that everybody writes, in words; others are verbs already.
-WORDS = {"create": "created", "update": "changed", "delete": "deleted", "roll_back": "rolled back"}
 FILES: dict[str, tuple[str, Callable[[Iterable[Entry]], Iterator[str]]]] = {
     "csv": ("text/csv; charset=utf-8", csv_lines),
     "jsonl": ("application/jsonl; charset=utf-8", json_lines),
@@ -62,14 +62,23 @@ def index(request: PageRequest) -> HttpResponse:
     if before.isascii() and before.isdecimal() and len(before) < 19:
         rows = rows.filter(pk__lt=int(before))
     found = list(rows.defer("before", "after")[: PER_PAGE + 1])
-    context |= {"rows": [(row, word_of(row.action)) for row in found[:PER_PAGE]], "before": before}
+    context |= {
+        "rows": [(row, f"{kind_of(row.object_kind)} {word_of(row.action)}") for row in found[:PER_PAGE]],
+        "before": before,
+    }
     context["next_before"] = found[PER_PAGE - 1].pk if len(found) > PER_PAGE else None
     return show(request, "pages/audit/list.html", context)
 
 
 def word_of(action: str) -> str:
-    """What somebody did, as people say it."""
-    return WORDS.get(action, action.replace("_", " "))
+    """What somebody did, as people say it: `rolled back`."""
+    return "changed" if action == "update" else DONE.get(action, action).replace("_", " ")
+
+
+def kind_of(kind: str) -> str:
+    """What it was done to, as people say it: `Load balancer`, `Static IP`."""
+    first, *others = re.split(r"(?<=[a-z])(?=[A-Z])", kind)
+    return " ".join([first, *(word if word.isupper() else word.lower() for word in others)])
 
 
 @page
@@ -80,7 +89,7 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
         raise NotFound("There is no such entry, or you may not see it.")
     context = {
         "row": row,
-        "word": word_of(row.action),
+        "title": f"{kind_of(row.object_kind)} {word_of(row.action)}",
         "lines": difference(row.before, row.after),
         "object_url": url_of_object(request.actor, row),
     }

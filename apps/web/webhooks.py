@@ -11,6 +11,7 @@ from django.shortcuts import redirect
 from django.utils.cache import add_never_cache_headers
 from django.views.decorators.http import require_POST
 
+from apps.core.clock import now
 from apps.core.errors import Conflict, Invalid
 from apps.web.faults import blame
 from apps.web.pages import PageRequest, page, show
@@ -50,7 +51,7 @@ class WebhookForm(forms.Form):
         self.fields["/spec/url"] = forms.CharField(
             label="URL",
             widget=forms.TextInput(plain | {"class": "mono", "placeholder": "https://hooks.example.com/spillway"}),
-            help_text="It gets a POST with JSON for every event, and never one at a private address.",
+            help_text="It gets a POST with JSON for each event. Private addresses are refused.",
         )
         self.fields["/spec/event_types"] = forms.MultipleChoiceField(
             label="Tell about", choices=self.choices, required=False, widget=forms.CheckboxSelectMultiple
@@ -74,8 +75,8 @@ class WebhookForm(forms.Form):
 
 
 def _plural(noun: str) -> str:
-    words = noun.replace("_", " ").replace("static ip", "static IP").capitalize()
-    return "People" if noun == "person" else f"{words}s"
+    words = noun.replace("_", " ")
+    return {"person": "People", "static_ip": "Static IPs"}.get(noun, f"{words.capitalize()}s")
 
 
 def _stored(row: Webhook, is_operator: bool) -> dict[str, Any]:
@@ -124,6 +125,7 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
     context = {
         "row": row,
         "state": state_of(row),
+        "two_secrets": row.previous_until is not None and row.previous_until > now(),
         "log": [_logged(each) for each in found[:PER_PAGE]],
         "chosen": state if state in Delivery.State.values else "",
         "states": [(word, STATES[word][2]) for word in Delivery.State.values],

@@ -17,7 +17,8 @@ MOST_BYTES = 256 * 1024
 
 # Events whose names say more than kind and action do.
 _NAMED = {("Backend", "update"): "limit.changed", ("Rollout", "finish"): "rollout.finished"}
-_DONE = {
+# What was done, as events and people say it.
+DONE = {
     "create": "created",
     "update": "updated",
     "delete": "deleted",
@@ -66,7 +67,7 @@ def type_of(entry: Entry) -> str:
     if named:
         return named
     noun = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", entry.object_kind).lower()
-    return f"{noun}.{_DONE.get(entry.action, entry.action)}"
+    return f"{noun}.{DONE.get(entry.action, entry.action)}"
 
 
 def wanted(patterns: Iterable[str], event: str) -> bool:
