@@ -10,6 +10,7 @@ from typing import Any
 
 from . import texts
 from .api import Api, Failure
+from .numbers import number
 
 WAIT_S = 60
 Done = tuple[Any, str, int]
@@ -35,7 +36,7 @@ def add_to(commands: Any, every: argparse.ArgumentParser) -> None:
     back = commands.add_parser(
         "rollback", parents=[every], help="push an earlier revision of a fleet and hold it there"
     )
-    back.add_argument("revision", metavar="REVISION", type=_number, help="id of the revision")
+    back.add_argument("revision", metavar="REVISION", type=number, help="id of the revision")
     _origin(back)
     back.set_defaults(run=roll_back)
 
@@ -54,12 +55,6 @@ def _origin(words: argparse.ArgumentParser) -> None:
     words.add_argument("--reason", help="why, for the audit record")
     words.add_argument("--commit", help="commit that the change comes from")
     words.add_argument("--pipeline-url", metavar="URL", help="run of the pipeline that makes the change")
-
-
-def _number(text: str) -> int:
-    if not re.fullmatch(r"[0-9]{1,18}", text, re.ASCII):
-        raise argparse.ArgumentTypeError("use the number that the list of revisions shows")
-    return int(text)
 
 
 def plan_file(api: Api, asked: argparse.Namespace) -> Done:

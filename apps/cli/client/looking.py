@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from . import texts
 from .api import Api, Failure
+from .numbers import number
 
 Done = tuple[Any, str, int]
 POLL_S = 30
@@ -22,7 +23,7 @@ def add_to(commands: Any, every: argparse.ArgumentParser) -> None:
     status.set_defaults(run=show_status)
 
     rollout = commands.add_parser("rollout", parents=[every], help="one rollout, node by node")
-    rollout.add_argument("id", metavar="ID", type=_id)
+    rollout.add_argument("id", metavar="ID", type=number)
     rollout.add_argument("--wait", action="store_true", help="until it has come to its end")
     rollout.set_defaults(run=show_rollout)
 
@@ -36,14 +37,8 @@ def add_to(commands: Any, every: argparse.ArgumentParser) -> None:
     logs = commands.add_parser("logs", parents=[every], help="the audit record of your account, newest first")
     for name in ("actor", "kind", "action", "q", "since", "until"):
         logs.add_argument(f"--{name}")
-    logs.add_argument("--limit", type=int, default=50)
+    logs.add_argument("--limit", type=number, default=50)
     logs.set_defaults(run=show_logs)
-
-
-def _id(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and len(text) < 19):
-        raise argparse.ArgumentTypeError("use a number")
-    return int(text)
 
 
 def show_status(api: Api, asked: argparse.Namespace) -> Done:

@@ -1,4 +1,4 @@
-"""The words of the command line, and what each of them asks the server for; exit codes 0, 1 for errors, 2 for changes."""
+"""The words of the command line and what each asks the server for; exit codes 0, 1 for errors, 2 for changes."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from . import texts
 from .api import Api
+from .numbers import number
 
 Done = tuple[Any, str, int]
 
@@ -29,7 +30,7 @@ def add_to(commands: Any, every: argparse.ArgumentParser) -> None:
     create.set_defaults(run=create_token)
 
     revoke = actions.add_parser("revoke", parents=[every], help="end one at once")
-    revoke.add_argument("id", metavar="ID", type=int)
+    revoke.add_argument("id", metavar="ID", type=number)
     revoke.add_argument("--reason")
     revoke.set_defaults(run=revoke_token)
 

@@ -1,0 +1,102 @@
+"""What the command line prints: lines of faults, values that a terminal or Markdown would obey, exit codes."""
+
+from __future__ import annotations
+
+import pytest
+
+from apps.cli.client import __version__, texts
+from apps.cli.client.api import Api, Failure
+from apps.cli.client.main import main
+from apps.cli.client.places import line_of
+from tests.architecture.sources import ROOT
+
+TEXT = """\
+# routes of the shop
+objects:
+  - kind: Pool
+    name: shop
+    spec:
+      backends:
+        - region: us
+          limit: {kind: rate, value: 10}
+          servers:
+            - {name: a, address: 10.0.0.1}
+            - name: b
+              address: 10.0.0.2
+
+  - kind: Route
+    name: home
+    spec:
+      hostname: shop.example
+      action:
+        pools:
+        - pool: shop
+        - pool: next
+"""
+
+
+@pytest.mark.parametrize(
+    ("pointer", "line"),
+    [
+        ("/objects", 2),
+        ("/objects/0", 3),
+        ("/objects/0/kind", 3),
+        ("/objects/0/spec/backends/0/region", 7),
+        ("/objects/0/spec/backends/0/limit/value", 8),
+        ("/objects/0/spec/backends/0/servers/0/address", 10),
+        ("/objects/0/spec/backends/0/servers/1/address", 12),
+        ("/objects/1/name", 15),
+        ("/objects/1/spec/hostname", 17),
+        ("/objects/1/spec/action/pools/1/pool", 21),
+        ("/objects/1/spec/missing", 16),
+        ("/objects/7", 2),
+        ("/dry_run", None),
+        ("", None),
+    ],
+)
+def test_a_pointer_leads_to_the_line_of_what_it_names_or_of_what_should_hold_it(pointer: str, line: int | None) -> None:
+    assert line_of(TEXT, pointer) == line
+
+
+def test_no_value_of_the_server_reaches_the_terminal_as_a_control_character() -> None:
+    change = {"action": "update", "kind": "Route", "account": "a", "name": "x\x1b[2J"}
+    body = {
+        "counts": {"update": 1},
+        "changes": [change | {"fields": [{"path": "/p", "before": "\r\n", "after": "\x9b31m"}]}],
+        "warnings": ["\x07"],
+    }
+    shown = texts.plan(body) + texts.outline(body) + texts.markdown(body)
+    assert {each for each in shown if not each.isprintable()} == {"\n"}
+
+
+def test_a_comment_cannot_be_left_by_what_it_quotes() -> None:
+    change = {"action": "create", "kind": "Route", "account": "a", "name": "x"}
+    fields = [{"path": "/body", "before": None, "after": "```\n</details><img src=x>"}]
+    fleets = [{"fleet": "<b>", "changes": [], "rendered": "+ ````", "warnings": ["`--><script>"]}]
+    comment = texts.markdown({"counts": {"create": 1}, "changes": [change | {"fields": fields}], "fleets": fleets})
+    assert "<script>" not in comment
+    assert "<b>" not in comment
+    assert [line for line in comment.splitlines() if line.startswith("```")] == [
+        *("````diff", "````"),
+        *("`````diff", "`````"),
+    ]
+
+
+def test_a_token_is_never_sent_in_the_clear_to_another_computer() -> None:
+    with pytest.raises(Failure, match="https://"):
+        Api("http://console.example", "sw_x")
+    assert Api("http://127.0.0.1:8000", "sw_x").url
+    assert "sw_x" not in repr(Api("https://console.example", "sw_x"))
+
+
+@pytest.mark.parametrize("words", [[], ["nothing"], ["plan"], ["rollout", "x"], ["token", "revoke", "-1"]])
+def test_words_that_cannot_be_understood_end_with_1_because_2_means_changes(words: list[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == 1
+
+
+def test_the_command_says_the_version_of_the_project(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["version"]) == 0
+    assert capsys.readouterr().out == f"spillway {__version__}\n"
+    assert f'version = "{__version__}"' in (ROOT / "pyproject.toml").read_text()
