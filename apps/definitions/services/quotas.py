@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+
+from django.db.models import Count, QuerySet
 
 from apps.accounts.models import Account, Hostname
 from apps.accounts.quotas import fault_over, lock_quotas
@@ -10,21 +12,28 @@ from apps.core.errors import Invalid
 from apps.definitions.models import Certificate, Pool, Route
 from apps.definitions.services.work import Work
 
-COUNTED = {"routes": Route, "pools": Pool, "certificates": Certificate}
-GROWING = {"Route", "Pool", "Certificate", "Hostname"}
+COUNTED = ("routes", "pools", "certificates", "hostnames")
+# Which quotas an object of a kind counts against; a route may bring a hostname along.
+NAMES = {
+    "Route": ("routes", "hostnames"),
+    "Pool": ("pools",),
+    "Certificate": ("certificates",),
+    "Hostname": ("hostnames",),
+}
 
 
 def counts(account: Account) -> Mapping[str, int]:
     """How much of each of these quotas the account uses."""
-    found = {name: model._default_manager.filter(account=account).count() for name, model in COUNTED.items()}
-    return found | {"hostnames": Hostname.objects.filter(account=account, released_at=None).count()}
+    return {name: _counted(name, [account.pk]).get(account.pk, 0) for name in COUNTED}
 
 
 def expect_growth(work: Work, kind: str, owner: Account) -> None:
-    """Before the first object of an account is stored: remember what it has, so that only growth is refused."""
-    if kind in GROWING and not owner.is_operator and owner.pk not in work.grown:
-        work.once(("counts", owner.pk), lambda: counts(owner))
-        work.grown[owner.pk] = owner
+    """Before an object is stored: remember what its account has, so that only growth is refused."""
+    if owner.is_operator:
+        return
+    for name in NAMES.get(kind, ()):
+        if (name, owner.pk) not in work.grown:
+            work.grown[name, owner.pk] = owner, _counted(name, [owner.pk]).get(owner.pk, 0)
 
 
 def refuse_over_quota(work: Work) -> None:
@@ -35,12 +44,26 @@ def refuse_over_quota(work: Work) -> None:
     """
     if not work.grown:
         return
-    lock_quotas(*work.grown.values())
+    lock_quotas(*(owner for owner, _ in work.grown.values()))
     faults = []
-    for owner in work.grown.values():
-        before = work.once(("counts", owner.pk), dict)
-        for name, count in counts(owner).items():
-            if count > before[name] and (fault := fault_over(owner, name, count)):
+    for name in dict.fromkeys(name for name, _ in work.grown):
+        after = _counted(name, [pk for each, pk in work.grown if each == name])
+        for pk, count in after.items():
+            owner, before = work.grown[name, pk]
+            if count > before and (fault := fault_over(owner, name, count)):
                 faults.append(fault)
     if faults:
         raise Invalid(faults)
+
+
+def _counted(name: str, account_ids: Collection[int]) -> dict[int, int]:
+    """How many each of the accounts has, by id; accounts that have none are left out."""
+    rows = _rows(name).filter(account__in=account_ids).order_by()
+    return dict(rows.values_list("account").annotate(Count("pk")))
+
+
+def _rows(name: str) -> QuerySet[Route] | QuerySet[Pool] | QuerySet[Certificate] | QuerySet[Hostname]:
+    if name == "hostnames":
+        return Hostname.objects.filter(released_at=None)
+    models: dict[str, type[Route | Pool | Certificate]] = {"routes": Route, "pools": Pool, "certificates": Certificate}
+    return models[name]._default_manager.all()

@@ -27,7 +27,8 @@ class Work:
 
     `pointer` is where the object at hand stood in what was sent; every fault is noted below it. `broken` holds the
     objects of the same document that were refused, so that those who name them are not blamed as well; `coming` those
-    of the whole document, and `later` what waits until all of them are stored. Accounts in `grown` may have more now.
+    of the whole document, and `later` what waits until all of them are stored. `grown` holds what
+    accounts had of their quotas before (quotas.py).
     `seen` are the versions in which rows were met first; `break_glass` says that objects of a pipeline are changed by
     somebody else on purpose.
     """
@@ -45,7 +46,7 @@ class Work:
         self.later: list[Callable[[], None]] = []
         self.touched: dict[int, Fleet] = {}
         self.released: set[int] = set()
-        self.grown: dict[int, Account] = {}
+        self.grown: dict[tuple[str, int], tuple[Account, int]] = {}
         self._found: dict[tuple[Any, ...], Any] = {}
 
     def fault(self, place: str, code: str, detail: str) -> None:
