@@ -15,6 +15,7 @@ from django.db.models import Model, Prefetch, Q, QuerySet
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Grant, Hostname
+from apps.compiler.model import Protocol
 from apps.core.errors import Fault, Invalid, NotFound
 from apps.definitions.conflicts import RouteConflict, route_conflicts
 from apps.definitions.describing import describe, envelope
@@ -171,7 +172,9 @@ def fleets_of(row: object) -> list[Fleet]:
         case Node():
             found = Fleet.objects.all()  # every node counts together with every other
         case Certificate():
-            found = Fleet.objects.filter(load_balancers__listeners__certificates=row.pk).distinct()
+            served = Q(listeners__protocol=Protocol.HTTPS.value, routes__account=row.account_id)
+            fronts = LoadBalancer.objects.filter(served | Q(listeners__certificates=row.pk))
+            found = Fleet.objects.filter(load_balancers__in=fronts).distinct()
         case _:
             found = Fleet.objects.none()
     return list(found.order_by("name"))

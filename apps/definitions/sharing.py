@@ -41,7 +41,7 @@ def usable_pools(account: Account) -> QuerySet[Pool]:
 def tagged(tag: str) -> QuerySet[Pool]:
     """The operator's pools that carry the tag (`key=value`)."""
     key, _, value = tag.partition("=")
-    return with_tags(Pool.objects.filter(_OPERATORS)).filter(tags_text__contains=f'"{key}": "{value}"')
+    return with_tags(Pool.objects.filter(_OPERATORS)).filter(Q(tags_text__contains=f'"{key}": "{value}"'))
 
 
 def grants_by_tag(account: Account) -> QuerySet[Grant]:

@@ -30,6 +30,7 @@ from apps.definitions.models import (
     RoutePool,
     Server,
 )
+from apps.definitions.presenting import Presented, certificates_of
 from apps.fleet import distances
 from apps.fleet.models import Fleet, Node, Region
 from apps.fleet.selectors import latency_table
@@ -50,13 +51,13 @@ def freeze(fleet_id: int) -> tuple[model.Snapshot, int]:
 
 def snapshot_of(fleet: Fleet) -> model.Snapshot:
     """Everything that the nodes of the fleet must run; the number of queries is the same whatever the size."""
-    others = _other_regions(fleet)
+    others, presented = _other_regions(fleet), certificates_of(fleet)
     return model.Snapshot(
         fleet=fleet.name,
         region=fleet.region.name,
-        load_balancers=_load_balancers(fleet),
+        load_balancers=_load_balancers(fleet, presented),
         pools=_pools(fleet, others),
-        certificates=_certificates(fleet),
+        certificates=_certificates(presented),
         local_development=fleet.local_development,
         region_id=f"rgn-{fleet.region_id}",
         regions=tuple(_region(region) for region in others.with_nodes),
@@ -97,8 +98,8 @@ def _node(node: Node) -> model.RegionNode:
     return model.RegionNode(f"node-{node.pk}", node.name, node.address, peer, overflow, overflow_tcp)
 
 
-def _load_balancers(fleet: Fleet) -> tuple[model.LoadBalancer, ...]:
-    listeners, routes = _listeners(fleet), _routes(fleet)
+def _load_balancers(fleet: Fleet, presented: Presented) -> tuple[model.LoadBalancer, ...]:
+    listeners, routes = _listeners(fleet, presented), _routes(fleet)
     rows = LoadBalancer.objects.filter(fleets=fleet).order_by("id").values_list("id", "name", "account__name")
     return tuple(
         model.LoadBalancer(f"lb-{pk}", name, account, tuple(listeners[pk]), tuple(routes[pk]))
@@ -106,12 +107,8 @@ def _load_balancers(fleet: Fleet) -> tuple[model.LoadBalancer, ...]:
     )
 
 
-def _listeners(fleet: Fleet) -> dict[int, list[model.Listener]]:
+def _listeners(fleet: Fleet, presented: Presented) -> dict[int, list[model.Listener]]:
     wanted = Listener.objects.filter(load_balancer__fleets=fleet)
-    pairs = wanted.filter(certificates__isnull=False).order_by("certificates__id")
-    certificates: dict[int, list[str]] = defaultdict(list)
-    for listener, certificate in pairs.values_list("id", "certificates__id"):
-        certificates[listener].append(f"crt-{certificate}")
     found: dict[int, list[model.Listener]] = defaultdict(list)
     fields = ("id", "load_balancer_id", "name", "protocol", "port", "static_ip__address", "default_pool_id")
     for pk, balancer, name, protocol, port, address, pool in wanted.order_by("id").values_list(*fields):
@@ -122,7 +119,7 @@ def _listeners(fleet: Fleet) -> dict[int, list[model.Listener]]:
                 protocol=model.Protocol(protocol),
                 port=port,
                 address=address,
-                certificate_ids=tuple(certificates[pk]),
+                certificate_ids=tuple(f"crt-{key}" for key in presented.by_listener.get(pk, ())),
                 default_pool_id=f"pool-{pool}" if pool else None,
             )
         )
@@ -276,16 +273,15 @@ def _pool(
     )
 
 
-def _certificates(fleet: Fleet) -> tuple[model.Certificate, ...]:
-    used = Listener.objects.filter(load_balancer__fleets=fleet).values("certificates")
-    rows = Certificate.objects.filter(pk__in=used).order_by("id").select_related("account")
+def _certificates(presented: Presented) -> tuple[model.Certificate, ...]:
+    rows = Certificate.objects.filter(pk__in=presented.names).order_by("id").select_related("account")
     return tuple(
         model.Certificate(
             id=f"crt-{row.pk}",
             label=f"{row.account.name}/{row.name}",
             account=row.account.name,
             pem=row.chain_pem + unseal(row.encrypted_key).decode(),
-            hostnames=tuple(row.hostnames),
+            hostnames=presented.names[row.pk],
         )
         for row in rows
     )

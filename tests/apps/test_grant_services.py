@@ -68,8 +68,11 @@ def served(name: str) -> bool:
 
 
 def test_a_grant_and_tags_are_documents_that_read_back_as_they_are_described(search: Pool, operator: Actor) -> None:
-    both = [grant(operator, "a", tag="customer=acme", expires_at=text(3)), grant(operator, "b", hostname="*.a.example")]
-    for row in (*both, selectors.pools(operator).get(pk=search.pk)):
+    rows: list[Grant | Pool] = [
+        grant(operator, "a", tag="customer=acme", expires_at=text(3)),
+        grant(operator, "b", hostname="*.a.example"),
+    ]
+    for row in (*rows, selectors.pools(operator).get(pk=search.pk)):
         assert document(read_spec(type(row).__name__, describe(row))) == describe(row)
     assert describe(search)["tags"] == {"customer": "acme", "tier": "1"}
 
