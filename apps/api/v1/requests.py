@@ -57,10 +57,18 @@ def wait(request: Request) -> int:
 
 def reason(request: Request) -> str:
     """`X-Change-Reason`, for the audit record. Raises Invalid."""
-    text = request.headers.get("X-Change-Reason", "")
+    text = _as_utf8(request.headers.get("X-Change-Reason", ""))
     if len(text) > 400 or not text.isprintable():
         raise Invalid([Fault("/X-Change-Reason", "reason", "Give a reason of at most 400 printable characters.")])
     return text
+
+
+def _as_utf8(text: str) -> str:
+    """What the caller wrote: servers hand headers on as Latin-1, and who writes more than ASCII writes UTF-8."""
+    try:
+        return text.encode("latin-1").decode()
+    except UnicodeError:
+        return text
 
 
 def dry_run(request: Request) -> bool:
