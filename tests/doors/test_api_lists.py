@@ -106,6 +106,7 @@ def url_of(name: str) -> str:
     arguments = {
         "pk": 1,
         "delivery": 1,
+        "plan": "0" * 32,
         "account": "acme",
         "name": "shop",
         "region": "us-central1",

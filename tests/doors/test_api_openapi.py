@@ -78,8 +78,6 @@ def test_every_operation_says_who_may_call_what_it_answers_and_how_it_refuses() 
                 continue
             assert {"401", "403", "406", "429"} <= set(operation["responses"]), (path, method)
             assert any(status < "400" for status in operation["responses"])
-            if method != "get":
-                assert "requestBody" not in operation or operation["requestBody"]["required"]
     assert len(set(ids)) == len(ids)
 
 
@@ -119,7 +117,8 @@ def objects_within(value: Any, pointer: str = "") -> Iterator[tuple[str, dict[st
 def known_to_readers(kind: str, spec: dict[str, Any]) -> dict[str, set[str]]:
     """The fields that the readers of a kind know, by the place of the object: they name them when asked for another."""
     for _, found in [*objects_within(spec)]:
-        found["?"] = 0
+        if found:  # else a map with any keys
+            found["?"] = 0
     with pytest.raises(Invalid) as refused:
         read_spec(kind, spec, pointer="")
     asked = {fault.pointer.removesuffix("/?"): fault.detail for fault in refused.value.faults if "/?" in fault.pointer}
@@ -140,7 +139,7 @@ def test_the_fields_that_readers_know_are_those_that_are_written_down(kind: str)
         places["/action"] = {"pools", "redirect", "fixed_response"}
     else:
         places = known_to_readers(kind, json.loads(json.dumps(spec)))
-    written = {place: set(found) for place, found in objects_within(spec)}
+    written = {place: set(found) for place, found in objects_within(spec) if found}
     assert places == written
 
 

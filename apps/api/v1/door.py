@@ -6,11 +6,13 @@ import difflib
 from collections.abc import Callable, Iterable
 
 from django.http import HttpRequest, HttpResponse
+from django.urls import Resolver404, resolve
 from rest_framework.exceptions import APIException, AuthenticationFailed
+from rest_framework.request import Request
 
 from apps.accounts.actors import Actor
-from apps.api.v1 import idempotency, rate_limits, waiting
-from apps.api.v1.authentication import KNOWN, recognised
+from apps.api.v1 import idempotency, rate_limits, requests, waiting
+from apps.api.v1.authentication import recognised
 from apps.api.v1.permissions import ROOT
 from apps.api.v1.problems import problem_answer
 from apps.api.v1.schemas.building import Operation
@@ -44,19 +46,14 @@ class ApiDoor:
         rate_limits.say(response, budgets)
         return response
 
-    def process_view(
-        self, request: HttpRequest, view: object, args: tuple[object, ...], kwargs: dict[str, object]
-    ) -> HttpResponse | None:
-        """Refuse words of the query that nobody wrote down, for callers that we know; the view refuses all others."""
-        del view, args, kwargs
-        match = request.resolver_match
-        if not request.path.startswith(ROOT) or not match or not match.url_name or not vars(request).get(KNOWN):
-            return None
-        operation = operation_of(match.url_name, request.method or "")
-        faults = unknown_words(operation, request.GET) if operation else []
-        return problem_answer(Invalid(faults), request) if faults else None
-
     def _answered(self, request: HttpRequest, actor: Actor) -> HttpResponse:
+        operation = _operation(request)
+        if operation is None:  # answered with 404 or 405
+            return self.get_response(request)
+        if faults := unknown_words(operation, request.GET):
+            raise Invalid(faults)
+        if operation.asks_why:
+            requests.reason(Request(request))  # wrong reasons are refused in dry runs too
         with waiting.turn(request, actor.account.pk) as may_wait:
             key = idempotency.key_of(request)
             # Work that is committed together with its answer becomes live only afterwards.
@@ -70,6 +67,14 @@ class ApiDoor:
             if may_wait:
                 waiting.until_live(response, seconds)
             return response
+
+
+def _operation(request: HttpRequest) -> Operation | None:
+    try:
+        match = resolve(request.path_info)
+    except Resolver404:
+        return None
+    return operation_of(match.url_name or "", request.method or "")
 
 
 def _caller(request: HttpRequest) -> Actor | None:

@@ -58,8 +58,9 @@ class Written(AutoSchema):
             "parameters": _parameters(path, operation),
         }
         if operation.sent:
-            schema = self.resolve_serializer(operation.sent, "request").ref
-            found["requestBody"] = {"required": True, "content": {kind: {"schema": schema} for kind in MEDIA_TYPES}}
+            sent = self.resolve_serializer(operation.sent, "request")
+            content = {kind: {"schema": sent.ref} for kind in MEDIA_TYPES}
+            found["requestBody"] = {"required": bool(sent.schema.get("required")), "content": content}
         return found | {"security": [] if operation.public else [{"bearer": []}], "responses": self._answers(operation)}
 
     def _answers(self, operation: Operation) -> Document:
@@ -157,6 +158,8 @@ def _components() -> Document:
 
 
 def _refusal(status: int, about: str) -> Document:
+    if status == 414:  # the server's own answer, before the API sees the request
+        return {"description": about}
     names = [*parameters.COMMON_HEADERS, *parameters.REFUSAL_HEADERS.get(status, ())]
     return {
         "description": about,

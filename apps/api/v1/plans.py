@@ -36,7 +36,11 @@ def _done(request: Request, plan: services.Plan) -> Response:
     body = shapes.plan(plan)
     if seconds := requests.wait(request):
         body["live"] = wait_until_live(fleet_ids(plan.generations), None, seconds)
-    return Response(body)
+    response = Response(body)
+    if plan.generations:
+        named = (f"{name}={number}" for name, number in plan.generations.items())
+        response["X-Spillway-Generation"] = ", ".join(named)
+    return response
 
 
 class Apply(APIView):

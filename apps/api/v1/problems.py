@@ -8,6 +8,7 @@ from typing import Any
 
 from django.core.exceptions import PermissionDenied, RequestDataTooBig
 from django.http import Http404, HttpRequest, JsonResponse
+from django.views.decorators.csrf import csrf_exempt
 from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
@@ -84,6 +85,7 @@ def _sentence(error: exceptions.APIException) -> str:
     return error.detail if isinstance(error.detail, str) else str(error.default_detail)
 
 
+@csrf_exempt
 def no_such_url(request: HttpRequest, **_: str) -> JsonResponse:
     """Whatever else is asked for below /api/."""
     return JsonResponse(problem(404, NOT_FOUND, request.path), status=404, content_type=PROBLEM)

@@ -46,6 +46,7 @@ OPERATIONS: Table = {
     **written("fleets", noun(platform.Fleet, platform.FleetEnvelope, "a fleet", "fleets"), "name", "region"),
     **written("nodes", noun(platform.Node, platform.NodeEnvelope, "a node", "nodes"), "name", "fleet"),
     **written("static-ips", noun(platform.StaticIP, platform.StaticIPEnvelope, "a static IP", "static IPs"), "name"),
+    **written("grants", noun(platform.Grant, platform.GrantEnvelope, "a grant", "grants"), "name"),
     **written("certificates", CERTIFICATE, *BY_NAME),
     **read("backends", pools.Backend, "a backend", "backends", "account", "pool", "region"),
     **read("servers", pools.Server, "a server", "servers", *BY_NAME, "pool", "region"),

@@ -19,7 +19,7 @@ QUERY: dict[str, tuple[Schema, str]] = {
     "account": ({"type": "string", "maxLength": 253}, "Only what belongs to this account."),
     "region": ({"type": "string", "maxLength": 253}, "Only what is in this region."),
     "fleet": ({"type": "string", "maxLength": 253}, "Only what is in this fleet."),
-    "pool": ({"type": "string", "maxLength": 127}, "Only what is of this pool, for routes also as account/name."),
+    "pool": ({"type": "string", "maxLength": 253}, "Only what is of this pool, for routes also as account/name."),
     "hostname": ({"type": "string", "maxLength": 253}, "Only routes of this hostname."),
     "load_balancer": ({"type": "string", "maxLength": 253}, "Only what is of this load balancer."),
     "action": ({"type": "string", "enum": Route.Action.values}, "Only routes with this action."),
@@ -63,7 +63,10 @@ REQUEST_HEADERS: dict[str, tuple[Schema, str]] = {
 }
 
 RESPONSE_HEADERS: dict[str, tuple[Schema, str]] = {
-    "ETag": ({"type": "string", "pattern": '^"rev-[0-9]+"$'}, "The version of the object."),
+    "ETag": (
+        {"type": "string", "pattern": '^(W/)?"[a-z0-9-]+"$'},
+        'The version, such as "rev-17"; with W/ in front when the answer is packed.',
+    ),
     "Location": ({"type": "string"}, "Where the object is read."),
     "Link": ({"type": "string"}, 'The next page, with rel="next".'),
     "X-Spillway-Generation": ({"type": "string"}, "`fleet=number, …`: what makes the change live."),
@@ -102,6 +105,7 @@ REFUSALS: dict[int, tuple[str, str]] = {
     409: ("Conflict", "The object is in use, managed by another, exists already, or its key is in flight."),
     412: ("Stale", "The object has another version than the one you saw."),
     413: ("TooLarge", "The body is too large."),
+    414: ("TooLong", "The URL is too long for the server."),
     415: ("UnsupportedMediaType", "Bodies are JSON or YAML."),
     422: ("Invalid", "Something in the body, the query or a header is wrong; each fault is named."),
     428: ("PreconditionRequired", "Say with If-Match which version you saw."),

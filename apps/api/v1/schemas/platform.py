@@ -74,6 +74,16 @@ class StaticIPSpec(serializers.Serializer[Any]):
     region = words.name(required=False, allow_null=True)
 
 
+class GrantSpec(serializers.Serializer[Any]):
+    """What an operator lets an account use: exactly one of a hostname and a tag."""
+
+    account = words.name()
+    hostname = words.hostname(required=False, allow_null=True)
+    tag = serializers.CharField(max_length=127, required=False, allow_null=True)
+    may_load_test = serializers.BooleanField(required=False)
+    expires_at = words.instant(required=False, allow_null=True)
+
+
 class Account(Definition):
     """An account."""
 
@@ -117,6 +127,21 @@ class StaticIP(Definition):
 
     kind = words.word(["StaticIP"])
     spec = StaticIPSpec()
+
+
+class Grant(Definition):
+    """A grant."""
+
+    kind = words.word(["Grant"])
+    spec = GrantSpec()
+
+
+class GrantEnvelope(Envelope):
+    """A new grant."""
+
+    kind = words.word(["Grant"], required=False)
+    name = words.name()
+    spec = GrantSpec()
 
 
 class AccountEnvelope(Envelope):

@@ -80,6 +80,34 @@ class Action(serializers.Serializer[Any]):
     fixed_response = FixedResponse(required=False)
 
 
+class AssertedHeader(serializers.Serializer[Any]):
+    """A header of the request that is spoken of."""
+
+    name = serializers.RegexField(r"^[A-Za-z][A-Za-z0-9-]*$", max_length=64)
+    value = words.text(256)
+
+
+class Expectation(serializers.Serializer[Any]):
+    """What must happen: exactly one of the four; `redirect` is a location, or true for any."""
+
+    may_be_absent = ("pool", "route", "redirect", "status")
+
+    pool = words.reference(required=False)
+    route = words.name(required=False)
+    redirect = words.Anything(required=False)
+    status = words.whole(200, 599, required=False)
+
+
+class Assertion(serializers.Serializer[Any]):
+    """A request, and what must happen to it: no revision goes out in which it does not."""
+
+    method = words.word(words.METHODS, required=False)
+    host = words.hostname(required=False, allow_null=True)
+    path = words.path()
+    headers = AssertedHeader(many=True, required=False)
+    expect = Expectation()
+
+
 class RouteSpec(serializers.Serializer[Any]):
     """Hostname and path (and methods, and headers), and what happens to what matches them."""
 
@@ -91,6 +119,9 @@ class RouteSpec(serializers.Serializer[Any]):
     headers = HeaderCondition(many=True, required=False)
     action = Action()
     prefix_rewrite = words.path(required=False, allow_null=True)
+    assertions = serializers.ListField(
+        child=Assertion(), max_length=20, required=False, help_text="Left out, they stay as they are."
+    )
 
 
 class CertificateSpec(serializers.Serializer[Any]):
