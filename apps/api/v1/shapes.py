@@ -9,7 +9,7 @@ from apps.accounts.actors import Actor
 from apps.accounts.claims import state_of
 from apps.accounts.models import Account, Hostname
 from apps.definitions.describing import KIND_OF_MODEL, describe
-from apps.definitions.models import Backend, Listener, LoadBalancer, Server
+from apps.definitions.models import Backend, Listener, LoadBalancer, Pool, Server
 from apps.definitions.services import KINDS, Change, FleetDifference, Plan
 
 Shape = dict[str, Any]
@@ -34,6 +34,8 @@ def definition(row: Any, actor: Actor) -> Shape:
     spec = describe(row)
     if isinstance(row, LoadBalancer) and not actor.is_operator:
         spec["listeners"] = [_for_customers(entry) for entry in spec["listeners"]]
+    if isinstance(row, Pool) and not actor.is_operator and owner.pk != actor.account.pk:
+        spec["tags"] = {}  # with whom else a pool is shared is nobody else's business
     found: Shape = {
         "kind": kind,
         "id": row.pk,

@@ -15,7 +15,9 @@ from apps.api.v1.merge_patch import merged
 from apps.api.v1.views import NOUNS, DetailView, ListView, RouteList, detail_response, one
 from apps.core.errors import Conflict, Fault, Invalid, Stale
 from apps.definitions import selectors, services
+from apps.definitions.models import Pool
 from apps.definitions.services import Change as Changed
+from apps.definitions.sharing import must_own
 from apps.fleet.models import Fleet
 from apps.fleet.selectors import generations
 from apps.rollouts.selectors import wait_until_live
@@ -113,20 +115,27 @@ class Change(APIView):
         """What the caller may see of the kind."""
         return NOUNS[shapes.URLS[self.kind]].rows(requests.actor_of(request))
 
+    def own(self, request: Request, pk: str) -> Any:
+        """The row, for a write: 403 for a pool that the caller only reads because it is shared."""
+        row = one(self.rows(request), pk)
+        if isinstance(row, Pool):
+            must_own(requests.actor_of(request), row)
+        return row
+
     def get(self, request: Request, pk: str) -> Response:
         """The object, or 304."""
         return detail_response(request, shapes.definition(one(self.rows(request), pk), requests.actor_of(request)))
 
     def put(self, request: Request, pk: str) -> Response:
         """Replace the specification; `dry_run=true`, `wait=SECONDS`, `break_glass=true`."""
-        row = one(self.rows(request), pk)
+        row = self.own(request, pk)
         data = requests.envelope(request, kind=self.kind, **named(row))
         version = requests.expected_version(request, present=row.version)
         return save_or_foresee(request, self.kind, data, version=version, create_only=False)
 
     def patch(self, request: Request, pk: str) -> Response:
         """`{spec}` as a JSON merge patch (RFC 7396) of the specification; the query is that of PUT."""
-        row = one(self.rows(request), pk)
+        row = self.own(request, pk)
         data = requests.envelope(request, kind=self.kind, **named(row))
         version = requests.expected_version(request, present=row.version)
         if not isinstance(data.get("spec"), dict):
@@ -136,7 +145,7 @@ class Change(APIView):
 
     def delete(self, request: Request, pk: str) -> Response:
         """Delete it; 409 names what uses it. `dry_run=true`, `wait=SECONDS`, `break_glass=true`."""
-        row = one(self.rows(request), pk)
+        row = self.own(request, pk)
         change = partial(
             services.delete_object,
             actor=requests.actor_of(request),
