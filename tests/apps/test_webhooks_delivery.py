@@ -448,3 +448,32 @@ def test_workers_that_race_for_an_endpoint_send_each_message_once(acme: Actor, r
         thread.join()
     deliver()
     assert told(receiver.heard) == [f"acme/{number}" for number in range(8)]
+
+
+# What services, doors and commands write today; an action that has no word in the catalogue could not be asked for.
+RECORDED = {
+    "Route": "create update delete",
+    "Pool": "create update delete",
+    "Server": "update",
+    "Backend": "update",
+    "Region": "create update delete drain undrain",
+    "Fleet": "create update delete roll_back resume push_again",
+    "Hostname": "claim prove release end_rest lose_proof",
+    "Account": "create update delete view_as stop_viewing",
+    "Membership": "update delete accept",
+    "Person": "create sign_in sign_out change_password add_second_factor remove_second_factor fail_second_factor"
+    " renew_recovery_codes connect_provider disconnect_provider",
+    "Webhook": "create update delete rotate disable",
+    "Token": "create delete",
+    "Invitation": "create delete",
+    "Grant": "create update delete",
+    "LoadBalancer": "create update delete",
+    "Rollout": "finish",
+}
+
+
+@pytest.mark.parametrize("kind", RECORDED)
+def test_whatever_is_recorded_can_be_asked_for_by_name(kind: str) -> None:
+    for action in RECORDED[kind].split():
+        noun, _, verb = events.type_of(Entry(object_kind=kind, action=action)).partition(".")
+        assert verb in events.CATALOGUE[noun], action

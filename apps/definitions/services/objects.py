@@ -19,6 +19,7 @@ from apps.definitions.documents import Object, read_object
 from apps.definitions.models import Certificate, LoadBalancer, Pool, Route
 from apps.definitions.selectors import certificates, fleets_of, grants, load_balancers, pools, routes
 from apps.definitions.services import places, traffic
+from apps.definitions.services.assertions import refuse_broken
 from apps.definitions.services.grants import refuse_loss, store_grant
 from apps.definitions.services.quotas import expect_growth, refuse_over_quota
 from apps.definitions.services.routes import store_route
@@ -148,6 +149,7 @@ def finish(work: Work) -> None:
     Raises Invalid when an account would then have more than its quotas allow.
     """
     work.catch_up()
+    refuse_broken(work)
     if work.released:
         drop_unused_claims(ids=work.released)
     refuse_over_quota(work)
@@ -297,6 +299,7 @@ def delete(work: Work, kind: str, row: Any, *, expected_version: int | None = No
     work.touch(fleets_of(row))
     if isinstance(row, Route):
         work.released.add(row.hostname_id)
+        work.routed.add((row.load_balancer_id, row.hostname.name))
     if isinstance(row, Grant):
         work.later.append(partial(refuse_loss, work, row.account, row.hostname, row.tag))
     row.delete()
@@ -312,6 +315,7 @@ def delete(work: Work, kind: str, row: Any, *, expected_version: int | None = No
         label=label,
         account=owner,
         before=before,
+        version=row.version,
         reason=_reason(work, row),
     )
     return Change(kind, _account_name(kind, owner), row.name, "delete")

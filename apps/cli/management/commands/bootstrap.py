@@ -9,8 +9,14 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import transaction
 
+from apps.accounts.actors import Actor
 from apps.accounts.founding import found_customer, found_operator, replace_token
+from apps.accounts.models import Account, Membership
+from apps.audit.services import record
+
+ACTOR = "manage.py bootstrap"
 
 
 class Command(BaseCommand):
@@ -25,17 +31,30 @@ class Command(BaseCommand):
         parser.add_argument("--customer", default="", help="with --tokens: also one for this customer account")
 
     def handle(self, *_: Any, **options: Any) -> None:
-        """Found what is asked for."""
+        """Found what is asked for, in one transaction with its audit entries."""
+        with transaction.atomic():  # what is founded and the record of it are there together or not at all
+            self._found(options)
+
+    def _found(self, options: dict[str, Any]) -> None:
         password = getpass.getpass() if sys.stdin.isatty() else sys.stdin.readline().rstrip("\n")
         try:
             operator = found_operator(username=options["username"], password=password)
         except ValidationError as fault:
             raise CommandError(" ".join(fault.messages)) from None
+        actor = Actor(ACTOR, operator, Membership.Role.ADMIN)
+        record(actor=actor, action="create", kind="Person", object_id=None, label=options["username"])
         if not options["tokens"]:
             self.stdout.write(f"{options['username']} may sign in.")
             return
-        tokens = {"operator_token": replace_token(account=operator, name="bootstrap")}
+        tokens = {"operator_token": self._token(actor, operator)}
         if options["customer"]:
             customer = found_customer(name=options["customer"])
-            tokens["customer_token"] = replace_token(account=customer, name="bootstrap")
+            tokens["customer_token"] = self._token(actor, customer)
         self.stdout.write(json.dumps(tokens))
+
+    def _token(self, actor: Actor, account: Account) -> str:
+        text = replace_token(account=account, name="bootstrap")
+        after = {"name": "bootstrap", "role": Membership.Role.ADMIN.value}
+        label = f"{account.name}/bootstrap"
+        record(actor=actor, action="create", kind="Token", object_id=None, label=label, account=account, after=after)
+        return text
