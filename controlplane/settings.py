@@ -61,6 +61,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "apps.core.requests.RequestIdMiddleware",
     "django.middleware.security.SecurityMiddleware",
+    "apps.web.methods.GetAndPostOnly",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.middleware.gzip.GZipMiddleware",
