@@ -115,6 +115,23 @@ class FixedResponse:
 
 
 @dataclass(frozen=True, slots=True)
+class Assertion:
+    """What must happen to a request: exactly one of `pool`, `route` (labels), `redirect`, `status` says it.
+
+    An empty `host` is the route's own; `redirect` "" is any location; a pool must get all of the request's traffic.
+    """
+
+    path: str
+    method: str = "GET"
+    host: str = ""
+    headers: tuple[tuple[str, str], ...] = ()
+    pool: str = ""
+    route: str = ""
+    redirect: str | None = None
+    status: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Route:
     """Hostname + path (+ methods, headers) → exactly one of weighted pools, a redirect, a fixed response.
 
@@ -135,6 +152,7 @@ class Route:
     redirect: Redirect | None = None
     fixed_response: FixedResponse | None = None
     prefix_rewrite: str | None = None
+    assertions: tuple[Assertion, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from apps.accounts.models import Account, Grant
 from apps.compiler.model import FixedResponse, HeaderCondition, HealthCheck, Limit, LimitKind, LimitScope, Redirect
+from apps.definitions.asserting import assertion_document
 from apps.definitions.models import Backend, Certificate, Listener, LoadBalancer, Pool, Route
 from apps.definitions.models import HealthCheck as HealthCheckRow
 from apps.definitions.specs import (
@@ -163,7 +164,10 @@ def _route(spec: RouteSpec) -> Document:
         shares = [{"pool": share.pool, "weight": share.weight} for share in spec.pools]
         action = {"pools": sorted(shares, key=_by("pool"))}
     headers = [header_document(header) for header in spec.headers]
-    return _route_document(spec, spec.load_balancer, spec.hostname, headers, action)
+    found = _route_document(spec, spec.load_balancer, spec.hostname, headers, action)
+    if spec.assertions is not None:
+        found["assertions"] = [assertion_document(assertion) for assertion in spec.assertions]
+    return found
 
 
 _PLACE = ("title", "latitude", "longitude")
@@ -209,6 +213,8 @@ def settled(before: Document | None, spec: Spec) -> Document:
         after = {"quotas": stored.get("quotas", {}), "suspended": stored.get("suspended", False)} | after
     if isinstance(spec, RegionSpec):
         after = {"drained": stored.get("drained", False), "latency": stored.get("latency", [])} | after
+    if isinstance(spec, RouteSpec):
+        after = {"assertions": stored.get("assertions", [])} | after
     if isinstance(spec, PoolSpec):
         known = {entry["region"]: entry["limit"] for entry in stored.get("backends", ())}
         for entry in after["backends"]:
@@ -287,7 +293,8 @@ def _route_row(row: Route) -> Document:
         action: Document = {"pools": sorted(shares, key=_by("pool"))}
     else:
         action = {str(row.action): dict(getattr(row, row.action))}
-    return _route_document(row, row.load_balancer.name, row.hostname.name, list(row.headers), action)
+    found = _route_document(row, row.load_balancer.name, row.hostname.name, list(row.headers), action)
+    return found | {"assertions": list(row.assertions)}
 
 
 _OF_ROW: dict[type[Any], Callable[[Any], Document]] = {

@@ -33,6 +33,7 @@ from apps.compiler.model import (
     WhenFull,
 )
 from apps.core.errors import Fault, Invalid
+from apps.definitions.asserting import read_assertions
 from apps.definitions.reading import Reader, agent_url, boolean, choice, integer, number, reference, title
 from apps.definitions.specs import (
     AccountSpec,
@@ -397,9 +398,10 @@ def _route(reader: Reader) -> RouteSpec:
     shares, redirect, fixed = _action(action)
     headers = tuple(_header(child) for child in reader.children("headers"))
     methods = reader.values("methods", grammar.method)
+    hostname = reader.required("hostname", grammar.hostname)
     spec = RouteSpec(
         load_balancer=reader.required("load_balancer", grammar.name),
-        hostname=reader.required("hostname", grammar.hostname),
+        hostname=hostname,
         path=reader.optional("path", grammar.path if kind is PathKind.EXACT else grammar.prefix_path, "/"),
         path_kind=kind,
         methods=tuple(sorted(method for method in methods if method)),
@@ -408,6 +410,7 @@ def _route(reader: Reader) -> RouteSpec:
         redirect=redirect,
         fixed_response=fixed,
         prefix_rewrite=reader.optional("prefix_rewrite", grammar.prefix_path, None),
+        assertions=read_assertions(reader, hostname),
     )
     if spec.prefix_rewrite and (kind is PathKind.EXACT or redirect or fixed):
         reader.fault("prefix_rewrite", "prefix_rewrite", "Only a prefix route to pools can rewrite its prefix.")

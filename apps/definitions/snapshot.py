@@ -6,19 +6,16 @@ are a few hundred milliseconds.
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, F, Prefetch, Q, QuerySet, TextField
-from django.db.models.functions import Cast
+from django.db.models import Count, F, Prefetch, Q, QuerySet
 
 from apps.compiler import model
 from apps.core.sealing import derived_key, unseal
+from apps.definitions.frozen_routes import frozen_routes
 from apps.definitions.models import (
     Backend,
     Certificate,
@@ -126,70 +123,10 @@ def _listeners(fleet: Fleet, presented: Presented) -> dict[int, list[model.Liste
     return found
 
 
-_PATH_KINDS = {str(kind): kind for kind in model.PathKind}
-
-
-@lru_cache(maxsize=4096)
-def _methods(text: str) -> tuple[str, ...]:
-    return tuple(json.loads(text))
-
-
-@lru_cache(maxsize=4096)
-def _headers(text: str) -> tuple[model.HeaderCondition, ...]:
-    return tuple(
-        model.HeaderCondition(entry["name"], model.HeaderMatch(entry["match"]), entry["value"])
-        for entry in json.loads(text)
-    )
-
-
-@lru_cache(maxsize=4096)
-def _redirect(text: str) -> model.Redirect | None:
-    data = json.loads(text)
-    return model.Redirect(**data) if data else None
-
-
-@lru_cache(maxsize=4096)
-def _fixed_response(text: str) -> model.FixedResponse | None:
-    data = json.loads(text)
-    return model.FixedResponse(**data) if data else None
-
-
-def _route_rows(fleet: Fleet) -> Iterable[tuple[Any, ...]]:
-    # Routes of a name that its account has not proved are kept, but nobody serves them.
-    # JSON columns as text: most are empty, and decoding them one by one costs more than all the rest.
-    texts = {
-        f"{field}_text": Cast(field, TextField()) for field in ("methods", "headers", "redirect", "fixed_response")
-    }
-    fields = ("id", "load_balancer_id", "name", "account__name", "hostname__name", "path", "path_kind")
-    rows = Route.objects.filter(load_balancer__fleets=fleet).exclude(hostname__proof="")
-    rows = rows.annotate(**texts).order_by("id")
-    return rows.values_list(*fields, "prefix_rewrite", *texts).iterator(chunk_size=5000)
-
-
 def _routes(fleet: Fleet) -> dict[int, list[model.Route]]:
-    shares: dict[int, list[model.WeightedPool]] = defaultdict(list)
-    pairs = RoutePool.objects.filter(route__load_balancer__fleets=fleet).order_by("id")
-    for route, pool, weight in pairs.values_list("route_id", "pool_id", "weight").iterator(chunk_size=5000):
-        shares[route].append(model.WeightedPool(f"pool-{pool}", weight))
-    found: dict[int, list[model.Route]] = defaultdict(list)
-    for pk, balancer, name, account, host, path, kind, rewrite, methods, headers, redirect, fixed in _route_rows(fleet):
-        found[balancer].append(
-            model.Route(
-                f"route-{pk}",
-                f"{account}/{name}",
-                account,
-                host,
-                path,
-                _PATH_KINDS[kind],
-                _methods(methods),
-                _headers(headers),
-                tuple(shares.get(pk, ())),
-                _redirect(redirect) if redirect else None,
-                _fixed_response(fixed) if fixed else None,
-                rewrite,
-            )
-        )
-    return found
+    # Routes of a name that its account has not proved are kept, but nobody serves them.
+    rows = Route.objects.filter(load_balancer__fleets=fleet).exclude(hostname__proof="")
+    return frozen_routes(rows, RoutePool.objects.filter(route__load_balancer__fleets=fleet))
 
 
 def _carried_pools(fleet: Fleet) -> QuerySet[Pool]:

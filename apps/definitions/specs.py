@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from apps.compiler.model import (
+    Assertion,
     Balance,
     FixedResponse,
     HeaderCondition,
@@ -167,7 +168,10 @@ class ShareSpec:
 
 @dataclass(frozen=True, slots=True)
 class RouteSpec:
-    """Hostname + path (+ methods, headers) → pools, a redirect or a fixed response: exactly one of them."""
+    """Hostname + path (+ methods, headers) → pools, a redirect or a fixed response: exactly one of them.
+
+    Assertions name pools and routes as they were sent; None leaves the stored ones as they are.
+    """
 
     load_balancer: str
     hostname: str
@@ -179,6 +183,7 @@ class RouteSpec:
     redirect: Redirect | None = None
     fixed_response: FixedResponse | None = None
     prefix_rewrite: str | None = None
+    assertions: tuple[Assertion, ...] | None = None
 
 
 Spec = (

@@ -101,7 +101,10 @@ def _send_out(sync: FleetSync, snapshot: Snapshot, compilation: Compilation, gen
     wanted = sync.wanted
     before = shelf.snapshot_of(wanted.pk, wanted.digest) if wanted else None
     revision = _revision(sync, before, snapshot, compilation)
-    refusals = guards.objections(before, snapshot, compilation.bundle)
+    refusals = [
+        *guards.objections(before, snapshot, compilation.bundle),
+        *guards.broken_promises(snapshot, compilation.quarantined),
+    ]
     nodes = [] if refusals else Node.objects.filter(fleet_id=sync.fleet_id).values_list("pk", flat=True)
     if not refusals:
         travel.close_open(sync.fleet_id, f"Revision {revision.number} took its place.")

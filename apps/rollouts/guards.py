@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
+from apps.compiler.assertions import broken
 from apps.compiler.bundle import Bundle
-from apps.compiler.model import Snapshot
+from apps.compiler.model import Finding, Snapshot
 
 # From so many routes to none at once is a lost table, not somebody's wish.
 NOT_BY_HAND = 10
@@ -22,6 +25,12 @@ SAFETY = (
 def objections(before: Snapshot | None, after: Snapshot, bundle: Bundle) -> list[str]:
     """Sentences that say why the bundle must not be pushed; empty when it may. `before` is what should run now."""
     return [*_emptiness(before, after), *_safety(bundle)]
+
+
+def broken_promises(after: Snapshot, quarantined: Collection[Finding]) -> list[str]:
+    """What somebody asserted of requests and would not be so, counted with what the checks left out."""
+    found = broken(after, {finding.object_id for finding in quarantined})
+    return [f"Assertion {each.index} of route {each.route.label} fails: {each.sentence}" for each in found]
 
 
 def is_empty(snapshot: Snapshot) -> bool:

@@ -41,6 +41,7 @@ NOUNS: dict[str, Noun] = {
     "nodes": Noun(places.nodes, shapes.definition, NAME | {"fleet": "fleet__name"}),
     "static-ips": Noun(places.static_ips, shapes.definition, NAME),
     "certificates": Noun(selectors.certificates, shapes.definition, NAME | ACCOUNT),
+    "grants": Noun(selectors.grants, shapes.definition, NAME),
     "routes": Noun(selectors.routes, shapes.definition, {}),
     "pools": Noun(selectors.pools, shapes.definition, NAME | ACCOUNT),
     "backends": Noun(selectors.backends, shapes.backend, ACCOUNT | {"pool": "pool__name", "region": "region__name"}),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from apps.accounts.claims import HostnameTaken, claim_hostname
 from apps.accounts.models import Account, Hostname
 from apps.compiler.model import Protocol
 from apps.core.errors import Invalid
+from apps.definitions.asserting import assertion_document
 from apps.definitions.describing import fixed_response_document, header_document, redirect_document
 from apps.definitions.models import LoadBalancer, Pool, Route, RoutePool
 from apps.definitions.selectors import fleets_of_hostname
@@ -29,12 +31,15 @@ def store_route(work: Work, owner: Account, row: Route, spec: RouteSpec) -> None
     if row.pk is not None:
         work.touch_load_balancer(row.load_balancer_id)
         work.released.add(row.hostname_id)
+        work.routed.add((row.load_balancer_id, row.hostname.name))
     _fill(row, owner, spec)
     row.load_balancer, row.hostname = balancer, hostname
     row.save()
     weights = [(pool, share.weight) for pool, share in zip(pools, spec.pools, strict=True) if pool]
     _store_shares(row, weights)
     work.touch_load_balancer(balancer.pk)
+    work.routed.add((balancer.pk, hostname.name))
+    work.saved_routes[row.pk] = work.pointer
 
 
 def _pool(work: Work, owner: Account, reference: str, index: int, present: Mapping[str, Pool]) -> Pool | None:
@@ -96,6 +101,10 @@ def _fill(row: Route, owner: Account, spec: RouteSpec) -> None:
     row.redirect = redirect_document(spec.redirect) if spec.redirect else None
     row.fixed_response = fixed_response_document(spec.fixed_response) if spec.fixed_response else None
     row.prefix_rewrite = spec.prefix_rewrite
+    if spec.assertions is not None:
+        own = f"{owner.name}/"
+        kept = (replace(each, pool=each.pool.removeprefix(own)) for each in spec.assertions)
+        row.assertions = [assertion_document(assertion) for assertion in kept]
 
 
 def _store_shares(row: Route, weights: list[tuple[Pool, int]]) -> None:

@@ -29,8 +29,9 @@ class Work:
     objects of the same document that were refused, so that those who name them are not blamed as well; `coming` those
     of the whole document, and `later` what waits until all of them are stored. `grown` holds what
     accounts had of their quotas before (quotas.py).
-    `seen` are the versions in which rows were met first; `break_glass` says that objects of a pipeline are changed by
-    somebody else on purpose.
+    `routed` are load balancers and hostnames whose routes came, went or changed, `saved_routes` where the saved ones
+    stood in what was sent. `seen` are the versions in which rows were met first; `break_glass` says that somebody
+    changes objects of a pipeline on purpose.
     """
 
     def __init__(self, actor: Actor, *, reason: str = "", manager: str = "", break_glass: bool = False) -> None:
@@ -39,6 +40,8 @@ class Work:
         self.manager = manager
         self.break_glass = break_glass
         self.seen: dict[tuple[str, int, str], int] = {}
+        self.routed: set[tuple[int, str]] = set()
+        self.saved_routes: dict[int, str] = {}
         self.pointer = ""
         self.faults: list[Fault] = []
         self.broken: set[tuple[str, str]] = set()

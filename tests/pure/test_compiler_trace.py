@@ -1,0 +1,118 @@
+"""COMPILE, trace and assertions: the same precedence as the proxy's, with reasons, outcomes and sentences."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+
+from apps.compiler.assertions import broken
+from apps.compiler.model import (
+    Assertion,
+    FixedResponse,
+    HeaderCondition,
+    HeaderMatch,
+    LoadBalancer,
+    PathKind,
+    Protocol,
+    Redirect,
+    WeightedPool,
+)
+from apps.compiler.routing import winning_route
+from apps.compiler.trace import Question, location_of, rewritten, trace
+from tests.pure.compiler_worlds import (
+    ASKED_HEADERS,
+    ASKED_HOSTS,
+    ASKED_METHODS,
+    ASKED_PATHS,
+    front,
+    fronts,
+    pool,
+    route,
+    snapshot,
+)
+
+CANARY = (HeaderCondition("X-Canary", HeaderMatch.EQUALS, "yes"),)
+
+
+@given(fronts())
+@settings(max_examples=60, deadline=None)
+def test_a_trace_names_the_winner_that_the_precedence_names(drawn: LoadBalancer) -> None:
+    for host in ASKED_HOSTS:
+        for path in ASKED_PATHS:
+            for method in ASKED_METHODS:
+                for headers in ASKED_HEADERS:
+                    winner = winning_route(drawn, host, path, method, headers)
+                    found = trace(drawn, Question(host, path, method, headers=headers))
+                    assert found.winner is winner
+                    assert all(each.route is not winner and each.why for each in found.passed_over)
+
+
+@pytest.mark.parametrize(
+    ("loser", "code"),
+    [
+        (route(9, "*.example", "/api/v2"), "host"),
+        (route(9, "a.example", "/api"), "path"),
+        (route(9, "a.example", "/api/v2", methods=("POST",)), "method"),
+        (route(9, "a.example", "/api/v2", headers=CANARY), "header"),
+        (route(9, "a.example", "/other"), "path"),
+        (route(9, "a.example", "/api/v2"), "order"),
+    ],
+)
+def test_who_was_passed_over_is_told_why(loser: object, code: str) -> None:
+    winner = route(1, "a.example", "/api/v2")
+    found = trace(front(winner, loser), Question("A.example:443", "/api/v2/x?q=1"))  # type: ignore[arg-type]
+    assert found.winner is winner
+    assert [each.code for each in found.passed_over] == [code]
+
+
+def test_shares_redirects_answers_and_rewrites_are_told() -> None:
+    shares = (WeightedPool("pool-1", 75), WeightedPool("pool-2", 25), WeightedPool("pool-3", 0))
+    split = route(1, "a.example", "/old", pools=shares, prefix_rewrite="/new")
+    gone = route(2, "a.example", "/gone", pools=(), redirect=Redirect(301, scheme="https", host="b.example"))
+    fixed = route(3, "a.example", "/ping", pools=(), path_kind=PathKind.EXACT, fixed_response=FixedResponse(204))
+    world = front(split, gone, fixed)
+    found = trace(world, Question("a.example", "/old/x?y=1"))
+    assert [(each.pool_id, each.part) for each in found.pools] == [("pool-1", 0.75), ("pool-2", 0.25)]
+    assert found.path == "/new/x?y=1"
+    assert trace(world, Question("a.example:80", "/gone/x?y", scheme=Protocol.HTTP)).location == (
+        "https://b.example/gone/x?y"
+    )
+    assert trace(world, Question("a.example", "/ping")).status == 204
+    assert trace(world, Question("z.example", "/ping")).status == 404
+
+
+def test_a_rewrite_to_nothing_leaves_the_root() -> None:
+    assert rewritten(route(1, "a.example", "/a", prefix_rewrite="/"), "/a?b") == "/?b"
+
+
+def test_a_redirect_that_keeps_the_scheme_keeps_the_port() -> None:
+    asked = Question("a.example:8080", "/x?y=1", scheme=Protocol.HTTP)
+    assert location_of(Redirect(302, path="/z", keep_query=False), asked) == "http://a.example:8080/z"
+
+
+@pytest.mark.parametrize(
+    ("assertion", "instead"),
+    [
+        (Assertion("/api", pool="acme/pool-1"), ""),
+        (Assertion("/api", pool="acme/pool-2"), "goes to pool acme/pool-1 by route acme/route-1"),
+        (Assertion("/api", route="acme/route-1"), ""),
+        (Assertion("/api", route="acme/route-2"), "goes to pool"),
+        (Assertion("/nope", status=404), ""),
+        (Assertion("/nope", status=200), "is taken by no route and answered with 404"),
+        (Assertion("/gone", redirect=""), ""),
+        (Assertion("/gone", redirect="http://a.example/there"), ""),
+        (Assertion("/gone", redirect="http://a.example/"), "is redirected to http://a.example/there"),
+        (Assertion("/split", pool="acme/pool-1"), "goes to pool acme/pool-1 (50%), acme/pool-2 (50%)"),
+    ],
+)
+def test_an_assertion_holds_or_says_what_happens_instead(assertion: Assertion, instead: str) -> None:
+    one, two = replace(pool(1), label="acme/pool-1"), replace(pool(2), label="acme/pool-2")
+    api = replace(route(1, "a.example", "/api", pools=(WeightedPool("pool-1", 1),)), label="acme/route-1")
+    gone = route(2, "a.example", "/gone", pools=(), redirect=Redirect(301, path="/there"))
+    split = route(3, "a.example", "/split", pools=(WeightedPool("pool-1", 5), WeightedPool("pool-2", 5)))
+    world = snapshot(front(replace(api, assertions=(assertion,)), gone, split), pools=(one, two))
+    found = broken(world)
+    assert [each.index for each in found] == ([0] if instead else [])
+    assert not instead or instead in found[0].sentence
