@@ -11,6 +11,7 @@ from allauth.socialaccount import signals as social
 from django.contrib.auth.signals import user_logged_out
 
 from apps.accounts.actors import actor_of_user
+from apps.accounts.places import end_sessions
 from apps.audit.services import record
 
 FACTORS = {
@@ -56,7 +57,10 @@ def _factor_failed(user: Any, authenticator: Authenticator, **_: Any) -> None:
     record_for(user, "fail_second_factor", after=_factor(authenticator))
 
 
-def _password_changed(user: Any, **_: Any) -> None:
+def _password_changed(request: Any, user: Any, **_: Any) -> None:
+    """Whoever knew the old password is out, in the list as well as in fact."""
+    same_person = request.user.is_authenticated and request.user.pk == user.pk
+    end_sessions(user=user, keep=(request.session.session_key or "") if same_person else "")
     record_for(user, "change_password")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import jwt
 from allauth.account.utils import get_next_redirect_url
-from allauth.core.exceptions import SignupClosedException
+from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter, get_adapter
 from allauth.socialaccount.helpers import render_authentication_error
 from allauth.socialaccount.models import SocialApp, SocialLogin
@@ -20,7 +20,7 @@ from django.contrib import messages
 from django.core.cache import cache
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from requests import RequestException
@@ -55,7 +55,9 @@ class OpenIDAdapter(DefaultSocialAccountAdapter):
 
     def is_open_for_signup(self, request: HttpRequest, sociallogin: SocialLogin) -> bool:  # noqa: ARG002
         """Only for somebody who opened an invitation that still stands."""
-        return invitations.open_invitation(request.session.get(INVITATION, "")) is not None
+        if invitations.open_invitation(request.session.get(INVITATION, "")) is None:
+            raise _closed(request)
+        return True
 
     def is_auto_signup_allowed(self, request: HttpRequest, sociallogin: SocialLogin) -> bool:  # noqa: ARG002
         """Nobody fills a form: the provider has said who it is."""
@@ -68,7 +70,7 @@ class OpenIDAdapter(DefaultSocialAccountAdapter):
                 user = super().save_user(request, sociallogin, form)
                 invitations.accept_invitation(secret=request.session.pop(INVITATION), user=user)
         except SpillwayError as error:  # somebody else was faster, or the account is full
-            raise SignupClosedException from error
+            raise _closed(request) from error
         return user
 
     def populate_user(self, request: HttpRequest, sociallogin: SocialLogin, data: dict[str, Any]) -> Any:
@@ -158,6 +160,10 @@ class Callback(OAuth2CallbackView):
         checked: Any = self.adapter
         checked.nonce = (state or {}).get("nonce", "")
         return state, refusal
+
+
+def _closed(request: HttpRequest) -> ImmediateHttpResponse:
+    return ImmediateHttpResponse(render(request, "pages/account/no_account.html", status=403))
 
 
 def _provider(request: HttpRequest, provider_id: str) -> Any:

@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from allauth.usersessions.models import UserSession
 from django.contrib import messages
-from django.contrib.sessions.models import Session
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
 from apps.accounts.models import User
-from apps.core.clock import now
+from apps.accounts.places import end_sessions, living_sessions
 from apps.core.errors import NotFound
 from apps.web.pages import PageRequest, page, show
 from apps.web.sign_in_audit import record_for
@@ -54,15 +52,8 @@ def device_of(agent: str) -> str:
 
 
 def sessions_of(user: User, *, current: str) -> list[Place]:
-    """Where the person is signed in now, this browser first, then the last seen first; two queries."""
-    rows = list(UserSession.objects.filter(user_id=user.pk).order_by("-last_seen_at"))
-    alive = set(
-        Session.objects.filter(session_key__in=[row.session_key for row in rows], expire_date__gt=now()).values_list(
-            "session_key", flat=True
-        )
-    )
-    places = [_place(row, current) for row in rows if row.session_key in alive]
-    return sorted(places, key=lambda place: not place.is_this)
+    """Where the person is signed in now, this browser first, then the last seen first."""
+    return sorted((_place(row, current) for row in living_sessions(user)), key=lambda place: not place.is_this)
 
 
 def _place(row: Any, current: str) -> Place:
@@ -89,16 +80,13 @@ def index(request: PageRequest) -> HttpResponse:
 @require_POST
 def end(request: PageRequest) -> HttpResponse:
     """End one session of one's own (`session`), or all but this one."""
-    rows = UserSession.objects.filter(user_id=request.user.pk).exclude(session_key=request.session.session_key)
-    if "session" in request.POST:
-        rows = rows.filter(pk=_number(request.POST["session"]))
-        if not rows:
-            raise NotFound("There is no such session of yours.")
-    ended = list(rows)
-    for row in ended:
-        row.end()
-    record_for(request.user, "end_sessions", after={"sessions": [device_of(row.user_agent) for row in ended]})
-    one = "session" in request.POST
+    one = request.POST.get("session")
+    only = None if one is None else [_number(one)]
+    person: Any = request.user
+    ended = end_sessions(user=person, keep=request.session.session_key or "", only=only)
+    if one is not None and not ended:
+        raise NotFound("There is no such session of yours.")
+    record_for(person, "end_sessions", after={"sessions": [device_of(row.user_agent) for row in ended]})
     messages.success(request, "That browser is signed out." if one else "All other browsers are signed out.")
     return redirect("usersessions_list")
 

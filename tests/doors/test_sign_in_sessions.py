@@ -147,6 +147,7 @@ def test_a_new_password_needs_the_old_one_and_ends_other_sessions(ada: User) -> 
     right = wrong | {"oldpassword": PASSWORD}
     assert here.post("/account/security/password", right).headers["Location"] == "/account/security"
     assert alive(here)
+    assert "Safari" not in here.get("/account/sessions").content.decode()
     assert not alive(there)
     assert Client().post("/sign-in", {"username": "ada", "password": NEW}).status_code == 302
     assert Entry.objects.filter(action="change_password").count() == 1

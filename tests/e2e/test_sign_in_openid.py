@@ -158,7 +158,9 @@ def test_nobody_is_led_to_another_site_by_the_provider(browser: Browser) -> None
 
 
 def test_somebody_without_an_invitation_gets_no_account(browser: Browser) -> None:
-    assert "You have no account here yet" in browser.sign_in().text
+    answer = browser.sign_in()
+    assert answer.status_code == 403
+    assert "You have no account here yet" in answer.text
     assert not browser.is_in()
     assert not User.objects.exists()
 

@@ -102,7 +102,7 @@ def test_a_passkey_is_made_and_signs_in_alone(ada: User, page: Page) -> None:
     add_passkey(page, "laptop")
     expect(page.get_by_role("row", name=re.compile("laptop"))).to_be_visible()
     sign_out(page)
-    page.get_by_role("button", name="Sign in with a passkey").click()
+    page.get_by_role("button", name="Use a passkey").click()
     expect(page.get_by_role("button", name="Your account")).to_be_visible()
     assert [entry.action for entry in Entry.objects.order_by("id")] == [
         "sign_in",
@@ -147,7 +147,7 @@ def test_a_passkey_that_was_removed_signs_nobody_in(ada: User, page: Page) -> No
     page.get_by_role("button", name="Remove").click()
     expect(page.get_by_text("The passkey is removed")).to_be_visible()
     sign_out(page)
-    page.get_by_role("button", name="Sign in with a passkey").click()
+    page.get_by_role("button", name="Use a passkey").click()
     expect(page.get_by_text("No person here has this passkey")).to_be_visible()
 
 
