@@ -40,6 +40,7 @@ DONE = {
     "stop_viewing": "viewing_stopped",
     "sign_in": "signed_in",
     "sign_out": "signed_out",
+    "end_sessions": "sessions_ended",
     "change_password": "password_changed",
     "add_second_factor": "second_factor_added",
     "remove_second_factor": "second_factor_removed",
@@ -69,7 +70,8 @@ CATALOGUE: dict[str, tuple[str, ...]] = {
     "invitation": ("created", "deleted"),
     "membership": (*_USUAL, "accepted"),
     "person": (
-        *("created", "signed_in", "signed_out", "password_changed", "provider_connected", "provider_disconnected"),
+        *("created", "signed_in", "signed_out", "sessions_ended", "password_changed"),
+        *("provider_connected", "provider_disconnected"),
         *("second_factor_added", "second_factor_removed", "second_factor_failed", "recovery_codes_renewed"),
     ),
     "webhook": (*_USUAL, "rotated", "disabled"),

@@ -461,8 +461,8 @@ RECORDED = {
     "Hostname": "claim prove release end_rest lose_proof",
     "Account": "create update delete view_as stop_viewing",
     "Membership": "update delete accept",
-    "Person": "create sign_in sign_out change_password add_second_factor remove_second_factor fail_second_factor"
-    " renew_recovery_codes connect_provider disconnect_provider",
+    "Person": "create sign_in sign_out end_sessions change_password add_second_factor remove_second_factor"
+    " fail_second_factor renew_recovery_codes connect_provider disconnect_provider",
     "Webhook": "create update delete rotate disable",
     "Token": "create delete",
     "Invitation": "create delete",

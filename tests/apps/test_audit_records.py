@@ -1,0 +1,79 @@
+"""The audit record is complete: what people, programs, commands and the platform itself do leaves an entry."""
+
+from __future__ import annotations
+
+import io
+import sys
+
+import pytest
+from django.core.management import call_command
+
+from apps.accounts.actors import Actor
+from apps.audit import chain
+from apps.audit.models import Entry
+from apps.definitions.services import delete_object, drain_region, save_object
+from apps.rollouts import services as rollouts
+from apps.rollouts.models import Revision, Rollout
+from tests.apps.pushed import World, add_route
+
+
+def newest() -> Entry:
+    """The last entry."""
+    return Entry.objects.latest("id")
+
+
+def test_a_change_says_the_version_that_it_made_and_a_deletion_the_next_one(acme: Actor) -> None:
+    for number in (1, 2):
+        save_object(actor=acme, kind="Pool", name="shop", spec={"connect_timeout_ms": 1000 * number})
+        assert newest().version == number
+    delete_object(actor=acme, kind="Pool", name="shop", account=None, reason="over")
+    assert (newest().action, newest().version, newest().reason) == ("delete", 3, "over")
+    assert newest().before is not None
+
+
+def test_what_changes_nothing_leaves_no_entry(acme: Actor) -> None:
+    save_object(actor=acme, kind="Pool", name="shop", spec={})
+    count = Entry.objects.count()
+    save_object(actor=acme, kind="Pool", name="shop", spec={})
+    assert Entry.objects.count() == count
+
+
+def test_draining_a_region_says_the_version_of_the_region(tutorial_world: Actor) -> None:
+    row = drain_region(actor=tutorial_world, region="us-central1", drained=True, reason="heat")
+    assert (newest().action, newest().version, newest().after) == ("drain", row.version, {"drained": True})
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_end_of_a_rollout_and_what_people_do_with_a_fleet_are_recorded(world: World) -> None:
+    world.reconcile()
+    add_route(world.operator, "news", "/news")
+    world.reconcile()
+    ends = Entry.objects.filter(object_kind="Rollout", action="finish")
+    assert set(ends.values_list("object_id", flat=True)) == set(Rollout.objects.values_list("pk", flat=True))
+    after = ends.latest("id").after or {}
+    assert (after["state"], after["revision"], after["fleet"]) == ("done", 2, world.fleet.name)
+    first = Revision.objects.earliest("number")
+    rollouts.roll_back(actor=world.operator, revision_id=first.pk, reason="broken")
+    rollouts.resume(actor=world.operator, fleet_id=world.fleet.pk, reason="mended")
+    rollouts.push_again(actor=world.operator, fleet_id=world.fleet.pk)
+    actions = Entry.objects.filter(object_kind="Fleet", object_id=world.fleet.pk).order_by("id")
+    assert list(actions.values_list("action", flat=True))[-3:] == ["roll_back", "resume", "push_again"]
+    while chain.link_pending():
+        continue
+    assert chain.verify().broken_at is None
+
+
+def test_founding_the_operator_is_recorded_without_password_or_token(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("correct horse battery staple\n"))
+    said = io.StringIO()
+    call_command("bootstrap", username="ann", tokens=True, customer="acme", stdout=said)
+    rows = [(row.object_kind, row.object_label, row.account.name) for row in Entry.objects.order_by("id")]
+    assert rows == [
+        ("Person", "ann", "operator"),
+        ("Token", "operator/bootstrap", "operator"),
+        ("Token", "acme/bootstrap", "acme"),
+    ]
+    texts = str([(row.before, row.after, row.reason) for row in Entry.objects.all()])
+    assert "horse" not in texts
+    assert "sw_" in said.getvalue()
+    assert "sw_" not in texts
