@@ -11,6 +11,7 @@ from django.contrib.auth import login
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
 
 from apps.accounts import invitations, roles
 from apps.accounts.choosing import CHOSEN, VIEWING
@@ -18,6 +19,7 @@ from apps.accounts.models import Invitation, Membership, User
 from apps.core.errors import Conflict, Invalid, NotFound
 from apps.members.invitations import come_in_as_new
 from apps.web.faults import blame
+from apps.web.pages import METHODS
 
 # Read by apps/web/sign_in_openid.py: a first sign-in through a provider accepts this invitation.
 SESSION_KEY = "invitation"
@@ -42,6 +44,7 @@ class NewPersonForm(forms.Form):
         )
 
 
+@require_http_methods(METHODS)
 @never_cache
 def accept(request: HttpRequest, secret: str) -> HttpResponse:
     """GET shows who invites into what; POST comes in. Wrong, expired, revoked and used links look the same."""

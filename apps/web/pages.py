@@ -12,6 +12,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.cache import patch_vary_headers
+from django.views.decorators.http import require_http_methods
 
 from apps.accounts.actors import Actor, memberships_of
 from apps.accounts.choosing import VIEWING, actor_of_session
@@ -21,6 +22,7 @@ from apps.members import viewing
 
 P = ParamSpec("P")
 View = Callable[Concatenate[HttpRequest, P], HttpResponse]
+METHODS = ("GET", "HEAD", "POST")  # what links and forms send
 PARTIAL = re.compile(r"[a-z][a-z-]{0,30}")
 
 
@@ -36,6 +38,7 @@ def page(
 ) -> Callable[Concatenate[HttpRequest, P], HttpResponse]:
     """Let only signed-in members in, and answer what may not be seen like what does not exist."""
 
+    @require_http_methods(METHODS)
     @login_required
     @functools.wraps(view)
     def guarded(request: Any, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
