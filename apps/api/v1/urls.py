@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path, re_path
 
-from apps.api.v1 import flows, hostnames, limits, openapi, people, plans, tokens, webhooks, writes
+from apps.api.v1 import flows, hostnames, limits, openapi, people, plans, tokens, trace, webhooks, writes
 from apps.api.v1.audit import EntryDetail, EntryList
 from apps.api.v1.problems import no_such_url
 from apps.api.v1.progress import RevisionDetail, RevisionList, RolloutDetail, RolloutList
@@ -48,6 +48,7 @@ app_name = "api"
 urlpatterns = [
     path("openapi.json", openapi.Description.as_view(), name="openapi"),
     path("apply", plans.Apply.as_view(), name="apply"),
+    path("trace", trace.Ask.as_view(), name="trace"),
     path("plans", plans.PlanList.as_view(), name="plans-list"),
     re_path(rf"^plans/{PLAN}$", plans.PlanDetail.as_view(), name="plans-detail"),
     re_path(rf"^plans/{PLAN}/apply$", plans.PlanApply.as_view(), name="plans-apply"),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from apps.api.v1.schemas import people, plans, platform, pools, progress, traffic, watching, writing
+from apps.api.v1.schemas import people, plans, platform, pools, progress, tracing, traffic, watching, writing
 from apps.api.v1.schemas.building import (
     READ_REFUSALS,
     Operation,
@@ -132,6 +132,12 @@ OPERATIONS: Table = {
         "prune",
         "manager",
         "refuse_overload",
+    ),
+    ("trace", "POST"): Operation(
+        summary="Ask what would happen to a request, and why",
+        shown={200: tracing.TraceAnswer},
+        sent=tracing.TraceQuestion,
+        refuses=(400, *READ_REFUSALS, 413, 415),
     ),
     ("plans-list", "GET"): replace(listing(plans.Plan, "the plans that wait or were applied"), query=("limit",)),
     ("plans-detail", "GET"): detail(plans.PlanDetail, "a plan with all that it would do", version=False),
