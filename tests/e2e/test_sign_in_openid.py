@@ -28,7 +28,12 @@ from tests.e2e import oidc_provider
 from tests.e2e.demo import until
 from tests.ports import spare_port
 
-pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("openid"), pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.xdist_group("openid"),
+    pytest.mark.timeout(300),
+    pytest.mark.django_db(transaction=True),
+]
 
 
 @dataclass
@@ -50,9 +55,11 @@ def provider(tmp_path_factory: pytest.TempPathFactory, live_server: LiveServer) 
     program = [sys.executable, str(Path(oidc_provider.__file__)), str(port), str(directory), callback]
     with (directory / "log").open("w") as log, subprocess.Popen(program, stdout=log, stderr=log) as process:
         made = Provider(f"http://127.0.0.1:{port}", callback)
-        assert until(lambda: _answers(made.url)), (directory / "log").read_text()
-        yield made
-        process.terminate()
+        try:
+            assert until(lambda: _answers(made.url)), (directory / "log").read_text()
+            yield made
+        finally:
+            process.terminate()
 
 
 def _answers(url: str) -> bool:
