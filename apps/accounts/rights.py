@@ -19,6 +19,14 @@ def grants_over(account: Account, name: str) -> QuerySet[Grant]:
     return Grant.objects.filter(account=account, hostname__in=[name, *wildcards_over(name)])
 
 
+def claims_under(account: Account, hostname: str) -> QuerySet[Hostname]:
+    """Claims of the account that a grant of the hostname covers: the name, or for a wildcard every name below."""
+    wanted = Q(name=hostname)
+    if hostname.startswith("*."):
+        wanted |= Q(name__endswith=hostname[1:])
+    return Hostname.objects.filter(wanted, account=account)
+
+
 def may_load_test(account: Account, hostname: str) -> bool:
     """Whether the account may send test load to a canonical hostname.
 

@@ -16,6 +16,7 @@ from apps.definitions import selectors
 from apps.definitions.describing import envelope
 from apps.definitions.models import Listener, Pool
 from apps.definitions.services import delete_object, save_object, set_server
+from apps.definitions.sharing import must_own
 from apps.fleet.models import Region
 from apps.fleet.selectors import regions
 from apps.observe import selectors as observe
@@ -66,6 +67,7 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
     users = selectors.routes(request.actor).filter(pools__pool=pk)
     context = {
         "pool": pool,
+        "may_write": _may_write(request, pool),
         "check": getattr(pool, "health_check", None),
         "now": now,
         **number_cells(now.numbers),
@@ -87,6 +89,19 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
             "yaml": yaml.safe_dump({"objects": [envelope(pool)]}, sort_keys=False, allow_unicode=True),
         }
     return show(request, "pages/pools/detail.html", context)
+
+
+def _may_write(request: PageRequest, pool: Pool) -> bool:
+    """Whether to offer what changes a pool: not for viewers, and not for one that is only shared."""
+    own = request.actor.is_operator or pool.account_id == request.actor.account.pk
+    return own and request.actor.role != "viewer"
+
+
+def _own(request: PageRequest, pk: int) -> Pool:
+    """A pool that the actor's account may change. Raises NotFound, Forbidden."""
+    pool = selectors.only(selectors.pools(request.actor), pk)
+    must_own(request.actor, pool)
+    return pool
 
 
 def _share(route: Any, pool_id: int) -> str:
@@ -111,7 +126,7 @@ def new(request: PageRequest) -> HttpResponse:
 def edit(request: PageRequest, pk: int) -> HttpResponse:
     """The filled form, and saving; an older version than the stored one is refused."""
     request.actor.may_write()
-    pool = selectors.only(selectors.pools(request.actor), pk)
+    pool = _own(request, pk)
     places = _regions(request)
     texts = texts_of_pool(pool, places)
     form = PoolForm(request.POST or None, actor=request.actor, regions=places, texts=texts)
@@ -175,7 +190,7 @@ def _form_page(request: PageRequest, form: PoolForm, pool: Pool | None) -> HttpR
 @page
 def delete(request: PageRequest, pk: int) -> HttpResponse:
     """Delete a pool that nobody uses, once its name was typed."""
-    pool = selectors.only(selectors.pools(request.actor), pk)
+    pool = _own(request, pk)
     if request.POST.get("confirm") != pool.name:
         messages.error(request, f"Type {pool.name} to delete it.")
         return redirect("web:pool", pk=pk)
@@ -192,7 +207,7 @@ def delete(request: PageRequest, pk: int) -> HttpResponse:
 @page
 def set_servers(request: PageRequest, pk: int) -> HttpResponse:
     """State or weight of the chosen servers; asks once more before a region loses its last ready server."""
-    pool = selectors.only(selectors.pools(request.actor), pk)
+    pool = _own(request, pk)
     request.actor.may_write()
     chosen = _chosen(pool, request.POST)
     state, weight, fault = _wanted(request.POST)

@@ -42,6 +42,8 @@ PAGES = {
     "pool-new": ("/pools/new", ""),
     "pool-edit": ("/pools/{}/edit", "pools"),
     "hostnames": ("/hostnames", ""),
+    "grants": ("/grants", ""),
+    "grant-new": ("/new-grant", ""),
     "hostname": ("/hostnames/{}", "hostnames"),
     "hostname-new": ("/hostnames/new", ""),
     "overflow": ("/overflow", ""),
@@ -73,6 +75,8 @@ PAGES = {
 }
 # Doors without a page of their own: answers to forms, pieces of pages, and sign-in, which is looked at signed out.
 PARTS = {
+    # The demo has no grant; its form is that of grant-new.
+    *("grant", "grant-edit", "grant-delete"),
     *("hostname-check", "hostname-prove", "hostname-release"),
     *("sign-in", "sign-out", "search", "route-check", "route-delete", "pool-servers", "pool-delete", "pool-limit"),
     # The form of certificate-new under another heading; the demo has no certificate to renew.

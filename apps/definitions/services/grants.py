@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from functools import partial
 
-from django.db.models import Exists, Q, QuerySet
+from django.db.models import Exists, QuerySet
 
 from apps.accounts import claims
 from apps.accounts.models import Account, Grant, Hostname
-from apps.accounts.rights import grants_over, in_force
+from apps.accounts.rights import claims_under, grants_over, in_force
 from apps.audit import services as audit
 from apps.core.clock import now
 from apps.core.errors import Conflict, Invalid
@@ -66,7 +66,7 @@ def _refuse_taken(work: Work, row: Grant, account: Account, name: str) -> None:
 
 
 def _prove(work: Work, grant: Grant) -> None:
-    waiting = _names_under(grant.hostname, grant.account).filter(proof="", released_at=None)
+    waiting = claims_under(grant.account, grant.hostname).filter(proof="", released_at=None)
     for row in waiting.order_by("id"):
         for claim in claims.prove_hostname(row, Hostname.Proof.GRANT):
             work.touch(fleets_of_hostname(claim))
@@ -113,17 +113,9 @@ def refuse_users(routes: QuerySet[Route], why: str) -> None:
         raise Conflict(f"In use by route {shown}{more}: {why}. Change or delete these routes first.")
 
 
-def _names_under(name: str, account: Account) -> QuerySet[Hostname]:
-    """Claims of the account that a grant of the hostname covers."""
-    wanted = Q(name=name)
-    if name.startswith("*."):
-        wanted |= Q(name__endswith=name[1:])
-    return Hostname.objects.filter(wanted, account=account)
-
-
 def _only_granted(account: Account, hostname: str) -> list[int]:
     """Names that were proved by such a grant and that no present grant covers."""
-    rows = _names_under(hostname, account).filter(proof=Hostname.Proof.GRANT, released_at=None)
+    rows = claims_under(account, hostname).filter(proof=Hostname.Proof.GRANT, released_at=None)
     return [row.pk for row in rows if not grants_over(account, row.name).exists()]
 
 
