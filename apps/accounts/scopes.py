@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-# The first words of paths below /api/v1/. An apply is asked noun by noun for what it changes.
+# The first words of paths below /api/v1/. Applies and plans are asked noun by noun for what they change.
 NOUNS = (
     "accounts",
     "audit-entries",
@@ -20,6 +20,7 @@ NOUNS = (
     "memberships",
     "nodes",
     "overflow",
+    "plans",
     "pools",
     "regions",
     "revisions",

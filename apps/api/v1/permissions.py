@@ -26,7 +26,8 @@ class MayCall(BasePermission):
         actor.must_be_active()
         noun = getattr(view, "scope_noun", "") or request.path.removeprefix(ROOT).split("/")[0].split(":")[0]
         verb = getattr(view, "scope", "") or ("read" if request.method in SAFE else "write")
-        # What an apply changes is asked object by object; any writing scope may come so far.
-        if noun not in ("apply", "plans") and not actor.has_scope(noun, verb):
+        # What an apply or a plan changes is asked object by object; any writing scope may come so far.
+        by_object = noun == "apply" or (noun == "plans" and verb == "write")
+        if not by_object and not actor.has_scope(noun, verb):
             raise Forbidden(f"This token has not the scope {noun}:{verb}; make one that has it.")
         return True

@@ -1,0 +1,135 @@
+"""The table, first half: every URL of the API with each of its methods."""
+
+from __future__ import annotations
+
+from tests.permissions.rows import Open, Row, codes
+from tests.permissions.urls import METHODS
+
+# Everybody reads a list; it holds what the caller may see, and nothing of it shows what they may not.
+LIST = codes(200, 200, 200)
+# Load balancers, listeners and regions are named in everybody's routes and pools.
+SHARED = codes(200, 200, 200)
+# Plans are their account's alone: they may hold keys.
+OF_ACCOUNT = codes(404, 200, 404)
+SEND = codes("403 404 404", "403 202 202", "403 202 202")
+APPLY_PLAN = codes("403 404 404", "403 200 200", "403 404 404")
+READ_OWN = codes(404, 200, 200)
+OF_OPERATORS = codes(404, 404, 200)
+WRITE_OWN = codes(404, "403 200 200", "403 200 200")
+# A PUT by name makes what is not there, and nobody makes anything in another account.
+PUT_NAMED = codes("403 422 422", "403 200 200", "403 200 200")
+DELETE_OWN = codes(404, "403 204 204", "403 204 204")
+CREATE = codes("403 201 201", "403 201 201", "403 201 201")
+# People and tokens are managed by owners; operators do it in every account.
+MANAGE = codes(404, "403 403 200", "403 200 200")
+REMOVE = codes(404, "403 403 204", "403 204 204")
+INVITE = codes("403 403 201", "403 403 201", "403 403 201")
+OPERATE = codes(403, 403, "403 200 200")
+
+ANY = {"If-Match": "*"}
+ROUTE = {
+    "load_balancer": "front",
+    "hostname": "shop.acme.example",
+    "path": "/",
+    "action": {"fixed_response": {"status": 200, "body": "x"}},
+}
+NEW_ROUTE = ROUTE | {"hostname": "new.example"}
+SPARE = {"protocol": "http", "backends": [], "balance": "roundrobin"}
+NAMED_SHOP, NAMED_SPARE = {"account": "acme", "name": "shop"}, {"account": "acme", "name": "spare"}
+
+HOOK = {"url": "https://hooks.example/in"}
+OF_HOOK, OF_DELIVERY = {"pk": "$webhook"}, {"pk": "$webhook", "delivery": "$delivery"}
+
+
+def detail(noun: str, holds: str, *, of_operators: bool = False) -> Row:
+    """GET one object by its id."""
+    allowed = OF_OPERATORS if of_operators else READ_OWN
+    return Row(f"api:{noun}-detail", "GET", allowed, {"pk": f"${holds}"}, holds)
+
+
+def shared(noun: str, holds: str) -> Row:
+    """GET one object that every account may see."""
+    return Row(f"api:{noun}-detail", "GET", SHARED, {"pk": f"${holds}"})
+
+
+LISTED = (
+    *("audit-entries", "backends", "hostnames", "invitations", "listeners", "memberships", "revisions", "rollouts"),
+    *("servers", "tokens"),
+)
+API: tuple[Row, ...] = (
+    *(Row(f"api:{noun}-list", "GET", LIST, holds="all") for noun in LISTED),
+    detail("audit-entries", "entry"),
+    detail("backends", "backend"),
+    detail("hostnames", "hostname"),
+    detail("servers", "server"),
+    detail("revisions", "revision", of_operators=True),
+    detail("rollouts", "rollout", of_operators=True),
+    shared("listeners", "listener"),
+    Row(
+        "api:apply",
+        "PUT",
+        codes("403 200 200", "403 200 200", "403 200 200"),
+        body={"objects": [{"kind": "Pool", "name": "new", "spec": SPARE}]},
+    ),
+    Row("api:pools-overflow", "GET", READ_OWN, {"pk": "$pool"}, "pool"),
+    Row("api:pools-named-overflow", "GET", READ_OWN, NAMED_SHOP, "pool"),
+    Row("api:pools-limit", "GET", READ_OWN, NAMED_SHOP | {"region": "us-central1"}, "pool"),
+    Row(
+        *("api:pools-limit", "PATCH", WRITE_OWN, NAMED_SHOP | {"region": "us-central1"}, "pool"),
+        body={"kind": "rate", "value": 9},
+        headers=ANY,
+    ),
+    Row("api:openapi", "GET", Open(200, 200)),
+    detail("memberships", "person"),
+    Row("api:memberships-detail", "PATCH", MANAGE, {"pk": "$person"}, "person", {"role": "viewer"}, headers=ANY),
+    Row("api:memberships-detail", "DELETE", REMOVE, {"pk": "$person"}, "person", headers=ANY),
+    Row("api:invitations-list", "POST", INVITE, body={"email": "x@example.com", "role": "viewer"}),
+    detail("invitations", "invitation"),
+    Row("api:invitations-detail", "DELETE", REMOVE, {"pk": "$invitation"}, "invitation"),
+    Row("api:tokens-list", "POST", INVITE, body={"name": "new", "role": "viewer"}),
+    detail("tokens", "token"),
+    Row("api:tokens-detail", "DELETE", REMOVE, {"pk": "$token"}, "token"),
+    Row("api:hostnames-list", "POST", CREATE, body={"name": "new.example"}),
+    Row("api:hostnames-detail", "DELETE", DELETE_OWN, {"pk": "$free"}, "free", headers=ANY),
+    Row("api:hostnames-check", "POST", WRITE_OWN, {"pk": "$hostname"}, "hostname", headers=ANY),
+    Row(
+        "api:hostnames-proof",
+        "POST",
+        codes(404, 403, "403 200 200"),
+        {"pk": "$hostname"},
+        "hostname",
+        {"reason": "x"},
+        headers=ANY,
+    ),
+    Row("api:hostnames-rest", "DELETE", codes(404, 403, "403 204 204"), {"pk": "$resting"}, "resting", headers=ANY),
+    Row("api:webhooks-list", "GET", LIST, holds="all"),
+    Row("api:webhooks-list", "POST", CREATE, body={"name": "new", "spec": HOOK}),
+    detail("webhooks", "webhook"),
+    *(
+        Row("api:webhooks-detail", method, WRITE_OWN, OF_HOOK, "webhook", {"spec": HOOK}, headers=ANY)
+        for method in ("PUT", "PATCH")
+    ),
+    Row("api:webhooks-detail", "DELETE", DELETE_OWN, OF_HOOK, "webhook", headers=ANY),
+    Row("api:webhooks-rotate", "POST", WRITE_OWN, OF_HOOK, "webhook", headers=ANY),
+    Row("api:webhooks-test", "POST", SEND, OF_HOOK, "webhook"),
+    Row("api:webhooks-deliveries", "GET", READ_OWN, OF_HOOK, "webhook"),
+    Row("api:webhooks-delivery", "GET", READ_OWN, OF_DELIVERY, "delivery"),
+    Row("api:webhooks-redeliver", "POST", SEND, OF_DELIVERY, "delivery"),
+    Row("api:regions-drain", "POST", OPERATE, {"name": "us-central1"}),
+    Row("api:regions-undrain", "POST", OPERATE, {"name": "us-central1"}),
+    Row("api:regions-latency", "PUT", OPERATE, {"name": "us-central1", "to": "europe-west1"}, body={"ms": 90}),
+    Row("api:overflow", "GET", LIST, holds="all"),
+    Row("api:overflow-what-if", "POST", LIST, holds="all", body={}, only_asks=True),
+    Row("api:servers-detail", "PATCH", WRITE_OWN, {"pk": "$server"}, "server", {"weight": 7}, headers=ANY),
+    *(Row("/api/v1/", method, Open(404, 404), at="/api/v1/nothing") for method in METHODS),
+    *(Row("/^api/", method, Open(404, 404), at="/api/v2/routes") for method in METHODS),
+    Row("api:plans-list", "GET", LIST, holds="all"),
+    Row("api:plans-detail", "GET", OF_ACCOUNT, {"plan": "$storedplan"}, "storedplan"),
+    Row(
+        "api:plans-apply",
+        "POST",
+        codes("403 404 404", "403 200 200", "403 404 404"),
+        {"plan": "$storedplan"},
+        "storedplan",
+    ),
+)

@@ -1,0 +1,119 @@
+"""The table, the objects that apply takes: all of them are listed, made, read, replaced, changed and deleted alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tests.permissions.rows import Codes, Row, codes
+
+ANY = {"If-Match": "*"}
+LIST = codes(200, 200, 200)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One noun: which object of the world is asked for, how it is named, and the answers.
+
+    `spec` is what a new one is made of.
+    """
+
+    noun: str
+    holds: str
+    named: dict[str, str]
+    spec: dict[str, Any]
+    create: Codes
+    read: Codes
+    write: Codes
+    put_by_name: Codes
+    delete: Codes
+
+
+# What customers own, and operators change as well.
+OWNED = {
+    "create": codes("403 201 201", "403 201 201", "403 201 201"),
+    "read": codes(404, 200, 200),
+    "write": codes(404, "403 200 200", "403 200 200"),
+    # A PUT by name makes what is not there, and nobody makes anything in another account.
+    "put_by_name": codes("403 422 422", "403 200 200", "403 200 200"),
+    "delete": codes(404, "403 204 204", "403 204 204"),
+}
+# What operators own and nobody else sees.
+HIDDEN = {
+    "create": codes(403, 403, "403 201 201"),
+    "read": codes(404, 404, 200),
+    "write": codes(404, 404, "403 200 200"),
+    "put_by_name": codes(403, 403, "403 200 200"),
+    "delete": codes(404, 404, "403 204 204"),
+}
+# What operators own and everybody names in routes and pools.
+SHARED = HIDDEN | {
+    "read": codes(200, 200, 200),
+    "write": codes(403, 403, "403 200 200"),
+    "delete": codes(403, 403, "403 409 409"),
+}
+# What says something about a customer's account: theirs to read.
+ABOUT = HIDDEN | {
+    "read": codes(404, 200, 200),
+    "write": codes(404, 403, "403 200 200"),
+    "delete": codes(404, 403, "403 204 204"),
+}
+IN_USE = codes(404, 404, "403 409 409")
+KEPT = codes(404, 403, "403 409 409")
+# A customer's document cannot name the operator as owner.
+OURS = codes("403 422 422", "403 422 422", "403 409 409")
+FRONT = {"account": "operator", "name": "front"}
+LISTENERS = [{"name": "more", "protocol": "http", "port": 8099}]
+ROUTE = {
+    "load_balancer": "front",
+    "hostname": "new.example",
+    "path": "/",
+    "action": {"fixed_response": {"status": 200, "body": "x"}},
+}
+POOL = {"protocol": "http", "backends": []}
+NODE = {"fleet": "us-central1", "url": "https://192.0.2.9:9440", "address": "192.0.2.9"}
+
+
+def acme(name: str) -> dict[str, str]:
+    """The name of an object of the own account."""
+    return {"account": "acme", "name": name}
+
+
+KINDS = (
+    Kind("routes", "route", acme("shop"), ROUTE, **OWNED),
+    Kind("pools", "spare", acme("spare"), POOL, **OWNED),
+    Kind("certificates", "certificate", acme("shop"), {}, **(OWNED | {"create": codes(422, 422, 422)})),
+    Kind("accounts", "account", {"name": "acme"}, {"title": "New", "kind": "customer"}, **(ABOUT | {"delete": KEPT})),
+    Kind("grants", "grant", {"name": "of-acme"}, {"account": "acme", "hostname": "more.example"}, **ABOUT),
+    Kind("regions", "region", {"name": "us-central1"}, {"title": "New"}, **SHARED),
+    Kind(
+        "load-balancers",
+        "loadbalancer",
+        {"account": "operator", "name": "front"},
+        {"fleets": [], "listeners": LISTENERS},
+        **SHARED,
+    ),
+    Kind("fleets", "fleet", {"name": "us-central1"}, {"region": "us-central1"}, **(HIDDEN | {"delete": IN_USE})),
+    Kind("nodes", "node", {"name": "us-1"}, NODE, **HIDDEN),
+    Kind("static-ips", "staticip", {"name": "front"}, {"region": "us-central1", "address": "192.0.2.8"}, **HIDDEN),
+)
+
+
+def rows_of(kind: Kind) -> Iterator[Row]:
+    """Every URL of a kind with each of its methods."""
+    yield Row(f"api:{kind.noun}-list", "GET", LIST, holds="all")
+    yield Row(f"api:{kind.noun}-list", "POST", kind.create, body={"name": "new", "spec": kind.spec})
+    holds = kind.holds if kind.read.other[0] == 404 else ""
+    put, patch = {"spec": f"spec of {kind.holds}"}, {"spec": {}}
+    for url, path, put_codes in (
+        (f"api:{kind.noun}-detail", {"pk": f"${kind.holds}"}, kind.write),
+        (f"api:{kind.noun}-named", kind.named, kind.put_by_name),
+    ):
+        yield Row(url, "GET", kind.read, path, holds)
+        yield Row(url, "PUT", put_codes, path, holds, put, headers=ANY)
+        yield Row(url, "PATCH", kind.write, path, holds, patch, headers=ANY)
+        yield Row(url, "DELETE", kind.delete, path, holds, headers=ANY)
+
+
+OF_KINDS: tuple[Row, ...] = tuple(row for kind in KINDS for row in rows_of(kind))

@@ -1,0 +1,146 @@
+"""The table, second half: every page with each of its methods; what only shows answers a POST as it does a GET."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from tests.permissions.rows import Codes, Open, Row, codes
+
+LIST = codes(200, 200, 200)
+READ_OWN = codes(404, 200, 200)
+OF_OPERATORS = codes(404, 404, 200)
+# A form, and the same form sent with faults in it.
+NEW = codes("403 200 200", "403 200 200", "403 200 200")
+NEW_FAULTY = codes("403 422 422", "403 422 422", "403 422 422")
+EDIT = codes(404, "403 200 200", "403 200 200")
+EDIT_FAULTY = codes(404, "403 422 422", "403 422 422")
+# The same where the role is asked before the object.
+EDIT_BY_ROLE = codes("403 404 404", "403 200 200", "403 200 200")
+EDIT_FAULTY_BY_ROLE = codes("403 404 404", "403 422 422", "403 422 422")
+SENT_BY_ROLE = codes("403 404 404", "403 302 302", "403 302 302")
+SENT = codes(404, "403 302 302", "403 302 302")
+# People and tokens are managed by owners; operators do it in every account.
+INVITE = codes("403 403 200", "403 403 200", "403 403 200")
+INVITE_FAULTY = codes("403 403 422", "403 403 422", "403 403 422")
+REMOVE = codes(404, "403 302 302", "403 302 302")  # the editor is the person, who may leave
+MANAGE = codes(404, "403 403 302", "403 302 302")
+OPERATE = codes(404, 404, "403 200 200")
+OPERATED = codes(404, 404, "403 302 302")
+PUSHED = codes(403, 403, "403 302 302")
+
+
+def shown(url: str, allowed: Codes, holds: str, path: Mapping[str, str] | None = None) -> Iterable[Row]:
+    """A page that only shows something."""
+    yield Row(f"web:{url}", "GET", allowed, path or {}, holds)
+    yield Row(f"web:{url}", "POST", allowed, path or {})
+
+
+def sent(
+    url: str,
+    allowed: Codes,
+    holds: str = "",
+    path: Mapping[str, str] | None = None,
+    form: Mapping[str, str] | None = None,
+    **fields: str,
+) -> Row:
+    """A form that is sent."""
+    return Row(f"web:{url}", "POST", allowed, path or {}, holds, form={**(form or {}), **fields})
+
+
+PAGES: tuple[Row, ...] = (
+    Row("/healthz", "GET", Open(200, 200), at="/healthz"),
+    Row("/readyz", "GET", Open(200, 200), at="/readyz"),
+    Row("/metrics", "GET", Open(200, 200), at="/metrics"),
+    *shown("overview", LIST, "all"),
+    *shown("search", LIST, "all"),
+    *shown("load-balancers", LIST, "all"),
+    *shown("load-balancer", LIST, "all", {"pk": "$loadbalancer"}),
+    *shown("routes", LIST, "all"),
+    Row("web:route-new", "GET", NEW, holds="all"),
+    sent("route-new", NEW_FAULTY, "all"),
+    sent("route-check", READ_OWN, "route", route="$route"),
+    *shown("route", READ_OWN, "route", {"pk": "$route"}),
+    Row("web:route-edit", "GET", EDIT, {"pk": "$route"}, "route"),
+    sent("route-edit", EDIT_FAULTY, "route", {"pk": "$route"}),
+    Row("web:route-delete", "GET", EDIT_BY_ROLE, {"pk": "$route"}, "route"),
+    sent("route-delete", SENT_BY_ROLE, "route", {"pk": "$route"}, confirm="shop"),
+    *shown("pools", LIST, "all"),
+    Row("web:pool-new", "GET", NEW, holds="all"),
+    sent("pool-new", NEW, "all"),
+    *shown("pool", READ_OWN, "pool", {"pk": "$pool"}),
+    Row("web:pool-edit", "GET", EDIT_BY_ROLE, {"pk": "$spare"}, "spare"),
+    sent("pool-edit", EDIT_BY_ROLE, "spare", {"pk": "$spare"}),
+    sent("pool-delete", SENT, "spare", {"pk": "$spare"}, confirm="spare"),
+    sent("pool-limit", SENT_BY_ROLE, "pool", {"pk": "$pool"}, region="us-central1", kind="rate", value="9"),
+    sent("pool-servers", SENT, "pool", {"pk": "$pool"}, server="$server", do="weight", weight="9"),
+    *shown("hostnames", LIST, "all"),
+    Row("web:hostname-new", "GET", NEW, holds="all"),
+    sent("hostname-new", NEW_FAULTY, form={"/name": "no name"}),
+    *shown("hostname", READ_OWN, "hostname", {"pk": "$hostname"}),
+    sent("hostname-check", SENT, "hostname", {"pk": "$hostname"}),
+    sent("hostname-prove", codes(404, 403, "403 302 302"), "hostname", {"pk": "$hostname"}, reason="x"),
+    sent("hostname-release", SENT, "free", {"pk": "$free"}, confirm="free.acme.example"),
+    *shown("webhooks", LIST, "all"),
+    Row("web:webhook-new", "GET", NEW, holds="all"),
+    sent("webhook-new", NEW_FAULTY),
+    *shown("webhook", READ_OWN, "webhook", {"pk": "$webhook"}),
+    Row("web:webhook-edit", "GET", EDIT_BY_ROLE, {"pk": "$webhook"}, "webhook"),
+    sent("webhook-edit", EDIT_FAULTY_BY_ROLE, "webhook", {"pk": "$webhook"}),
+    sent("webhook-rotate", EDIT_BY_ROLE, "webhook", {"pk": "$webhook"}),
+    sent("webhook-test", SENT_BY_ROLE, "webhook", {"pk": "$webhook"}),
+    sent("webhook-delete", SENT, "webhook", {"pk": "$webhook"}, confirm="hook"),
+    sent("webhook-redeliver", SENT_BY_ROLE, "delivery", {"pk": "$webhook", "delivery": "$delivery"}),
+    *shown("overflow", LIST, "all"),
+    *shown("regions", OF_OPERATORS, "region"),
+    *shown("region", OF_OPERATORS, "region", {"name": "us-central1"}),
+    Row("web:region-drain", "GET", OPERATE, {"name": "us-central1"}, "region"),
+    sent("region-drain", OPERATE, "region", {"name": "us-central1"}, reason="x"),
+    *shown("fleets", OF_OPERATORS, "fleet"),
+    sent("fleet-push", PUSHED, "", {"pk": "$fleet"}, reason="x"),
+    sent("fleet-resume", PUSHED, "", {"pk": "$fleet"}, reason="x"),
+    *shown("node", OF_OPERATORS, "node", {"pk": "$node"}),
+    *shown("rollouts", OF_OPERATORS, "rollout"),
+    *shown("rollout", OF_OPERATORS, "rollout", {"pk": "$rollout"}),
+    sent("roll-back", PUSHED, "", {"pk": "$revision"}, reason="x"),
+    *shown("static-ips", OF_OPERATORS, "staticip"),
+    *shown("audit", LIST, "all"),
+    *shown("audit-entry", READ_OWN, "entry", {"pk": "$entry"}),
+    *shown("audit-export", LIST, "all", {"kind": "csv"}),
+    *shown("certificates", LIST, "all"),
+    Row("web:certificate-new", "GET", NEW, holds="all"),
+    sent("certificate-new", NEW_FAULTY, "all"),
+    Row("web:certificate-renew", "GET", EDIT, {"pk": "$certificate"}, "certificate"),
+    sent("certificate-renew", EDIT_FAULTY, "certificate", {"pk": "$certificate"}),
+    sent("certificate-delete", SENT, "certificate", {"pk": "$certificate"}, confirm="shop"),
+    *shown("own-account", LIST, "all"),
+    *shown("accounts", OF_OPERATORS, ""),
+    Row("web:account-new", "GET", OPERATE),
+    sent("account-new", OPERATED, "", form={"/name": "new", "/spec/title": "New"}),
+    *shown("account", READ_OWN, "account", {"name": "acme"}),
+    Row("web:account-edit", "GET", OPERATE, {"name": "acme"}),
+    sent("account-edit", OPERATED, "", {"name": "acme"}, form={"/spec/title": "New"}),
+    Row("web:account-suspend", "GET", OPERATE, {"name": "acme"}),
+    sent("account-suspend", OPERATED, "", {"name": "acme"}, reason="x"),
+    Row("web:account-look", "GET", OF_OPERATORS, {"name": "acme"}),
+    Row(
+        *("web:account-look", "POST", codes(404, 404, 302), {"name": "acme"}),
+        form={"reason": "x"},
+        by_viewers=True,
+    ),
+    *shown("people", LIST, "all"),
+    Row("web:invite", "GET", INVITE, holds="all"),
+    sent("invite", INVITE, "", **{"/email": "a@example.com", "/role": "viewer"}),
+    sent("person-role", MANAGE, "person", {"pk": "$person"}, role="viewer"),
+    sent("person-remove", REMOVE, "person", {"pk": "$person"}),
+    sent("invitation-take-back", MANAGE, "invitation", {"pk": "$invitation"}),
+    *shown("tokens", LIST, "all"),
+    Row("web:token-new", "GET", INVITE, holds="all"),
+    sent("token-new", INVITE_FAULTY, "all"),
+    sent("token-revoke", MANAGE, "token", {"pk": "$token"}, confirm="for editor"),
+    Row(
+        *("web:switch-account", "POST", codes(404, 302, 404)),
+        form={"account": "acme"},
+        odd={"suspended": 302},  # a person may have another account, and must be able to go there
+    ),
+    sent("stop-looking", codes(302, 302, 302)),
+)

@@ -1,0 +1,32 @@
+"""The whole table, how many checks it stands for, and itself as text."""
+
+from __future__ import annotations
+
+from tests.permissions.api_rows import API
+from tests.permissions.callers import callers_of, changes_nothing, sees_nothing
+from tests.permissions.kind_rows import OF_KINDS
+from tests.permissions.page_rows import PAGES
+from tests.permissions.places import PLACES
+from tests.permissions.sign_in_rows import SIGN_IN
+
+TABLE = (*API, *OF_KINDS, *PAGES, *SIGN_IN)
+
+
+def counts() -> dict[str, int]:
+    """Checks by what they look at."""
+    asked = [(row, caller, code) for row in TABLE for caller, code in callers_of(row).items()]
+    return {
+        "answers compared with the table": len(asked),
+        "foreign objects compared with missing ones": sum(sees_nothing(*each) for each in asked),
+        "requests that must change nothing": sum(changes_nothing(*each) for each in asked),
+        "foreign ids in query, body, list, cursor and form": len(PLACES) * 3,
+    }
+
+
+def as_text() -> str:
+    """A line per row: method, name, and the codes of other | own | operators."""
+    width = max(len(str(row)) for row in TABLE)
+    lines = [f"{row!s:<{width}}  {row.codes}" for row in TABLE]
+    total = sum(counts().values())
+    said = [f"{number:>6,}  {what}" for what, number in counts().items()]
+    return "\n".join([*lines, "", *said, f"{total:>6,}  checks of {len(TABLE)} rows"])

@@ -1,0 +1,104 @@
+"""Every row of the table for every caller, every foreign id in every place, and that nothing is left out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.db import transaction
+from django.db.models import Prefetch
+from django.test import override_settings
+from pytest_django.plugin import DjangoDbBlocker
+
+from apps.accounts.actors import Actor
+from apps.accounts.models import Account
+from apps.api.v1 import views
+from apps.definitions import selectors
+from apps.definitions.models import Backend, Pool
+from tests.permissions.asking import faults_of, foreign_faults, reach_faults, send, undone
+from tests.permissions.callers import MEMBERS, Caller
+from tests.permissions.places import PLACES
+from tests.permissions.rows import Row
+from tests.permissions.table import TABLE
+from tests.permissions.urls import METHODS, every_url
+from tests.permissions.world import OWNERS, World, make_world
+
+pytestmark = pytest.mark.django_db
+OTHERS = [caller for caller in MEMBERS if caller.account == "other"]
+BY_URL: dict[str, list[Row]] = {url: [row for row in TABLE if row.url == url] for url in every_url()}
+
+
+@pytest.fixture(scope="module")
+def world(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[World]:
+    """One world for all rows; what each of them does is undone, and in the end the world is."""
+    # Nobody answers there: what asks the DNS is refused at once.
+    with override_settings(RESOLVERS=["127.0.0.1:9"]), django_db_blocker.unblock(), transaction.atomic():
+        yield make_world()
+        transaction.set_rollback(True)
+
+
+@pytest.mark.parametrize("url", BY_URL)
+def test_every_caller_gets_the_answer_of_the_table_and_no_foreign_object_shows(world: World, url: str) -> None:
+    assert [fault for row in BY_URL[url] for fault in faults_of(world, row)] == []
+
+
+@pytest.mark.parametrize("at", range(len(PLACES)), ids=lambda at: f"{PLACES[at]} {at}")
+def test_a_foreign_id_in_query_body_list_cursor_or_form_is_as_good_as_a_missing_one(world: World, at: int) -> None:
+    row = PLACES[at]
+    assert [fault for caller in OTHERS for fault in foreign_faults(world, row, caller)] == []
+    assert [fault for caller in OTHERS for fault in reach_faults(world, row, caller)] == []
+
+
+@pytest.mark.parametrize("url", BY_URL)
+def test_every_method_that_an_url_takes_has_a_row(world: World, url: str) -> None:
+    rows = BY_URL[url]
+    assert rows, f"{url} has no row: say in tests/permissions who may ask for it"
+    wanted = {method for method in METHODS if _takes(world, rows[0], method)}
+    assert wanted == {row.method for row in rows} or not wanted
+
+
+def _takes(world: World, row: Row, method: str) -> bool:
+    asked = Row(row.url, method, row.codes, row.path, at=row.at)
+    with undone():
+        return bool(send(world, asked, Caller("operators", "admin")).status_code != 405)
+
+
+def test_every_row_has_an_url_and_no_row_is_there_twice() -> None:
+    assert {row.url for row in TABLE} - set(BY_URL) == set()
+    assert [each for each, times in Counter(map(str, TABLE)).items() if times > 1] == []
+
+
+def test_of_every_kind_of_row_it_is_known_whose_it_is() -> None:
+    with_account = {
+        model._meta.label
+        for model in apps.get_models()
+        if any(field.related_model is Account for field in model._meta.fields)
+    }
+    assert with_account - set(OWNERS) == set()
+
+
+def everybodys(actor: Actor) -> Any:
+    """A selector that forgot whose pools it was asked for."""
+    del actor
+    backends = Prefetch("backends", Backend.objects.select_related("region").prefetch_related("servers"))
+    rows = Pool.objects.select_related("account", "health_check").prefetch_related(backends)
+    return rows.order_by("account__name", "name")
+
+
+@pytest.mark.parametrize("url", ["api:pools-detail", "api:pools-list", "api:pools-named", "web:pool", "web:pool-edit"])
+def test_a_selector_that_forgets_the_account_is_found(world: World, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selectors, "pools", everybodys)
+    monkeypatch.setitem(views.NOUNS, "pools", replace(views.NOUNS["pools"], rows=everybodys))
+    assert [fault for row in BY_URL[url] for fault in faults_of(world, row)] != []
+
+
+@pytest.mark.parametrize("url", ["api:routes-list", "api:certificates-list", "api:hostnames-list", "web:routes"])
+def test_an_actor_who_sees_everything_is_found_at_every_list(
+    world: World, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Actor, "visible", lambda _, rows: rows)
+    assert [fault for row in BY_URL[url] for fault in faults_of(world, row) if "foreign" in fault] != []

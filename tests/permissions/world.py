@@ -1,0 +1,208 @@
+"""The world that the table is asked in: two customers with everything that a customer can have, and an operator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+import yaml
+from django.apps import apps
+from django.db import connection
+from django.db.models import Model, QuerySet
+from django.test import Client
+
+from apps.accounts.actors import Actor
+from apps.accounts.models import Account, ApiToken, Grant, Hostname, Invitation, Membership, User
+from apps.accounts.tokens import create_token
+from apps.audit.models import Entry
+from apps.core.clock import now
+from apps.definitions.models import Backend, Certificate, Listener, LoadBalancer, Pool, Route, Server, StoredPlan
+from apps.definitions.services import apply_document
+from apps.fleet.models import Fleet, Node, Region, StaticIP
+from apps.rollouts.models import FleetSync, Revision, Rollout
+from apps.webhooks.models import Delivery, Webhook
+from apps.webhooks.services import make_webhook, send_test
+from tests.apps.test_definitions_services import pem_pair
+from tests.conftest import TUTORIAL, actor_of
+from tests.permissions.callers import ROLES
+
+NAMES = {"own": "acme", "other": "globex", "operators": "operator"}
+REQUEST_ID = "permission-table"
+NETWORK, ELSEWHERE = "127.0.0.0/8", "192.0.2.0/24"
+
+# How each kind of row belongs to an account; rows of the others belong to nobody or to the operator alone.
+OWNERS = {
+    "accounts.Account": "pk",
+    "accounts.Membership": "account",
+    "accounts.Invitation": "account",
+    "accounts.ApiToken": "account",
+    "accounts.Grant": "account",
+    "accounts.Hostname": "account",
+    "audit.Entry": "account",
+    "definitions.Certificate": "account",
+    "definitions.Pool": "account",
+    "definitions.HealthCheck": "pool__account",
+    "definitions.Backend": "account",
+    "definitions.Server": "account",
+    "definitions.Route": "account",
+    "definitions.RoutePool": "route__account",
+    "definitions.StoredPlan": "account",
+    "definitions.LoadBalancer": "account",
+    "definitions.Listener": "account",
+    "fleet.Region": "account",
+    "fleet.Fleet": "account",
+    "fleet.Node": "account",
+    "fleet.StaticIP": "account",
+    "webhooks.Webhook": "account",
+    "webhooks.Delivery": "webhook__account",
+    "webhooks.Attempt": "delivery__webhook__account",
+    "retries.KeyedRequest": "account",
+}
+# Rows that say who was here, not what anybody has.
+PASSING = {"sessions.Session", "usersessions.UserSession", "accounts.FailedSignIn"}
+
+
+@dataclass
+class World:
+    """What there is: objects of the own account and of the operator by name, and a way in for each caller."""
+
+    objects: dict[str, Any] = field(default_factory=dict)
+    clients: dict[tuple[str, str], Client] = field(default_factory=dict)
+    tokens: dict[str, str] = field(default_factory=dict)
+    accounts: dict[str, Account] = field(default_factory=dict)
+
+
+def make_world() -> World:
+    """Everything, in the database of now."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:  # for a moment the record lets an entry be missing, too
+            cursor.execute("ALTER TABLE audit_entry DISABLE TRIGGER USER")
+    world = World()
+    operator = actor_of("operator", Account.Kind.OPERATOR)
+    for name in ("acme", "globex"):
+        actor_of(name, Account.Kind.CUSTOMER)
+    apply_document(actor=operator, objects=yaml.safe_load(TUTORIAL.read_text())["objects"])
+    world.accounts = {word: Account.objects.get(name=name) for word, name in NAMES.items()}
+    for actor in (Actor("somebody", account, "admin") for account in world.accounts.values()):
+        _more_of(actor)
+    Hostname.objects.update(proof=Hostname.Proof.DNS, proved_at=now())
+    Hostname.objects.filter(name__startswith="resting.").update(released_at=now())
+    _let_in(world)
+    _plan(world)
+    world.objects = dict(_objects(world))
+    return world
+
+
+def _more_of(actor: Actor) -> None:
+    """What the tutorial does not have: a pool that nobody uses, a certificate, an invitation, a plan."""
+    chain, key = pem_pair(f"shop.{actor.account.name}.example", days=40)
+    pool: dict[str, Any] = {"kind": "Pool", "name": "spare", "spec": {"protocol": "http", "backends": []}}
+    objects = [pool, {"kind": "Certificate", "name": "shop", "spec": {"chain": chain, "key": key}}]
+    if actor.is_operator:
+        objects.append({"kind": "StaticIP", "name": "front", "spec": {"region": "us-central1", "address": "192.0.2.7"}})
+    apply_document(actor=actor, objects=objects)
+    account, later = actor.account, now() + timedelta(days=5)
+    Invitation.objects.create(
+        account=account, email="new@example.com", role="viewer", digest=account.name, invited_by="x", expires_at=later
+    )
+    for word in ("free", "resting"):
+        Hostname.objects.create(account=account, name=f"{word}.{account.name}.example")
+    hook, _ = make_webhook(actor=actor, name="hook", account=None, spec={"url": "https://hooks.example/x"}, reason="")
+    send_test(actor=actor, webhook_id=hook.pk)
+    Grant.objects.create(name=f"of-{account.name}", account=account, hostname=f"granted.{account.name}.example")
+
+
+def _let_in(world: World) -> None:
+    """Three people and three tokens per account, and the odd tokens of the own owner."""
+    for word, account in world.accounts.items():
+        for role in ROLES:
+            user = User.objects.create(username=f"{role}-of-{account.name}")
+            Membership.objects.create(user=user, account=account, role=role)
+            world.clients[word, role] = Client(raise_request_exception=False)
+            world.clients[word, role].force_login(user)
+            world.tokens[f"{word} {role}"] = create_token(account=account, name=f"for {role}", role=role)
+    odd: dict[str, dict[str, Any]] = {
+        "expired": {"lifetime": timedelta(seconds=-1)},
+        "revoked": {},
+        "narrow": {"scopes": ["events:write"]},
+        "elsewhere": {"networks": [ELSEWHERE]},
+        "read only": {"scopes": ["*:read"], "networks": [NETWORK]},
+    }
+    for name, limits in odd.items():
+        world.tokens[name] = create_token(account=world.accounts["own"], name=name, role="admin", **limits)
+    ApiToken.objects.filter(name="revoked").update(revoked_at=now())
+    # Uses are noted once a minute; none of them shall be within the next hours.
+    ApiToken.objects.update(last_used_at=now() + timedelta(days=1))
+
+
+def _plan(world: World) -> None:
+    """A plan of the own account, that was shown and not applied."""
+    pool = {"kind": "Pool", "name": "planned", "spec": {"protocol": "http", "backends": []}}
+    headers = {"Authorization": f"Bearer {world.tokens['own admin']}"}
+    url, kind = "/api/v1/apply?dry_run=plan", "application/json"
+    answer: Any = Client().put(url, {"objects": [pool]}, kind, headers=headers)
+    assert answer.status_code == 200, answer.content
+
+
+def _objects(world: World) -> Iterator[tuple[str, Any]]:
+    own, operator = world.accounts["own"], world.accounts["operators"]
+    for model in (Route, Pool, Backend, Server, Certificate, Hostname, Invitation, StoredPlan, Entry):
+        yield model.__name__.lower(), model._default_manager.filter(account=own).earliest("pk")
+    yield "webhook", Webhook.objects.get(account=own)
+    yield "delivery", Delivery.objects.get(webhook__account=own)
+    yield "spare", Pool.objects.get(account=own, name="spare")
+    for word in ("free", "resting"):
+        yield word, Hostname.objects.get(account=own, name__startswith=f"{word}.")
+    yield "theirs", Pool.objects.get(account=world.accounts["other"], name="api")
+    yield "account", own
+    yield "person", Membership.objects.get(account=own, role="editor")
+    yield "token", ApiToken.objects.get(account=own, name="for editor")
+    yield "grant", Grant.objects.get(account=own)
+    for platform in (Region, Fleet, Node, StaticIP, LoadBalancer, Listener):
+        yield platform.__name__.lower(), platform._default_manager.filter(account=operator).earliest("pk")
+    fleet = Fleet.objects.earliest("pk")
+    FleetSync.objects.get_or_create(fleet=fleet)
+    revisions = [
+        Revision.objects.create(fleet=fleet, number=number, digest=f"{number:064}", snapshot=b"", bundle=b"")
+        for number in (1, 2)
+    ]
+    yield "revision", revisions[0]
+    yield (
+        "rollout",
+        Rollout.objects.create(
+            fleet=fleet, revision=revisions[0], generation=1, state="done", actor="x", finished_at=now()
+        ),
+    )
+
+
+def rows_of(account: Account) -> list[QuerySet[Model]]:
+    """Everything that belongs to the account, a query per kind of row."""
+    return [
+        apps.get_model(label)._base_manager.filter(**{path: account.pk}).order_by("pk")
+        for label, path in OWNERS.items()
+    ]
+
+
+def everything() -> list[QuerySet[Model]]:
+    """Every row of the database but those that only say who was here."""
+    return [model._base_manager.order_by("pk") for model in apps.get_models() if model._meta.label not in PASSING]
+
+
+def dump(queries: list[QuerySet[Model]]) -> list[list[tuple[Any, ...]]]:
+    """The rows as values, to compare before and after."""
+    return [
+        list(query.values_list(*(field.attname for field in query.model._meta.concrete_fields))) for query in queries
+    ]
+
+
+def take_away(world: World, name: str) -> None:
+    """Make an object missing, whatever still points to it: what comes after is undone, not committed."""
+    if name == "all":
+        for query in rows_of(world.accounts["own"]):
+            query._raw_delete(query.db)  # without asking what points to it
+        return
+    row = world.objects[name]
+    query = type(row)._base_manager.filter(pk=row.pk)
+    query._raw_delete(query.db)  # without asking what points to it
