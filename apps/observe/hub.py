@@ -7,7 +7,9 @@ import contextlib
 import json
 import logging
 import random
-from collections import Counter
+import re
+import secrets
+from collections import Counter, deque
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import get_args
@@ -19,6 +21,7 @@ from apps.core.events import CHANNEL, Topic
 
 TOPICS: tuple[str, ...] = get_args(Topic)
 QUEUE = 64
+PAST = 1000
 LONGEST_WAIT = 10.0
 # What customers may know of a topic beyond its name: nodes and rollouts are the operator's.
 FOR_CUSTOMERS = {"samples": ("at",)}
@@ -27,14 +30,14 @@ logger = logging.getLogger(__name__)
 
 
 class TooMany(Exception):
-    """The person has as many streams open as one may have."""
+    """The person, or the account of the program, has as many streams open as one may have."""
 
 
 @dataclass(eq=False, slots=True)
 class Client:
     """One open stream; what it should write waits in `queue`, None means end."""
 
-    user_id: int
+    who: str
     operator: bool
     topics: Collection[str]
     queue: asyncio.Queue[bytes | None] = field(default_factory=lambda: asyncio.Queue(QUEUE))
@@ -48,6 +51,20 @@ class Client:
             self.slow.set()
 
 
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One message as operators and as customers get it."""
+
+    number: int
+    topic: str
+    full: bytes
+    little: bytes
+
+    def for_(self, client: Client) -> bytes:
+        """What this client may know of it."""
+        return self.full if client.operator else self.little
+
+
 class Hub:
     """Knows the clients of this process and feeds them from Redis until closed."""
 
@@ -55,25 +72,29 @@ class Hub:
         self._url = url
         self._per_user = per_user
         self._clients: set[Client] = set()
-        self._users: Counter[int] = Counter()
+        self._users: Counter[str] = Counter()
+        # Ids of another process are no numbers of ours: it is told apart by this word.
+        self._word = secrets.token_hex(4)
+        self._number = 0
+        self._past: deque[Event] = deque(maxlen=PAST)
         self._task: asyncio.Task[None] | None = None
         self.closed = False
         self.subscribed = asyncio.Event()
 
     @contextlib.contextmanager
-    def client(self, user_id: int, *, operator: bool, topics: Collection[str]) -> Iterator[Client]:
+    def client(self, who: str, *, operator: bool, topics: Collection[str]) -> Iterator[Client]:
         """A place in the hub for as long as the stream is open; raises TooMany."""
-        if self._users[user_id] >= self._per_user:
+        if self._users[who] >= self._per_user:
             raise TooMany
-        client = Client(user_id, operator, topics)
-        self._users[user_id] += 1
+        client = Client(who, operator, topics)
+        self._users[who] += 1
         self._clients.add(client)
         self._start()
         try:
             yield client
         finally:
             self._clients.discard(client)
-            self._users[user_id] -= 1
+            self._users[who] -= 1
 
     def __len__(self) -> int:
         return len(self._clients)
@@ -133,12 +154,31 @@ class Hub:
         if topic not in TOPICS:
             return
         known = {name: data[name] for name in FOR_CUSTOMERS.get(topic, ()) if name in data}
-        full, little = chunk(topic, data), chunk(topic, known)
+        self._number += 1
+        event = Event(self._number, topic, self._chunk(topic, data), self._chunk(topic, known))
+        self._past.append(event)
         for client in self._clients:
             if topic in client.topics:
-                client.offer(full if client.operator else little)
+                client.offer(event.for_(client))
+
+    def _chunk(self, topic: str, data: dict[str, object]) -> bytes:
+        return chunk(topic, data, f"{self._word}-{self._number}")
+
+    def missed(self, client: Client, last_id: str) -> list[bytes]:
+        """What was said since the event with this id; when that is not known, that anything may have moved.
+
+        Nothing without an id. Call it before anything else may run after `client`, so that nothing is lost between.
+        """
+        if not last_id:
+            return []
+        word, _, number = last_id.partition("-")
+        since = int(number) if word == self._word and re.fullmatch("[0-9]{1,15}", number, re.ASCII) else -1
+        oldest = self._past[0].number if self._past else self._number + 1
+        if not oldest - 1 <= since <= self._number:
+            return [self._chunk(topic, {}) for topic in TOPICS if topic in client.topics]
+        return [each.for_(client) for each in self._past if each.number > since and each.topic in client.topics]
 
 
-def chunk(topic: str, data: dict[str, object]) -> bytes:
+def chunk(topic: str, data: dict[str, object], number: str) -> bytes:
     """One server-sent event; JSON has no line breaks, so the data is one line."""
-    return f"event: {topic}\ndata: {json.dumps(data, separators=(',', ':'))}\n\n".encode()
+    return f"id: {number}\nevent: {topic}\ndata: {json.dumps(data, separators=(',', ':'))}\n\n".encode()

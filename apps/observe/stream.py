@@ -1,32 +1,33 @@
-"""SHOW to open pages: `GET /events` as server-sent events, for people who are signed in."""
+"""SHOW what moves: server-sent events for pages (`GET /events`) and for programs (`GET /api/v1/events`)."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import importlib
+import json
 import logging
+import secrets
 import signal
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qs
 
 from asgiref.sync import sync_to_async
 from django.conf import settings
-from django.contrib.auth import get_user
-from django.db import Error, close_old_connections
-from django.http import HttpRequest
-from django.http.cookie import parse_cookie
+from django.db import Error
 
-from apps.accounts.choosing import actor_of_session
-from apps.accounts.models import User
+from apps.core.errors import Forbidden
 from apps.observe.hub import TOPICS, Client, Hub, TooMany
+from apps.observe.listeners import Lookup, Visitor, program_of, session_key_of, value_of, visitor_of
 
 Scope = dict[str, Any]
 Receive = Callable[[], Any]
 Send = Callable[[dict[str, Any]], Any]
+
+API_PATH = "/api/v1/events"
 
 logger = logging.getLogger(__name__)
 HEADERS = [
@@ -38,29 +39,28 @@ HEADERS = [
 
 
 @dataclass(frozen=True, slots=True)
-class Visitor:
-    """Who listens."""
+class Place:
+    """One of the two URLs: for pages with a session, for programs with a token; `refuse` says no in its own way."""
 
-    user_id: int
-    operator: bool
+    lookup: Lookup
+    stranger: str
+    refuse: Callable[[Send, int, str], Awaitable[None]]
 
 
-def visitor_of(session_key: str) -> Visitor | None:
-    """The person behind a session cookie now, None when the session ended; raises django.db.Error."""
-    close_old_connections()
-    try:
-        request = HttpRequest()
-        request.session = importlib.import_module(settings.SESSION_ENGINE).SessionStore(session_key)
-        user = get_user(request)
-        if not isinstance(user, User) or user.pk is None or (actor := actor_of_session(user, request.session)) is None:
-            return None
-        return Visitor(user.pk, actor.is_operator)
-    finally:
-        close_old_connections()
+def place_of(scope: Scope) -> Place | None:
+    """What is asked for, None where nothing is."""
+    headers, path = scope["headers"], scope["path"]
+    if path == "/events":
+        key = session_key_of(headers)
+        return Place(lambda: visitor_of(key) if key else None, "Sign in first.", _refuse)
+    if path == API_PATH:
+        peer = (scope.get("client") or ("",))[0]
+        return Place(lambda: program_of(headers, peer), "The token is not known, or not valid any more.", _problem)
+    return None
 
 
 class EventStream:
-    """The ASGI application; `beat` seconds between heartbeats, `check` seconds between looks at the session."""
+    """The ASGI application; `beat` seconds between heartbeats, `check` seconds between looks at who listens."""
 
     def __init__(self, *, beat: float = 15.0, check: float = 30.0, per_user: int = 20) -> None:
         self.hub = Hub(settings.REDIS_URL, per_user)
@@ -84,40 +84,40 @@ class EventStream:
         await send({"type": "lifespan.shutdown.complete"})
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["path"] != "/events":
+        place = place_of(scope)
+        if place is None:
             return await _refuse(send, 404, "There is nothing here.")
         if scope["method"] != "GET":
-            return await _refuse(send, 405, "Only GET.")
+            return await place.refuse(send, 405, "Only GET.")
         topics = wanted_topics(scope["query_string"])
         if not topics:
-            return await _refuse(send, 400, f"The topics are {', '.join(TOPICS)}.")
-        session_key = session_key_of(scope["headers"])
+            return await place.refuse(send, 400, f"The topics are {', '.join(TOPICS)}.")
         try:
-            visitor = await sync_to_async(visitor_of)(session_key) if session_key else None
+            visitor = await sync_to_async(place.lookup)()
         except Error:
-            return await _refuse(send, 503, "The database does not answer.")
+            return await place.refuse(send, 503, "The database does not answer.")
+        except Forbidden as error:
+            return await place.refuse(send, 403, error.detail)
         if visitor is None:
-            return await _refuse(send, 401, "Sign in first.")
+            return await place.refuse(send, 401, place.stranger)
         if self.hub.closed:
-            return await _refuse(send, 503, "This process is ending.")
+            return await place.refuse(send, 503, "This process is ending.")
         try:
-            with self.hub.client(visitor.user_id, operator=visitor.operator, topics=topics) as client:
-                await self._stream(client, visitor, session_key, receive, send)
+            with self.hub.client(visitor.who, operator=visitor.operator, topics=topics) as client:
+                missed = self.hub.missed(client, value_of(scope["headers"], b"last-event-id"))
+                await self._stream(client, missed, self._gone_away(visitor, place.lookup), receive, send)
         except TooMany:
-            await _refuse(send, 429, "Too many open pages; close some.")
+            await place.refuse(send, 429, "Too many open streams; close some.")
         return None
 
-    async def _stream(self, client: Client, visitor: Visitor, session_key: str, receive: Receive, send: Send) -> None:
-        """Write until the client leaves, is too slow, or is signed out; whichever ends first ends the rest."""
+    async def _stream(
+        self, client: Client, missed: list[bytes], gone: Coroutine[Any, Any, None], receive: Receive, send: Send
+    ) -> None:
+        """Write until the client leaves, is too slow, or may not listen; whichever ends first ends the rest."""
         await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
         ends = [
             asyncio.ensure_future(each)
-            for each in (
-                self._write(client, send),
-                _gone(receive),
-                client.slow.wait(),
-                self._signed_out(visitor, session_key),
-            )
+            for each in (self._write(client, missed, send), _gone(receive), client.slow.wait(), gone)
         ]
         try:
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
@@ -133,13 +133,15 @@ class EventStream:
             with contextlib.suppress(OSError):
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    async def _write(self, client: Client, send: Send) -> None:
-        async for chunk in self._chunks(client):
+    async def _write(self, client: Client, missed: list[bytes], send: Send) -> None:
+        async for chunk in self._chunks(client, missed):
             await send({"type": "http.response.body", "body": chunk, "more_body": True})
 
-    async def _chunks(self, client: Client) -> AsyncIterator[bytes]:
-        """Events as they come, a comment when there are none for a while."""
+    async def _chunks(self, client: Client, missed: list[bytes]) -> AsyncIterator[bytes]:
+        """What was missed, then events as they come, a comment when there are none for a while."""
         yield b"retry: 2000\n: Spillway\n\n"
+        for each in missed:
+            yield each
         while True:
             try:
                 # Not wait_for: in Python 3.11 it swallows a cancellation that meets a full queue.
@@ -151,14 +153,14 @@ class EventStream:
                 return
             yield chunk
 
-    async def _signed_out(self, visitor: Visitor, session_key: str) -> None:
-        """Return when the session is no longer this person's with these rights, or cannot be looked up."""
+    async def _gone_away(self, visitor: Visitor, lookup: Lookup) -> None:
+        """Return when the caller is no longer this one with these rights, or cannot be looked up."""
         while True:
             await asyncio.sleep(self._check)
             try:
-                if await sync_to_async(visitor_of)(session_key) != visitor:
+                if await sync_to_async(lookup)() != visitor:
                     return
-            except Error:
+            except (Error, Forbidden):
                 return
 
 
@@ -171,12 +173,6 @@ def wanted_topics(query: bytes) -> frozenset[str]:
     return words if words <= frozenset(TOPICS) else frozenset()
 
 
-def session_key_of(headers: list[tuple[bytes, bytes]]) -> str:
-    """The session cookie's value, empty without one."""
-    text = "; ".join(value.decode("latin-1") for name, value in headers if name == b"cookie")
-    return parse_cookie(text).get(settings.SESSION_COOKIE_NAME, "")
-
-
 async def _gone(receive: Receive) -> bool:
     while (await receive())["type"] != "http.disconnect":
         pass
@@ -187,6 +183,19 @@ async def _refuse(send: Send, status: int, sentence: str) -> None:
     headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"cache-control", b"no-store")]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": f"{sentence}\n".encode()})
+
+
+async def _problem(send: Send, status: int, sentence: str) -> None:
+    """The same for programs, as RFC 9457 has it."""
+    request_id, title = secrets.token_hex(8), HTTPStatus(status).phrase
+    body = {"type": "about:blank", "title": title, "status": status, "detail": sentence}
+    body |= {"instance": API_PATH, "request_id": request_id, "errors": []}
+    headers = [(b"content-type", b"application/problem+json"), (b"cache-control", b"no-store")]
+    headers.append((b"x-request-id", request_id.encode()))
+    if status == HTTPStatus.UNAUTHORIZED:
+        headers.append((b"www-authenticate", b'Bearer realm="spillway"'))
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": json.dumps(body).encode()})
 
 
 def _before_signals(close: Callable[[], None]) -> None:

@@ -227,7 +227,7 @@ def test_streams_outlive_redis_and_are_woken_when_it_is_back(
 
 def test_a_client_that_does_not_keep_up_is_dropped() -> None:
     async def fill() -> bool:
-        client = Client(1, True, {"samples"})
+        client = Client("user 1", True, {"samples"})
         for _ in range(QUEUE):
             client.offer(b"x")
         assert not client.slow.is_set()

@@ -35,7 +35,30 @@ Objects have versions: read the `ETag`, send it back as `If-Match`. Send an `Ide
 to send again. Lists go on with `cursor`. docs/api.md says more."""
 
 # Served by the process of controlplane/events.py.
-EVENTS: Document = {}
+EVENTS: Document = {
+    "/api/v1/events": {
+        "get": {
+            "operationId": "events.get",
+            "summary": "Listen to what moves: server-sent events",
+            "tags": ["events"],
+            "parameters": [
+                {"$ref": "#/components/parameters/query-topics"},
+                {"$ref": "#/components/parameters/header-Last-Event-ID"},
+            ],
+            "security": [{"bearer": []}],
+            "responses": {
+                "200": {
+                    "description": "A stream that goes on until the token ends; a comment at least every 15 s.",
+                    "content": {"text/event-stream": {"schema": {"type": "string"}}},
+                },
+                **{
+                    str(status): {"$ref": f"#/components/responses/{parameters.REFUSALS[status][0]}"}
+                    for status in (400, 401, 403, 406, 429)
+                },
+            },
+        }
+    }
+}
 
 
 class Written(AutoSchema):

@@ -34,6 +34,10 @@ QUERY: dict[str, tuple[Schema, str]] = {
     "state": ({"type": "string", "enum": Delivery.State.values}, "Only deliveries in this state."),
     "since": ({"type": "string", "format": "date-time"}, "Only from this moment on."),
     "until": ({"type": "string", "format": "date-time"}, "Only before this moment."),
+    "topics": (
+        {"type": "string", "pattern": "^(samples|nodes|rollouts|definitions)(,(samples|nodes|rollouts|definitions))*$"},
+        "Only these, separated by commas: samples, nodes, rollouts, definitions.",
+    ),
     "q": ({"type": "string", "maxLength": 253}, "Only what has this text in its names."),
     "at": ({"type": "string", "maxLength": 40}, "A moment of the last two weeks: RFC 3339 or Unix seconds."),
     "wait": (
@@ -57,6 +61,7 @@ REQUEST_HEADERS: dict[str, tuple[Schema, str]] = {
         {"type": "string", "pattern": "^[!-~]{1,255}$"},
         "The same key and request get the same answer for 24 hours, and the work is done once.",
     ),
+    "Last-Event-ID": ({"type": "string"}, "The id of the last event that you heard; what you missed comes first."),
     "X-Change-Reason": ({"type": "string", "maxLength": 400}, "Why; kept in the audit record."),
     "X-Change-Commit": ({"type": "string", "pattern": "^[0-9a-f]{7,64}$"}, "The commit that the change comes from."),
     "X-Change-Pipeline": ({"type": "string", "maxLength": 400}, "https URL of the pipeline run behind the change."),
