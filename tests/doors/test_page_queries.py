@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 
 from apps.accounts.actors import Actor
 from apps.accounts.invitations import LIFETIME
-from apps.accounts.models import Account, Invitation, Membership, User
+from apps.accounts.models import Account, Grant, Invitation, Membership, User
 from apps.accounts.tokens import create_token
 from apps.audit.models import Entry
 from apps.core.clock import now
@@ -49,6 +49,8 @@ def paths() -> dict[str, str]:
         "load balancer": f"/load-balancers/{LoadBalancer.objects.get().pk}",
         "hostnames": "/hostnames",
         "hostname": f"/hostnames/{Route.objects.get(pk=route).hostname_id}",
+        "grants": "/grants",
+        "grant": f"/grants/{Grant.objects.earliest('id').name}",
         "overflow": "/overflow",
         "overflow, live part": "/overflow?partial=now",
         "overflow, what if": "/overflow?factor=1.5",
@@ -106,7 +108,9 @@ def grow_accounts(rows: int) -> None:
 
 
 def grow_to(rows: int, acme: Actor) -> None:
-    """As many routes and as many pools."""
+    """As many routes, pools and grants."""
+    for number in range(Grant.objects.count(), rows):
+        Grant.objects.create(name=f"more-{number}", account=acme.account, tag=f"more={number}")
     spec = describe(routes(acme).get(name="checkout"))
     for number in range(Pool.objects.count(), rows):
         save_object(actor=acme, kind="Pool", name=f"more-{number}", spec=SERVERS)

@@ -1,4 +1,4 @@
-"""The pages of grants: operators give and see what is used, nobody pulls away what runs; customers see what is shared."""
+"""The pages of grants: operators give and see what is used, nobody pulls it away; customers see what is shared."""
 
 from __future__ import annotations
 
