@@ -230,6 +230,7 @@ REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": [
         "apps.api.v1.parsers.StrictJSONParser",
+        "apps.api.v1.parsers.MergePatchParser",
         "apps.api.v1.parsers.StrictYAMLParser",
         "apps.api.v1.parsers.OldYAMLParser",
     ],
@@ -289,7 +290,12 @@ HOSTNAME_GRACE_DAYS = int(os.environ.get("SPILLWAY_HOSTNAME_GRACE_DAYS", "7"))
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
+    "formatters": {
+        "plain": {
+            "class": "apps.core.redaction.WithoutSecrets",
+            "format": "%(asctime)s %(levelname)s %(name)s %(message)s",
+        }
+    },
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain"}},
     "root": {"handlers": ["stderr"], "level": os.environ.get("SPILLWAY_LOG_LEVEL", "INFO")},
 }

@@ -98,6 +98,8 @@ def networks(values: object, faults: list[Fault]) -> tuple[str, ...]:
 
 
 def _list(field: str, values: object, most: int, faults: list[Fault]) -> list[Any]:
+    if values is None:
+        return []
     if not isinstance(values, list | tuple) or len(values) > most:
         faults.append(Fault(f"/{field}", "list", f"Write {field} as a list of at most {most} entries."))
         return []

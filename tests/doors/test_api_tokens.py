@@ -114,6 +114,11 @@ def test_what_is_wrong_is_named_and_nothing_is_made(
     assert not ApiToken.objects.filter(name="ci").exists()
 
 
+def test_what_may_be_left_out_may_be_null(acme: Actor) -> None:
+    made = Api(acme)("POST", "tokens", NEW | {"scopes": None, "networks": None, "account": None}).json()
+    assert (made["scopes"], made["networks"], made["account"]) == ([], [], "acme")
+
+
 def test_a_token_ends_after_90_days_unless_said_otherwise(acme: Actor, operator: Actor) -> None:
     Api(acme)("POST", "tokens", NEW)
     left = ApiToken.objects.get(name="ci").expires_at - now()  # type: ignore[operator] # it has one

@@ -71,6 +71,8 @@ class InvitationList(ListView):
 
 
 def _mail(value: object) -> bool:
+    if value is None:
+        return False
     if not isinstance(value, bool):
         raise Invalid([Fault("/mail", "not_boolean", "Write true or false, without quotes.")])
     if value and not invitations.mail_works():
