@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from typing import Any
 
 import pytest
 from django.conf import settings
@@ -39,4 +40,5 @@ def test_arguments_and_tracebacks_are_looked_through_as_well() -> None:
 
 
 def test_the_log_of_the_programs_is_written_so() -> None:
-    assert settings.LOGGING["formatters"]["plain"]["class"] == "apps.core.redaction.WithoutSecrets"
+    formatters: Any = settings.LOGGING["formatters"]
+    assert formatters["plain"]["class"] == "apps.core.redaction.WithoutSecrets"
