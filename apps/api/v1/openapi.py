@@ -53,7 +53,7 @@ EVENTS: Document = {
                 },
                 **{
                     str(status): {"$ref": f"#/components/responses/{parameters.REFUSALS[status][0]}"}
-                    for status in (400, 401, 403, 406, 429)
+                    for status in (400, 401, 403, 429)
                 },
             },
         }
