@@ -172,6 +172,16 @@ def test_a_fault_names_the_line_of_the_file_and_the_request(spillway: Spillway, 
     assert "  request " in refused.stderr
 
 
+def test_a_trace_says_which_route_wins_and_which_were_passed_by(spillway: Spillway) -> None:
+    asked = spillway("trace", "GET", "http://shop.acme.example/checkout/pay?x=1", "-H", "X-Test: 1")
+    assert asked.returncode == 0, asked.stderr
+    assert asked.stdout.startswith("front/http: ")
+    assert "not " in asked.stdout
+    assert "in us-central1: " in asked.stdout
+    foreign = spillway("trace", "GET", "https://api.globex.example/v1")
+    assert foreign.stdout == "No load balancer takes this request for a hostname of yours.\n"
+
+
 def test_tokens_are_made_listed_and_revoked_and_a_narrow_one_changes_nothing(spillway: Spillway, file: Path) -> None:
     made = spillway("token", "create", "reader", "--role", "viewer", "--scope", "*:read", "--days", "1")
     assert made.returncode == 0, made.stderr

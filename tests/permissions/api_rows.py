@@ -123,6 +123,7 @@ API: tuple[Row, ...] = (
     Row("api:servers-detail", "PATCH", WRITE_OWN, {"pk": "$server"}, "server", {"weight": 7}, headers=ANY),
     *(Row("/api/v1/", method, Open(404, 404), at="/api/v1/nothing") for method in METHODS),
     *(Row("/^api/", method, Open(404, 404), at="/api/v2/routes") for method in METHODS),
+    Row("api:trace", "POST", LIST, holds="all", body={"host": "shop.acme.example"}, only_asks=True),
     Row("api:plans-list", "GET", LIST, holds="all"),
     Row("api:plans-detail", "GET", OF_ACCOUNT, {"plan": "$storedplan"}, "storedplan"),
     Row(

@@ -105,7 +105,8 @@ def rows_of(kind: Kind) -> Iterator[Row]:
     yield Row(f"api:{kind.noun}-list", "GET", LIST, holds="all")
     yield Row(f"api:{kind.noun}-list", "POST", kind.create, body={"name": "new", "spec": kind.spec})
     holds = kind.holds if kind.read.other[0] == 404 else ""
-    put, patch = {"spec": f"spec of {kind.holds}"}, {"spec": {}}
+    put: dict[str, Any] = {"spec": f"spec of {kind.holds}"}
+    patch: dict[str, Any] = {"spec": {}}
     for url, path, put_codes in (
         (f"api:{kind.noun}-detail", {"pk": f"${kind.holds}"}, kind.write),
         (f"api:{kind.noun}-named", kind.named, kind.put_by_name),

@@ -102,7 +102,26 @@ def trace_request(api: Api, asked: argparse.Namespace) -> Done:
     if asked.load_balancer:
         body["load_balancer"] = asked.load_balancer
     found = api("POST", "trace", body=body)
-    return found, texts.outline(found), 0
+    return found, _traced(found), 0
+
+
+def _traced(found: dict[str, Any]) -> str:
+    """An answer per load balancer that the request could come to, with the routes that it passed by."""
+    if not found["answers"]:
+        return "No load balancer takes this request for a hostname of yours."
+    parts = []
+    for answer in found["answers"]:
+        parts.append(texts.plain(f"{answer['load_balancer']}/{answer['listener']}: {answer['sentence']}"))
+        parts += [texts.plain(f"    not {over['route']}: {over['why']}") for over in answer["passed_over"]]
+        parts += [texts.plain(_served(each)) for each in answer["regions"]]
+    if found["waits_for_proof"]:
+        parts.append("The hostname waits for its proof: until then no node has these routes.")
+    return "\n".join(parts)
+
+
+def _served(each: dict[str, Any]) -> str:
+    where = each["served_in"] or "nowhere"
+    return f"    in {each['region']}: {each['pool']}, served in {where}, {each['ready_servers']} servers ready"
 
 
 def _header(text: str) -> tuple[str, str]:
