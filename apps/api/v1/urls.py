@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path, re_path
 
-from apps.api.v1 import flows, hostnames, limits, openapi, people, plans, tokens, trace, webhooks, writes
+from apps.api.v1 import (
+    batch,
+    flows,
+    hostnames,
+    limits,
+    openapi,
+    people,
+    plans,
+    pushing,
+    tokens,
+    trace,
+    webhooks,
+    writes,
+)
 from apps.api.v1.audit import EntryDetail, EntryList
 from apps.api.v1.problems import no_such_url
 from apps.api.v1.progress import RevisionDetail, RevisionList, RolloutDetail, RolloutList
@@ -49,6 +62,11 @@ urlpatterns = [
     path("openapi.json", openapi.Description.as_view(), name="openapi"),
     path("apply", plans.Apply.as_view(), name="apply"),
     path("trace", trace.Ask.as_view(), name="trace"),
+    path("routes:batch", batch.Items.as_view(kind="Route"), name="routes-batch"),
+    path("pools:batch", batch.Items.as_view(kind="Pool"), name="pools-batch"),
+    re_path(rf"^revisions/{PK}/roll-back$", pushing.RollBack.as_view(), name="revisions-roll-back"),
+    re_path(rf"^fleets/(?P<name>{NAME})/push$", pushing.PushAgain.as_view(), name="fleets-push"),
+    re_path(rf"^fleets/(?P<name>{NAME})/resume$", pushing.Resume.as_view(), name="fleets-resume"),
     path("plans", plans.PlanList.as_view(), name="plans-list"),
     re_path(rf"^plans/{PLAN}$", plans.PlanDetail.as_view(), name="plans-detail"),
     re_path(rf"^plans/{PLAN}/apply$", plans.PlanApply.as_view(), name="plans-apply"),

@@ -1,5 +1,6 @@
 """DEFINE, writes: each is one transaction of change, audit entry and intent (a higher desired generation)."""
 
+from apps.definitions.services.batches import Batch, ItemResult, write_batch
 from apps.definitions.services.documents import Plan, apply_document, plan_document
 from apps.definitions.services.dry_runs import DryRun, FleetDifference, dry_run
 from apps.definitions.services.limits import set_limit
@@ -11,10 +12,12 @@ from apps.definitions.services.servers import set_server
 __all__ = [
     "KINDS",
     "PLATFORM",
+    "Batch",
     "Change",
     "DryRun",
     "FieldChange",
     "FleetDifference",
+    "ItemResult",
     "Plan",
     "apply_document",
     "apply_plan",
@@ -27,4 +30,5 @@ __all__ = [
     "set_limit",
     "set_server",
     "store_plan",
+    "write_batch",
 ]

@@ -34,7 +34,9 @@ ENTRIES = (
     *("q", "actor", "token", "account", "kind", "action-word", "object"),
     *("object_id", "request_id", "since", "until"),
 )
+REPLAYED = ("Idempotency-Replayed",)
 DRAIN = write("Take a region's traffic away", {200: platform.Region})
+BATCH = replace(write("", {200: writing.BatchDone}, writing.Batch, "atomic", "break_glass"), tells=REPLAYED)
 OPERATIONS: Table = {
     ("openapi", "GET"): Operation(
         summary="Read this document", shown={200: writing.OpenAPI, 304: None}, refuses=(), public=True
@@ -139,6 +141,14 @@ OPERATIONS: Table = {
         sent=tracing.TraceQuestion,
         refuses=(400, *READ_REFUSALS, 413, 415),
     ),
+    ("routes-batch", "POST"): replace(BATCH, summary="Create, update and delete many routes"),
+    ("pools-batch", "POST"): replace(BATCH, summary="Create, update and delete many pools"),
+    ("revisions-roll-back", "POST"): replace(
+        of_one("Push an earlier revision again and hold the fleet there", {202: progress.Rollout}),
+        tells=("Location", *REPLAYED),
+    ),
+    ("fleets-push", "POST"): of_one("Try again what nodes refused", {202: None}),
+    ("fleets-resume", "POST"): of_one("Let changes go out again to a fleet that is held", {202: None}),
     ("plans-list", "GET"): replace(listing(plans.Plan, "the plans that wait or were applied"), query=("limit",)),
     ("plans-detail", "GET"): detail(plans.PlanDetail, "a plan with all that it would do", version=False),
     ("plans-apply", "POST"): replace(

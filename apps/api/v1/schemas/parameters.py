@@ -50,6 +50,7 @@ QUERY: dict[str, tuple[Schema, str]] = {
     ),
     "prune": (BOOLEAN, "Delete what the same manager made and the document does not name."),
     "manager": ({"type": "string", "maxLength": 63}, "Which pipeline manages the objects from now on."),
+    "atomic": (BOOLEAN, "All items or none (the default), or each by itself."),
     "break_glass": (BOOLEAN, "Change an object that a pipeline manages all the same; the audit record says so."),
     "refuse_overload": (BOOLEAN, "409 when a region would be over its limit at the traffic of now."),
 }

@@ -79,6 +79,23 @@ class Fault(words.Shown):
     detail = serializers.CharField(help_text="A sentence that says what to do.")
 
 
+class BatchItem(words.Sent):
+    """One thing to do with an object, named by its id or its name."""
+
+    action = words.word(["create", "update", "delete"])
+    id = words.whole(1, 2**63 - 1, required=False)
+    name = words.name(required=False)
+    account = words.name(required=False)
+    version = words.whole(1, 2**31, required=False)
+    spec = serializers.DictField(required=False)
+
+
+class Batch(words.Sent):
+    """Up to 1000 items."""
+
+    items = serializers.ListField(child=BatchItem(), min_length=1, max_length=1000)
+
+
 class OpenAPI(words.Shown):
     """This document."""
 
@@ -98,3 +115,26 @@ class Problem(words.Shown):
     instance = serializers.CharField()
     request_id = serializers.CharField(help_text="Stands in the header X-Request-ID and in our log as well.")
     errors = Fault(many=True)  # type: ignore[assignment] # the API's word, not the serializer's errors
+
+
+class BatchResult(words.Shown):
+    """What came of one item: its status, and its ETag or its problem."""
+
+    action = words.word(["create", "update", "delete"])
+    status = words.whole(200, 599)
+    id = serializers.IntegerField(min_value=1, allow_null=True)
+    account = words.name(allow_null=True)
+    name = words.name(allow_null=True)
+    url = serializers.CharField(allow_null=True)
+    etag = serializers.CharField(allow_null=True)
+    problem = Problem(allow_null=True)
+
+
+class BatchDone(words.Shown):
+    """A result per item, in the order of the items."""
+
+    may_be_absent = ("live",)
+
+    results = BatchResult(many=True)
+    generations = serializers.DictField(child=words.count())
+    live = serializers.BooleanField()

@@ -1,0 +1,57 @@
+"""SHOW to machines: what operators do with what fleets run: back to a revision, on again, push again."""
+
+from __future__ import annotations
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from apps.api.v1 import progress, requests
+from apps.api.v1.views import one
+from apps.api.v1.writes import no_dry_run
+from apps.core.errors import NotFound
+from apps.fleet.models import Fleet
+from apps.fleet.selectors import fleets
+from apps.rollouts import selectors, services
+
+
+class RollBack(APIView):
+    """POST: push an earlier revision again, and hold the fleet there until somebody resumes."""
+
+    def post(self, request: Request, pk: str) -> Response:
+        """No body; say why in `X-Change-Reason`. 202 with the rollout, whose URL is in `Location`."""
+        no_dry_run(request)
+        actor = requests.actor_of(request)
+        row = one(selectors.revisions(actor), pk)
+        begun = services.roll_back(actor=actor, revision_id=row.pk, reason=requests.reason(request))
+        headers = {"Location": f"/api/v1/rollouts/{begun.pk}"}
+        return Response(progress.rollout(selectors.rollout(actor, begun.pk)), status=202, headers=headers)
+
+
+def _fleet(request: Request, name: str) -> Fleet:
+    row = fleets(requests.actor_of(request)).filter(name=name).first()
+    if row is None:
+        raise NotFound("There is no such object, or you may not see it.")
+    return row
+
+
+class PushAgain(APIView):
+    """POST: try again what a node refused, and look at every node for what differs."""
+
+    def post(self, request: Request, name: str) -> Response:
+        """No body; 202, the work goes on by itself."""
+        no_dry_run(request)
+        row = _fleet(request, name)
+        services.push_again(actor=requests.actor_of(request), fleet_id=row.pk, reason=requests.reason(request))
+        return Response(status=202)
+
+
+class Resume(APIView):
+    """POST: let changes go out again to a fleet that is held."""
+
+    def post(self, request: Request, name: str) -> Response:
+        """No body; 202, 409 for a fleet that is not held."""
+        no_dry_run(request)
+        row = _fleet(request, name)
+        services.resume(actor=requests.actor_of(request), fleet_id=row.pk, reason=requests.reason(request))
+        return Response(status=202)
