@@ -19,6 +19,16 @@ def client_address(request: HttpRequest) -> str:
     return forwarded or peer if is_local(peer) else peer
 
 
+def is_address(host: str) -> bool:
+    """Whether a host (with or without port) is an IP address and no name."""
+    name = host.rpartition(":")[0] or host if "]" not in host else host.partition("]")[0]
+    try:
+        ipaddress.ip_address(name.strip("[]"))
+    except ValueError:
+        return False
+    return True
+
+
 def is_local(address: str) -> bool:
     """Whether an address is this machine's own; so is none at all, which is a Unix socket."""
     if not address:

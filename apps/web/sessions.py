@@ -11,7 +11,7 @@ from django.forms import Form
 from django.http import HttpResponse
 from django.urls import reverse_lazy
 
-from apps.accounts import sign_in as limits
+from apps.core.addresses import is_address
 
 
 class SignIn(LoginView):
@@ -28,7 +28,8 @@ class SignIn(LoginView):
         """The form, the way to the provider if there is one, and where to go afterwards."""
         context: dict[str, Any] = super().get_context_data(**kwargs)
         providers = get_social_adapter().list_providers(self.request)
-        return context | {"providers": providers, "next": context["redirect_field_value"], "waits": limits.WINDOW}
+        passkeys = not is_address(self.request.get_host())  # browsers make passkeys for names only
+        return context | {"providers": providers, "next": context["redirect_field_value"], "passkeys": passkeys}
 
 
 sign_in = SignIn.as_view()

@@ -19,6 +19,7 @@ from allauth.socialaccount.views import ConnectionsView
 from django.http import HttpRequest
 from django.urls import reverse_lazy
 
+from apps.core.addresses import is_address
 from apps.web.second_factor import is_required_of
 from apps.web.sign_in_steps import own
 from apps.web.your_sessions import sessions_of
@@ -51,6 +52,7 @@ class Security(IndexView):
             "providers": get_social_adapter().list_providers(self.request),
             "sessions": len(sessions_of(user, current=self.request.session.session_key or "")),
             "required": is_required_of(self.request),
+            "passkeys_work": not is_address(self.request.get_host()),
         }
 
 
