@@ -89,7 +89,8 @@ def test_a_suspended_account_is_told_so_and_resumed(operator: Actor, acme: Actor
         answer = client.get(path)
         assert (answer.status_code, "Acme is suspended" in answer.content.decode()) == (403, True)
     assert client.post("/people/invite", {"/email": "a@example.com", "/role": "viewer"}).status_code == 403
-    assert Entry.objects.get(object_kind="Account", reason="ticket 4711").after["suspended"] is True  # type: ignore[index]
+    told = Entry.objects.get(object_kind="Account", reason="ticket 4711")
+    assert (told.account, told.after and told.after["suspended"]) == (acme.account, True)
     house.post("/accounts/acme/suspend", REASON)
     assert client.get("/people").status_code == 200
 

@@ -202,7 +202,7 @@ def save(
         kind=wanted.kind,
         object_id=row.pk,
         label=label,
-        account=owner,
+        account=row if isinstance(row, Account) else owner,
         before=before,
         after=after,
         version=row.version,
