@@ -71,6 +71,17 @@ class GrantForm(forms.Form):
         )
         self.fields["version"] = forms.IntegerField(required=False, widget=forms.HiddenInput)
 
+    @property
+    def groups(self) -> list[tuple[str, list[forms.BoundField]]]:
+        """The fields by heading."""
+        names = {
+            "Who": ("/name", "/spec/account"),
+            "A hostname": ("/spec/hostname", "/spec/may_load_test"),
+            "Or pools by a tag": ("/spec/tag",),
+            "How long, and why": ("/spec/expires_at", "reason"),
+        }
+        return [(title, [self[name] for name in each if name in self.fields]) for title, each in names.items()]
+
     def spec(self) -> dict[str, Any]:
         """The document of what was typed; browsers leave the seconds out where they are 0."""
         data = self.cleaned_data
