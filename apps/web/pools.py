@@ -168,6 +168,7 @@ def _save(request: PageRequest, form: PoolForm, pool: Pool | None) -> Pool | Non
             spec=form.spec(),
             create_only=pool is None,
             expected_version=int(version) if pool and version.isdecimal() else None,
+            break_glass=request.POST.get("break_glass") == "true",
             reason=form.text("reason"),
         )
     except Invalid as error:
@@ -194,8 +195,11 @@ def delete(request: PageRequest, pk: int) -> HttpResponse:
     if request.POST.get("confirm") != pool.name:
         messages.error(request, f"Type {pool.name} to delete it.")
         return redirect("web:pool", pk=pk)
+    through = request.POST.get("break_glass") == "true"
     try:
-        delete_object(actor=request.actor, kind="Pool", name=pool.name, account=pool.account.name)
+        delete_object(
+            actor=request.actor, kind="Pool", name=pool.name, account=pool.account.name, break_glass=through
+        )
     except Conflict as error:
         messages.error(request, error.detail)
         return redirect("web:pool", pk=pk)

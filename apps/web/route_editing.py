@@ -78,6 +78,7 @@ def _save(request: PageRequest, entry: RouteEntry) -> Route:
         account=row.account.name if row else got.get("account") or None,
         expected_version=(got.get("version") or 0) if row else None,
         create_only=row is None,
+        break_glass=request.POST.get("break_glass") == "true",
         reason=got.get("reason", ""),
     )
     return saved

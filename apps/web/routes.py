@@ -95,7 +95,7 @@ def delete(request: PageRequest, pk: int) -> HttpResponse:
     except Stale:
         messages.error(request, "Somebody changed this route while you read it. Look again before you delete it.")
         return redirect("web:route", pk=pk)
-    except Conflict as error:
+    except (Conflict, Invalid) as error:
         context["fault"] = error.detail
         return show(request, "pages/routes/delete.html", context, status=409)
     messages.success(request, f"Route {route.name} is deleted. Its requests go elsewhere as soon as the nodes have it.")
@@ -110,5 +110,6 @@ def _take_away(request: PageRequest, route: Route) -> None:
         name=route.name,
         account=route.account.name,
         expected_version=int(version) if version.isdecimal() and len(version) < 10 else None,
+        break_glass=request.POST.get("break_glass") == "true",
         reason=request.POST.get("reason", "").strip()[:400],
     )

@@ -1,0 +1,69 @@
+"""A trace against a real HAProxy: the rendered bundle answers, redirects and refuses as the trace says."""
+
+from __future__ import annotations
+
+import random
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from apps.compiler.checks.snapshot import examine
+from apps.compiler.compile import compile_snapshot
+from apps.compiler.model import FixedResponse, HeaderCondition, HeaderMatch, PathKind, Protocol, Redirect, Route
+from apps.compiler.trace import Question, trace
+from tests.e2e.rendered_proxy import running
+from tests.pure.compiler_worlds import (
+    ASKED_HEADERS,
+    ASKED_HOSTS,
+    ASKED_METHODS,
+    ASKED_PATHS,
+    HOSTS,
+    PATHS,
+    front,
+    route,
+    snapshot,
+)
+
+pytestmark = pytest.mark.e2e
+
+CANARY = (HeaderCondition("X-Canary", HeaderMatch.EQUALS, "yes"),)
+REDIRECTS = (
+    Redirect(301, scheme="https"),
+    Redirect(302, host="b.example"),
+    Redirect(307, path="/there", keep_query=False),
+    Redirect(308, scheme="https", host="c.example", path="/x"),
+)
+
+
+def _random_route(dice: random.Random, number: int) -> Route:
+    """A route that answers by itself: half of them redirect."""
+    redirect = dice.choice((None, *REDIRECTS))
+    return route(
+        number,
+        dice.choice(HOSTS),
+        dice.choice(PATHS),
+        path_kind=dice.choice(list(PathKind)),
+        methods=dice.choice([(), (), ("GET",)]),
+        headers=dice.choice([(), (), CANARY]),
+        pools=(),
+        redirect=redirect,
+        fixed_response=None if redirect else FixedResponse(200 + number, body=f"route-{number}"),
+    )
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_haproxy_does_what_the_trace_says(seed: int, tmp_path: Path) -> None:
+    dice = random.Random(seed)
+    world = snapshot(front(*(_random_route(dice, number) for number in range(1, 31))))
+    accepted = examine(world).accepted.load_balancers[0]
+    paths = [*ASKED_PATHS, "/api?x=1", "/api/v2/deep/er?a=b&c"]
+    locations = 0
+    with running(compile_snapshot(world).bundle, tmp_path) as proxy:
+        for host, path, method, headers in product(ASKED_HOSTS, paths, ASKED_METHODS, ASKED_HEADERS):
+            asked = Question(host, path, method, Protocol.HTTP, headers)
+            told = trace(accepted, asked)
+            answer = proxy.ask("lst-1", host, path, method, headers)
+            assert (answer.status, answer.headers.get("location")) == (told.status, told.location), asked
+            locations += told.location is not None
+    assert locations > 50
