@@ -73,6 +73,13 @@ bench-overflow-windows: .venv/.stamp-tests ## which windows hold a limit best; A
 	@deploy/packages.sh haproxy
 	$(PY) -m tests.bench.overflow_windows $(ARGS)
 
+openapi: .venv/.stamp ## write apps/api/openapi.json anew from the URLs and apps/api/v1/schemas
+	$(PY) manage.py openapi
+
+bench-api-fuzz: .venv/.stamp-tests ## schemathesis over the whole API, minutes; ARGS="--examples 200 --only routes"
+	@deploy/packages.sh redis-server
+	$(PY) -m tests.conformance.api_fuzz $(ARGS)
+
 check: .venv/.stamp-tests ## ruff, mypy --strict, import rules, architecture tests
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
@@ -87,4 +94,4 @@ fmt: .venv/.stamp-tests ## put the code in order
 clean: down ## remove what was made: the demo's data, caches, fetched assets; the venv stays
 	rm -rf var frontend/static/vendor frontend/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-.PHONY: help lock check frontend packages up down traffic seed test bench fmt clean agent
+.PHONY: help lock openapi bench-api-fuzz check frontend packages up down traffic seed test bench fmt clean agent
