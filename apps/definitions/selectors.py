@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import json
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TypeVar
 
 from django.db.models import Model, Prefetch, Q, QuerySet
@@ -50,6 +51,7 @@ __all__ = [
     "load_balancers",
     "make_cursor",
     "only",
+    "page_of_plans",
     "page_of_routes",
     "plans",
     "pools",
@@ -204,6 +206,31 @@ def page_of_routes(rows: QuerySet[Route], *, limit: int, cursor: str = "") -> Pa
     del found[limit:]
     last = found[-1] if more else None
     return Page(found, make_cursor((last.hostname.name, last.path, last.pk)) if last else None)
+
+
+@dataclass(frozen=True, slots=True)
+class PageOfPlans:
+    """A page of plans, without their documents, and the cursor of the next one, None on the last."""
+
+    rows: list[StoredPlan]
+    next_cursor: str | None
+
+
+def page_of_plans(actor: Actor, *, limit: int, cursor: str = "") -> PageOfPlans:
+    """The next `limit` plans after the cursor, newest first. Raises Invalid for a false cursor."""
+    rows = plans(actor).defer("sealed_objects")
+    if cursor:
+        at, pk, _ = read_cursor(cursor)
+        try:
+            made = datetime.fromisoformat(at)
+        except ValueError:
+            made = None
+        if made is None or made.tzinfo is None:
+            raise Invalid([Fault("/cursor", "cursor", "Take the cursor from next_cursor of the page before.")])
+        rows = rows.filter(Q(created_at__lt=made) | Q(created_at=made, pk__gt=pk))
+    found = list(rows[: limit + 1])
+    last = found[limit - 1] if len(found) > limit else None
+    return PageOfPlans(found[:limit], make_cursor((last.created_at.isoformat(), last.pk, 1)) if last else None)
 
 
 def make_cursor(key: RouteKey) -> str:

@@ -168,3 +168,11 @@ def test_a_plan_is_not_moved_by_what_others_do_on_the_same_fleets(api: Api, glob
     pool = stranger("GET", "pools").json()["items"][0]
     assert stranger("PATCH", f"pools/{pool['id']}", {"spec": {"balance": "random"}}, If_Match="*").status_code == 200
     assert api("POST", f"plans/{plan}/apply").status_code == 200
+
+
+def test_plans_are_listed_page_by_page(api: Api) -> None:
+    made = [api("PUT", "apply?dry_run=plan", POOLS).json()["plan_id"] for _ in range(3)]
+    first = api("GET", "plans?limit=2").json()
+    rest = api("GET", f"plans?limit=2&cursor={first['next_cursor']}").json()
+    assert [row["id"] for row in first["items"] + rest["items"]] == made[::-1]
+    assert rest["next_cursor"] is None

@@ -89,10 +89,11 @@ class PlanList(APIView):
     """GET the plans of the caller's account, newest first."""
 
     def get(self, request: Request) -> Response:
-        """`limit`; plans that were neither applied nor made within 24 hours are gone."""
+        """`limit`, `cursor`; plans that were neither applied nor made within 24 hours are gone."""
         limit = requests.number(request, "limit", 100, 1, requests.MAX_LIMIT)
-        rows = selectors.plans(requests.actor_of(request))[:limit]
-        return page_response(request, [_shape(row) for row in rows], None)
+        cursor = request.query_params.get("cursor", "")
+        page = selectors.page_of_plans(requests.actor_of(request), limit=limit, cursor=cursor)
+        return page_response(request, [_shape(row) for row in page.rows], page.next_cursor)
 
 
 class PlanDetail(APIView):

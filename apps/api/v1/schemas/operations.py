@@ -149,7 +149,7 @@ OPERATIONS: Table = {
     ),
     ("fleets-push", "POST"): of_one("Try again what nodes refused", {202: None}),
     ("fleets-resume", "POST"): of_one("Let changes go out again to a fleet that is held", {202: None}),
-    ("plans-list", "GET"): replace(listing(plans.Plan, "the plans that wait or were applied"), query=("limit",)),
+    ("plans-list", "GET"): listing(plans.Plan, "the plans that wait or were applied"),
     ("plans-detail", "GET"): detail(plans.PlanDetail, "a plan with all that it would do", version=False),
     ("plans-apply", "POST"): replace(
         write("Do exactly what a plan says", {200: writing.Applied}),
