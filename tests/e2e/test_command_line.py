@@ -17,7 +17,7 @@ import pytest
 
 from tests.ports import spare_port
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]  # pip and two migrations on a busy computer
 ROOT = Path(__file__).resolve().parents[2]
 TUTORIAL = ROOT / "deploy" / "examples" / "tutorial.yaml"
 ROUTES = """\

@@ -101,12 +101,13 @@ def _origin(asked: argparse.Namespace) -> dict[str, str]:
 def _complain(problem: Problem, asked: argparse.Namespace) -> None:
     """Every fault as `file:line pointer: detail`, and the id of the request."""
     source = getattr(asked, "source", None)
-    print(f"spillway: {plain(str(problem))}", file=sys.stderr)
-    for fault in problem.faults:
+    faults = problem.faults
+    head = str(problem) if len(faults) < 2 else f"{len(faults)} faults; nothing was changed."
+    print(f"spillway: {plain(head)}", file=sys.stderr)
+    for fault in faults:
         pointer, detail = str(fault.get("pointer", "")), str(fault.get("detail", ""))
-        if detail != str(problem) or pointer:
-            line = line_of(source, pointer) if source else None
-            where = f"{plain(asked.file)}:{line}: " if line else ""
-            print(f"  {where}{plain(pointer) or '(the whole)'}: {plain(detail)}", file=sys.stderr)
+        line = line_of(source, pointer) if source else None
+        where = f"{plain(asked.file)}:{line}: " if line else ""
+        print(f"  {where}{plain(pointer) or '(the whole)'}: {plain(detail)}", file=sys.stderr)
     if problem.request_id:
         print(f"  request {plain(problem.request_id)}", file=sys.stderr)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 SIGNS = {"create": "+", "update": "~", "delete": "-"}
+NOTHING: tuple[object, ...] = (None, "", [], {})
 LONGEST_VALUE = 120
 LONGEST_RENDERED = 20_000
 Body = Mapping[str, Any]
@@ -48,6 +49,8 @@ def changes(body: Body) -> Iterable[str]:
             continue
         yield f"{SIGNS[change['action']]} {title(change)}"
         for entry in change.get("fields", ()):
+            if change["action"] != "update" and entry["before"] in NOTHING and entry["after"] in NOTHING:
+                continue
             yield f"    {plain(entry['path'])}: {_difference(change['action'], entry)}"
 
 
