@@ -36,7 +36,7 @@ Lookup = Callable[[], Visitor | None]
 
 
 def visitor_of(session_key: str) -> Visitor | None:
-    """The person behind a session cookie now, None when the session ended."""
+    """The person behind a session cookie now, None when the session ended. Raises Forbidden in a suspended account."""
     close_old_connections()
     try:
         request = HttpRequest()
@@ -44,6 +44,7 @@ def visitor_of(session_key: str) -> Visitor | None:
         user = get_user(request)
         if not isinstance(user, User) or user.pk is None or (actor := actor_of_session(user, request.session)) is None:
             return None
+        actor.must_be_active()
         return Visitor(f"user {user.pk}", actor.is_operator)
     finally:
         close_old_connections()

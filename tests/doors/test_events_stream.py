@@ -28,6 +28,7 @@ from pytest_django.fixtures import Settings
 
 from apps.accounts.models import Account, Membership, User
 from apps.core import events
+from apps.core.clock import now
 from apps.observe.hub import QUEUE, Client, Hub
 from apps.observe.stream import EventStream, wanted_topics
 from tests.both_databases import ROOT, redis
@@ -188,7 +189,7 @@ def test_a_person_has_a_limited_number_of_streams(stream: EventStream, operator_
         assert status_of(url, operator_session) == 200
 
 
-@pytest.mark.parametrize("how", ["signed out", "deactivated", "membership taken", "password changed"])
+@pytest.mark.parametrize("how", ["signed out", "deactivated", "membership taken", "suspended", "password changed"])
 def test_a_stream_ends_when_its_session_does(stream: EventStream, operator_session: str, how: str) -> None:
     with serving(stream) as url, listening(url, operator_session) as page:
         page.until(": beat")
@@ -199,6 +200,8 @@ def test_a_stream_ends_when_its_session_does(stream: EventStream, operator_sessi
             User.objects.filter(pk=user.pk).update(is_active=False)
         elif how == "membership taken":
             Membership.objects.filter(user=user).delete()
+        elif how == "suspended":
+            Account.objects.update(suspended_at=now())
         else:
             user.set_unusable_password()
             user.save()
