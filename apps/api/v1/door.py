@@ -18,6 +18,7 @@ from apps.api.v1.problems import problem_answer
 from apps.api.v1.schemas.building import Operation
 from apps.api.v1.schemas.operations import operation_of, query_names
 from apps.core.errors import Fault, Invalid, SpillwayError
+from apps.core.requests import set_change_origin
 
 Respond = Callable[[HttpRequest], HttpResponse]
 
@@ -52,8 +53,9 @@ class ApiDoor:
             return self.get_response(request)
         if faults := unknown_words(operation, request.GET):
             raise Invalid(faults)
-        if operation.asks_why:
-            requests.reason(Request(request))  # wrong reasons are refused in dry runs too
+        if operation.asks_why:  # a wrong reason is refused in a dry run too
+            requests.reason(Request(request))
+            set_change_origin(requests.origin(Request(request)))
         with waiting.turn(request, actor.account.pk) as may_wait:
             key = idempotency.key_of(request)
             # Work that is committed together with its answer becomes live only afterwards.

@@ -9,11 +9,16 @@ from rest_framework.request import Request
 
 from apps.accounts.actors import Actor
 from apps.core.errors import Fault, Invalid, SpillwayError, Stale
+from apps.core.requests import ChangeOrigin
 
 MAX_LIMIT = 500
 MAX_WAIT_S = 60
+MAX_PIPELINE = 400
 # A proxy that compresses an answer makes the tag weak; versions are versions all the same.
 _ETAG = re.compile(r'(?:W/)?"rev-([1-9][0-9]{0,8})"')
+
+_COMMIT = re.compile(r"[0-9a-f]{7,64}")
+_PIPELINE = re.compile(r"https://[A-Za-z0-9.-]{1,253}(?::[0-9]{1,5})?(?:[/?#][A-Za-z0-9._~:/?#@!$&()*+,;=%-]*)?")
 
 
 class PreconditionRequired(SpillwayError):
@@ -69,6 +74,20 @@ def _as_utf8(text: str) -> str:
         return text.encode("latin-1").decode()
     except UnicodeError:
         return text
+
+
+def origin(request: Request) -> ChangeOrigin:
+    """`X-Change-Commit` and `X-Change-Pipeline`, for the audit record. Raises Invalid."""
+    commit, pipeline = (request.headers.get(f"X-Change-{name}", "") for name in ("Commit", "Pipeline"))
+    faults = []
+    if commit and not _COMMIT.fullmatch(commit):
+        faults.append(Fault("/X-Change-Commit", "commit", "Give a commit as 7 to 64 lower-case hexadecimal digits."))
+    if pipeline and not (_PIPELINE.fullmatch(pipeline) and len(pipeline) <= MAX_PIPELINE):
+        detail = f"Give the https URL of the pipeline's run, at most {MAX_PIPELINE} characters, without a user."
+        faults.append(Fault("/X-Change-Pipeline", "pipeline", detail))
+    if faults:
+        raise Invalid(faults)
+    return ChangeOrigin(commit, pipeline)
 
 
 def dry_run(request: Request) -> bool:
