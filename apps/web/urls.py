@@ -26,6 +26,7 @@ from apps.web import (
     sessions,
     static_ips,
     tokens,
+    tracing,
     webhooks,
 )
 
@@ -57,6 +58,7 @@ urlpatterns = [
     path("load-balancers/<int:pk>", load_balancers.detail, name="load-balancer"),
     path("routes", routes.index, name="routes"),
     path("routes/new", route_editing.new, name="route-new"),
+    path("routes/trace", tracing.trace, name="route-trace"),
     path("routes/check", route_editing.check, name="route-check"),
     path("routes/<int:pk>", routes.detail, name="route"),
     path("routes/<int:pk>/edit", route_editing.edit, name="route-edit"),

@@ -124,7 +124,9 @@ def test_a_revision_in_which_an_assertion_fails_is_refused_before_any_node(tutor
     save_object(actor=tutorial_world, account="acme", kind="Route", name="new", spec=spec(assertions=[TO_SHOP]))
     fleet = Fleet.objects.select_related("region").earliest("pk")
     assert guards.broken_promises(snapshot_of(fleet), ()) == []
-    broken = [{"method": "GET", "host": None, "path": "/api", "headers": [], "expect": {"status": 204}}]
+    broken: list[dict[str, Any]] = [
+        {"method": "GET", "host": None, "path": "/api", "headers": [], "expect": {"status": 204}}
+    ]
     Route.objects.filter(name="new").update(assertions=broken)
     [sentence] = guards.broken_promises(snapshot_of(fleet), ())
     assert sentence == (

@@ -93,7 +93,8 @@ def test_an_item_that_is_none_is_refused_by_its_field(api: Api, item: dict[str, 
 
 
 def test_a_batch_has_1_to_1000_items(api: Api) -> None:
-    for items in ([], [{}] * 1001, None, {}):
+    wrong: list[Any] = [[], [{}] * 1001, None, {}]
+    for items in wrong:
         assert assert_problem(api("POST", "pools:batch", {"items": items}), 422)["errors"][0]["pointer"] == "/items"
 
 

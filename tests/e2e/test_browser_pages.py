@@ -36,6 +36,7 @@ PAGES = {
     "routes": ("/routes", ""),
     "route": ("/routes/{}", "routes"),
     "route-new": ("/routes/new", ""),
+    "route-trace": ("/routes/trace?host=shop.acme.example&path=/cart", ""),
     "route-edit": ("/routes/{}/edit", "routes"),
     "pools": ("/pools", ""),
     "pool": ("/pools/{}", "pools"),
