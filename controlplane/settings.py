@@ -147,7 +147,9 @@ ACCOUNT_RATE_LIMITS = False
 ACCOUNT_FORMS = {
     "login": "apps.web.sign_in_forms.SignInForm",
     "change_password": "apps.web.sign_in_forms.ChangePassword",
+    "set_password": "apps.web.sign_in_forms.FirstPassword",
     "reset_password": "apps.web.sign_in_forms.AskForReset",
+    "reset_password_from_key": "apps.web.sign_in_forms.PasswordByLink",
 }
 MFA_ADAPTER = "apps.accounts.allauth_adapter.SecondFactorAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]

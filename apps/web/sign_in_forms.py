@@ -7,7 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 from allauth.account.adapter import get_adapter
-from allauth.account.forms import ChangePasswordForm, LoginForm, ResetPasswordForm
+from allauth.account.forms import (
+    ChangePasswordForm,
+    LoginForm,
+    ResetPasswordForm,
+    ResetPasswordKeyForm,
+    SetPasswordForm,
+)
 from allauth.core import context
 from allauth.mfa.adapter import get_adapter as get_mfa_adapter
 from allauth.mfa.base.forms import AuthenticateForm, ReauthenticateForm
@@ -52,17 +58,33 @@ class SignInForm(LoginForm):
         return super().add_prefix("username" if field_name == "login" else field_name)
 
 
-class ChangePassword(ChangePasswordForm):
+class _NewPassword(forms.Form):
+    """A new password, twice; what it must be stands in one sentence."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["password1"].label = "New password"
+        self.fields["password1"].help_text = "At least 12 characters, and not a common one; four words do well."
+        self.fields["password2"].label = "New password again"
+        for field in self.fields.values():
+            field.widget.attrs.pop("placeholder", None)
+
+
+class FirstPassword(_NewPassword, SetPasswordForm):
+    """For somebody who came through a provider."""
+
+
+class PasswordByLink(_NewPassword, ResetPasswordKeyForm):
+    """For somebody who followed the link of a mail."""
+
+
+class ChangePassword(_NewPassword, ChangePasswordForm):
     """The present password and a new one; guessing the present one is slowed like signing in."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        for name, label in (("oldpassword", "Present password"), ("password1", "New password")):
-            self.fields[name].label = label
-        self.fields["password2"].label = "New password again"
+        self.fields["oldpassword"].label = "Present password"
         self.fields["oldpassword"].help_text = ""
-        for field in self.fields.values():
-            field.widget.attrs.pop("placeholder", None)
 
     def clean_oldpassword(self) -> str:
         """Refuse a wrong one."""
