@@ -22,9 +22,7 @@ from django.db import connection, transaction
 
 from apps.audit.models import Entry
 from apps.core.locks import try_word
-from apps.core.queue import wake
 
-FOLLOW_TASK = "apps.webhooks.tasks.follow_audit"
 BEGINNING = "0" * 64
 AT_ONCE = 500
 _BATCH = 1000
@@ -61,17 +59,14 @@ def _link_quietly() -> None:
 
 
 def link_pending(*, limit: int = AT_ONCE) -> int:
-    """Give links to at most `limit` entries that have none, and wake those who follow the chain; never waits.
+    """Give links to at most `limit` entries that have none; never waits for another writer.
 
     Answers how many were linked: none as well when somebody else is at it in this moment.
     """
     if not Entry.objects.filter(position=None).exists():
         return 0
     with transaction.atomic():
-        linked = _link(limit) if try_word("audit chain") else 0
-    if linked:
-        wake(FOLLOW_TASK)
-    return linked
+        return _link(limit) if try_word("audit chain") else 0
 
 
 def _link(limit: int) -> int:

@@ -1,7 +1,8 @@
 """Webhooks, first half: follow the audit record in the order of its positions and note who is to be told.
 
 The deliveries of an entry and the follower's step past it are one transaction: an entry is either not followed yet, or
-all its deliveries are there. Redis, workers and this process may die at any time; the sweep goes on from the row.
+all its deliveries are there. `manage.py schedule` does this each second; Redis, workers and it may die at any time, it
+goes on from the row.
 """
 
 from __future__ import annotations
