@@ -5,6 +5,8 @@ Only the operator's own pools can be shared: a tag that another customer puts on
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from django.db.models import Exists, F, OuterRef, Q, QuerySet, TextField, Value
 from django.db.models.functions import Cast, Concat, Replace, StrIndex
 
@@ -12,6 +14,7 @@ from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Grant
 from apps.accounts.rights import in_force
 from apps.core.errors import Forbidden
+from apps.core.locks import lock_words
 from apps.definitions.models import Pool, RoutePool
 
 # `customer=acme` as the text of a JSON object has it; JSON lookups would mistake keys such as `0` and `contains`.
@@ -36,6 +39,11 @@ def seen_pools(actor: Actor, rows: QuerySet[Pool] | None = None) -> QuerySet[Poo
 def usable_pools(account: Account) -> QuerySet[Pool]:
     """Pools of the operator that new routes of the account may use."""
     return with_tags(Pool.objects.filter(_OPERATORS)).filter(Exists(grants_by_tag(account).filter(in_force())))
+
+
+def lock_shared(accounts: Iterable[str]) -> None:
+    """Hold what is shared with these accounts (names) until commit: nobody begins or ends a use of it meanwhile."""
+    lock_words(f"shared with {name}" for name in accounts)
 
 
 def tagged(tag: str) -> QuerySet[Pool]:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection, transaction
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Grant, Hostname
 from apps.accounts.rights import may_load_test
+from apps.audit.models import Entry
 from apps.core.clock import now
 from apps.core.errors import Conflict, Forbidden, Invalid, NotFound
 from apps.definitions import selectors
@@ -275,6 +280,57 @@ def test_after_a_grant_ended_its_routes_can_be_edited_and_no_new_one_uses_the_po
     delete_object(actor=acme, kind="Route", name="user")
     assert "search" not in {pool.name for pool in selectors.pools(acme)}
     assert not Route.objects.filter(name="new").exists()
+
+
+def test_a_grant_stays_with_its_account_and_stands_in_the_record_of_it(tutorial_world: Actor, acme: Actor) -> None:
+    grant(tutorial_world, tag="customer=acme")
+    with pytest.raises(Invalid) as caught:
+        grant(tutorial_world, account="globex", tag="customer=acme")
+    assert faults(caught) == {"/spec/account": "account"}
+    delete_object(actor=tutorial_world, kind="Grant", name="for-acme")
+    rows = Entry.objects.filter(object_kind="Grant").order_by("id").values_list("account__name", "action")
+    assert list(rows) == [("acme", "create"), ("acme", "delete")]
+
+
+def uses_left_without_a_grant(operator: Actor, acme: Actor) -> int:
+    """How many routes use the pool after a route and the end of its grant looked before either was committed."""
+    used, is_gone = threading.Event(), threading.Event()
+
+    def use() -> None:
+        with transaction.atomic():
+            save_object(actor=acme, kind="Route", name="user", spec=to_pool("operator/search"))
+            used.set()
+            is_gone.wait(1)  # the other has to wait for our commit, unless nothing keeps it back
+        connection.close()
+
+    def take_away() -> None:
+        used.wait(10)
+        with suppress(Conflict):
+            delete_object(actor=operator, kind="Grant", name="for-acme")
+        is_gone.set()
+        connection.close()
+
+    with ThreadPoolExecutor(2) as threads:
+        for done in [threads.submit(use), threads.submit(take_away)]:
+            done.result()
+    return 0 if Grant.objects.exists() else Route.objects.filter(name="user").count()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_route_and_the_end_of_its_grant_cannot_pass_each_other(search: Pool, operator: Actor, acme: Actor) -> None:
+    grant(operator, tag="customer=acme")
+    assert uses_left_without_a_grant(operator, acme) == 0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_without_the_lock_they_would_pass_each_other(
+    search: Pool, operator: Actor, acme: Actor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if connection.vendor != "postgresql":
+        pytest.skip("SQLite has one writer at a time: there is no lock to take away")
+    grant(operator, tag="customer=acme")
+    monkeypatch.setattr("apps.definitions.sharing.lock_words", list)
+    assert uses_left_without_a_grant(operator, acme) == 1
 
 
 def test_load_may_be_tested_where_a_name_is_proved_or_a_grant_says_so(tutorial_world: Actor, acme: Actor) -> None:

@@ -18,7 +18,7 @@ from apps.core.errors import Conflict, Invalid
 from apps.definitions.models import Pool, Route
 from apps.definitions.selectors import fleets_of_hostname
 from apps.definitions.services.work import Work
-from apps.definitions.sharing import grants_by_tag, tagged
+from apps.definitions.sharing import grants_by_tag, lock_shared, tagged
 from apps.definitions.specs import GrantSpec
 from apps.definitions.tags import as_texts
 
@@ -28,7 +28,7 @@ SHOWN = 5
 def store_grant(work: Work, owner: Account, row: Grant, spec: GrantSpec) -> None:
     """The grant; waiting claims that it covers are proved, uses that a former one allowed must not be left without."""
     del owner
-    account = _grantee(work, spec)
+    account = _grantee(work, row, spec)
     if spec.hostname and account:
         _refuse_taken(work, row, account, spec.hostname)
     if work.faults or account is None:
@@ -43,13 +43,15 @@ def store_grant(work: Work, owner: Account, row: Grant, spec: GrantSpec) -> None
         _prove(work, row)
 
 
-def _grantee(work: Work, spec: GrantSpec) -> Account | None:
+def _grantee(work: Work, row: Grant, spec: GrantSpec) -> Account | None:
     name = spec.account
     account: Account | None = work.once(("Account", name), lambda: Account.objects.filter(name=name).first())
     if account is None and ("Account", name) not in work.broken:
         work.fault("/spec/account", "unknown", f"There is no account {name}.")
     elif account is not None and account.is_operator:
         work.fault("/spec/account", "operator", "Grant to a customer's account; operators need none.")
+    elif account is not None and row.pk is not None and row.account_id != account.pk:
+        work.fault("/spec/account", "account", f"A grant stays with {row.account.name}; make another one for {name}.")
     return account
 
 
@@ -79,8 +81,10 @@ def refuse_loss(work: Work, account: Account, hostname: str, tag: str) -> None:
     Names that only the grant proved, and that no route uses, wait for a proof again.
     """
     if tag:
+        lock_shared([account.name])
         refuse_users(routes_by_tag(account, tag), f"it shares pools by {tag}")
     elif hostname:
+        claims.lock_hostnames([hostname])
         lost = _only_granted(account, hostname)
         refuse_users(Route.objects.filter(hostname__in=lost), f"it proves {hostname}")
         for row in Hostname.objects.filter(pk__in=lost):
@@ -100,6 +104,7 @@ def refuse_lost_tags(row: Pool, before: dict[str, str]) -> None:
     gone, left = set(as_texts(before)) - set(as_texts(row.tags)), as_texts(row.tags)
     by_gone = Grant.objects.filter(tag__in=gone).values("account")
     by_left = Grant.objects.filter(tag__in=left).values("account")
+    lock_shared(Account.objects.filter(pk__in=by_gone).values_list("name", flat=True))
     users = Route.objects.filter(pools__pool=row, account__in=by_gone).exclude(account__in=by_left)
     refuse_users(users.distinct(), f"{', '.join(sorted(gone))} shares the pool with them")
 

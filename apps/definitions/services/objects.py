@@ -202,7 +202,7 @@ def save(
         kind=wanted.kind,
         object_id=row.pk,
         label=label,
-        account=row if isinstance(row, Account) else owner,
+        account=_concerned(row, owner),
         before=before,
         after=after,
         version=row.version,
@@ -210,6 +210,13 @@ def save(
     )
     fields = tuple(differences(before or {}, after))
     return row, Change(wanted.kind, _account_name(wanted.kind, owner), wanted.name, action, fields)
+
+
+def _concerned(row: Any, owner: Account) -> Account:
+    """In whose audit record the change of an object stands: what is done to a customer stands in the customer's own."""
+    if isinstance(row, Account):
+        return row
+    return row.account if isinstance(row, Grant) else owner
 
 
 def _account_name(kind: str, owner: Account) -> str:
@@ -313,7 +320,7 @@ def delete(work: Work, kind: str, row: Any, *, expected_version: int | None = No
         kind=kind,
         object_id=pk,
         label=label,
-        account=owner,
+        account=_concerned(row, owner),
         before=before,
         version=row.version,
         reason=_reason(work, row),

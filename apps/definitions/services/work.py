@@ -14,7 +14,7 @@ from apps.accounts.models import Account
 from apps.core.errors import Conflict, Fault, Invalid
 from apps.definitions.models import Certificate, LoadBalancer, Pool
 from apps.definitions.selectors import fleets_of_load_balancers
-from apps.definitions.sharing import usable_pools
+from apps.definitions.sharing import lock_shared, usable_pools
 from apps.fleet.models import Fleet, Region, StaticIP
 from apps.fleet.selectors import overflow_orders
 from apps.fleet.services import want_push
@@ -144,6 +144,7 @@ class Work:
         account = account or owner.name
         row: Any = None
         if model is Pool and account != owner.name and not self.actor.is_operator:
+            lock_shared([owner.name])
             shared = usable_pools(owner).select_related("account").filter(account__name=account, name=name)
             row = self.once(("shared", owner.pk, reference), shared.first)
         elif account == owner.name or self.actor.is_operator:
