@@ -38,7 +38,9 @@ _HEADER_NAME = re.compile(r"[A-Za-z](?:[A-Za-z0-9-]{0,62}[A-Za-z0-9])?")
 _HEADER_VALUE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9 ._~+=:@/*!&?<>-]{0,254}[A-Za-z0-9._~+=:@/*!&?>-])?")
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 _OBJECT_ID = re.compile(r"(?:lb|lst|route|pool|srv|crt)-(?:0|[1-9][0-9]{0,17})")
-_GENERATED = re.compile(r"(?:lb|lst|route|pool|srv|crt|group|ip|node|fleet)-[0-9]+")
+_GENERATED = re.compile(
+    r"(?:lb|lst|route|pool|queue|srv|crt|group|ip|node|fleet|rgn)-[0-9]+|(?:to|tcp)-rgn-[0-9]+(?:-[a-z0-9-]+)?"
+)
 _CONTENT_TYPE = re.compile(r"[a-z]{1,32}/[a-z0-9.+-]{1,64}(?:; charset=[a-z0-9-]{1,32})?")
 _BODY = re.compile(r"[\n\t\x20-\x7e\xa1-\u1fff\u2010-\u2027\u2030-\ud7ff\uf900-\ufdff]*")
 _PEM = re.compile(r"(?:-----BEGIN [A-Z ]{1,40}-----\n(?:[A-Za-z0-9+/]{1,76}={0,2}\n)+-----END [A-Z ]{1,40}-----\n)+")

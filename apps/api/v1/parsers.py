@@ -33,6 +33,12 @@ class StrictJSONParser(BaseParser):
         return read_json(content)
 
 
+class MergePatchParser(StrictJSONParser):
+    """application/merge-patch+json (RFC 7396), which every PATCH takes; plain JSON is read the same."""
+
+    media_type = "application/merge-patch+json"
+
+
 class StrictYAMLParser(BaseParser):
     """application/yaml (RFC 9512)."""
 

@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from apps.accounts.actors import platform_actor
 from apps.core.errors import Invalid, Malformed, SpillwayError
 from apps.definitions.services import Plan, apply_document, plan_document
-from apps.definitions.texts import read_yaml
+from apps.definitions.texts import read_json, read_yaml
 
 
 class Command(BaseCommand):
@@ -20,7 +20,7 @@ class Command(BaseCommand):
     help = __doc__ or ""
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("file", help="YAML or JSON; - reads standard input")
+        parser.add_argument("file", help="YAML, or JSON where its name ends so; - reads YAML from standard input")
         parser.add_argument("--dry-run", action="store_true")
         parser.add_argument("--prune", action="store_true")
         parser.add_argument("--manager", default="")
@@ -29,7 +29,8 @@ class Command(BaseCommand):
     def handle(self, *_args: Any, **options: Any) -> None:
         text = sys.stdin.buffer.read() if options["file"] == "-" else Path(options["file"]).read_bytes()
         try:
-            document = read_yaml(text)
+            # YAML reads some numbers of JSON (1e-9) as text, so a file that says that it is JSON is read as JSON.
+            document = read_json(text) if options["file"].endswith(".json") else read_yaml(text)
         except Malformed as error:
             raise CommandError(error.detail) from error
         objects = document.get("objects") if isinstance(document, dict) else None

@@ -1,0 +1,150 @@
+"""The one entry of every door: no hostile value of any class is read in any field, and each refusal names its field."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from apps.core.errors import Fault, Invalid
+from apps.definitions import reading
+from apps.definitions.documents import READERS, read_object
+from tests.hostile.corpus import CORPUS, VALUES
+from tests.hostile.fields import EXAMPLES, FIELDS, NAME, Document, Field, leaves, with_value, without_positions
+
+# Whether a chain and a key are what they say is judged by the service, which knows the time: see test_doors.py.
+JUDGED_LATER = {"chain", "key"}
+
+
+def faults_of(kind: str, spec: object) -> tuple[Fault, ...]:
+    """What is wrong with it; nothing where it is read."""
+    try:
+        read_object({"kind": kind, "name": "x", "spec": spec})
+    except Invalid as invalid:
+        return invalid.faults
+    return ()
+
+
+def test_the_corpus_has_at_least_640_values_and_none_twice() -> None:
+    assert len(VALUES) >= 640
+    assert len({f"{type(value).__name__} {value!r}" for _, value in VALUES}) == len(VALUES)
+    assert len(CORPUS) == 15
+
+
+@pytest.mark.parametrize("example", [name for name in EXAMPLES if name != "certificate"])
+def test_the_example_that_values_are_put_into_is_itself_read(example: str) -> None:
+    assert faults_of(*EXAMPLES[example]) == ()
+
+
+def test_every_field_that_a_reader_asks_for_is_in_an_example(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: set[str] = set()
+    plain = reading.Reader.has
+
+    def listening(self: reading.Reader, field: str) -> bool:
+        if field:
+            asked.add(f"{kind}/{without_positions(f'{self.pointer}/{field}'.removeprefix('/spec'))}")
+        return plain(self, field)
+
+    monkeypatch.setattr(reading.Reader, "has", listening)
+    for kind, spec in EXAMPLES.values():
+        faults_of(kind, spec)
+    shown = {
+        f"{kind}/{without_positions(pointer)}"
+        for kind, spec in EXAMPLES.values()
+        for leaf, _ in leaves(spec)
+        for pointer in _ways_to(leaf)
+    }
+    envelope = {f"{kind}/{field}" for kind in READERS for field in ("", "kind", "name", "account", "spec")}
+    assert asked - shown - envelope == set()
+
+
+def _ways_to(leaf: str) -> list[str]:
+    """The leaf and everything that holds it."""
+    parts = leaf.strip("/").split("/")
+    return ["/" + "/".join(parts[: count + 1]) for count in range(len(parts))]
+
+
+@pytest.mark.parametrize("field", FIELDS, ids=lambda field: f"{field.example}{field.pointer}")
+def test_a_field_reads_no_hostile_value_and_the_refusal_names_it(field: Field) -> None:
+    name = field.pointer.rpartition("/")[2]
+    through, unnamed = [], []
+    for _, value in VALUES:
+        if field.legal(value):
+            continue
+        faults = faults_of(field.kind, field.document(value))
+        if not faults and name not in JUDGED_LATER:
+            through.append(value)
+        elif faults and not any(_names(fault, field.pointer) for fault in faults):
+            unnamed.append((value, faults))
+    assert (through, unnamed) == ([], [])
+
+
+def _names(fault: Fault, pointer: str) -> bool:
+    """Whether the fault is at the field or at a list or object that is it, and says what to do."""
+    place = f"/spec{pointer}"
+    near = fault.pointer.startswith(place) or place.startswith(f"{fault.pointer}/")
+    return near and bool(fault.code) and fault.detail.endswith((".", "?"))
+
+
+def test_without_its_grammar_a_field_would_read_hostile_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("apps.compiler.grammar.hostname", lambda value: value)
+    field = next(each for each in FIELDS if each.pointer == "/hostname" and each.example == "grant")
+    through = [value for _, value in VALUES if not field.legal(value) and not faults_of("Grant", field.document(value))]
+    assert len(through) > 100
+
+
+def test_a_name_reads_no_hostile_value() -> None:
+    through = []
+    for _, value in VALUES:
+        if NAME(value):
+            continue
+        try:
+            read_object({"kind": "Pool", "name": value, "spec": {}})
+        except Invalid as invalid:
+            through += [value] * (invalid.faults[0].pointer != "/name")
+        else:
+            through.append(value)
+    assert through == []
+
+
+@pytest.mark.parametrize("name", ["pool-17", "defaults", "queue-17", "route-0", "lb-1", "A", "a/b", None])
+def test_names_that_we_generate_ourselves_are_refused(name: object) -> None:
+    with pytest.raises(Invalid) as caught:
+        read_object({"kind": "Pool", "name": name, "spec": {}})
+    assert caught.value.faults[0].pointer == "/name"
+
+
+@pytest.mark.parametrize("spec", [None, [], "x", 17, True, {1: 2}])
+def test_a_specification_that_is_no_object_is_refused(spec: object) -> None:
+    assert faults_of("Pool", spec)
+
+
+def test_an_unknown_field_is_refused_with_the_nearest_known_one() -> None:
+    faults = {fault.pointer: fault for fault in faults_of("Pool", {"balanse": "random", "is_staff": True})}
+    assert "did you mean balance?" in faults["/spec/balanse"].detail
+    assert faults["/spec/is_staff"].code == "unknown_field"
+
+
+@pytest.mark.parametrize("field", ["account", "id", "version", "manager", "generation", "is_staff", "role", "url"])
+def test_nothing_of_a_row_can_be_set_that_is_no_field_of_its_document(field: str) -> None:
+    for kind, spec in EXAMPLES.values():
+        if field not in spec:
+            pointers = [fault.pointer for fault in faults_of(kind, spec | {field: "x"})]
+            assert f"/spec/{field}" in pointers
+
+
+def test_every_fault_of_a_document_is_named_at_once() -> None:
+    spec = {"hostname": "A.example", "path": "x", "action": {"pools": [{"pool": "p", "weight": -1}]}}
+    pointers = {fault.pointer for fault in faults_of("Route", spec)}
+    assert {"/spec/hostname", "/spec/path", "/spec/load_balancer", "/spec/action/pools/0/weight"} <= pointers
+
+
+ACTIONS: list[Document] = [
+    {}, {"pools": []}, {"pools": [{"pool": "p", "weight": 0}]}, {"redirect": {"code": 301}},
+    {"redirect": {"code": 302, "host": "b.example"}, "pools": [{"pool": "p"}]}, {"fixed_response": {"status": 99}},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_an_action_that_says_nothing_or_two_things_is_refused(action: Any) -> None:
+    assert faults_of("Route", with_value(EXAMPLES["redirect"][1], "/action", action))
