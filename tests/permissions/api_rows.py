@@ -12,6 +12,8 @@ SHARED = codes(200, 200, 200)
 # Plans are their account's alone: they may hold keys.
 OF_ACCOUNT = codes(404, 200, 404)
 SEND = codes("403 404 404", "403 202 202", "403 202 202")
+CHANGE = codes("403 200 200", "403 200 200", "403 200 200")
+PUSH = codes(404, 404, "403 202 202")
 APPLY_PLAN = codes("403 404 404", "403 200 200", "403 404 404")
 READ_OWN = codes(404, 200, 200)
 OF_OPERATORS = codes(404, 404, 200)
@@ -26,7 +28,7 @@ REMOVE = codes(404, "403 403 204", "403 204 204")
 INVITE = codes("403 403 201", "403 403 201", "403 403 201")
 OPERATE = codes(403, 403, "403 200 200")
 
-ANY = {"If-Match": "*"}
+ANY, WHY = {"If-Match": "*"}, {"X-Change-Reason": "x"}
 ROUTE = {
     "load_balancer": "front",
     "hostname": "shop.acme.example",
@@ -124,6 +126,11 @@ API: tuple[Row, ...] = (
     *(Row("/api/v1/", method, Open(404, 404), at="/api/v1/nothing") for method in METHODS),
     *(Row("/^api/", method, Open(404, 404), at="/api/v2/routes") for method in METHODS),
     Row("api:trace", "POST", LIST, holds="all", body={"host": "shop.acme.example"}, only_asks=True),
+    Row("api:routes-batch", "POST", CHANGE, body={"items": [{"action": "create", "name": "new", "spec": NEW_ROUTE}]}),
+    Row("api:pools-batch", "POST", CHANGE, body={"items": [{"action": "create", "name": "new", "spec": SPARE}]}),
+    Row("api:revisions-roll-back", "POST", PUSH, {"pk": "$revision"}, "revision", headers=WHY),
+    Row("api:fleets-push", "POST", PUSH, {"name": "us-central1"}, "fleet", headers=WHY),
+    Row("api:fleets-resume", "POST", codes(404, 404, "403 409 409"), {"name": "us-central1"}, "fleet", headers=WHY),
     Row("api:plans-list", "GET", LIST, holds="all"),
     Row("api:plans-detail", "GET", OF_ACCOUNT, {"plan": "$storedplan"}, "storedplan"),
     Row(

@@ -88,11 +88,7 @@ KINDS = (
     Kind("grants", "grant", {"name": "of-acme"}, {"account": "acme", "hostname": "more.example"}, **ABOUT),
     Kind("regions", "region", {"name": "us-central1"}, {"title": "New"}, **SHARED),
     Kind(
-        "load-balancers",
-        "loadbalancer",
-        {"account": "operator", "name": "front"},
-        {"fleets": [], "listeners": LISTENERS},
-        **SHARED,
+        "load-balancers", "loadbalancer", FRONT, {"fleets": [], "listeners": LISTENERS}, **(SHARED | {"delete": OURS})
     ),
     Kind("fleets", "fleet", {"name": "us-central1"}, {"region": "us-central1"}, **(HIDDEN | {"delete": IN_USE})),
     Kind("nodes", "node", {"name": "us-1"}, NODE, **HIDDEN),

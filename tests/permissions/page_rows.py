@@ -60,7 +60,6 @@ PAGES: tuple[Row, ...] = (
     *shown("route-trace", LIST, "all"),
     Row("web:route-new", "GET", NEW, holds="all"),
     sent("route-new", NEW_FAULTY, "all"),
-    *shown("route-trace", LIST, ""),
     sent("route-check", READ_OWN, "route", route="$route"),
     *shown("route", READ_OWN, "route", {"pk": "$route"}),
     Row("web:route-edit", "GET", EDIT, {"pk": "$route"}, "route"),

@@ -21,6 +21,11 @@ def applied(holds: str, *objects: dict[str, Any], **query: str) -> Row:
     return Row("api:apply", "PUT", ANYTHING, holds=holds, body={"objects": list(objects)}, query=query)
 
 
+def batch(noun: str, holds: str, *items: dict[str, Any], **query: str) -> Row:
+    """A bulk list with a foreign object among its items."""
+    return Row(f"api:{noun}-batch", "POST", ANYTHING, holds=holds, body={"items": list(items)}, query=query)
+
+
 def routed(pool: str, holds: str) -> dict[str, Any]:
     """A route of the caller that names a foreign pool."""
     action = {"pools": [{"pool": "api", "weight": 1}, {"pool": pool, "weight": 1}]}
@@ -62,9 +67,18 @@ PLACES: tuple[Row, ...] = (
     applied("all", {"kind": "Account", "name": "acme", "spec": {"title": "x", "kind": "customer"}}),
     applied("all", routed("api", "all"), FOREIGN_POOL),
     applied("all", prune="true", manager="acme"),
+    *(
+        batch("pools", "spare", {"action": action, "id": "$spare", "spec": {}} , atomic=atomic)
+        for action in ("update", "delete")
+        for atomic in ("true", "false")
+    ),
+    batch("pools", "spare", {"action": "delete", "account": "acme", "name": "spare"}, atomic="false"),
+    batch("routes", "pool", {"action": "create", "name": "x", "spec": routed("acme/shop", "")}, atomic="false"),
+    Row("api:trace", "POST", ANYTHING, holds="all", body={"host": "shop.acme.example", "load_balancer": "front"}),
     Row("api:overflow-what-if", "POST", ANYTHING, holds="pool", body={"pool": "acme/shop"}),
     Row("api:routes-named", "PUT", ANYTHING, {"account": "globex", "name": "api"}, "pool",
         {"spec": routed("acme/shop", "")}, headers=ANY),
+    Row("web:route-trace", "GET", LIST, holds="all", query={"host": "shop.acme.example"}),
     Row("web:overflow", "GET", LIST, holds="pool", query={"pool": "$pool"}),
     Row("web:routes", "GET", LIST, holds="all", query={"account": "acme", "q": "shop"}),
     Row("web:routes", "GET", LIST, holds="pool", query={"pool": "acme/shop"}),
