@@ -169,11 +169,11 @@ def still_welcome(url: str, token: str) -> bool:
 
 
 def runs(asked: Asked) -> Iterator[Run]:
-    """A run for each kind of caller, each in a world of its own."""
-    for caller in ("customer", "operator"):
-        with tempfile.TemporaryDirectory(prefix="spillway-fuzz-") as name:
-            folder = Path(name)
-            with served(folder) as (url, tokens):
+    """A run for each kind of caller, the customer first: an operator may well take the customer's things away."""
+    with tempfile.TemporaryDirectory(prefix="spillway-fuzz-") as name:
+        folder = Path(name)
+        with served(folder) as (url, tokens):
+            for caller in ("customer", "operator"):
                 yield fuzz(folder, url, caller, tokens[caller], asked)
                 assert still_welcome(url, tokens[caller]), f"the {caller} locked itself out"
 
