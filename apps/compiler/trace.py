@@ -96,8 +96,8 @@ def trace(load_balancer: LoadBalancer, question: Question) -> Trace:
 def _miss(route: Route, question: Question, headers: Mapping[str, str]) -> tuple[str, str] | None:
     """Why the route does not take the request, None when it does."""
     if not covers_path(route, question.bare_path):
-        kind = "exactly" if route.path_kind is PathKind.EXACT else "below"
-        return "path", f"it takes {kind} {route.path}"
+        what = f"{route.path} alone" if route.path_kind is PathKind.EXACT else f"{route.path} and what is below it"
+        return "path", f"it takes {what}"
     if route.methods and question.method not in route.methods:
         return "method", f"it takes {', '.join(sorted(route.methods))} only"
     for condition in route.headers:

@@ -122,7 +122,7 @@ def _told(actor: Actor, question: Question, row: LoadBalancer, routes: tuple[mod
         pools = ()  # the default pool of a listener is the operator's
     route = (number_of(found.winner.id), found.winner.label) if found.winner else None
     served = _served(row, [number_of(share.pool_id) for share in found.pools], labels) if pools else ()
-    sentence = _sentence(actor, found, labels)
+    sentence = _sentence(actor, question.scheme, found, labels)
     return Traced(
         row.name, listener, route, passed, pools, found.path, found.status, found.location, tuple(served), sentence
     )
@@ -132,13 +132,11 @@ def _is_seen(actor: Actor, route: model.Route) -> bool:
     return actor.is_operator or route.account == actor.account.name
 
 
-def _sentence(actor: Actor, found: Trace, labels: Mapping[str, str]) -> str:
-    if found.listener is None:
-        return "Nothing listens for this scheme here."
+def _sentence(actor: Actor, scheme: str, found: Trace, labels: Mapping[str, str]) -> str:
     if found.winner is None and not actor.is_operator:
         return NOTHING
-    said = happens(found, labels)
-    return f"It {said}."
+    said = f"It {happens(found, labels)}."
+    return said if found.listener else f"Nothing listens for {scheme} here, so it never arrives. If it did: {said}"
 
 
 def _front(row: LoadBalancer, routes: tuple[model.Route, ...]) -> model.LoadBalancer:

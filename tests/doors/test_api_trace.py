@@ -89,3 +89,9 @@ def test_routes_of_a_name_without_proof_are_said_to_wait(api: Api) -> None:
 def test_a_question_that_is_none_is_refused_by_its_field(api: Api, body: Any, pointer: str) -> None:
     faults = assert_problem(api("POST", "trace", body), 422)["errors"]
     assert [fault["pointer"] for fault in faults] == [pointer]
+
+
+def test_a_scheme_that_nothing_listens_for_is_said_to_never_arrive(api: Api, two_routes: None) -> None:
+    found = ask(api, scheme="https")
+    assert found["listener"] is None
+    assert found["sentence"].startswith("Nothing listens for https here, so it never arrives. If it did: It goes to")
