@@ -17,6 +17,7 @@ from apps.accounts import sign_in as limits
 from apps.accounts.models import FailedSignIn, User
 from apps.audit.models import Entry
 from tests.doors.signing_in import PASSWORD, code, person, prove_again, signed_in, with_app
+from tests.ports import spare_port
 
 NO_SIGNATURE = json.dumps(
     {
@@ -65,6 +66,15 @@ def test_a_code_works_once_even_when_the_cache_forgets(ada: User) -> None:
     given = code(secret)
     assert second_step(given)[0] == 302
     cache.clear()
+    assert second_step(given)[0] == 200
+
+
+def test_signing_in_goes_on_without_redis_and_a_code_still_works_once(ada: User, settings: Settings) -> None:
+    _, secret, _ = with_app()
+    away = {"BACKEND": "apps.core.caching.ForgivingRedisCache", "LOCATION": f"redis://127.0.0.1:{spare_port()}/0"}
+    settings.CACHES = {"default": away}
+    given = code(secret)
+    assert second_step(given)[0] == 302
     assert second_step(given)[0] == 200
 
 
