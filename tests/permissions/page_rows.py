@@ -25,7 +25,6 @@ INVITE_FAULTY = codes("403 403 422", "403 403 422", "403 403 422")
 REMOVE = codes(404, "403 302 302", "403 302 302")  # the editor is the person, who may leave
 MANAGE = codes(404, "403 403 302", "403 302 302")
 OPERATE = codes(404, 404, "403 200 200")
-OPERATE_FAULTY = codes(404, 404, "403 422 422")
 OPERATED = codes(404, 404, "403 302 302")
 PUSHED = codes(403, 403, "403 302 302")
 
@@ -76,12 +75,12 @@ PAGES: tuple[Row, ...] = (
     sent("pool-limit", SENT_BY_ROLE, "pool", {"pk": "$pool"}, region="us-central1", kind="rate", value="9"),
     sent("pool-servers", SENT, "pool", {"pk": "$pool"}, server="$server", do="weight", weight="9"),
     *shown("grants", OF_OPERATORS, ""),
-    *shown("grant", OF_OPERATORS, "", {"name": "of-acme"}),
+    *shown("grant", OF_OPERATORS, "grant", {"name": "of-acme"}),
     Row("web:grant-new", "GET", OPERATE),
     sent("grant-new", OPERATED, form={"/name": "new", "/spec/account": "acme", "/spec/tag": "a=b"}),
-    Row("web:grant-edit", "GET", OPERATE, {"name": "of-acme"}),
-    sent("grant-edit", OPERATED, "", {"name": "of-acme"}, form={"/spec/account": "acme", "/spec/tag": "a=b"}),
-    sent("grant-delete", OPERATED, "", {"name": "of-acme"}, confirm="of-acme"),
+    Row("web:grant-edit", "GET", OPERATE, {"name": "of-acme"}, "grant"),
+    sent("grant-edit", OPERATED, "grant", {"name": "of-acme"}, form={"/spec/account": "acme", "/spec/tag": "a=b"}),
+    sent("grant-delete", OPERATED, "grant", {"name": "of-acme"}, confirm="of-acme"),
     *shown("hostnames", LIST, "all"),
     Row("web:hostname-new", "GET", NEW, holds="all"),
     sent("hostname-new", NEW_FAULTY, form={"/name": "no name"}),
@@ -99,13 +98,6 @@ PAGES: tuple[Row, ...] = (
     sent("webhook-test", SENT_BY_ROLE, "webhook", {"pk": "$webhook"}),
     sent("webhook-delete", SENT, "webhook", {"pk": "$webhook"}, confirm="hook"),
     sent("webhook-redeliver", SENT_BY_ROLE, "delivery", {"pk": "$webhook", "delivery": "$delivery"}),
-    *shown("grants", OF_OPERATORS, ""),
-    *shown("grant", OF_OPERATORS, "grant", {"name": "of-acme"}),
-    Row("web:grant-new", "GET", OPERATE),
-    sent("grant-new", OPERATE_FAULTY),
-    Row("web:grant-edit", "GET", OPERATE, {"name": "of-acme"}, "grant"),
-    sent("grant-edit", OPERATE_FAULTY, "grant", {"name": "of-acme"}),
-    sent("grant-delete", OPERATED, "grant", {"name": "of-acme"}, confirm="of-acme"),
     *shown("overflow", LIST, "all"),
     *shown("regions", OF_OPERATORS, "region"),
     *shown("region", OF_OPERATORS, "region", {"name": "us-central1"}),
