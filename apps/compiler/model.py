@@ -301,6 +301,15 @@ class OverflowPorts:
 
 
 @dataclass(frozen=True, slots=True)
+class Unreadable:
+    """An object whose stored row says nothing that could be meant; `field` is the column."""
+
+    id: str
+    label: str
+    field: str
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """Everything that the nodes of one fleet must run.
 
@@ -308,6 +317,7 @@ class Snapshot:
     `local_development` allows loopback server addresses (see security notes in THREAT_MODEL.md).
     `regions` are all regions that have nodes, the fleet's own (`region_id`) among them; `overflow_key` is the secret
     by which fleets know each other's overflow. Without them every limit is this fleet's alone and nothing overflows.
+    `unreadable` are objects that could not even be frozen; they are left out and named like others that are refused.
     """
 
     fleet: str
@@ -321,6 +331,7 @@ class Snapshot:
     regions: tuple[Region, ...] = ()
     overflow_key: str = ""
     overflow_ports: OverflowPorts = OverflowPorts()
+    unreadable: tuple[Unreadable, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

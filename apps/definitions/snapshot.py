@@ -49,17 +49,19 @@ def freeze(fleet_id: int) -> tuple[model.Snapshot, int]:
 def snapshot_of(fleet: Fleet) -> model.Snapshot:
     """Everything that the nodes of the fleet must run; the number of queries is the same whatever the size."""
     others, presented = _other_regions(fleet), certificates_of(fleet)
+    unreadable: list[model.Unreadable] = []
     return model.Snapshot(
         fleet=fleet.name,
         region=fleet.region.name,
-        load_balancers=_load_balancers(fleet, presented),
-        pools=_pools(fleet, others),
+        load_balancers=_load_balancers(fleet, presented, unreadable),
+        pools=_pools(fleet, others, unreadable),
         certificates=_certificates(presented),
         local_development=fleet.local_development,
         region_id=f"rgn-{fleet.region_id}",
         regions=tuple(_region(region) for region in others.with_nodes),
         overflow_key=derived_key(OVERFLOW_KEY),
         overflow_ports=model.OverflowPorts(fleet.peer_port, fleet.overflow_port, fleet.overflow_tcp_port),
+        unreadable=tuple(unreadable),
     )
 
 
@@ -95,8 +97,10 @@ def _node(node: Node) -> model.RegionNode:
     return model.RegionNode(f"node-{node.pk}", node.name, node.address, peer, overflow, overflow_tcp)
 
 
-def _load_balancers(fleet: Fleet, presented: Presented) -> tuple[model.LoadBalancer, ...]:
-    listeners, routes = _listeners(fleet, presented), _routes(fleet)
+def _load_balancers(
+    fleet: Fleet, presented: Presented, unreadable: list[model.Unreadable]
+) -> tuple[model.LoadBalancer, ...]:
+    listeners, routes = _listeners(fleet, presented), _routes(fleet, unreadable)
     rows = LoadBalancer.objects.filter(fleets=fleet).order_by("id").values_list("id", "name", "account__name")
     return tuple(
         model.LoadBalancer(f"lb-{pk}", name, account, tuple(listeners[pk]), tuple(routes[pk]))
@@ -123,10 +127,10 @@ def _listeners(fleet: Fleet, presented: Presented) -> dict[int, list[model.Liste
     return found
 
 
-def _routes(fleet: Fleet) -> dict[int, list[model.Route]]:
+def _routes(fleet: Fleet, unreadable: list[model.Unreadable]) -> dict[int, list[model.Route]]:
     # Routes of a name that its account has not proved are kept, but nobody serves them.
     rows = Route.objects.filter(load_balancer__fleets=fleet).exclude(hostname__proof="")
-    return frozen_routes(rows, RoutePool.objects.filter(route__load_balancer__fleets=fleet))
+    return frozen_routes(rows, RoutePool.objects.filter(route__load_balancer__fleets=fleet), unreadable)
 
 
 def _carried_pools(fleet: Fleet) -> QuerySet[Pool]:
@@ -143,41 +147,61 @@ def _carried_pools(fleet: Fleet) -> QuerySet[Pool]:
     )
 
 
-def _pools(fleet: Fleet, regions: _Regions) -> tuple[model.Pool, ...]:
+def _pools(fleet: Fleet, regions: _Regions, unreadable: list[model.Unreadable]) -> tuple[model.Pool, ...]:
     carried = _carried_pools(fleet)
     checks = {
         row.pop("pool_id"): model.HealthCheck(**row)
         for row in HealthCheck.objects.filter(pool__in=carried).values("pool_id", *model.HealthCheck.__slots__)
     }
-    backends = _backends(carried)
-    servers = _servers(fleet, carried)
-    return tuple(
-        _pool(pool, fleet.region, regions, checks.get(pool.pk), backends[pool.pk], servers.get(pool.pk, []))
-        for pool in carried.order_by("id").annotate(account_name=F("account__name"))
-    )
+    spoilt: dict[int, str] = {}
+    backends = _backends(carried, spoilt)
+    servers = _servers(fleet, carried, unreadable)
+    found = []
+    for pool in carried.order_by("id").annotate(account_name=F("account__name")):
+        try:
+            share = backends[pool.pk]
+            one = _pool(pool, fleet.region, regions, checks.get(pool.pk), share, servers.get(pool.pk, []))
+        except (ValueError, TypeError):
+            spoilt[pool.pk] = "protocol, balance or overflow"
+        if pool.pk in spoilt:
+            label = f"{pool.account_name}/{pool.name}"
+            unreadable.append(model.Unreadable(f"pool-{pool.pk}", label, spoilt[pool.pk]))
+        else:
+            found.append(one)
+    return tuple(found)
 
 
-def _backends(carried: QuerySet[Pool]) -> dict[int, dict[str, model.RegionShare]]:
-    """Pool → name of the region → its backend there, as everybody must know it."""
+def _backends(carried: QuerySet[Pool], spoilt: dict[int, str]) -> dict[int, dict[str, model.RegionShare]]:
+    """Pool → name of the region → its backend there, as everybody must know it; `spoilt` gets those without meaning."""
     ready = Count("servers", filter=Q(servers__state=model.ServerState.READY))
     rows = Backend.objects.filter(pool__in=carried).select_related("region").annotate(ready=ready).order_by("id")
     found: dict[int, dict[str, model.RegionShare]] = defaultdict(dict)
     for row in rows:
+        try:
+            limit = model.Limit(model.LimitKind(row.limit_kind), row.limit_value, model.LimitScope(row.limit_scope))
+        except ValueError:
+            spoilt[row.pool_id] = f"limit in {row.region.name}"
+            continue
         found[row.pool_id][row.region.name] = model.RegionShare(
             region_id=f"rgn-{row.region_id}",
-            limit=model.Limit(model.LimitKind(row.limit_kind), row.limit_value, model.LimitScope(row.limit_scope)),
+            limit=limit,
             capacity_scaler=0.0 if row.region.drained else row.capacity_scaler,
             ready_servers=row.ready,
         )
     return found
 
 
-def _servers(fleet: Fleet, carried: QuerySet[Pool]) -> dict[int, list[model.Server]]:
+def _servers(
+    fleet: Fleet, carried: QuerySet[Pool], unreadable: list[model.Unreadable]
+) -> dict[int, list[model.Server]]:
     found: dict[int, list[model.Server]] = defaultdict(list)
     rows = Server.objects.filter(backend__pool__in=carried, backend__region_id=fleet.region_id).order_by("id")
     fields = ("backend__pool_id", "id", "name", "address", "port", "weight", "state")
     for pool, pk, name, address, port, weight, state in rows.values_list(*fields):
-        found[pool].append(model.Server(f"srv-{pk}", name, address, port, weight, model.ServerState(state)))
+        if state in model.ServerState.__members__.values():
+            found[pool].append(model.Server(f"srv-{pk}", name, address, port, weight, model.ServerState(state)))
+        else:
+            unreadable.append(model.Unreadable(f"srv-{pk}", name, "state"))
     return found
 
 

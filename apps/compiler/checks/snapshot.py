@@ -42,6 +42,8 @@ class Examination:
 def examine(snapshot: Snapshot) -> Examination:
     """Apply all checks; never raises for what a definition says."""
     notes = Notes()
+    for row in snapshot.unreadable:
+        notes.quarantine(row, "unreadable", f"What is stored as {row.field} cannot be read; save it again.", row.field)
     _check_identities(notes, snapshot)
     certificates = _accepted_certificates(notes, snapshot)
     pools = _accepted_pools(notes, snapshot)

@@ -1,0 +1,195 @@
+"""Values that are in the database already: their object is left out and named, and everybody else's stays as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import transaction
+from django.db.models import Model
+
+from apps.accounts.actors import Actor
+from apps.accounts.models import Hostname
+from apps.compiler.compile import Compilation, compile_snapshot
+from apps.definitions.models import Backend, HealthCheck, Pool, Route, Server
+from apps.definitions.services import save_object
+from apps.definitions.snapshot import snapshot_of
+from apps.fleet.models import Fleet
+from tests.hostile.corpus import VALUES
+from tests.hostile.fields import (
+    METHOD,
+    Legal,
+    body,
+    check_path,
+    header_name,
+    header_value,
+    is_host,
+    is_path,
+    maybe,
+    one_host,
+    server_address,
+    text,
+    whole,
+)
+
+pytestmark = pytest.mark.django_db
+# Every value goes into every eighteenth column, another one each time.
+STEP = 18
+Write = Callable[[Any], Any]
+
+
+def _column(rows: type[Model], column: str, **which: Any) -> Write:
+    def write(value: Any) -> Any:
+        found = rows._default_manager.filter(**which)
+        found.update(**{column: value})
+        return found.get()
+
+    return write
+
+
+def _route(column: str, wrap: Callable[[Any], Any] = lambda value: value, name: str = "hostile") -> Write:
+    return lambda value: _column(Route, column, name=name)(wrap(value))
+
+
+def kept_whole(lowest: int, highest: int) -> Legal:
+    """A whole number; a column of whole numbers keeps nothing of a fraction, so there a fraction is one as well."""
+    return lambda value: isinstance(value, float) or whole(lowest, highest)(value)
+
+
+# What is written straight into a column, and which of the values that column may hold.
+COLUMNS: dict[str, tuple[Write, Legal]] = {
+    "route path": (_route("path"), is_path),
+    "route prefix": (_route("prefix_rewrite"), is_path),
+    "route kind": (_route("path_kind"), text(6, "exact|prefix")),
+    "route methods": (_route("methods", lambda value: [value]), METHOD),
+    "header name": (_route("headers", lambda v: [{"name": v, "match": "equals", "value": "v"}]), header_name),
+    "header value": (_route("headers", lambda v: [{"name": "X-A", "match": "equals", "value": v}]), header_value),
+    "redirect host": (
+        _route(
+            "redirect", lambda v: {"code": 301, "scheme": None, "host": v, "path": None, "keep_query": True}, "moved"
+        ),
+        one_host,
+    ),
+    "redirect path": (
+        _route(
+            "redirect", lambda v: {"code": 301, "scheme": None, "host": None, "path": v, "keep_query": True}, "moved"
+        ),
+        is_path,
+    ),
+    "fixed body": (
+        _route("fixed_response", lambda v: {"status": 200, "content_type": "text/plain", "body": v}, "fixed"),
+        body,
+    ),
+    "fixed type": (
+        _route("fixed_response", lambda v: {"status": 200, "content_type": v, "body": "x"}, "fixed"),
+        text(128, r"[a-z0-9.+-]+/[a-z0-9.+-]+(; charset=[a-z0-9-]+)?"),
+    ),
+    "hostname": (_column(Hostname, "name", name__contains="hostile"), is_host),
+    "server address": (_column(Server, "address", name="hostile"), server_address),
+    "server weight": (_column(Server, "weight", name="hostile"), kept_whole(0, 256)),
+    "server port": (_column(Server, "port", name="hostile"), kept_whole(1, 65_535)),
+    "check path": (_column(HealthCheck, "path", pool__name="hostile"), check_path),
+    "check host": (_column(HealthCheck, "host", pool__name="hostile"), maybe(one_host)),
+    "check method": (_column(HealthCheck, "method", pool__name="hostile"), METHOD),
+    "pool timeout": (_column(Pool, "server_timeout_ms", name="hostile"), kept_whole(1, 3_600_000)),
+    "pool protocol": (_column(Pool, "protocol", name="hostile"), text(20, "http|https|tcp")),
+    "pool balance": (_column(Pool, "balance", name="hostile"), text(20, "leastconn|roundrobin|source|random")),
+    "pool when full": (_column(Pool, "when_full", name="hostile"), text(20, "spread|queue|refuse")),
+    "server state": (_column(Server, "state", name="hostile"), text(20, "ready|drain|maintenance")),
+    "limit kind": (_column(Backend, "limit_kind", pool__name="hostile"), text(20, "none|rate|connections")),
+    "limit": (_column(Backend, "limit_value", pool__name="hostile"), kept_whole(0, 10_000_000)),
+}
+# Whole JSON columns of the wrong form, as a broken migration or a hand in the database leaves them.
+SHAPES = ["x", 17, {}, {"a": 1}, [{}], [17], [None], [[]], {"code": "x"}, [{"name": "X-A"}], True]
+
+
+@pytest.fixture
+def world(tutorial_world: Actor) -> Fleet:
+    """The tutorial, and beside it a pool and routes of acme that will be spoilt."""
+    server = {"name": "hostile", "address": "127.0.0.1", "port": 9999}
+    other = {"name": "good", "address": "127.0.0.1", "port": 9998}
+    limit = {"kind": "rate", "value": 5}
+    backend = {"region": "us-central1", "limit": limit, "servers": [server, other]}
+    _save("Pool", "hostile", {"backends": [backend], "health_check": {"path": "/up"}}, tutorial_world)
+    base = {"load_balancer": "front", "hostname": "hostile.acme.example"}
+    pools = {"pools": [{"pool": "hostile"}]}
+    _save("Route", "hostile", base | {"path": "/a", "prefix_rewrite": "/b", "action": pools}, tutorial_world)
+    _save(
+        "Route",
+        "moved",
+        base | {"path": "/m", "action": {"redirect": {"code": 301, "host": "b.example"}}},
+        tutorial_world,
+    )
+    _save("Route", "fixed", base | {"path": "/f", "action": {"fixed_response": {"status": 200}}}, tutorial_world)
+    return Fleet.objects.get(name="us-central1")
+
+
+def _save(kind: str, name: str, spec: dict[str, Any], operator: Actor) -> None:
+    save_object(actor=operator, kind=kind, name=name, account="acme", spec=spec)
+
+
+def of_globex(compilation: Compilation) -> list[str]:
+    """Every line that belongs to the other customer, in the configuration and in the maps."""
+    lines = compilation.bundle.files["haproxy.cfg"].decode().splitlines()
+    routes = {f"route-{pk}" for pk in Route.objects.filter(account__name="globex").values_list("pk", flat=True)}
+    pools = {f"pool-{pk}" for pk in Pool.objects.filter(account__name="globex").values_list("pk", flat=True)}
+    owned = [lines[number - 1] for number, owner in compilation.bundle.line_owners.items() if owner in routes | pools]
+    maps = [
+        line
+        for path, content in sorted(compilation.bundle.files.items())
+        if path.startswith("maps/")
+        for line in content.decode().splitlines()
+        if set(line.split()) & (routes | pools)
+    ]
+    return owned + maps
+
+
+def spoil(write: Write, value: Any, fleet: Fleet) -> tuple[Compilation, Any] | None:
+    """Compile with the value in the row, then take it back; None where the database itself refuses to keep it."""
+    with transaction.atomic():
+        try:
+            with transaction.atomic():
+                row = write(value)
+                row.refresh_from_db()
+        except Exception:  # noqa: BLE001 - whatever a column says of a value that it cannot hold
+            return None
+        found = compile_snapshot(snapshot_of(fleet))
+        transaction.set_rollback(True)
+    return found, row
+
+
+def test_a_spoilt_row_is_left_out_and_nobody_else_is_touched(world: Fleet) -> None:
+    honest = of_globex(compile_snapshot(snapshot_of(world)))
+    assert len(honest) > 5
+    wrong, stored = [], 0
+    for turn, (_, value) in enumerate(VALUES):
+        for name, (write, legal) in [*COLUMNS.items()][turn % STEP :: STEP]:
+            if legal(value) or (spoilt := spoil(write, value, world)) is None:
+                continue
+            stored += 1
+            compilation, _ = spoilt
+            if of_globex(compilation) != honest:
+                wrong.append((name, value, "another customer's lines changed"))
+            elif not compilation.quarantined:
+                wrong.append((name, value, "nothing was left out"))
+    assert wrong == []
+    assert stored > 600
+
+
+@pytest.mark.parametrize("column", ["methods", "headers", "redirect", "fixed_response"])
+def test_a_json_column_of_the_wrong_form_spoils_its_own_route_only(world: Fleet, column: str) -> None:
+    honest = of_globex(compile_snapshot(snapshot_of(world)))
+    route = Route.objects.get(name={"redirect": "moved", "fixed_response": "fixed"}.get(column, "hostile"))
+    for shape in SHAPES:
+        Route.objects.filter(pk=route.pk).update(**{column: shape})
+        compilation = compile_snapshot(snapshot_of(world))
+        assert of_globex(compilation) == honest, shape
+        assert f"route-{route.pk}" in {finding.object_id for finding in compilation.quarantined}, shape
+
+
+def test_the_finding_names_the_row_and_what_to_do(world: Fleet) -> None:
+    Route.objects.filter(name="hostile").update(path="/ } || { always_true")
+    (finding,) = compile_snapshot(snapshot_of(world)).quarantined
+    assert finding.object_id == f"route-{Route.objects.get(name='hostile').pk}"
+    assert finding.message.endswith(".")
