@@ -197,9 +197,7 @@ def delete(request: PageRequest, pk: int) -> HttpResponse:
         return redirect("web:pool", pk=pk)
     through = request.POST.get("break_glass") == "true"
     try:
-        delete_object(
-            actor=request.actor, kind="Pool", name=pool.name, account=pool.account.name, break_glass=through
-        )
+        delete_object(actor=request.actor, kind="Pool", name=pool.name, account=pool.account.name, break_glass=through)
     except Conflict as error:
         messages.error(request, error.detail)
         return redirect("web:pool", pk=pk)

@@ -9,8 +9,8 @@ import pytest
 from django.db import connection, transaction
 
 from apps.accounts.actors import Actor
-from apps.accounts.models import Account, Hostname
 from apps.accounts.claims import HostnameTaken, claim_hostname, wildcards_over
+from apps.accounts.models import Account, Hostname
 from apps.core.errors import Invalid
 from apps.definitions.models import Route
 from apps.definitions.services import delete_object, save_object

@@ -47,8 +47,9 @@ def test_a_change_shows_up_with_who_why_and_what(client: Client, acme: Actor, tu
     page = client.get(f"/audit/{entry.pk}").content.decode()
     assert "even more" in page
     assert "to version 2" in page
-    assert '<li class="del"><span class="mark">−</span><span>  &quot;connect_timeout_ms&quot;: 2000,</span></li>' in page
-    assert '<li class="add"><span class="mark">+</span><span>  &quot;connect_timeout_ms&quot;: 3000,</span></li>' in page
+    for kind, sign, number in (("del", "−", 2000), ("add", "+", 3000)):
+        line = f"<span>  &quot;connect_timeout_ms&quot;: {number},</span></li>"
+        assert f'<li class="{kind}"><span class="mark">{sign}</span>{line}' in page
     assert f'href="/pools/{entry.object_id}"' in page
 
 

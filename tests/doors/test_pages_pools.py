@@ -14,8 +14,7 @@ from apps.accounts.actors import Actor
 from apps.accounts.models import Membership
 from apps.audit.models import Entry
 from apps.definitions.models import Pool, Server
-from apps.definitions.services import set_server
-from apps.definitions.services import save_object
+from apps.definitions.services import save_object, set_server
 from tests.doors.people import client_of
 
 
