@@ -20,7 +20,8 @@ from django.test import Client
 from django.urls import reverse
 
 from tests.hostile.corpus import CORPUS
-from tests.hostile.fields import FIELDS, Field
+from tests.hostile.fields import FIELDS, Field, with_value
+from tests.hostile.orders import ORDERS
 
 MISSING = object()
 PLATFORM = {
@@ -214,3 +215,15 @@ def tour(
 def fields_of(*examples: str) -> list[Field]:
     """Fields of these examples, or of all."""
     return [field for field in FIELDS if not examples or field.example in examples]
+
+
+def order(client: Client) -> Door:
+    """A body that is no document, with one field replaced, sent to its own URL."""
+
+    def send(field: Field, value: Any) -> Told:
+        method, url, body = ORDERS[field.kind]
+        sent = json.dumps(with_value(body, field.pointer, value))
+        headers = {"If-Match": "*"}
+        return _told(lambda: client.generic(method, f"/api/v1/{url}", sent, "application/json", headers=headers))
+
+    return send

@@ -18,8 +18,9 @@ from apps.compiler.compile import Compilation, compile_snapshot
 from apps.compiler.model import Snapshot
 from tests.doors.people import client_of
 from tests.hostile.corpus import CORPUS, VALUES
-from tests.hostile.doors import Door, Told, api, apply, command, fields_of, page, patch, tour, typed
+from tests.hostile.doors import Door, Told, api, apply, command, fields_of, order, page, patch, tour, typed
 from tests.hostile.fields import Field
+from tests.hostile.orders import fields_of_orders
 
 pytestmark = pytest.mark.django_db
 LIMIT_MS = 200.0
@@ -75,8 +76,9 @@ def wire(monkeypatch: pytest.MonkeyPatch) -> Wire:
 def walk(door: Door, journey: Iterable[tuple[Field, Any]], wire: Wire) -> int:
     """Go through a door with each pair; how many there were. Fails with what was not refused as it should be."""
     before, wrong, count = everything(), [], 0
-    door(fields_of("pool")[0], [])  # the first request of a process reads templates and modules
-    for field, value in journey:
+    for warm, (field, value) in enumerate(journey):
+        if not warm:  # the first request of a process reads templates and modules
+            door(field, value)
         wire.value = value
         told = door(field, value)
         count += 1
@@ -133,6 +135,10 @@ def test_apply_refuses_them(operators_token: Client, wire: Wire) -> None:
 
 def test_the_command_refuses_them(tutorial_world: Actor, tmp_path: Path, wire: Wire) -> None:
     assert walk(command(tmp_path), tour(fields_of()), wire) > 700
+
+
+def test_claims_invitations_tokens_webhooks_and_small_calls_refuse_them(operators_token: Client, wire: Wire) -> None:
+    assert walk(order(operators_token), tour(fields_of_orders(), whole=True), wire) > 700
 
 
 @pytest.mark.timeout(240)

@@ -1,0 +1,107 @@
+"""The bodies that are no documents: claims, invitations, tokens, webhooks, limits, distances; field by field."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from typing import Any
+from urllib.parse import urlsplit
+
+from tests.hostile.fields import (
+    NAME,
+    Document,
+    Field,
+    Legal,
+    boolean,
+    is_host,
+    leaves,
+    maybe,
+    one_of,
+    real,
+    text,
+    whole,
+)
+
+ORDERS: dict[str, tuple[str, str, Document]] = {
+    "hostname": ("POST", "hostnames", {"name": "new.acme.example", "account": "acme"}),
+    "invitation": (
+        "POST",
+        "invitations",
+        {"email": "ann@example.org", "role": "viewer", "account": "acme", "mail": False},
+    ),
+    "token": (
+        "POST",
+        "tokens",
+        {
+            "name": "ci", "role": "viewer", "account": "acme", "scopes": ["routes:read"], "networks": ["192.0.2.0/24"],
+            "expires_in_days": 30,
+        },
+    ),
+    "webhook": (
+        "POST",
+        "webhooks",
+        {
+            "name": "hooks", "account": "acme",
+            "spec": {"url": "https://hooks.example.org/x", "event_types": ["route.created"], "enabled": True},
+        },
+    ),
+    "limit": (
+        "PATCH",
+        "pools/acme/shop/limits/us-central1",
+        {"kind": "rate", "value": 5, "scope": "backend", "capacity_scaler": 0.5, "measured_by": "run-1"},
+    ),
+    "latency": ("PUT", "regions/us-central1/latency/europe-west1", {"ms": 98.5}),
+    "proof": ("POST", "hostnames/1/proof", {"reason": "Contract 4711"}),
+}  # fmt: skip
+
+
+def is_email(value: Any) -> bool:
+    """An address as people write it: one @, a local part without blanks, a domain with a dot."""
+    form = r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+"
+    return isinstance(value, str) and len(value) <= 254 and bool(re.fullmatch(form, value, re.ASCII))
+
+
+def is_network(value: Any) -> bool:
+    """A network or an address."""
+    try:
+        return isinstance(value, str) and bool(ipaddress.ip_network(value, strict=False)) and value.isascii()
+    except ValueError:
+        return False
+
+
+def is_public_url(value: Any) -> bool:
+    """An https URL of a name that is not local."""
+    if not isinstance(value, str) or not value.startswith("https://") or not value.isascii() or not value.isprintable():
+        return False
+    host = urlsplit(value).hostname or ""
+    return is_host(host, wildcard=False) and " " not in value and "@" not in value and "#" not in value
+
+
+def reason(value: Any) -> bool:
+    """Printable text of at most 400 characters that is not blank."""
+    return isinstance(value, str) and 0 < len(value) <= 400 and value.isprintable() and bool(value.strip())
+
+
+RULES: dict[str, Legal] = {
+    "hostname/name": is_host, "account": maybe(NAME), "email": is_email, "mail": boolean,
+    "role": one_of("admin", "operator", "owner", "editor", "viewer"), "name": NAME,
+    "scopes": text(80, r"(\*|[a-z-]+):(read|write)"), "networks": is_network, "expires_in_days": whole(1, 365),
+    "url": is_public_url, "event_types": text(80, r"\*|[a-z_]+\.(\*|[a-z_]+)"), "enabled": boolean,
+    "kind": one_of("none", "rate", "connections"), "value": whole(1, 10_000_000), "scope": one_of("backend", "server"),
+    "capacity_scaler": real(0, 1), "measured_by": maybe(NAME), "ms": real(0, 60_000), "reason": reason,
+}  # fmt: skip
+
+
+def rule_for(order: str, pointer: str) -> Legal:
+    """The rule of a field, by its last word that is no position."""
+    last = [part for part in pointer.split("/") if not part.isdecimal()][-1]
+    return RULES.get(f"{order}/{last}") or RULES[last]
+
+
+def fields_of_orders() -> list[Field]:
+    """Every field of every order; `kind` is the name of the order."""
+    return [
+        Field(order, order, pointer, rule_for(order, pointer))
+        for order, (_, _, body) in ORDERS.items()
+        for pointer, _ in leaves(body)
+    ]
