@@ -208,8 +208,13 @@ def _is_noise(name: str, value: Any) -> bool:
 
 
 def text_of(made: Document) -> str:
-    """The document as it is checked in."""
-    return json.dumps(made, indent=1, ensure_ascii=False) + "\n"
+    """The document as it is checked in: what holds nothing but plain values stands on one line."""
+    text = json.dumps(made, indent=1, ensure_ascii=False)
+    return re.sub(r"([{\[])\s+([^{}\[\]]{1,100}?)\s+([}\]])", _on_one_line, text) + "\n"
+
+
+def _on_one_line(found: re.Match[str]) -> str:
+    return found[1] + re.sub(r"\n\s*", " ", found[2]) + found[3]
 
 
 class Description(APIView):
