@@ -23,11 +23,12 @@ def context_of(actor: Actor) -> dict[str, Any]:
     problems = observe.problems(actor)
     flow = overflow.flow_overall(actor)
     waiting = definitions.hostnames(actor).filter(proof="", released_at=None)
+    routes = definitions.routes(actor).filter(account=actor.account).count()
     return {
         "steps": first_steps(actor),
         "waiting": list(waiting[:WAITING_SHOWN]),
         **problems_with_pages(problems),
-        "summary": f"{definitions.routes(actor).filter(account=actor.account).count()} routes.",
+        "summary": f"{routes} route{'' if routes == 1 else 's'}.",
         "now": figures_of(observe.live_numbers(actor)),
         "lines": lines(actor),
         "flow": shown(flow, "traffic"),
