@@ -13,7 +13,7 @@ from django.db.models.functions import Cast
 
 from apps.compiler import model
 from apps.definitions.asserting import frozen_assertions
-from apps.definitions.models import Route, RoutePool
+from apps.definitions.models import Listener, LoadBalancer, Route, RoutePool
 
 FIELDS = ("id", "load_balancer_id", "name", "account__name", "hostname__name", "path", "path_kind", "prefix_rewrite")
 # JSON columns as text: most are empty, and decoding them one by one costs more than all the rest.
@@ -110,4 +110,22 @@ def _route(row: _Row, shares: tuple[model.WeightedPool, ...]) -> model.Route:
         row.read("fixed_response", _fixed_response) if values["fixed_response"] else None,
         values["prefix_rewrite"],
         () if assertions == "[]" else row.read("assertions", lambda text: frozen_assertions(json.loads(text), account)),
+    )
+
+
+def frozen_front(row: LoadBalancer, routes: tuple[model.Route, ...]) -> model.LoadBalancer:
+    """A load balancer with these routes, for asking what happens to a request: its listeners have no certificates."""
+    fields = ("pk", "name", "protocol", "port", "default_pool_id")
+    listeners = Listener.objects.filter(load_balancer=row).order_by("pk").values_list(*fields)
+    return model.LoadBalancer(
+        f"lb-{row.pk}",
+        row.name,
+        row.account.name,
+        tuple(
+            model.Listener(
+                f"lst-{pk}", name, model.Protocol(protocol), port, default_pool_id=f"pool-{pool}" if pool else None
+            )
+            for pk, name, protocol, port, pool in listeners
+        ),
+        routes,
     )

@@ -19,8 +19,8 @@ from apps.compiler.assertions import happens, names_that_cover
 from apps.compiler.routing import number_of
 from apps.compiler.trace import Question, Trace, trace
 from apps.core.errors import Fault, Invalid
-from apps.definitions.frozen_routes import frozen_routes
-from apps.definitions.models import Backend, Listener, LoadBalancer, Pool, Route, RoutePool
+from apps.definitions.frozen_routes import frozen_front, frozen_routes
+from apps.definitions.models import Backend, LoadBalancer, Pool, Route, RoutePool
 from apps.definitions.reading import Reader, choice
 from apps.fleet.selectors import overflow_orders
 
@@ -109,7 +109,7 @@ def _is_own(actor: Actor, names: tuple[str, str]) -> bool:
 
 
 def _told(actor: Actor, question: Question, row: LoadBalancer, routes: tuple[model.Route, ...]) -> Traced:
-    found = trace(_front(row, routes), question)
+    found = trace(frozen_front(row, routes), question)
     listener = found.listener.label if found.listener else None
     passed = tuple(
         (each.route.label, each.code, each.why) for each in found.passed_over if _is_seen(actor, each.route)
@@ -137,23 +137,6 @@ def _sentence(actor: Actor, scheme: str, found: Trace, labels: Mapping[str, str]
         return NOTHING
     said = f"It {happens(found, labels)}."
     return said if found.listener else f"Nothing listens for {scheme} here, so it never arrives. If it did: {said}"
-
-
-def _front(row: LoadBalancer, routes: tuple[model.Route, ...]) -> model.LoadBalancer:
-    fields = ("pk", "name", "protocol", "port", "default_pool_id")
-    listeners = Listener.objects.filter(load_balancer=row).order_by("pk").values_list(*fields)
-    return model.LoadBalancer(
-        f"lb-{row.pk}",
-        row.name,
-        row.account.name,
-        tuple(
-            model.Listener(
-                f"lst-{pk}", name, model.Protocol(protocol), port, default_pool_id=f"pool-{pool}" if pool else None
-            )
-            for pk, name, protocol, port, pool in listeners
-        ),
-        routes,
-    )
 
 
 def _labels(found: Trace) -> dict[str, str]:

@@ -9,8 +9,8 @@ from apps.compiler.assertions import Broken, broken_of, host_of, names_that_cove
 from apps.compiler.routing import number_of
 from apps.core.errors import Fault, Invalid
 from apps.definitions.asserting import frozen_assertions
-from apps.definitions.frozen_routes import frozen_routes
-from apps.definitions.models import Listener, LoadBalancer, Pool, Route, RoutePool
+from apps.definitions.frozen_routes import frozen_front, frozen_routes
+from apps.definitions.models import LoadBalancer, Pool, Route, RoutePool
 from apps.definitions.services.work import Work
 
 # So many hostnames are looked at by name; for more, all assertions of the load balancers are read at once.
@@ -55,7 +55,8 @@ def _broken(balancer: int, hosts: set[str]) -> list[Broken]:
         return []
     rows = Route.objects.filter(load_balancer=balancer, hostname__name__in=names)
     routes = frozen_routes(rows, _shares(rows))[balancer]
-    return broken_of(_front(balancer, tuple(routes)), _labels(routes))
+    front = LoadBalancer.objects.select_related("account").get(pk=balancer)
+    return broken_of(frozen_front(front, tuple(routes)), _labels(routes))
 
 
 def _around(hosts: set[str]) -> Q:
@@ -70,24 +71,6 @@ def _around(hosts: set[str]) -> Q:
 
 def _shares(rows: QuerySet[Route]) -> QuerySet[RoutePool]:
     return RoutePool.objects.filter(route__in=rows.order_by())
-
-
-def _front(balancer: int, routes: tuple[model.Route, ...]) -> model.LoadBalancer:
-    row = LoadBalancer.objects.select_related("account").get(pk=balancer)
-    fields = ("pk", "name", "protocol", "port", "default_pool_id")
-    listeners = Listener.objects.filter(load_balancer=balancer).order_by("pk").values_list(*fields)
-    return model.LoadBalancer(
-        f"lb-{balancer}",
-        row.name,
-        row.account.name,
-        tuple(
-            model.Listener(
-                f"lst-{pk}", name, model.Protocol(protocol), port, default_pool_id=f"pool-{pool}" if pool else None
-            )
-            for pk, name, protocol, port, pool in listeners
-        ),
-        routes,
-    )
 
 
 def _labels(routes: list[model.Route]) -> dict[str, str]:
