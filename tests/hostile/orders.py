@@ -51,7 +51,7 @@ ORDERS: dict[str, tuple[str, str, Document]] = {
         {"kind": "rate", "value": 5, "scope": "backend", "capacity_scaler": 0.5, "measured_by": "run-1"},
     ),
     "latency": ("PUT", "regions/us-central1/latency/europe-west1", {"ms": 98.5}),
-    "proof": ("POST", "hostnames/1/proof", {"reason": "Contract 4711"}),
+    "proof": ("POST", "hostnames/{hostname}/proof", {"reason": "Contract 4711"}),
 }  # fmt: skip
 
 
