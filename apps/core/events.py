@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 
 @functools.cache
-def _client() -> redis.Redis:  # type: ignore[type-arg]  # generic in the stubs only
+def _client() -> redis.Redis:
     return redis.Redis.from_url(settings.REDIS_URL, socket_connect_timeout=0.5, socket_timeout=0.5)
 
 

@@ -36,7 +36,7 @@ class LiveNode:
 
 
 @functools.cache
-def client() -> redis.Redis:  # type: ignore[type-arg]  # generic in the stubs only
+def client() -> redis.Redis:
     """One pool of connections per process, with short patience."""
     return redis.Redis.from_url(
         settings.REDIS_URL, socket_connect_timeout=0.5, socket_timeout=0.5, decode_responses=True
