@@ -75,14 +75,21 @@ class Client(threading.Thread):
 def fill() -> dict[str, str]:
     """The tutorial and the routes; a token of each of the first customers by account."""
     from django.core.management import call_command
+    from django.db import connection
 
     from apps.accounts.founding import found_operator, replace_token
     from apps.accounts.models import Account
+    from apps.audit.chain import link_pending
 
     call_command("migrate", verbosity=0)
     found_operator(username="bench", password="a password of the bench")
     call_command("apply", str(TUTORIAL), verbosity=0)
     call_command("seed", routes=ROUTES, accounts=ACCOUNTS, verbosity=0)
+    # What the sweep and the database do by themselves in the minutes after so many changes.
+    while link_pending():
+        pass
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
     chosen = Account.objects.filter(name__startswith="customer-").order_by("name")[:CLIENTS]
     return {account.name: replace_token(account=account, name="pipeline") for account in chosen}
 
