@@ -1,10 +1,9 @@
 """The chain of the audit record: every entry's digest covers the entry and the digest before, so no change goes unseen.
 
 1. A change commits with its entry; the entry has no link yet, so that no two writers wait for each other.
-2. A moment later, whoever gets the lock without waiting gives links to all entries that have none, in the order of
-   their ids: position (without gaps), the digest before, and the entry's own digest.
-3. What nobody linked then (the process died, the lock was taken) is found by the sweep within a second.
-4. `verify` computes every digest again. Whoever keeps a digest elsewhere (the log has one each hour) also sees a
+2. Within a second the sweep gives links to all entries that have none, in the order of their ids: position (without
+   gaps), the digest before, and the entry's own digest. Of several sweeps one gets the lock, the others pass by.
+3. `verify` computes every digest again. Whoever keeps a digest elsewhere (the log has one each hour) also sees a
    chain that was cut off at its end or written anew.
 """
 
@@ -18,7 +17,7 @@ from dataclasses import dataclass
 from datetime import UTC
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from apps.audit.models import Entry
 from apps.core.locks import try_word
@@ -46,16 +45,6 @@ class Verdict:
     waiting: int
     broken_at: int | None = None
     fault: str = ""
-
-
-def link_after_commit() -> None:
-    """Link what this transaction adds once it is committed; said once, however many entries there are."""
-    if not any(planned[1] is _link_quietly for planned in connection.run_on_commit):
-        transaction.on_commit(_link_quietly, robust=True)
-
-
-def _link_quietly() -> None:
-    link_pending()
 
 
 def link_pending(*, limit: int = AT_ONCE) -> int:

@@ -6,7 +6,6 @@ from typing import Any
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account
-from apps.audit.chain import link_after_commit
 from apps.audit.models import Entry
 from apps.core.requests import change_origin, request_id
 
@@ -29,7 +28,6 @@ def record(  # noqa: PLR0913 - an entry has this many columns, all named by the 
     Request id, commit and pipeline come from the request being served.
     """
     origin = change_origin()
-    link_after_commit()
     return Entry.objects.create(
         actor=actor.name[:150],
         token=actor.token,

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from apps.accounts.models import Account, Grant
 from apps.compiler.model import FixedResponse, HeaderCondition, HealthCheck, Limit, LimitKind, LimitScope, Redirect
 from apps.definitions.asserting import assertion_document
+from apps.definitions.listing import ListedRoute, Named
 from apps.definitions.models import Backend, Certificate, Listener, LoadBalancer, Pool, Route
 from apps.definitions.models import HealthCheck as HealthCheckRow
 from apps.definitions.specs import (
@@ -34,7 +35,7 @@ from apps.definitions.tags import instant_text
 from apps.fleet.models import Fleet, Node, Region, StaticIP
 
 Document = dict[str, Any]
-Row = Account | Region | Fleet | Node | StaticIP | Grant | Certificate | Pool | LoadBalancer | Route
+Row = Account | Region | Fleet | Node | StaticIP | Grant | Certificate | Pool | LoadBalancer | Route | ListedRoute
 S = TypeVar("S")
 
 KIND_OF_MODEL: dict[type[Any], str] = {
@@ -48,10 +49,11 @@ KIND_OF_MODEL: dict[type[Any], str] = {
     Pool: "Pool",
     LoadBalancer: "LoadBalancer",
     Route: "Route",
+    ListedRoute: "Route",
 }
 
 
-def name_from(own_account: int, owner: Account, name: str) -> str:
+def name_from(own_account: int, owner: Account | Named, name: str) -> str:
     """How an object of `owner` is named in a document of the account with this id."""
     return name if owner.pk == own_account else f"{owner.name}/{name}"
 
@@ -284,7 +286,7 @@ def _load_balancer_row(row: LoadBalancer) -> Document:
     return {"fleets": sorted(fleet.name for fleet in row.fleets.all()), "listeners": listeners}
 
 
-def _route_row(row: Route) -> Document:
+def _route_row(row: Route | ListedRoute) -> Document:
     if row.action == Route.Action.POOLS:
         shares = [
             {"pool": name_from(row.account_id, share.pool.account, share.pool.name), "weight": share.weight}
@@ -308,6 +310,7 @@ _OF_ROW: dict[type[Any], Callable[[Any], Document]] = {
     Pool: _pool_row,
     LoadBalancer: _load_balancer_row,
     Route: _route_row,
+    ListedRoute: _route_row,
 }
 
 
@@ -319,6 +322,6 @@ def describe(row: Row) -> Document:
 def envelope(row: Row) -> Document:
     """The whole object, as `apply` takes it."""
     head: Document = {"kind": KIND_OF_MODEL[type(row)], "name": row.name}
-    if isinstance(row, Certificate | Pool | LoadBalancer | Route):
+    if isinstance(row, Certificate | Pool | LoadBalancer | Route | ListedRoute):
         head["account"] = row.account.name
     return head | {"spec": describe(row)}

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from django.db.models import Model, Prefetch, Q, QuerySet
 
@@ -21,6 +22,7 @@ from apps.core.errors import Fault, Invalid, NotFound
 from apps.definitions.conflicts import RouteConflict, route_conflicts
 from apps.definitions.describing import describe, envelope
 from apps.definitions.filters import filter_routes
+from apps.definitions.listing import ListedRoute, listed
 from apps.definitions.models import (
     Backend,
     Certificate,
@@ -47,6 +49,7 @@ __all__ = [
     "fleets_of_hostname",
     "grants",
     "hostnames",
+    "list_of_routes",
     "listeners",
     "load_balancers",
     "make_cursor",
@@ -63,6 +66,7 @@ __all__ = [
 RouteKey = tuple[str, str, int]
 MAX_CURSOR = 2500
 M = TypeVar("M", bound=Model)
+R = TypeVar("R", Route, ListedRoute)
 
 
 # What lists show of the objects that a route names: whole rows of them would cost more than the routes themselves.
@@ -183,25 +187,34 @@ def fleets_of(row: object) -> list[Fleet]:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class Page(Generic[R]):
     """A page of routes and the cursor of the next one, None on the last."""
 
-    rows: list[Route]
+    rows: list[R]
     next_cursor: str | None
 
 
-def page_of_routes(rows: QuerySet[Route], *, limit: int, cursor: str = "") -> Page:
+def page_of_routes(rows: QuerySet[Route], *, limit: int, cursor: str = "") -> Page[Route]:
+    """Rows of `list_of_routes`, whole."""
+    return _page(rows, list, limit, cursor)
+
+
+def list_of_routes(rows: QuerySet[Route], *, limit: int, cursor: str = "") -> Page[ListedRoute]:
     """The next `limit` routes after the cursor, in the order hostname, path, id. Raises Invalid for a false cursor.
 
     A keyset instead of an offset: the last page costs what the first costs, and rows that come or go move nothing.
     """
+    return _page(rows, listed, limit, cursor)
+
+
+def _page(rows: QuerySet[Route], read: Callable[[QuerySet[Route]], list[R]], limit: int, cursor: str) -> Page[R]:
     if cursor:
         host, path, pk = read_cursor(cursor)
         same_path = Q(hostname__name=host, path=path, pk__gt=pk)
         rows = rows.filter(
             Q(hostname__name__gte=host), Q(hostname__name__gt=host) | Q(hostname__name=host, path__gt=path) | same_path
         )
-    found = list(rows[: limit + 1])
+    found = read(rows[: limit + 1])
     more = len(found) > limit
     del found[limit:]
     last = found[-1] if more else None

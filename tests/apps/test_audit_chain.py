@@ -213,16 +213,16 @@ def test_an_entry_says_from_which_request_commit_and_pipeline_it_came(operator: 
 
 
 @pytest.mark.django_db(transaction=True)
-def test_entries_are_linked_after_the_commit_and_those_that_were_taken_back_never_were(operator: Actor) -> None:
+def test_the_sweep_links_what_was_committed_and_never_what_was_taken_back(operator: Actor) -> None:
     with transaction.atomic():
         for number in range(3):
             add(operator, number)
-        assert not Entry.objects.exclude(position=None).exists()
-    assert chain.head().position == 3
+    assert not Entry.objects.exclude(position=None).exists()
+    assert chain.link_pending() == 3
     with transaction.atomic():
         add(operator, 4)
         transaction.set_rollback(True)
-    assert (Entry.objects.count(), chain.verify().broken_at) == (3, None)
+    assert (chain.link_pending(), Entry.objects.count(), chain.verify().broken_at) == (0, 3, None)
 
 
 @pytest.mark.django_db(transaction=True)

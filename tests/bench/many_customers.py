@@ -12,6 +12,7 @@ import argparse
 import http.client
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -29,7 +30,8 @@ from tests.ports import spare_port
 
 ROUTES, ACCOUNTS, CLIENTS = 10_000, 100, 32
 GOALS_MS = {"list": 100.0, "write": 150.0}
-TUTORIAL = Path(__file__).resolve().parents[2] / "deploy" / "examples" / "tutorial.yaml"
+DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
+TUTORIAL = DEPLOY / "examples" / "tutorial.yaml"
 # What every client sends in turn: three lists for one write, as pipelines and dashboards do.
 TURNS = ("list", "list", "list", "write")
 
@@ -37,9 +39,12 @@ TURNS = ("list", "list", "list", "write")
 class Client(threading.Thread):
     """One customer's pipeline: a kept connection, a token, and a diary of (what, seconds, status)."""
 
-    def __init__(self, port: int, account: str, token: str, *, rate: float, until: float, offset: float) -> None:
+    def __init__(
+        self, port: int, account: str, token: str, *, rate: float, until: float, offset: float, turn: int
+    ) -> None:
         super().__init__(daemon=True)
         self.account, self.rate, self.until, self.offset = account, rate, until, offset
+        self.turn = turn
         self.diary: list[tuple[str, float, int]] = []
         self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
@@ -47,7 +52,7 @@ class Client(threading.Thread):
     def run(self) -> None:
         """Ask at every due instant; whoever is late asks at once and the delay counts."""
         document = self._ask("GET", f"/api/v1/routes/{self.account}/shop-1")[1]
-        due, turn = time.monotonic() + self.offset, 0
+        due, turn = time.monotonic() + self.offset, self.turn
         while due < self.until:
             time.sleep(max(0.0, due - time.monotonic()))
             what = TURNS[turn % len(TURNS)]
@@ -96,9 +101,11 @@ def fill() -> dict[str, str]:
 
 @contextmanager
 def console(port: int) -> Iterator[None]:
-    """Gunicorn as in production: a process per core, eight threads each."""
+    """Gunicorn as in production, where `deploy/systemd` says how many processes and threads."""
     command = [sys.executable, "-m", "gunicorn", "controlplane.wsgi:application", "--bind", f"127.0.0.1:{port}"]
-    command += ["--workers", "2", "--threads", "20", "--log-level", "error", "--keep-alive", "60"]
+    unit = (DEPLOY / "systemd" / "spillway-web.service").read_text()
+    size = " ".join(re.findall(r"--(?:workers|threads) \d+", unit)).split()
+    command += [*size, "--log-level", "error", "--keep-alive", "60"]
     server = subprocess.Popen(command)
     try:
         deadline = time.monotonic() + 30
@@ -118,7 +125,7 @@ def load(port: int, tokens: dict[str, str], *, rate: float, seconds: float) -> d
     """Milliseconds per kind of request, and how many were answered otherwise than with 200."""
     until = time.monotonic() + seconds
     clients = [
-        Client(port, account, token, rate=rate, until=until, offset=index / len(tokens) / rate)
+        Client(port, account, token, rate=rate, until=until, offset=index / len(tokens) / rate, turn=index)
         for index, (account, token) in enumerate(tokens.items())
     ]
     for client in clients:
@@ -161,7 +168,7 @@ def main() -> int:
         tokens, port = fill(), spare_port()
         print(facts())
         stack.enter_context(console(port))
-        load(port, tokens, rate=1, seconds=4)  # processes, connections and caches are warm afterwards
+        load(port, tokens, rate=1, seconds=10)  # processes, connections and caches are warm afterwards
         found = {f"{rate:g}/s": load(port, tokens, rate=rate, seconds=options.seconds) for rate in options.rate}
     rows = [
         [

@@ -140,5 +140,5 @@ class RouteList(APIView):
         actor = requests.actor_of(request)
         limit = requests.number(request, "limit", 100, 1, requests.MAX_LIMIT)
         rows = filter_routes(selectors.routes(actor), request.query_params)
-        page = selectors.page_of_routes(rows, limit=limit, cursor=request.query_params.get("cursor", ""))
+        page = selectors.list_of_routes(rows, limit=limit, cursor=request.query_params.get("cursor", ""))
         return page_response(request, [shapes.definition(row, actor) for row in page.rows], page.next_cursor)

@@ -116,8 +116,11 @@ class Change(APIView):
         return NOUNS[shapes.URLS[self.kind]].rows(requests.actor_of(request))
 
     def own(self, request: Request, pk: str) -> Any:
-        """The row, for a write: 403 for a pool that the caller only reads because it is shared."""
-        row = one(self.rows(request), pk)
+        """The row, for a write, without those around it: the write reads them again in its transaction."""
+        return self.owned(request, one(self.rows(request).prefetch_related(None), pk))
+
+    def owned(self, request: Request, row: Any) -> Any:
+        """The row itself; 403 for a pool that the caller only reads because it is shared."""
         if isinstance(row, Pool):
             must_own(requests.actor_of(request), row)
         return row
@@ -128,14 +131,17 @@ class Change(APIView):
 
     def put(self, request: Request, pk: str) -> Response:
         """Replace the specification; `dry_run=true`, `wait=SECONDS`, `break_glass=true`."""
-        row = self.own(request, pk)
+        return self.replaced(request, self.own(request, pk))
+
+    def replaced(self, request: Request, row: Any) -> Response:
+        """The answer to a PUT of an object that is there."""
         data = requests.envelope(request, kind=self.kind, **named(row))
         version = requests.expected_version(request, present=row.version)
         return save_or_foresee(request, self.kind, data, version=version, create_only=False)
 
     def patch(self, request: Request, pk: str) -> Response:
         """`{spec}` as a JSON merge patch (RFC 7396) of the specification; the query is that of PUT."""
-        row = self.own(request, pk)
+        row = self.owned(request, one(self.rows(request), pk))
         data = requests.envelope(request, kind=self.kind, **named(row))
         version = requests.expected_version(request, present=row.version)
         if not isinstance(data.get("spec"), dict):
@@ -172,7 +178,7 @@ class ByName(Change):
     def row(self, request: Request, name: dict[str, str]) -> Any:
         """The row or None."""
         fields = {"account__name" if field == "account" else field: value for field, value in name.items()}
-        return self.rows(request).filter(**fields).first()
+        return self.rows(request).prefetch_related(None).filter(**fields).first()
 
     def get(self, request: Request, **name: str) -> Response:  # type: ignore[override] # another URL
         """The object, or 304."""
@@ -184,7 +190,7 @@ class ByName(Change):
         if row and requests.create_only(request):
             raise Stale(f"There is a {self.kind} {row.name} already.", row.version)
         if row:
-            return super().put(request, str(row.pk))
+            return self.replaced(request, self.owned(request, row))
         data = requests.envelope(request, kind=self.kind, **name)
         return save_or_foresee(request, self.kind, data, version=None, create_only=True)
 

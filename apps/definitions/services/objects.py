@@ -188,11 +188,11 @@ def save(
     if before == after and not _new_key(wanted):
         return row, Change(wanted.kind, _account_name(wanted.kind, owner), wanted.name, "unchanged")
     if row is None:
+        expect_growth(work, wanted.kind, owner)
         row = kind.model(name=wanted.name, manager=work.manager)
     else:
         _take_version(row)
         row.manager = row.manager or work.manager
-    expect_growth(work, wanted.kind, owner)
     kind.store(work, owner, row, wanted.spec)
     action = "update" if before else "create"
     work.forget("row", wanted.kind, None if kind.platform else owner.pk, wanted.name)

@@ -13,13 +13,8 @@ from apps.definitions.models import Certificate, Pool, Route
 from apps.definitions.services.work import Work
 
 COUNTED = ("routes", "pools", "certificates", "hostnames")
-# Which quotas an object of a kind counts against; a route may bring a hostname along.
-NAMES = {
-    "Route": ("routes", "hostnames"),
-    "Pool": ("pools",),
-    "Certificate": ("certificates",),
-    "Hostname": ("hostnames",),
-}
+# Which quota an object of a kind counts against.
+NAMES = {"Route": "routes", "Pool": "pools", "Certificate": "certificates", "Hostname": "hostnames"}
 
 
 def counts(account: Account) -> Mapping[str, int]:
@@ -28,12 +23,10 @@ def counts(account: Account) -> Mapping[str, int]:
 
 
 def expect_growth(work: Work, kind: str, owner: Account) -> None:
-    """Before an object is stored: remember what its account has, so that only growth is refused."""
-    if owner.is_operator:
-        return
-    for name in NAMES.get(kind, ()):
-        if (name, owner.pk) not in work.grown:
-            work.grown[name, owner.pk] = owner, _counted(name, [owner.pk]).get(owner.pk, 0)
+    """Before an object is made or a hostname claimed: remember what its account has, so that only growth is refused."""
+    name = NAMES.get(kind)
+    if name and not owner.is_operator and (name, owner.pk) not in work.grown:
+        work.grown[name, owner.pk] = owner, _counted(name, [owner.pk]).get(owner.pk, 0)
 
 
 def refuse_over_quota(work: Work) -> None:

@@ -14,6 +14,7 @@ from apps.definitions.asserting import assertion_document
 from apps.definitions.describing import fixed_response_document, header_document, redirect_document
 from apps.definitions.models import LoadBalancer, Pool, Route, RoutePool
 from apps.definitions.selectors import fleets_of_hostname
+from apps.definitions.services.quotas import expect_growth
 from apps.definitions.services.work import Work
 from apps.definitions.specs import RouteSpec
 
@@ -23,14 +24,16 @@ def store_route(work: Work, owner: Account, row: Route, spec: RouteSpec) -> None
     balancer = work.place(LoadBalancer, spec.load_balancer, "/spec/load_balancer")
     present = {f"{share.pool.account.name}/{share.pool.name}": share.pool for share in row.shares} if row.pk else {}
     pools = [_pool(work, owner, share.pool, index, present) for index, share in enumerate(spec.pools)]
-    hostname = _claim(work, owner, spec.hostname)
+    stays = row.pk is not None and row.hostname.name == spec.hostname and row.hostname.released_at is None
+    hostname = row.hostname if stays and not _proves(work, row.hostname) else _claim(work, owner, spec.hostname)
     if balancer and hostname:
         _refuse_identical(work, row, spec, balancer, hostname)
     if work.faults or balancer is None or hostname is None:
         raise Invalid(work.take_faults())
     if row.pk is not None:
         work.touch_load_balancer(row.load_balancer_id)
-        work.released.add(row.hostname_id)
+        if row.hostname_id != hostname.pk:
+            work.released.add(row.hostname_id)
         work.routed.add((row.load_balancer_id, row.hostname.name))
     _fill(row, owner, spec)
     row.load_balancer, row.hostname = balancer, hostname
@@ -45,16 +48,24 @@ def store_route(work: Work, owner: Account, row: Route, spec: RouteSpec) -> None
 def _pool(work: Work, owner: Account, reference: str, index: int, present: Mapping[str, Pool]) -> Pool | None:
     """The pool of a share. One of another account that the route leads to already stays, also after its grant."""
     place = f"/spec/action/pools/{index}/pool"
-    pool = present.get(reference) or work.owned(Pool, owner, reference, place)
+    pool = present.get(reference if "/" in reference else f"{owner.name}/{reference}") or work.owned(
+        Pool, owner, reference, place
+    )
     if pool and pool.protocol == Protocol.TCP:
         work.fault(place, "protocol", f"Pool {reference} speaks tcp; routes need a pool that speaks http.")
     return pool
+
+
+def _proves(work: Work, claim: Hostname) -> bool:
+    """Whether an operator who saves a route thereby proves a name that waits for its proof."""
+    return work.actor.is_operator and not claim.proof
 
 
 def _claim(work: Work, owner: Account, name: str) -> Hostname | None:
     proof = Hostname.Proof.OPERATOR if work.actor.is_operator else Hostname.Proof.NONE
 
     def claim() -> Hostname:
+        expect_growth(work, "Hostname", owner)
         waiting = Hostname.objects.filter(name=name, account=owner, proof="").first() if proof else None
         if waiting:
             work.touch(fleets_of_hostname(waiting))
