@@ -52,6 +52,8 @@ INSTALLED_APPS = [
     "apps.definitions",
     "apps.observe",
     "apps.rollouts",
+    "apps.capacity",
+    "apps.schedules",
     "apps.retries",
     "apps.api",
     "apps.web",
@@ -271,7 +273,12 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "visibility_timeout": 600,
 }
 CELERY_TASK_DEFAULT_QUEUE = "default"
-CELERY_TASK_ROUTES = {"apps.rollouts.tasks.*": {"queue": "push"}, "apps.webhooks.tasks.*": {"queue": "webhooks"}}
+CELERY_TASK_ROUTES = {
+    "apps.rollouts.tasks.*": {"queue": "push"},
+    "apps.webhooks.tasks.*": {"queue": "webhooks"},
+    "apps.schedules.tasks.*": {"queue": "schedules"},
+    "apps.capacity.tasks.*": {"queue": "capacity"},
+}
 
 # PEM files with which the control plane shows itself to agents over HTTPS.
 AGENT_CA_FILE = os.environ.get("SPILLWAY_AGENT_CA", "")

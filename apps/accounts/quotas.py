@@ -16,6 +16,14 @@ DEFAULTS = {
     "people": 50,
     "webhooks": 10,
     "requests_per_minute": 1200,
+    "schedules": 100,
+    "triggers": 50,
+    # What capacity tests may do; without a word from an operator: nothing.
+    "capacity_tests": 20,
+    "test_runs_at_once": 0,
+    "test_rate": 0,
+    "test_connections": 0,
+    "test_seconds": 0,
 }
 HIGHEST = 1_000_000
 

@@ -310,6 +310,17 @@ class Unreadable:
 
 
 @dataclass(frozen=True, slots=True)
+class TestPass:
+    """Requests of a running capacity test: whoever shows the word with this SHA-256 (hex) is served by the pool here.
+
+    The pool's limit does not send them away; health and draining do.
+    """
+
+    digest: str
+    pool_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """Everything that the nodes of one fleet must run.
 
@@ -318,6 +329,7 @@ class Snapshot:
     `regions` are all regions that have nodes, the fleet's own (`region_id`) among them; `overflow_key` is the secret
     by which fleets know each other's overflow. Without them every limit is this fleet's alone and nothing overflows.
     `unreadable` are objects that could not even be frozen; they are left out and named like others that are refused.
+    `test_passes` are those of the capacity tests that run in this region now.
     """
 
     fleet: str
@@ -332,6 +344,7 @@ class Snapshot:
     overflow_key: str = ""
     overflow_ports: OverflowPorts = OverflowPorts()
     unreadable: tuple[Unreadable, ...] = ()
+    test_passes: tuple[TestPass, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

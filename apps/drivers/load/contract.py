@@ -1,0 +1,142 @@
+"""LOAD, the border: what every generator of test traffic promises.
+
+A generator runs in a process of its own. It begins with a plan, answers with one record per second, takes a new rate
+or number of users at any time, and stops within a second when told to. It lives on a lease: when nobody renews for
+`LEASE_S`, it stops by itself, so that the load ends with the control plane that wanted it.
+
+Latency counts from the instant at which a request should have been sent (coordinated omission), in HDR histograms.
+Implementations: `registry.py`; `memory.py` is an honest fake with a queueing model. `tests/conformance/` runs one suite
+against all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol
+
+LEASE_S = 5.0
+
+
+class Arrivals(StrEnum):
+    """When requests of an open loop are due: evenly, or as independent callers would send them."""
+
+    CONSTANT = "constant"
+    POISSON = "poisson"
+
+
+class LoadError(Exception):
+    """The generator could not begin or go on; `message` is a sentence for people."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One pinned address; requests go to all endpoints of a plan in turn."""
+
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """TLS to every endpoint: the name that is asked for, and the PEM file of who may sign it (empty: the system's).
+
+    `verify` is False on fleets of local development only.
+    """
+
+    server_name: str
+    ca_file: str = ""
+    verify: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked, again and again; the path with its query, headers besides Host."""
+
+    host: str
+    path: str = "/"
+    method: str = "GET"
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a generator does from its start on.
+
+    Open loop: `rate` requests/s, whether or not answers come back; closed loop: `users` requests in flight. Exactly
+    one of them is above 0. A change of the rate is spread over `ramp_s`. No more than `max_connections` are open; no
+    request waits longer than `timeout_s`; all ends after `duration_s`.
+    """
+
+    endpoints: tuple[Endpoint, ...]
+    request: Request
+    rate: float = 0.0
+    users: int = 0
+    arrivals: Arrivals = Arrivals.POISSON
+    ramp_s: float = 1.0
+    duration_s: float = 300.0
+    timeout_s: float = 30.0
+    max_connections: int = 200
+    protocol: str = "http1"
+    keep_alive: bool = True
+    tls: Tls | None = None
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Second:
+    """What happened in one second, by when requests were answered; counts.
+
+    `at` is its end (Unix time). `offered` were due in it, `sent` left; `statuses` by code, `errors` by kind (connect,
+    timeout, reset, protocol, tls, refused: no connection was free). An answer with a status of 500 or more is in
+    `statuses` only. `histogram` is HDR (base64, microseconds, 3 digits) of all answers. `late_ms` is how late the
+    latest request left because of the generator itself; above 10 ms, or `sent` short of `offered` by more than 1 %,
+    the second is `generator_limited` and judges nothing.
+    """
+
+    at: float
+    target: float
+    offered: int
+    sent: int
+    answered: int
+    statuses: Mapping[int, int]
+    errors: Mapping[str, int]
+    in_flight: int
+    connections: int
+    histogram: str
+    late_ms: float = 0.0
+    generator_limited: bool = False
+
+
+class Generator(Protocol):
+    """One plan being carried out. Every method may raise LoadError."""
+
+    async def start(self, plan: Plan) -> None:
+        """Begin; returns once the generator is ready."""
+        ...
+
+    def seconds(self) -> AsyncIterator[Second]:
+        """One record per second until the plan is over, `stop`, or the lease ran out."""
+        ...
+
+    async def renew(self) -> None:
+        """Keep it alive for another LEASE_S."""
+        ...
+
+    async def set_rate(self, rate: float) -> None:
+        """From now on (within ramp_s) so many requests/s; 0 pauses."""
+        ...
+
+    async def set_users(self, users: int) -> None:
+        """From now on so many requests in flight."""
+        ...
+
+    async def stop(self) -> None:
+        """Send nothing more; returns when the last connection is closed, at the latest after a second."""
+        ...

@@ -1,0 +1,1 @@
+"""SCHEDULES: what happens when its time has come, once, whatever dies in between."""

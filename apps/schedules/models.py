@@ -1,0 +1,100 @@
+"""SCHEDULES as rows: every occurrence of a schedule, and the doors through which the outside fires one."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+
+from apps.accounts.models import Account
+from apps.definitions.models import Schedule
+
+
+class Fire(models.Model):
+    """One occurrence: schedule and instant are its key, so any number of schedulers book it once.
+
+    `scheduled_at` is the instant of the calendar (or when somebody asked), `due_at` that plus window and jitter.
+    A worker that has it holds it until `lease_until` (database time) under its number of `attempt`; whoever finishes
+    with another number is too late. `next_try_at` is when a waiting fire may be taken. `body` is what a trigger's
+    caller sent, `said` what came of it, in a sentence, `result` what pages link to.
+    """
+
+    class State(models.TextChoices):
+        WAITING = "waiting"
+        RUNNING = "running"
+        DONE = "done"
+        DEAD = "dead"
+        SKIPPED = "skipped"
+        MISSED = "missed"
+
+    class Cause(models.TextChoices):
+        TIME = "time"
+        CATCH_UP = "catch_up"
+        BY_HAND = "by_hand"
+        TRIGGER = "trigger"
+
+    OPEN = (State.WAITING, State.RUNNING)
+
+    schedule = models.ForeignKey(Schedule, on_delete=models.CASCADE, related_name="fires")
+    account = models.ForeignKey(Account, on_delete=models.PROTECT)
+    scheduled_at = models.DateTimeField()
+    due_at = models.DateTimeField()
+    cause = models.CharField(max_length=8, choices=Cause.choices, default=Cause.TIME)
+    state = models.CharField(max_length=7, choices=State.choices, default=State.WAITING)
+    attempt = models.PositiveIntegerField(default=0)
+    next_try_at = models.DateTimeField()
+    lease_until = models.DateTimeField(null=True)
+    started_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+    actor = models.CharField(max_length=150, blank=True, default="")
+    body = models.TextField(blank=True, default="")
+    said = models.CharField(max_length=400, blank=True, default="")
+    result = models.JSONField(default=dict)
+
+    class Meta:
+        ordering = ("-scheduled_at", "-id")
+        constraints = (models.UniqueConstraint(fields=("schedule", "scheduled_at"), name="one_fire_per_instant"),)
+        indexes = (
+            models.Index(fields=("next_try_at",), condition=Q(state="waiting"), name="fires_waiting"),
+            models.Index(fields=("lease_until",), condition=Q(state="running"), name="fires_running"),
+            models.Index(fields=("schedule", "-scheduled_at")),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.schedule} at {self.scheduled_at:%Y-%m-%d %H:%M:%S}"
+
+    @property
+    def key(self) -> str:
+        """The idempotency key of its delivery: the same for every attempt."""
+        return f"fire-{self.pk}"
+
+
+class Trigger(models.Model):
+    """An inbound URL of a schedule: `/hooks/<key_id>`, with a secret of its own or signatures of a known sender.
+
+    The secret is sealed, because signatures need it; `per_minute` bounds how often it fires.
+    """
+
+    class Sender(models.TextChoices):
+        SECRET = "secret"  # noqa: S105 - a word for a way of proving who calls
+        STANDARD_WEBHOOKS = "standard_webhooks"
+        GITHUB = "github"
+        GITLAB = "gitlab"
+
+    schedule = models.ForeignKey(Schedule, on_delete=models.CASCADE, related_name="triggers")
+    account = models.ForeignKey(Account, on_delete=models.PROTECT)
+    name = models.CharField(max_length=63)
+    key_id = models.CharField(max_length=22, unique=True)
+    sealed_secret = models.BinaryField()
+    sender = models.CharField(max_length=17, choices=Sender.choices, default=Sender.SECRET)
+    per_minute = models.PositiveIntegerField(default=60)
+    created_at = models.DateTimeField(auto_now_add=True)
+    created_by = models.CharField(max_length=150)
+    last_used_at = models.DateTimeField(null=True)
+    version = models.PositiveIntegerField(default=1)
+
+    class Meta:
+        ordering = ("name",)
+        constraints = (models.UniqueConstraint(fields=("schedule", "name"), name="trigger_name_in_schedule"),)
+
+    def __str__(self) -> str:
+        return self.name
