@@ -225,7 +225,7 @@ class ScheduleSpec:
 class LoadSpec:
     """How load is made. Rates in requests/s, times in s.
 
-    `kind` search finds the highest rate that meets the objective, from `rate` on (0: the present limit, else 1/s); constant
+    `kind` search finds the highest rate that meets the objective, from `rate` on (0: the limit, else 1/s); constant
     holds `rate`, users keeps `users` requests in flight, ramp goes from `rate` to `to_rate` by `step` every
     `duration_s`, soak holds `rate` for long.
     """
