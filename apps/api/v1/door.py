@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import Resolver404, resolve
@@ -17,6 +17,7 @@ from apps.api.v1.permissions import ROOT
 from apps.api.v1.problems import problem_answer
 from apps.api.v1.schemas.building import Operation
 from apps.api.v1.schemas.operations import operation_of, query_names
+from apps.api.v1.schemas.parameters import QUERY
 from apps.core.errors import Fault, Invalid, SpillwayError
 from apps.core.requests import set_change_origin
 
@@ -51,7 +52,7 @@ class ApiDoor:
         operation = _operation(request)
         if operation is None:  # answered with 404 or 405
             return self.get_response(request)
-        if faults := unknown_words(operation, request.GET):
+        if faults := [*unknown_words(operation, request.GET), *misshapen(operation, request.GET)]:
             raise Invalid(faults)
         if operation.asks_why:  # a wrong reason is refused in a dry run too
             requests.reason(Request(request))
@@ -102,6 +103,19 @@ def unknown_words(operation: Operation, query: Iterable[str]) -> list[Fault]:
         if word not in known
         for hint in [_hint(word, known)]
     ]
+
+
+def misshapen(operation: Operation, query: Mapping[str, str]) -> list[Fault]:
+    """A fault for each value that is longer than its parameter may be, and for a moment that is left empty."""
+    found = []
+    for name in operation.query:
+        word, (schema, _) = name.partition("-word")[0], QUERY[name]
+        value = query.get(word)
+        if value is not None and len(value) > schema.get("maxLength", len(value)):
+            found.append(Fault(f"/{word}", "too_long", f"Use at most {schema['maxLength']} characters."))
+        if value == "" and schema.get("format") == "date-time":
+            found.append(Fault(f"/{word}", "empty", "Give a moment such as 2026-01-31T12:00:00Z, or leave this out."))
+    return found
 
 
 def printable(word: str) -> str:

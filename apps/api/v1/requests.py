@@ -78,16 +78,16 @@ def _as_utf8(text: str) -> str:
 
 def origin(request: Request) -> ChangeOrigin:
     """`X-Change-Commit` and `X-Change-Pipeline`, for the audit record. Raises Invalid."""
-    commit, pipeline = (request.headers.get(f"X-Change-{name}", "") for name in ("Commit", "Pipeline"))
+    commit, pipeline = (request.headers.get(f"X-Change-{name}") for name in ("Commit", "Pipeline"))
     faults = []
-    if commit and not _COMMIT.fullmatch(commit):
+    if commit is not None and not _COMMIT.fullmatch(commit):
         faults.append(Fault("/X-Change-Commit", "commit", "Give a commit as 7 to 64 lower-case hexadecimal digits."))
-    if pipeline and not (_PIPELINE.fullmatch(pipeline) and len(pipeline) <= MAX_PIPELINE):
+    if pipeline is not None and not (_PIPELINE.fullmatch(pipeline) and len(pipeline) <= MAX_PIPELINE):
         detail = f"Give the https URL of the pipeline's run, at most {MAX_PIPELINE} characters, without a user."
         faults.append(Fault("/X-Change-Pipeline", "pipeline", detail))
     if faults:
         raise Invalid(faults)
-    return ChangeOrigin(commit, pipeline)
+    return ChangeOrigin(commit or "", pipeline or "")
 
 
 def dry_run(request: Request) -> bool:
