@@ -28,7 +28,13 @@ from apps.web.people import people_of
 from apps.webhooks.selectors import webhooks
 
 PER_PAGE = 100
-UNITS = {"requests_per_minute": "API requests per minute"}
+UNITS = {
+    "requests_per_minute": "API requests per minute",
+    "test_runs_at_once": "capacity tests at once",
+    "test_rate": "requests/s of a capacity test",
+    "test_connections": "connections of a capacity test",
+    "test_seconds": "seconds of a capacity test",
+}
 REASON = "pages/accounts/reason.html"
 
 
