@@ -57,6 +57,7 @@ class Fire(models.Model):
             models.Index(fields=("next_try_at",), condition=Q(state="waiting"), name="fires_waiting"),
             models.Index(fields=("lease_until",), condition=Q(state="running"), name="fires_running"),
             models.Index(fields=("schedule", "-scheduled_at")),
+            models.Index(fields=("schedule", "scheduled_at"), condition=Q(state__in=("dead", "missed")), name="fires_bad"),
         )
 
     def __str__(self) -> str:

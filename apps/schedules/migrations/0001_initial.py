@@ -36,7 +36,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ('-scheduled_at', '-id'),
-                'indexes': [models.Index(condition=models.Q(('state', 'waiting')), fields=['next_try_at'], name='fires_waiting'), models.Index(condition=models.Q(('state', 'running')), fields=['lease_until'], name='fires_running'), models.Index(fields=['schedule', '-scheduled_at'], name='schedules_f_schedul_309515_idx')],
+                'indexes': [models.Index(condition=models.Q(('state', 'waiting')), fields=['next_try_at'], name='fires_waiting'), models.Index(condition=models.Q(('state', 'running')), fields=['lease_until'], name='fires_running'), models.Index(fields=['schedule', '-scheduled_at'], name='schedules_f_schedul_309515_idx'), models.Index(condition=models.Q(('state__in', ('dead', 'missed'))), fields=['schedule', 'scheduled_at'], name='fires_bad')],
                 'constraints': [models.UniqueConstraint(fields=('schedule', 'scheduled_at'), name='one_fire_per_instant')],
             },
         ),
