@@ -18,6 +18,22 @@ from typing import Protocol
 
 LEASE_S = 5.0
 
+# A request that leaves later than this was held up by the generator, not by what is tested.
+LATE_MS = 10.0
+MOST_HELD_UP = 0.01
+
+
+ERRORS = {
+    "connect": "no connection came about",
+    "tls": "the TLS handshake failed",
+    "timeout": "no whole answer in time",
+    "reset": "the connection ended before the answer did",
+    "protocol": "what came back was not HTTP",
+    "too_big": "the answer was longer than the plan allows",
+    "refused": "all connections of the plan were busy",
+    "generator": "the generator ran out of ports or files",
+}
+
 
 class Arrivals(StrEnum):
     """When requests of an open loop are due: evenly, or as independent callers would send them."""
@@ -69,9 +85,14 @@ class Request:
 class Plan:
     """What a generator does from its start on.
 
-    Open loop: `rate` requests/s, whether or not answers come back; closed loop: `users` requests in flight. Exactly
-    one of them is above 0. A change of the rate is spread over `ramp_s`. No more than `max_connections` are open; no
-    request waits longer than `timeout_s`; all ends after `duration_s`.
+    Open loop: `rate` requests/s, whether or not answers come back; closed loop: `users` requests in flight. One of
+    them is above 0 when it begins, and the kind of loop stays. A change of the rate is spread over `ramp_s`, the
+    beginning too; a pause is at once.
+
+    What bounds it, whatever is asked later: never more than `max_rate` requests/s (0: `rate` is the highest) or
+    `max_connections` open, no request waits longer than `timeout_s`, an answer longer than `max_answer_bytes` is cut
+    off, and all ends after `duration_s`. Redirects are not followed and no name is looked up. `bounds.py` has the
+    highest values that any plan may have.
     """
 
     endpoints: tuple[Endpoint, ...]
@@ -82,7 +103,9 @@ class Plan:
     ramp_s: float = 1.0
     duration_s: float = 300.0
     timeout_s: float = 30.0
+    max_rate: float = 0.0
     max_connections: int = 200
+    max_answer_bytes: int = 16 * 1024 * 1024
     protocol: str = "http1"
     keep_alive: bool = True
     tls: Tls | None = None
@@ -93,11 +116,13 @@ class Plan:
 class Second:
     """What happened in one second, by when requests were answered; counts.
 
-    `at` is its end (Unix time). `offered` were due in it, `sent` left; `statuses` by code, `errors` by kind (connect,
-    timeout, reset, protocol, tls, refused: no connection was free). An answer with a status of 500 or more is in
-    `statuses` only. `histogram` is HDR (base64, microseconds, 3 digits) of all answers. `late_ms` is how late the
-    latest request left because of the generator itself; above 10 ms, or `sent` short of `offered` by more than 1 %,
-    the second is `generator_limited` and judges nothing.
+    `at` is its end (Unix time), `target` the rate that was wanted (mean of the second) or the number of users.
+    `offered` were due in it, `sent` left; `statuses` by code, `errors` by kind (`ERRORS`). An answer with a status of
+    500 or more is in `statuses` only. `answered` and `histogram` count all answers; it is HDR, base64, microseconds,
+    3 digits, empty without any (`histogram.py` reads, merges and asks it). `in_flight` and `connections` are of its
+    end. `late_ms` is how late the latest request left because of the generator itself. When more than 1 % of the
+    requests left more than 10 ms late, or not at all for a reason of the generator's, the second is
+    `generator_limited` and judges nothing.
     """
 
     at: float
@@ -122,7 +147,11 @@ class Generator(Protocol):
         ...
 
     def seconds(self) -> AsyncIterator[Second]:
-        """One record per second until the plan is over, `stop`, or the lease ran out."""
+        """One record per second until the plan is over, `stop`, or the lease ran out; to be read once.
+
+        The last record may be of less than a second: what was still answered. Raises LoadError when the generator
+        was lost.
+        """
         ...
 
     async def renew(self) -> None:
@@ -130,7 +159,7 @@ class Generator(Protocol):
         ...
 
     async def set_rate(self, rate: float) -> None:
-        """From now on (within ramp_s) so many requests/s; 0 pauses."""
+        """From now on (within ramp_s) so many requests/s; 0 pauses at once."""
         ...
 
     async def set_users(self, users: int) -> None:
