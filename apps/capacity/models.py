@@ -32,7 +32,7 @@ class Run(models.Model):
     """One execution of a capacity test.
 
     `plan` is the test's document as it was when the run was asked for. `pass_digest` is the SHA-256 (hex) of the word
-    by which nodes know the run's requests while it is active (compiler.model.TestPass). A worker holds the run until
+    by which nodes know the run's requests while it is active (compiler.model.RunPass). A worker holds the run until
     `lease_until` (database time) under its number of `attempt`. `why` says in a sentence why it ended as it did;
     `result` is what it found (results.py), None before. `stopped_by` is who pressed the button.
     """

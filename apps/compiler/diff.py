@@ -48,6 +48,7 @@ def _objects(snapshot: Snapshot) -> dict[tuple[str, str], Any]:
     for pool in snapshot.pools:
         found["pool", pool.id] = pool
         found |= {("server", server.id): server for server in pool.servers}
+    found |= {("capacity test of", each.id): each for each in snapshot.test_passes}
     return found | {("certificate", certificate.id): certificate for certificate in snapshot.certificates}
 
 

@@ -41,6 +41,7 @@ _OBJECT_ID = re.compile(r"(?:lb|lst|route|pool|srv|crt)-(?:0|[1-9][0-9]{0,17})")
 _GENERATED = re.compile(
     r"(?:lb|lst|route|pool|queue|srv|crt|group|ip|node|fleet|rgn)-[0-9]+|(?:to|tcp)-rgn-[0-9]+(?:-[a-z0-9-]+)?"
 )
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 _CONTENT_TYPE = re.compile(r"[a-z]{1,32}/[a-z0-9.+-]{1,64}(?:; charset=[a-z0-9-]{1,32})?")
 _BODY = re.compile(r"[\n\t\x20-\x7e\xa1-\u1fff\u2010-\u2027\u2030-\ud7ff\uf900-\ufdff]*")
 _PEM = re.compile(r"(?:-----BEGIN [A-Z ]{1,40}-----\n(?:[A-Za-z0-9+/]{1,76}={0,2}\n)+-----END [A-Z ]{1,40}-----\n)+")
@@ -159,6 +160,14 @@ def object_id(value: object) -> str:
     text = _text(value, 32)
     if not _OBJECT_ID.fullmatch(text):
         raise GrammarError("object_id", "Identifiers are made by Spillway: a prefix, a hyphen and a number.")
+    return text
+
+
+def digest(value: object) -> str:
+    """A SHA-256 in hex, lower case."""
+    text = _text(value, 64)
+    if not _DIGEST.fullmatch(text):
+        raise GrammarError("digest", "A digest is 64 hexadecimal digits in lower case.")
     return text
 
 

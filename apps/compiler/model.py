@@ -310,7 +310,7 @@ class Unreadable:
 
 
 @dataclass(frozen=True, slots=True)
-class TestPass:
+class RunPass:
     """Requests of a running capacity test: whoever shows the word with this SHA-256 (hex) is served by the pool here.
 
     The pool's limit does not send them away; health and draining do.
@@ -318,6 +318,16 @@ class TestPass:
 
     digest: str
     pool_id: str
+
+    @property
+    def id(self) -> str:
+        """What findings name it by."""
+        return f"pass of {self.pool_id}"
+
+    @property
+    def label(self) -> str:
+        """What it opens."""
+        return self.pool_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,7 +354,7 @@ class Snapshot:
     overflow_key: str = ""
     overflow_ports: OverflowPorts = OverflowPorts()
     unreadable: tuple[Unreadable, ...] = ()
-    test_passes: tuple[TestPass, ...] = ()
+    test_passes: tuple[RunPass, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from apps.compiler.model import (
     Pool,
     Protocol,
     Redirect,
+    RunPass,
     ServerState,
     Snapshot,
     WeightedPool,
@@ -139,6 +140,25 @@ def test_a_host_name_stays_with_the_account_of_its_oldest_route() -> None:
     )
     compilation = compile_snapshot(snapshot(front(*routes)))
     assert {finding.object_id for finding in compilation.quarantined} == {"route-5", "route-6"}
+
+
+@pytest.mark.parametrize(
+    ("test_pass", "code"),
+    [
+        (RunPass("A" * 64, "pool-1"), "digest"),
+        (RunPass("a" * 63 + " ", "pool-1"), "digest"),
+        (RunPass("a" * 63 + "\n", "pool-1"), "control_character"),
+        (RunPass("a" * 64, "pool-1 pool-2"), "pool_missing"),
+        (RunPass("a" * 64, "pool-9"), "pool_missing"),
+        (RunPass("a" * 64, "pool-2"), "pool_tcp"),
+    ],
+)
+def test_a_pass_that_opens_nothing_here_is_left_out_and_named(test_pass: RunPass, code: str) -> None:
+    pools = (pool(1), pool(2, protocol=Protocol.TCP))
+    honest = snapshot(front(route(1)), pools=pools)
+    done = compile_snapshot(replace(honest, test_passes=(test_pass,)))
+    assert [finding.code for finding in done.quarantined] == [code]
+    assert done.bundle.digest == compile_snapshot(honest).bundle.digest
 
 
 def test_what_works_but_is_risky_is_a_warning() -> None:

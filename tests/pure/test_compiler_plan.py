@@ -8,7 +8,18 @@ from hypothesis import given, settings
 
 from apps.compiler.bundle import Bundle
 from apps.compiler.compile import compile_snapshot
-from apps.compiler.model import LoadBalancer, Pool, Route, ServerState, Snapshot, WeightedPool
+from apps.compiler.diff import diff_snapshots
+from apps.compiler.model import (
+    LoadBalancer,
+    Pool,
+    Region,
+    RegionNode,
+    Route,
+    RunPass,
+    ServerState,
+    Snapshot,
+    WeightedPool,
+)
 from apps.compiler.operations import DeleteMapEntry, ReplaceMap, SetMapEntry, SetServerState, SetServerWeight
 from apps.compiler.plan import REPLACE_ABOVE, Nothing, Reload, Runtime, plan
 from apps.compiler.targets.haproxy.maps import map_content
@@ -90,6 +101,16 @@ def test_what_the_running_process_cannot_learn_is_a_reload_with_reasons() -> Non
     moved = (pool(1, servers=(server(1, address="192.0.2.99"),)), pool(2))
     assert plan(base, _bundle(route(1), pools=moved)) == Reload(("backend pool-1 changed",))
     assert plan(base, _bundle(route(1), route(2, path="/x", methods=("GET",)))) == Reload(("frontend lst-1 changed",))
+
+
+def test_a_capacity_test_begins_and_ends_without_a_reload() -> None:
+    region = Region("rgn-1", "us", (RegionNode("node-1", "us-1", "192.0.2.1", 9700, 9800, 9900),))
+    quiet = replace(snapshot(front(route(1)), pools=POOLS), region_id="rgn-1", regions=(region,), overflow_key="7" * 64)
+    tested = replace(quiet, test_passes=(RunPass("a" * 64, "pool-1"),))
+    before, during = compile_snapshot(quiet).bundle, compile_snapshot(tested).bundle
+    assert plan(before, during) == Runtime((SetMapEntry("maps/tests.map", "a" * 64, "pool-1"),))
+    assert plan(during, before) == Runtime((DeleteMapEntry("maps/tests.map", "a" * 64),))
+    assert [each.sentence for each in diff_snapshots(quiet, tested)] == ["capacity test of pool-1: added"]
 
 
 def test_a_large_change_swaps_the_map_at_once() -> None:

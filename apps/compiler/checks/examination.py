@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from apps.compiler.grammar import GrammarError
-from apps.compiler.model import Certificate, Finding, Listener, LoadBalancer, Pool, Route, Server, Unreadable
+from apps.compiler.model import Certificate, Finding, Listener, LoadBalancer, Pool, Route, RunPass, Server, Unreadable
 
-Named = Certificate | Listener | LoadBalancer | Pool | Route | Server | Unreadable
+Named = Certificate | Listener | LoadBalancer | Pool | Route | Server | RunPass | Unreadable
 
 
 @dataclass(slots=True)

@@ -3,7 +3,7 @@
 1. Fields of certificates, pools and servers; a bad server leaves its pool without it, a bad pool leaves.
 2. Fields and actions of routes, then owners of host names, then twins.
 3. Fields of listeners, their certificates and default pools, then ports.
-4. Load balancers; one that leaves takes its listeners and routes along.
+4. Load balancers; one that leaves takes its listeners and routes along. Passes of capacity tests.
 5. Advice on what is left.
 
 Every rule prefers the older object, so that a newcomer can never push somebody out.
@@ -26,6 +26,7 @@ from apps.compiler.checks.fields import (
     check_server,
 )
 from apps.compiler.checks.listeners import check_listener_use, check_ports, with_known_certificates
+from apps.compiler.checks.passes import accepted_passes
 from apps.compiler.checks.routes import check_action, check_owners, check_twins
 from apps.compiler.model import Certificate, Finding, LoadBalancer, Pool, Snapshot
 
@@ -50,7 +51,11 @@ def examine(snapshot: Snapshot) -> Examination:
     _check_routes(notes, snapshot, pools)
     fronts = _accepted_fronts(notes, snapshot, pools, certificates)
     accepted = replace(
-        snapshot, load_balancers=fronts, pools=tuple(pools.values()), certificates=tuple(certificates.values())
+        snapshot,
+        load_balancers=fronts,
+        pools=tuple(pools.values()),
+        certificates=tuple(certificates.values()),
+        test_passes=accepted_passes(notes, snapshot.test_passes, pools),
     )
     advise(notes, accepted)
     return Examination(accepted, _in_order(notes.quarantined), _in_order(notes.warnings))

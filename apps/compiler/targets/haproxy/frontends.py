@@ -30,6 +30,7 @@ from apps.compiler.targets.haproxy.maps import (
     rewrite_length,
 )
 from apps.compiler.targets.haproxy.overflow import add_home_rules, own_region
+from apps.compiler.targets.haproxy.passes import add_recognition
 from apps.compiler.targets.haproxy.settings import HTTP, LATENCY_MAP, LATENCY_TABLE, REDIRECT_BACKEND, ROUTE_TABLE, TCP
 from apps.compiler.targets.haproxy.writer import Argument, Call, Document, Expanded, Section, Value
 
@@ -80,7 +81,10 @@ def _tls(listener: Listener) -> tuple[str, ...]:
 def _add_http_rules(
     section: Section, snapshot: Snapshot, load_balancer: LoadBalancer, listener: Listener, maps: RouteMaps
 ) -> None:
+    own = own_region(snapshot)
     add_probe(section, listener.id)
+    if own is not None:
+        add_recognition(section)
     _add_client_facts(section, listener)
     _add_lookup(section, load_balancer, maps)
     _add_counters(section)
@@ -90,7 +94,6 @@ def _add_http_rules(
         plain = ("content-type", "text/plain; charset=utf-8", "string", Value(NO_ROUTE))
         section.add("http-request", "return", "status", "404", *plain, *no_action)
     _add_rewrites(section, load_balancer)
-    own = own_region(snapshot)
     if own is not None:
         _add_overflow(section, snapshot, own, listener)
     section.add("use_backend", REDIRECT_BACKEND, "if", "{", "var(txn.action)", "-m", "beg", REDIRECT, "}")

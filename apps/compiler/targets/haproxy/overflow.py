@@ -39,6 +39,7 @@ from apps.compiler.targets.haproxy.admission import (
     variable,
 )
 from apps.compiler.targets.haproxy.limits import ORDER_MAP, SPREAD_MAP
+from apps.compiler.targets.haproxy.passes import add_exemption
 from apps.compiler.targets.haproxy.settings import HTTP, TCP
 from apps.compiler.targets.haproxy.writer import Document, Section
 
@@ -82,7 +83,8 @@ def add_peers(document: Document, snapshot: Snapshot) -> None:
 def add_home_rules(rules: Rules, snapshot: Snapshot, own: Region) -> None:
     """For a request whose pool is in `txn.action`.
 
-    1. Count against the own region's limit. Room, or no limit at all: it stays, and no further rule is asked.
+    1. Count against the own region's limit. Room, no limit at all, or a capacity test's own request (passes.py): it
+       stays, and no further rule is asked.
     2. Else find out which other regions have room, and take the first in the pool's order, and the one behind it for
        the case that the first refuses.
     3. Nobody has room: spread, queue or refuse, as the pool says.
@@ -98,6 +100,8 @@ def add_home_rules(rules: Rules, snapshot: Snapshot, own: Region) -> None:
     rules.stay((*unlimited, *no(found("why"))))
     add_counts(rules, own, at_home=True, guests=False)
     add_refusal(rules, own, "why")
+    if rules.is_http:
+        add_exemption(rules)
     add_admission(rules, own, OWN_KEY, no(found("why")))
     rules.stay(no(found("why")))
     if others:

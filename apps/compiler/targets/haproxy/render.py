@@ -27,6 +27,7 @@ from apps.compiler.targets.haproxy.overflow import (
     other_regions,
     own_region,
 )
+from apps.compiler.targets.haproxy.passes import pass_map
 from apps.compiler.targets.haproxy.pools import add_fixed_response, add_pool, add_queue
 from apps.compiler.targets.haproxy.writer import Document, Section
 
@@ -117,7 +118,7 @@ def _has_tcp(snapshot: Snapshot) -> bool:
 def _maps(snapshot: Snapshot, fronts: list[tuple[LoadBalancer, RouteMaps]]) -> dict[str, Entries]:
     maps = {settings.LATENCY_MAP: settings.latency_entries()}
     if own_region(snapshot) is not None:
-        maps |= limit_maps(snapshot) | {KEY_MAP: {"key": snapshot.overflow_key}}
+        maps |= limit_maps(snapshot) | pass_map(snapshot) | {KEY_MAP: {"key": snapshot.overflow_key}}
     for front, entries in fronts:
         maps |= entries.by_path(front.id)
     return maps

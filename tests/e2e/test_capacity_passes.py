@@ -1,0 +1,183 @@
+"""A capacity test's own requests in real HAProxy: served at home over the limit, and nobody else's are."""
+
+from __future__ import annotations
+
+import http.client
+import secrets
+import socket
+import ssl
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from apps.compiler.compile import compile_snapshot
+from apps.compiler.model import Certificate, Listener, Protocol, RunPass, WhenFull
+from tests.e2e import rendered_proxy
+from tests.e2e.overflow_stage import HOST, KEY, POOL, Place, Stage, in_flight, rate, regions
+from tests.pure.compiler_worlds import certificate_pem
+
+pytestmark = pytest.mark.e2e
+
+TESTS_MAP = "maps/tests.map"
+EXEMPTION = "http-request unset-var(txn.why) if { var(txn.pass),strcmp(txn.pool)"
+
+
+def digest_of(word: str) -> str:
+    """As the control plane stores it."""
+    return sha256(word.encode()).hexdigest()
+
+
+def marked(word: str) -> dict[str, str]:
+    """What a generator sends."""
+    return {"X-Spillway-Test": word, "X-Load-Test": "run-17", "User-Agent": "Spillway-CapacityTest/1"}
+
+
+def let_in(stage: Stage, word: str, pool: str = POOL) -> None:
+    """The runtime operation by which a run begins."""
+    stage.nodes[0][0].command(f"add map {TESTS_MAP} {digest_of(word)} {pool}")
+
+
+def asked(stage: Stage, count: int, headers: Mapping[str, str]) -> Counter[str]:
+    """Requests in region 1, as fast as they come; counts by region or status."""
+    answers = [stage.nodes[0][0].ask(headers=headers) for _ in range(count)]
+    return Counter(answer.region or str(answer.status) for answer in answers)
+
+
+@pytest.fixture(scope="module")
+def two() -> Iterator[Stage]:
+    """10 requests/s in the first region, so 15 in the first second, and plenty in the second."""
+    with regions(Place(rate(10)), Place(rate(1000)), when_full=WhenFull.REFUSE) as stage:
+        yield stage
+
+
+@pytest.fixture
+def stage(two: Stage) -> Stage:
+    """Nothing admitted yet, no test under way."""
+    for node in two.all_nodes():
+        node.command(f"clear map {TESTS_MAP}")
+        for table in ("st_limits", "st_full", "st_flow"):
+            node.command(f"clear table {table}")
+    return two
+
+
+def test_twice_the_limit_stays_at_home_with_a_pass_and_spills_without(stage: Stage) -> None:
+    word = secrets.token_urlsafe(24)
+    let_in(stage, word)
+    assert asked(stage, 30, marked(word)) == {"rgn-1": 30}
+    assert stage.nodes[0][0].flows() == {}
+    assert asked(stage, 10, {}) == {"rgn-2": 10}  # those with a pass took their place in the limit
+
+
+def test_a_wrong_word_opens_nothing(stage: Stage) -> None:
+    word = secrets.token_urlsafe(24)
+    let_in(stage, word)
+    for wrong in (secrets.token_urlsafe(24), digest_of(word), f"{word},x", f"x,{word}", word[:-1], ""):
+        assert asked(stage, 20, marked(wrong))["rgn-2"] >= 4, wrong
+
+
+def test_a_pass_of_another_pool_opens_nothing_here(stage: Stage) -> None:
+    word = secrets.token_urlsafe(24)
+    let_in(stage, word, pool="pool-2")
+    assert asked(stage, 30, marked(word)) == {"rgn-1": 15, "rgn-2": 15}
+
+
+def test_a_pass_that_was_taken_back_opens_nothing_any_more(stage: Stage) -> None:
+    word = secrets.token_urlsafe(24)
+    let_in(stage, word)
+    assert asked(stage, 20, marked(word)) == {"rgn-1": 20}
+    stage.nodes[0][0].command(f"del map {TESTS_MAP} {digest_of(word)}")
+    assert asked(stage, 5, marked(word)) == {"rgn-2": 5}
+
+
+def test_the_word_reaches_no_server_and_the_name_of_the_run_does(stage: Stage) -> None:
+    word = secrets.token_urlsafe(24)
+    let_in(stage, word)
+    answer = stage.nodes[0][0].ask(headers=marked(word))
+    marks = answer.headers["x-marks"]
+    assert "x-load-test" in marks
+    assert "x-spillway" not in marks
+
+
+def test_a_drained_region_stays_closed_for_tests(stage: Stage) -> None:
+    word = secrets.token_urlsafe(24)
+    let_in(stage, word)
+    node = stage.nodes[0][0]
+    node.command(f"set map maps/limits.map {POOL}/rgn-1 0|0|0|backend")
+    try:
+        assert asked(stage, 3, marked(word)) == {"rgn-2": 3}
+    finally:
+        node.command(f"set map maps/limits.map {POOL}/rgn-1 100|15||backend")
+
+
+def test_overflow_ports_know_no_pass(stage: Stage) -> None:
+    word = secrets.token_urlsafe(24)
+    let_in(stage, word)
+    port = stage.nodes[0][0].facts.overflow_port
+    guest = {"x-spillway-key": KEY, "x-spillway-pool": POOL, "x-spillway-from": "rgn-2", **marked(word)}
+    statuses = Counter(status_of_guest(port, guest) for _ in range(20))
+    assert statuses == {200: 15, 425: 5}
+
+
+def status_of_guest(port: int, headers: Mapping[str, str]) -> int:
+    """The status of one request as another region's node sends it."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    try:
+        connection.request("GET", "/", headers={"Host": HOST, **headers})
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
+def test_without_the_exemption_a_pass_is_worth_nothing() -> None:
+    with regions(Place(rate(10)), Place(rate(1000)), without=EXEMPTION) as stage:
+        word = secrets.token_urlsafe(24)
+        let_in(stage, word)
+        assert asked(stage, 30, marked(word)) == {"rgn-1": 15, "rgn-2": 15}
+
+
+def test_a_limit_in_flight_is_exempt_as_well() -> None:
+    with regions(Place(in_flight(1), delay_s=0.3), Place(rate(1000))) as stage:
+        word = secrets.token_urlsafe(24)
+        let_in(stage, word)
+        for headers, expected in ((marked(word), "rgn-1"), ({}, "rgn-2")):
+            connections = [http.client.HTTPConnection("127.0.0.1", stage.nodes[0][0].port, timeout=5) for _ in range(4)]
+            for connection in connections:
+                connection.request("GET", "/", headers={"Host": HOST, **headers})
+            found = Counter(connection.getresponse().getheader("x-region") for connection in connections)
+            assert found[expected] >= 3
+
+
+def test_passes_work_behind_tls(tmp_path: Path) -> None:
+    """One region that refuses what is over: with a pass nothing is."""
+    word = secrets.token_urlsafe(24)
+    with regions(Place(rate(10)), when_full=WhenFull.REFUSE) as stage:
+        honest = stage.snapshot(0)
+        pem = Certificate("crt-1", "acme/shop", "acme", certificate_pem(HOST), (HOST,))
+        listener = Listener("lst-1", "web", Protocol.HTTPS, 443, certificate_ids=("crt-1",))
+        fronts = tuple(replace(front, listeners=(listener,)) for front in honest.load_balancers)
+        world = replace(
+            honest, load_balancers=fronts, certificates=(pem,), test_passes=(RunPass(digest_of(word), POOL),)
+        )
+        with rendered_proxy.running(compile_snapshot(world).bundle, tmp_path) as proxy:
+            statuses = [
+                Counter(over_tls(proxy.ports["lst-1"], headers) for _ in range(20)) for headers in ({}, marked(word))
+            ]
+    assert statuses == [{200: 15, 503: 5}, {200: 20}]
+
+
+def over_tls(port: int, headers: Mapping[str, str]) -> int:
+    """The status of one request; who signed the certificate is not the question here."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    connection = http.client.HTTPConnection("127.0.0.1", port)
+    plain = socket.create_connection(("127.0.0.1", port), timeout=5)
+    connection.sock = context.wrap_socket(plain, server_hostname=HOST)
+    try:
+        connection.request("GET", "/", headers={"Host": HOST, **headers})
+        return connection.getresponse().status
+    finally:
+        connection.close()
