@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db import transaction
 
 CHANNEL = "spillway:events"
-Topic = Literal["samples", "nodes", "rollouts", "definitions"]
+Topic = Literal["samples", "nodes", "rollouts", "runs", "definitions"]
 
 logger = logging.getLogger(__name__)
 

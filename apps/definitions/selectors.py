@@ -25,6 +25,7 @@ from apps.definitions.filters import filter_routes
 from apps.definitions.listing import ListedRoute, listed
 from apps.definitions.models import (
     Backend,
+    CapacityTest,
     Certificate,
     Listener,
     LoadBalancer,
@@ -41,6 +42,7 @@ __all__ = [
     "Page",
     "RouteConflict",
     "backends",
+    "capacity_tests",
     "certificates",
     "describe",
     "envelope",
@@ -108,6 +110,12 @@ def servers(actor: Actor) -> QuerySet[Server]:
     """Servers with the backend, pool and region that they belong to."""
     rows = Server.objects.select_related("account", "backend__pool__account", "backend__region")
     return actor.visible(rows).order_by("id")
+
+
+def capacity_tests(actor: Actor) -> QuerySet[CapacityTest]:
+    """What may be loaded and how, with the pool and the region of each."""
+    rows = CapacityTest.objects.select_related("account", "pool__account", "region")
+    return actor.visible(rows).order_by("account__name", "name")
 
 
 def load_balancers(actor: Actor) -> QuerySet[LoadBalancer]:

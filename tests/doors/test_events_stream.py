@@ -225,7 +225,9 @@ def test_streams_outlive_redis_and_are_woken_when_it_is_back(
         again = subprocess.Popen(command, stdout=subprocess.DEVNULL)
         stack.callback(again.wait)
         stack.callback(again.terminate)
-        assert [page.event() for _ in range(4)] == [(t, {}) for t in ("samples", "nodes", "rollouts", "definitions")]
+        assert [page.event() for _ in range(5)] == [
+            (t, {}) for t in ("samples", "nodes", "rollouts", "runs", "definitions")
+        ]
 
 
 def test_a_client_that_does_not_keep_up_is_dropped() -> None:
@@ -266,7 +268,7 @@ def test_nonsense_on_the_channel_is_ignored(text: bytes) -> None:
     [
         (b"topics=nodes", {"nodes"}),
         (b"topics=nodes,x", set()),
-        (b"topics=", {"samples", "nodes", "rollouts", "definitions"}),
+        (b"topics=", {"samples", "nodes", "rollouts", "runs", "definitions"}),
     ],
 )
 def test_topics_of_the_query(query: bytes, topics: set[str]) -> None:

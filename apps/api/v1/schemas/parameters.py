@@ -35,8 +35,11 @@ QUERY: dict[str, tuple[Schema, str]] = {
     "since": ({"type": "string", "format": "date-time"}, "Only from this moment on."),
     "until": ({"type": "string", "format": "date-time"}, "Only before this moment."),
     "topics": (
-        {"type": "string", "pattern": "^(samples|nodes|rollouts|definitions)(,(samples|nodes|rollouts|definitions))*$"},
-        "Only these, separated by commas: samples, nodes, rollouts, definitions.",
+        {
+            "type": "string",
+            "pattern": "^(samples|nodes|rollouts|runs|definitions)(,(samples|nodes|rollouts|runs|definitions))*$",
+        },
+        "Only these, separated by commas: samples, nodes, rollouts, runs, definitions.",
     ),
     "q": ({"type": "string", "maxLength": 253}, "Only what has this text in its names."),
     "at": ({"type": "string", "maxLength": 40}, "A moment of the last two weeks: RFC 3339 or Unix seconds."),
