@@ -12,12 +12,14 @@ from typing import Any, TypeVar
 from apps.accounts.models import Account, Grant
 from apps.compiler.model import FixedResponse, HeaderCondition, HealthCheck, Limit, LimitKind, LimitScope, Redirect
 from apps.definitions.asserting import assertion_document
+from apps.definitions.capacity_tests import capacity_test_document, capacity_test_row
 from apps.definitions.listing import ListedRoute, Named
-from apps.definitions.models import Backend, Certificate, Listener, LoadBalancer, Pool, Route
+from apps.definitions.models import Backend, CapacityTest, Certificate, Listener, LoadBalancer, Pool, Route
 from apps.definitions.models import HealthCheck as HealthCheckRow
 from apps.definitions.specs import (
     AccountSpec,
     BackendSpec,
+    CapacityTestSpec,
     CertificateSpec,
     FleetSpec,
     GrantSpec,
@@ -35,7 +37,8 @@ from apps.definitions.tags import instant_text
 from apps.fleet.models import Fleet, Node, Region, StaticIP
 
 Document = dict[str, Any]
-Row = Account | Region | Fleet | Node | StaticIP | Grant | Certificate | Pool | LoadBalancer | Route | ListedRoute
+Owned = Certificate | Pool | LoadBalancer | Route | ListedRoute | CapacityTest
+Row = Account | Region | Fleet | Node | StaticIP | Grant | Owned
 S = TypeVar("S")
 
 KIND_OF_MODEL: dict[type[Any], str] = {
@@ -50,6 +53,7 @@ KIND_OF_MODEL: dict[type[Any], str] = {
     LoadBalancer: "LoadBalancer",
     Route: "Route",
     ListedRoute: "Route",
+    CapacityTest: "CapacityTest",
 }
 
 
@@ -237,6 +241,7 @@ _OF_SPEC: dict[type[Any], Callable[[Any], Document]] = {
     PoolSpec: _pool,
     LoadBalancerSpec: _load_balancer,
     RouteSpec: _route,
+    CapacityTestSpec: capacity_test_document,
 }
 
 
@@ -311,6 +316,7 @@ _OF_ROW: dict[type[Any], Callable[[Any], Document]] = {
     LoadBalancer: _load_balancer_row,
     Route: _route_row,
     ListedRoute: _route_row,
+    CapacityTest: capacity_test_row,
 }
 
 
@@ -322,6 +328,6 @@ def describe(row: Row) -> Document:
 def envelope(row: Row) -> Document:
     """The whole object, as `apply` takes it."""
     head: Document = {"kind": KIND_OF_MODEL[type(row)], "name": row.name}
-    if isinstance(row, Certificate | Pool | LoadBalancer | Route | ListedRoute):
+    if isinstance(row, Owned):
         head["account"] = row.account.name
     return head | {"spec": describe(row)}

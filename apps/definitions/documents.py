@@ -34,6 +34,7 @@ from apps.compiler.model import (
 )
 from apps.core.errors import Fault, Invalid
 from apps.definitions.asserting import read_assertions
+from apps.definitions.capacity_tests import read_capacity_test
 from apps.definitions.reading import Reader, agent_url, boolean, choice, integer, number, reference, title
 from apps.definitions.specs import (
     AccountSpec,
@@ -428,6 +429,7 @@ READERS: dict[str, Callable[[Reader], Spec]] = {
     "Pool": _pool,
     "LoadBalancer": _load_balancer,
     "Route": _route,
+    "CapacityTest": read_capacity_test,
 }
 
 

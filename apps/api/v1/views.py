@@ -43,6 +43,9 @@ NOUNS: dict[str, Noun] = {
     "certificates": Noun(selectors.certificates, shapes.definition, NAME | ACCOUNT),
     "grants": Noun(selectors.grants, shapes.definition, NAME),
     "routes": Noun(selectors.routes, shapes.definition, {}),
+    "capacity-tests": Noun(
+        selectors.capacity_tests, shapes.definition, NAME | ACCOUNT | {"pool": "pool__name", "region": "region__name"}
+    ),
     "pools": Noun(selectors.pools, shapes.definition, NAME | ACCOUNT),
     "backends": Noun(selectors.backends, shapes.backend, ACCOUNT | {"pool": "pool__name", "region": "region__name"}),
     "servers": Noun(

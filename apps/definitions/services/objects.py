@@ -16,10 +16,11 @@ from apps.audit import services as audit
 from apps.core.errors import Conflict, Invalid, Managed, NotFound, Stale
 from apps.definitions.describing import Document, Row, describe, settled
 from apps.definitions.documents import Object, read_object
-from apps.definitions.models import Certificate, LoadBalancer, Pool, Route
-from apps.definitions.selectors import certificates, fleets_of, grants, load_balancers, pools, routes
+from apps.definitions.models import CapacityTest, Certificate, LoadBalancer, Pool, Route
+from apps.definitions.selectors import capacity_tests, certificates, fleets_of, grants, load_balancers, pools, routes
 from apps.definitions.services import places, traffic
 from apps.definitions.services.assertions import refuse_broken
+from apps.definitions.services.capacity_tests import store_capacity_test
 from apps.definitions.services.grants import refuse_loss, store_grant
 from apps.definitions.services.quotas import expect_growth, refuse_over_quota
 from apps.definitions.services.routes import store_route
@@ -91,6 +92,7 @@ KINDS: dict[str, Kind] = {
         LoadBalancer, load_balancers, traffic.store_load_balancer, "load-balancers", for_operators=True
     ),
     "Route": Kind(Route, routes, store_route, "routes"),
+    "CapacityTest": Kind(CapacityTest, capacity_tests, store_capacity_test, "capacity-tests"),
 }
 
 # Kinds whose names are unique everywhere: the envelope and the URL need no account.

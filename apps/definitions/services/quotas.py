@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from typing import Any
 
-from django.db.models import Count, QuerySet
+from django.db.models import Count, Model, QuerySet
 
 from apps.accounts.models import Account, Hostname
 from apps.accounts.quotas import fault_over, lock_quotas
 from apps.core.errors import Invalid
-from apps.definitions.models import Certificate, Pool, Route
+from apps.definitions.models import CapacityTest, Certificate, Pool, Route
 from apps.definitions.services.work import Work
 
-COUNTED = ("routes", "pools", "certificates", "hostnames")
+COUNTED = ("routes", "pools", "certificates", "hostnames", "capacity_tests")
 # Which quota an object of a kind counts against.
-NAMES = {"Route": "routes", "Pool": "pools", "Certificate": "certificates", "Hostname": "hostnames"}
+NAMES = {
+    "Route": "routes",
+    "Pool": "pools",
+    "Certificate": "certificates",
+    "Hostname": "hostnames",
+    "CapacityTest": "capacity_tests",
+}
 
 
 def counts(account: Account) -> Mapping[str, int]:
@@ -55,8 +62,13 @@ def _counted(name: str, account_ids: Collection[int]) -> dict[int, int]:
     return dict(rows.values_list("account").annotate(Count("pk")))
 
 
-def _rows(name: str) -> QuerySet[Route] | QuerySet[Pool] | QuerySet[Certificate] | QuerySet[Hostname]:
+def _rows(name: str) -> QuerySet[Any]:
     if name == "hostnames":
         return Hostname.objects.filter(released_at=None)
-    models: dict[str, type[Route | Pool | Certificate]] = {"routes": Route, "pools": Pool, "certificates": Certificate}
+    models: dict[str, type[Model]] = {
+        "routes": Route,
+        "pools": Pool,
+        "certificates": Certificate,
+        "capacity_tests": CapacityTest,
+    }
     return models[name]._default_manager.all()

@@ -27,7 +27,8 @@ def _users(row: Any) -> list[tuple[str, int]]:
     match row:
         case Pool():
             routes = Route.objects.filter(pools__pool=row).order_by("name")
-            return _named("route", routes) + _listeners(Q(default_pool=row))
+            used = _named("route", routes) + _listeners(Q(default_pool=row))
+            return used + _named("capacity test", row.capacity_tests.order_by("name"))
         case Certificate():
             return _listeners(Q(certificates=row))
         case LoadBalancer():
@@ -42,7 +43,8 @@ def _users(row: Any) -> list[tuple[str, int]]:
             text = Cast("overflow_order", TextField())
             ordered = Pool.objects.annotate(text=text).filter(text__contains=f'"{row.name}"')
             pools += _named("overflow order of pool", ordered.order_by("name"))
-            return _named("fleet", row.fleets.all()) + _named("static IP", row.static_ips.all()) + pools
+            used = _named("fleet", row.fleets.all()) + _named("static IP", row.static_ips.all())
+            return used + pools + _named("capacity test", row.capacity_tests.order_by("name"))
         case Account():
             # Its history stays, so it stays; and nobody else could own its objects.
             return [("its own history in the audit record", row.pk)]

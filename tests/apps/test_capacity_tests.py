@@ -1,0 +1,96 @@
+"""Capacity tests as definitions: what may be stored, by whom, and that every bound is a sentence at its field."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from apps.accounts.actors import Actor
+from apps.accounts.models import Hostname
+from apps.core.errors import Conflict, Invalid
+from apps.definitions import capacity_tests
+from apps.definitions.describing import describe
+from apps.definitions.models import CapacityTest
+from apps.definitions.services import delete_object, save_object
+
+TARGET = {"pool": "shop", "region": "us-central1", "hostname": "shop.acme.example"}
+
+
+def saved(actor: Actor, name: str = "nightly", **parts: Any) -> CapacityTest:
+    """A test of acme's shop, with some parts of its own."""
+    spec = {"target": TARGET | parts.pop("target", {})} | parts
+    row: CapacityTest = save_object(actor=actor, kind="CapacityTest", name=name, account="acme", spec=spec)
+    return row
+
+
+def faults(actor: Actor, **parts: Any) -> dict[str, str]:
+    """What is wrong with a test: pointer → code."""
+    with pytest.raises(Invalid) as caught:
+        saved(actor, **parts)
+    return {fault.pointer: fault.code for fault in caught.value.faults}
+
+
+def test_a_test_is_stored_with_every_default_and_read_again(tutorial_world: Actor, acme: Actor) -> None:
+    Hostname.objects.filter(name="shop.acme.example").update(proof="dns")
+    row = saved(acme, guards={"max_rate": 40})
+    document = describe(row)
+    assert document["target"] == TARGET | {"path": "/", "server": ""}
+    assert (document["load"]["kind"], document["guards"]["max_rate"]) == ("search", 40)
+    again = save_object(actor=acme, kind="CapacityTest", name="nightly", spec=document)
+    assert (again.pk, again.version) == (row.pk, 1)
+
+
+@pytest.mark.parametrize(
+    ("parts", "pointer", "code"),
+    [
+        ({"load": {"kind": "constant", "rate": 101}}, "/spec/load/rate", "guard"),
+        ({"load": {"kind": "constant"}}, "/spec/load/rate", "missing"),
+        ({"load": {"kind": "users", "users": 500}}, "/spec/load/users", "guard"),
+        ({"load": {"kind": "ramp", "rate": 9, "to_rate": 5, "step": 1}}, "/spec/load/to_rate", "ramp"),
+        ({"load": {"kind": "soak", "rate": 1, "duration_s": 900}}, "/spec/load/duration_s", "guard"),
+        ({"load": {"users": 3}}, "/spec/load/users", "kind"),
+        ({"load": {"protocol": "http2"}}, "/spec/load/tls", "http2"),
+        ({"load": {"method": "DELETE"}}, "/spec/load/method", "choice"),
+        ({"objective": {"percentile": 50}}, "/spec/objective/percentile", "choice"),
+        ({"policy": {"max_change": 0.21}}, "/spec/policy/max_change", "out_of_range"),
+        ({"guards": {"max_rat": 4}}, "/spec/guards/max_rat", "unknown_field"),
+        ({"target": {"region": "nowhere"}}, "/spec/target/region", "unknown"),
+        ({"target": {"pool": "globex/api"}}, "/spec/target/pool", "unknown"),
+        ({"target": {"server": "eu-vm-1"}}, "/spec/target/server", "unknown"),
+        ({"target": {"hostname": "*.acme.example"}}, "/spec/target/hostname", "wildcard"),
+        ({"target": {"hostname": "api.globex.example"}}, "/spec/target/hostname", "not_yours"),
+        ({"target": {"hostname": "bank.example"}}, "/spec/target/hostname", "not_yours"),
+        ({"target": {"path": "http://bank.example/"}}, "/spec/target/path", "path_start"),
+    ],
+)
+def test_every_bound_is_a_fault_at_its_field(
+    tutorial_world: Actor, acme: Actor, parts: dict[str, Any], pointer: str, code: str
+) -> None:
+    Hostname.objects.filter(account=acme.account).update(proof="dns")
+    assert faults(acme, **parts)[pointer] == code
+    assert not CapacityTest.objects.exists()
+
+
+def test_a_name_that_is_not_proved_cannot_be_tested(tutorial_world: Actor, acme: Actor) -> None:
+    Hostname.objects.filter(account=acme.account).update(proof="")
+    assert faults(acme) == {"/spec/target/hostname": "not_yours"}
+    Hostname.objects.filter(account=acme.account).update(proof="dns")
+    assert saved(acme).hostname in capacity_tests.testable_hostnames(acme.account)
+
+
+def test_no_customer_has_more_tests_than_its_quota(tutorial_world: Actor, acme: Actor) -> None:
+    Hostname.objects.filter(account=acme.account).update(proof="dns")
+    acme.account.quotas = {"capacity_tests": 1}
+    acme.account.save()
+    saved(acme)
+    assert faults(acme, name="second") == {"": "quota"}
+
+
+def test_a_pool_with_a_test_is_not_deleted(tutorial_world: Actor, acme: Actor) -> None:
+    Hostname.objects.filter(account=acme.account).update(proof="dns")
+    saved(acme)
+    with pytest.raises(Conflict, match="capacity test nightly"):
+        delete_object(actor=acme, kind="Pool", name="shop")
+    delete_object(actor=acme, kind="CapacityTest", name="nightly")
+    assert not CapacityTest.objects.exists()
