@@ -8,3 +8,10 @@ class CapacityConfig(AppConfig):
 
     name = "apps.capacity"
     label = "capacity"
+
+    def ready(self) -> None:
+        """What the nodes of a region run names the runs that may pass its limits."""
+        from apps.capacity.passes import passes_of
+        from apps.definitions.snapshot import add_passes
+
+        add_passes(passes_of)

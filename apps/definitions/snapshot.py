@@ -7,6 +7,7 @@ are a few hundred milliseconds.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +34,14 @@ from apps.fleet.models import Fleet, Node, Region
 from apps.fleet.selectors import latency_table
 
 OVERFLOW_KEY = "spillway overflow between fleets 1"
+PassesOf = Callable[[int], Iterable[model.RunPass]]
+_passes_of: list[PassesOf] = []
+
+
+def add_passes(source: PassesOf) -> None:
+    """Let an app above this one say which runs may pass the limits of a region (primary key), at start."""
+    if source not in _passes_of:
+        _passes_of.append(source)
 
 
 def freeze(fleet_id: int) -> tuple[model.Snapshot, int]:
@@ -50,11 +59,12 @@ def snapshot_of(fleet: Fleet) -> model.Snapshot:
     """Everything that the nodes of the fleet must run; the number of queries is the same whatever the size."""
     others, presented = _other_regions(fleet), certificates_of(fleet)
     unreadable: list[model.Unreadable] = []
+    pools = _pools(fleet, others, unreadable)
     return model.Snapshot(
         fleet=fleet.name,
         region=fleet.region.name,
         load_balancers=_load_balancers(fleet, presented, unreadable),
-        pools=_pools(fleet, others, unreadable),
+        pools=pools,
         certificates=_certificates(presented),
         local_development=fleet.local_development,
         region_id=f"rgn-{fleet.region_id}",
@@ -62,7 +72,15 @@ def snapshot_of(fleet: Fleet) -> model.Snapshot:
         overflow_key=derived_key(OVERFLOW_KEY),
         overflow_ports=model.OverflowPorts(fleet.peer_port, fleet.overflow_port, fleet.overflow_tcp_port),
         unreadable=tuple(unreadable),
+        test_passes=_test_passes(fleet, pools),
     )
+
+
+def _test_passes(fleet: Fleet, pools: tuple[model.Pool, ...]) -> tuple[model.RunPass, ...]:
+    """Those of the region whose pool this fleet serves; another fleet of the region may serve the rest."""
+    served = {pool.id for pool in pools}
+    found = [each for source in _passes_of for each in source(fleet.region_id) if each.pool_id in served]
+    return tuple(sorted(found, key=lambda each: each.digest))
 
 
 @dataclass(frozen=True, slots=True)
