@@ -15,7 +15,8 @@ class Fire(models.Model):
     `scheduled_at` is the instant of the calendar (or when somebody asked), `due_at` that plus window and jitter.
     A worker that has it holds it until `lease_until` (database time) under its number of `attempt`; whoever finishes
     with another number is too late. `next_try_at` is when a waiting fire may be taken. `body` is what a trigger's
-    caller sent, `said` what came of it, in a sentence, `result` what pages link to.
+    caller sent, `delivery` the id that its sender gave it, `said` what came of it, in a sentence, `result` what pages
+    link to. One of cause restore takes back a change, held in its `result`; it comes whatever else the schedule does.
     """
 
     class State(models.TextChoices):
@@ -31,6 +32,7 @@ class Fire(models.Model):
         CATCH_UP = "catch_up"
         BY_HAND = "by_hand"
         TRIGGER = "trigger"
+        RESTORE = "restore"
 
     OPEN = (State.WAITING, State.RUNNING)
 
@@ -46,17 +48,30 @@ class Fire(models.Model):
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
     actor = models.CharField(max_length=150, blank=True, default="")
+    trigger = models.ForeignKey(
+        "Trigger", on_delete=models.SET_NULL, null=True, related_name="fires", db_index=False
+    )
+    delivery = models.CharField(max_length=100, blank=True, default="")
     body = models.TextField(blank=True, default="")
     said = models.CharField(max_length=400, blank=True, default="")
     result = models.JSONField(default=dict)
 
     class Meta:
         ordering = ("-scheduled_at", "-id")
-        constraints = (models.UniqueConstraint(fields=("schedule", "scheduled_at"), name="one_fire_per_instant"),)
+        constraints = (
+            models.UniqueConstraint(fields=("schedule", "scheduled_at"), name="one_fire_per_instant"),
+            models.UniqueConstraint(
+                fields=("trigger", "delivery"), condition=~Q(delivery=""), name="one_fire_per_delivery"
+            ),
+        )
         indexes = (
             models.Index(fields=("next_try_at",), condition=Q(state="waiting"), name="fires_waiting"),
+            models.Index(fields=("schedule", "id"), condition=Q(state__in=("waiting", "running")), name="fires_open"),
             models.Index(fields=("lease_until",), condition=Q(state="running"), name="fires_running"),
             models.Index(fields=("schedule", "-scheduled_at")),
+            models.Index(
+                fields=("trigger", "-scheduled_at"), condition=Q(trigger__isnull=False), name="fires_of_trigger"
+            ),
             models.Index(fields=("schedule", "scheduled_at"), condition=Q(state__in=("dead", "missed")), name="fires_bad"),
         )
 
@@ -99,3 +114,15 @@ class Trigger(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class SigningSecret(models.Model):
+    """What signs the webhooks of one schedule; the one before it signs as well until `previous_until`."""
+
+    schedule = models.OneToOneField(Schedule, on_delete=models.CASCADE, related_name="signing_secret")
+    sealed = models.BinaryField()
+    previous = models.BinaryField(null=True)
+    previous_until = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return f"secret of {self.schedule}"
