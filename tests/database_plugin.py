@@ -1,4 +1,7 @@
-"""CHECK, a small pytest plugin: `--database-only` keeps the tests that touch the database, for the second engine."""
+"""CHECK, a small pytest plugin: `--database-only` keeps the tests that touch the database, for the second engine.
+
+Those marked `any_database` ask what no engine can change, such as who may call which URL, and are left out.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def _touches_the_database(item: pytest.Item) -> bool:
+    if item.get_closest_marker("any_database") is not None:
+        return False
     if item.get_closest_marker("django_db") is not None:
         return True
     return not FIXTURES.isdisjoint(getattr(item, "fixturenames", ()))

@@ -27,7 +27,7 @@ from tests.permissions.table import TABLE
 from tests.permissions.urls import METHODS, every_url
 from tests.permissions.world import OWNERS, World, make_world
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 OTHERS = [caller for caller in MEMBERS if caller.account == "other"]
 BY_URL: dict[str, list[Row]] = {url: [row for row in TABLE if row.url == url] for url in every_url()}
 
