@@ -33,7 +33,9 @@ class Run(models.Model):
 
     `plan` is the test's document as it was when the run was asked for. `pass_digest` is the SHA-256 (hex) of the word
     by which nodes know the run's requests while it is active (compiler.model.RunPass). A worker holds the run until
-    `lease_until` (database time) under its number of `attempt`. `why` says in a sentence why it ended as it did;
+    `lease_until` (database time) under its number of `attempt`. A waiting run that is not taken until `begin_by` is
+    refused, never caught up; without that instant it waits for an operator's approval. `doing` says in a sentence what
+    it is at, `why` why it ended as it did;
     `result` is what it found (results.py), None before. `stopped_by` is who pressed the button.
     """
 
@@ -64,6 +66,8 @@ class Run(models.Model):
     ended_at = models.DateTimeField(null=True)
     attempt = models.PositiveIntegerField(default=0)
     lease_until = models.DateTimeField(null=True)
+    begin_by = models.DateTimeField(null=True)
+    doing = models.CharField(max_length=400, blank=True, default="")
     stop_requested_at = models.DateTimeField(null=True)
     stopped_by = models.CharField(max_length=150, blank=True, default="")
     approved_by = models.CharField(max_length=150, blank=True, default="")
@@ -88,6 +92,27 @@ class Run(models.Model):
     def name(self) -> str:
         """What `limit_measured_by` of a backend says: `run-17`."""
         return f"run-{self.pk}"
+
+
+class Blackout(models.Model):
+    """From when until when no test may load anything, whoever it belongs to; set by operators."""
+
+    starts_at = models.DateTimeField()
+    ends_at = models.DateTimeField()
+    reason = models.CharField(max_length=200)
+    set_by = models.CharField(max_length=150)
+    set_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ("starts_at", "id")
+        constraints = (
+            models.CheckConstraint(
+                condition=Q(ends_at__gt=models.F("starts_at")), name="blackout_ends_after_it_starts"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.starts_at:%Y-%m-%d %H:%M} to {self.ends_at:%Y-%m-%d %H:%M}: {self.reason}"
 
 
 class Step(models.Model):
