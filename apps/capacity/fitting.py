@@ -1,0 +1,99 @@
+"""Curves through what was measured: where slow requests become too many, and how capacity grows with servers; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import exp, log, sqrt
+
+from apps.capacity.steps import Outcome, Word
+from apps.definitions.specs import ObjectiveSpec
+
+LEAST_SHARE, MOST_SHARE = 0.002, 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """The rate (requests/s) at which just so many requests are slow as allowed, between `low` and `high` (95 %)."""
+
+    rate: float
+    low: float
+    high: float
+
+
+def crossing(outcomes: Sequence[Outcome], objective: ObjectiveSpec) -> Crossing | None:
+    """Where the share of slow requests crosses what is allowed, from all steps with some slow requests.
+
+    The tail of a queue's waiting time is exponential and its logarithm nearly linear in the rate, so a weighted line
+    through the logarithms of the shares finds the place better than any single step. None where fewer than three steps
+    have some but not only slow requests, as at a cliff, or where the line does not rise.
+    """
+    points = [
+        (outcome.step.rate, log(outcome.measured.slow_share), _weight(outcome))
+        for outcome in outcomes
+        if outcome.verdict.word in {Word.GOOD, Word.BAD} and LEAST_SHARE < outcome.measured.slow_share < MOST_SHARE
+    ]
+    rates = {rate for rate, _, _ in points}
+    if len(rates) < 3:
+        return None
+    line = _line(points)
+    if line is None:
+        return None
+    slope, intercept, scatter, middle, spread = line
+    rate = (log(1 - objective.percentile / 100) - intercept) / slope
+    error = 1.96 * scatter * sqrt(1 / sum(w for _, _, w in points) + (rate - middle) ** 2 / spread) / slope
+    return Crossing(rate, rate - error, rate + error)
+
+
+def _weight(outcome: Outcome) -> float:
+    """About the number of slow requests: the variance of a share's logarithm is one over it."""
+    measured = outcome.measured
+    return max(1.0, measured.slow_share * measured.answered * measured.seconds)
+
+
+def _line(points: Sequence[tuple[float, float, float]]) -> tuple[float, float, float, float, float] | None:
+    """Slope, intercept, scatter, middle and spread of the weighted line; None where it does not rise."""
+    whole = sum(w for _, _, w in points)
+    middle = sum(w * x for x, _, w in points) / whole
+    height = sum(w * y for _, y, w in points) / whole
+    spread = sum(w * (x - middle) ** 2 for x, _, w in points)
+    slope = sum(w * (x - middle) * (y - height) for x, y, w in points) / spread if spread else 0.0
+    if slope <= 0:
+        return None
+    intercept = height - slope * middle
+    squares = sum(w * (y - intercept - slope * x) ** 2 for x, y, w in points)
+    return slope, intercept, sqrt(max(1.0, squares / max(1, len(points) - 2))), middle, spread
+
+
+@dataclass(frozen=True, slots=True)
+class Scalability:
+    """The Universal Scalability Law: n servers take `one` · n / (1 + contention (n − 1) + crosstalk n (n − 1))."""
+
+    one: float
+    contention: float
+    crosstalk: float
+
+    def capacity(self, servers: int) -> float:
+        """Requests/s that so many servers take together."""
+        waste = 1 + self.contention * (servers - 1) + self.crosstalk * servers * (servers - 1)
+        return self.one * servers / waste
+
+
+def scalability(sizes: Sequence[tuple[int, float]]) -> Scalability | None:
+    """The law through measured (servers, requests/s); None with fewer than three different sizes.
+
+    Least squares of n / capacity, which is a parabola in n; contention and crosstalk are never below 0.
+    """
+    usable = [(n, rate) for n, rate in sizes if n > 0 and rate > 0]
+    if len({n for n, _ in usable}) < 3:
+        return None
+    best: tuple[float, Scalability] | None = None
+    for contention in [0.0, *(exp(k / 4) / 1000 for k in range(28))]:
+        for crosstalk in [0.0, *(exp(k / 4) / 100_000 for k in range(32))]:
+            shape = Scalability(1.0, contention, crosstalk)
+            one = sum(rate * shape.capacity(n) for n, rate in usable) / sum(shape.capacity(n) ** 2 for n, _ in usable)
+            law = Scalability(one, contention, crosstalk)
+            error = sum((rate - law.capacity(n)) ** 2 for n, rate in usable)
+            if best is None or error < best[0] - 1e-12:
+                best = (error, law)
+    return best[1] if best else None

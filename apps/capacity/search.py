@@ -1,0 +1,286 @@
+"""The search for the highest rate that meets an objective; pure: seconds in, steps out.
+
+Warm up at a tenth of the guess, double until the objective breaks, bisect to 2 %, confirm with one longer step. Which
+rate is meant by "highest": with constant arrivals the rate up to which the queue does not grow (c servers of s seconds:
+c / s); with Poisson arrivals the rate at which just so many requests are slow as the objective allows, in the long run
+– that is less, because independent callers come in bunches. How long the target is overloaded is counted every second;
+the search asks for nothing bolder once little is left of `OVERLOAD_S`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import ceil, log2
+
+from apps.capacity.fitting import crossing
+from apps.capacity.judging import (
+    RAMP_SECONDS,
+    enough_requests,
+    judge_drain,
+    judge_step,
+    overloaded,
+    usual_latency,
+)
+from apps.capacity.measuring import measure
+from apps.capacity.results import Result
+from apps.capacity.steps import Outcome, Purpose, StepPlan, Verdict, Word
+from apps.capacity.summing import Ending, result_of_search
+from apps.definitions.specs import ObjectiveSpec
+from apps.drivers.load.contract import Arrivals, Second
+
+PRECISION = 0.02
+JUST_BELOW = 0.995
+OVERLOAD_S = 10.0
+BOLD_UNTIL_S = 6.0
+CUT_AT_S = 8.0
+LOWEST_RATE = 0.1
+WARM_UP = 0.1
+SERVICE_TIMES = 30
+DRAIN_S = 30.0
+CONFIRMATIONS = 4
+
+
+class Search:
+    """One search. `start_rate` is a guess (0: none), `max_rate` is never exceeded, all ends within `seconds`."""
+
+    def __init__(
+        self,
+        *,
+        objective: ObjectiveSpec,
+        start_rate: float = 0.0,
+        max_rate: float,
+        arrivals: str = Arrivals.POISSON,
+        seconds: float = 300.0,
+    ) -> None:
+        self.objective = objective
+        self.max_rate = float(max_rate)
+        self.constant = arrivals == Arrivals.CONSTANT
+        self.seconds = seconds
+        self.outcomes: list[Outcome] = []
+        self.elapsed = 0.0
+        self.overloaded_s = 0.0
+        self.usual_ms: float | None = None
+        self._warm_rate = min(max(LOWEST_RATE, WARM_UP * start_rate if start_rate else 1.0), self.max_rate)
+        self._good: list[float] = []
+        self._bad: list[float] = []
+        self._seen_twice: set[float] = set()
+        self._ceiling = self.max_rate
+        self._voids = 0
+        self._drain = False
+        self._ending: Ending | None = None
+        self._confirmed: float | None = None
+        self._confirmations = 0
+
+    # What is known
+
+    @property
+    def low(self) -> float | None:
+        """The highest rate that was good and below all bad ones."""
+        return max((rate for rate in self._good if rate < self.high), default=None)
+
+    @property
+    def high(self) -> float:
+        """The lowest rate that was bad; infinite before."""
+        return min(self._bad, default=float("inf"))
+
+    def _left(self) -> float:
+        return self.seconds - self.elapsed
+
+    # Steps
+
+    def next_step(self) -> StepPlan | None:
+        """The step to make now; None when all is known that can be known."""
+        if self._ending is not None:
+            return None
+        if self._drain:
+            return StepPlan(Purpose.DRAIN, 1, min(DRAIN_S, max(1.0, self._left())), self._warm_rate, saying="Drains.")
+        step = self._choose()
+        if step is None or step.seconds_min > self._left():
+            self._ending = self._ending or Ending.TIME
+            return None
+        return replace(step, seconds_max=min(step.seconds_max, self._left()))
+
+    def _choose(self) -> StepPlan | None:
+        if self._confirmed is not None:
+            self._ending = Ending.OBJECTIVE if self._bad else self._ceiling_reached()
+            return None
+        if self.usual_ms is None:
+            return self._warm_up()
+        low, high = self.low, self.high
+        if low is None:
+            return self._lower()
+        if high == float("inf"):
+            return self._double(low)
+        return self._narrow(low, high)
+
+    def _warm_up(self) -> StepPlan:
+        length = max(4.0, min(15.0, 10 / self._warm_rate))
+        return StepPlan(Purpose.WARM_UP, 3, length, self._warm_rate, saying=f"Warms up at {self._warm_rate:g}/s.")
+
+    def _lower(self) -> StepPlan | None:
+        """Even the warm-up was too much: half of it, until there is hardly anything left to halve."""
+        rate = self.high / 2
+        if rate < LOWEST_RATE or self.overloaded_s > BOLD_UNTIL_S:
+            self._ending = Ending.NOTHING
+            return None
+        return self._step(Purpose.DOUBLE, rate, f"Even {self.high:g}/s was too much; tries half of it.")
+
+    def _double(self, low: float) -> StepPlan | None:
+        if low >= self._ceiling:
+            return self._confirm(low)
+        rate = min(self._ceiling, low * self._factor())
+        return self._step(Purpose.DOUBLE, rate, f"{low:g}/s is fine; tries {rate:g}/s.")
+
+    def _factor(self) -> float:
+        """Two while latency is as it was; less as soon as it has risen, because the knee is near."""
+        last = max((o for o in self.outcomes if o.step.rate == self.low), key=lambda o: o.measured.seconds)
+        slow = last.measured.p95_ms if self.objective.percentile == 95 else last.measured.p99_ms
+        if slow is None or self.usual_ms is None:
+            return 2.0
+        used = (slow - self.usual_ms) / max(1.0, self.objective.below_ms - self.usual_ms)
+        return 2.0 if used < 0.25 else 1.5 if used < 0.5 else 1.2
+
+    def _narrow(self, low: float, high: float) -> StepPlan | None:
+        close = (high - low) / low <= PRECISION
+        bold = self.overloaded_s < BOLD_UNTIL_S and self._left() > self._confirm_s() + 2 * self._length()
+        if bold and not close:
+            return self._step(Purpose.BISECT, self._between(low, high), f"Between {low:g} and {high:g}/s.")
+        if bold and high not in self._seen_twice and self.overloaded_s < BOLD_UNTIL_S / 2 and not self._steep(high):
+            self._seen_twice.add(high)
+            return self._step(Purpose.BISECT, high, f"Once more {high:g}/s, to be sure that it is too much.")
+        if self._confirmations >= CONFIRMATIONS:
+            self._ending = Ending.NOISE
+            return None
+        return self._confirm(low)
+
+    def _between(self, low: float, high: float) -> float:
+        """The middle, or where the share of slow requests seems to cross what is allowed, well inside the bracket."""
+        fit = crossing(self.outcomes, self.objective)
+        middle = (low + high) / 2
+        if fit is None:
+            return middle
+        margin = (high - low) / 8
+        return min(max(fit.rate, low + margin), high - margin)
+
+    def _steep(self, rate: float) -> bool:
+        """Whether a rate was refused beyond doubt: most requests were slow or failed by the end, or the queue grew."""
+        last = [outcome for outcome in self.outcomes if outcome.step.rate == rate][-1]
+        return max(last.measured.slow_share, last.measured.error_share) > 0.5 or "grows" in last.verdict.why
+
+    def _confirm(self, low: float) -> StepPlan:
+        fit = crossing(self.outcomes, self.objective) if self._bad else None
+        rate = (min(low, max(fit.rate, low * 0.95)) if fit else low) * (JUST_BELOW if self._bad else 1.0)
+        length = min(self._confirm_s(), max(self._length(), self._left() - 1))
+        return StepPlan(Purpose.CONFIRM, length, length, rate, saying=f"Confirms {rate:g}/s for {length:.0f} s.")
+
+    # Lengths, s
+
+    def _length(self) -> float:
+        """The shortest step that means something: 30 service times."""
+        service = (self.usual_ms or 0.0) / 1000
+        return RAMP_SECONDS + max(3.0, min(30.0, float(ceil(SERVICE_TIMES * service))))
+
+    def _confirm_s(self) -> float:
+        return min(max(20.0, 2.5 * self._length()), self.seconds / 4)
+
+    def _step(self, purpose: Purpose, rate: float, saying: str) -> StepPlan:
+        shortest = self._length()
+        if purpose is Purpose.DOUBLE:
+            return StepPlan(purpose, shortest, max(shortest, min(15.0, 20 / rate)), rate, saying=saying)
+        return StepPlan(purpose, shortest, self._longest(rate), rate, saying=saying)
+
+    def _longest(self, rate: float) -> float:
+        """What a step of the bisection may take: an equal part of the time that is left before the confirmation."""
+        low = self.low or rate
+        steps = 2 if self._bad == [] else max(1, ceil(log2(max(1.01, (self.high - low) / low / PRECISION)))) + 1
+        fair = (self._left() - self._confirm_s() - 5) / steps
+        needed = 1.2 * enough_requests(self.objective) / rate + RAMP_SECONDS
+        cap = max(self._length(), needed) if self.constant else 40.0
+        return max(self._length(), min(fair, cap))
+
+    # Verdicts
+
+    def judge(self, step: StepPlan, seconds: Sequence[Second]) -> Verdict:
+        """What the seconds of the step so far say; decided at the latest after `seconds_max`."""
+        if step.purpose is Purpose.DRAIN:
+            return judge_drain(step, seconds, self.usual_ms or float(self.objective.below_ms))
+        verdict = judge_step(step, seconds, self.objective, constant=self.constant)
+        if verdict.decided:
+            return verdict
+        spent = self.overloaded_s + sum(overloaded(second, self.objective) for second in seconds)
+        last = seconds[-1]
+        backlog = last.in_flight / last.answered if last.answered else 0.0
+        if spent + max(0.0, backlog - self.objective.below_ms / 1000) > CUT_AT_S and overloaded(last, self.objective):
+            return Verdict(Word.BAD, "Cut off: the target was overloaded for as long as a search may do that.")
+        return verdict
+
+    def record(self, step: StepPlan, seconds: Sequence[Second], verdict: Verdict) -> Outcome:
+        """Take note of a step that is over."""
+        judged = seconds[RAMP_SECONDS:] if len(seconds) > RAMP_SECONDS else seconds
+        outcome = Outcome(step, measure(judged, self.objective), verdict)
+        self.elapsed += len(seconds)
+        self.overloaded_s += sum(overloaded(second, self.objective) for second in seconds)
+        if step.purpose is Purpose.DRAIN:
+            self._drain = False
+            if verdict.word is Word.BAD:
+                self._ending = Ending.NO_RECOVERY
+            return outcome
+        self.outcomes.append(outcome)
+        self._learn(step, seconds, verdict)
+        return outcome
+
+    def _learn(self, step: StepPlan, seconds: Sequence[Second], verdict: Verdict) -> None:
+        if verdict.word is Word.VOID:
+            self._learn_void()
+        elif verdict.word is Word.GOOD:
+            self._learn_good(step, seconds)
+        elif verdict.word is Word.BAD:
+            self._learn_bad(step)
+
+    def _learn_good(self, step: StepPlan, seconds: Sequence[Second]) -> None:
+        if self.usual_ms is None:
+            self.usual_ms = usual_latency(seconds)
+        self._good.append(step.rate)
+        self._bad = [rate for rate in self._bad if rate > step.rate]
+        if step.purpose is Purpose.CONFIRM:
+            self._confirmed = step.rate
+
+    def _learn_bad(self, step: StepPlan) -> None:
+        self._drain = True
+        self._bad.append(step.rate)
+        self._good = [rate for rate in self._good if rate < step.rate]
+        if self.usual_ms is None:
+            self.usual_ms = float(self.objective.below_ms)
+        if step.purpose is Purpose.CONFIRM:
+            self._confirmations += 1
+            self._good = [rate for rate in self._good if rate < step.rate * (1 - PRECISION / 2)]
+
+    def _learn_void(self) -> None:
+        """Once it may be chance, twice it is what the generator can do."""
+        self._voids += 1
+        if self._voids < 2:
+            return
+        if self.low is None:
+            self._ending = Ending.GENERATOR
+            return
+        self._ceiling = min(self._ceiling, self.low)
+        if self.high != float("inf"):
+            self._ending = Ending.GENERATOR
+
+    def _ceiling_reached(self) -> Ending:
+        return Ending.GENERATOR if self._ceiling < self.max_rate else Ending.MAX_RATE
+
+    # The result
+
+    def result(self) -> Result:
+        """What is known by now."""
+        return result_of_search(
+            objective=self.objective,
+            outcomes=self.outcomes,
+            bounds=(self._confirmed if self._confirmed is not None else self.low, self.low, self.high),
+            confirmed=self._confirmed is not None,
+            ending=self._ending or Ending.STOPPED,
+            overloaded_s=self.overloaded_s,
+            seconds=self.elapsed,
+        )

@@ -1,0 +1,129 @@
+"""The steps of a run summed up as its result, in numbers and in a sentence; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from math import ceil
+
+from apps.capacity.fitting import crossing
+from apps.capacity.measuring import Measured
+from apps.capacity.results import Point, Result
+from apps.capacity.steps import Outcome, Word
+from apps.definitions.specs import ObjectiveSpec
+
+
+class Ending(StrEnum):
+    """What ended a search: `Result.limited_by`."""
+
+    OBJECTIVE = "objective"
+    MAX_RATE = "max_rate"
+    GENERATOR = "generator"
+    TIME = "time"
+    NOTHING = "nothing"
+    NO_RECOVERY = "no_recovery"
+    NOISE = "noise"
+    STOPPED = "stopped"
+
+
+def point_of(outcome: Outcome) -> Point:
+    """One step as a point of the curve."""
+    measured: Measured = outcome.measured
+    return Point(
+        rate=outcome.step.rate or measured.offered,
+        answered=measured.answered,
+        p50_ms=measured.p50_ms,
+        p95_ms=measured.p95_ms,
+        p99_ms=measured.p99_ms,
+        error_share=measured.error_share,
+        in_flight=measured.in_flight,
+        verdict=outcome.verdict.word.value,
+        users=outcome.step.users,
+    )
+
+
+def curve_of(outcomes: Sequence[Outcome]) -> tuple[Point, ...]:
+    """The curve by rate; steps that judge nothing (void, broken off) are not on it."""
+    kept = [outcome for outcome in outcomes if outcome.verdict.word in {Word.GOOD, Word.BAD}]
+    return tuple(sorted((point_of(outcome) for outcome in kept), key=lambda point: (point.users, point.rate)))
+
+
+def result_of_search(
+    *,
+    objective: ObjectiveSpec,
+    outcomes: Sequence[Outcome],
+    bounds: tuple[float | None, float | None, float],
+    confirmed: bool,
+    ending: Ending,
+    overloaded_s: float,
+    seconds: float,
+) -> Result:
+    """The result of a search; `bounds` are the capacity, the highest good and the lowest bad rate (infinite: none)."""
+    capacity, low, high = bounds
+    fit = crossing(outcomes, objective)
+    bottom, top = capacity, None if high == float("inf") else high
+    if fit is not None and capacity is not None and top is not None:
+        bottom, top = max(0.0, min(capacity, fit.low)), max(capacity, min(fit.high, top * 1.1), low or 0.0)
+    knee = _knee(outcomes, capacity)
+    return Result(
+        kind="search",
+        sentence=_sentence(objective, capacity, (bottom, top), ending, confirmed=confirmed),
+        limited_by=ending.value,
+        capacity=capacity,
+        low=bottom,
+        high=top,
+        confirmed=confirmed,
+        knee=knee,
+        curve=curve_of(outcomes),
+        in_flight_limit=_in_flight(knee),
+        overloaded_s=overloaded_s,
+        seconds=seconds,
+        met=capacity is not None,
+    )
+
+
+def _knee(outcomes: Sequence[Outcome], capacity: float | None) -> Point | None:
+    """The point at the capacity: of several steps at that rate the longest."""
+    here = [o for o in outcomes if capacity is not None and o.step.rate == capacity and o.verdict.word is Word.GOOD]
+    return point_of(max(here, key=lambda outcome: outcome.measured.seconds)) if here else None
+
+
+def _in_flight(knee: Point | None) -> int | None:
+    """The limit in flight that goes with the rate (Little): what is open when 95 % are answered in time."""
+    if knee is None or knee.p95_ms is None:
+        return None
+    return max(1, ceil(knee.rate * knee.p95_ms / 1000))
+
+
+def objective_sentence(objective: ObjectiveSpec) -> str:
+    """`p95 below 600 ms and errors below 1 %`."""
+    return f"p{objective.percentile} below {objective.below_ms} ms and errors below {objective.errors_below * 100:g} %"
+
+
+REASONS = {
+    Ending.OBJECTIVE: "",
+    Ending.MAX_RATE: " It is the highest rate that the test allows: the target may take more.",
+    Ending.GENERATOR: " The generator could send no more: the target may take more.",
+    Ending.TIME: " The time was too short for a closer answer.",
+    Ending.NO_RECOVERY: " The search ended because latency did not come back after a step.",
+    Ending.NOISE: " The answers scatter too much for a closer one.",
+    Ending.STOPPED: " The search was ended before it was done.",
+}
+
+
+def _sentence(
+    objective: ObjectiveSpec,
+    capacity: float | None,
+    bounds: tuple[float | None, float | None],
+    ending: Ending,
+    *,
+    confirmed: bool,
+) -> str:
+    asked = objective_sentence(objective)
+    if capacity is None:
+        return f"No rate was found that keeps {asked}.{REASONS.get(ending, '')}"
+    low, high = bounds
+    between = f" (95 %: between {low:.4g} and {high:.4g})" if low is not None and high is not None else ""
+    least = "At least " if high is None else ""
+    number = f"{least}{capacity:.4g} requests/s{between} with {asked}"
+    return f"{number}{', confirmed' if confirmed else ', not confirmed'}.{REASONS[ending]}"
