@@ -48,9 +48,7 @@ class Fire(models.Model):
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
     actor = models.CharField(max_length=150, blank=True, default="")
-    trigger = models.ForeignKey(
-        "Trigger", on_delete=models.SET_NULL, null=True, related_name="fires", db_index=False
-    )
+    trigger = models.ForeignKey("Trigger", on_delete=models.SET_NULL, null=True, related_name="fires", db_index=False)
     delivery = models.CharField(max_length=100, blank=True, default="")
     body = models.TextField(blank=True, default="")
     said = models.CharField(max_length=400, blank=True, default="")
@@ -72,7 +70,9 @@ class Fire(models.Model):
             models.Index(
                 fields=("trigger", "-scheduled_at"), condition=Q(trigger__isnull=False), name="fires_of_trigger"
             ),
-            models.Index(fields=("schedule", "scheduled_at"), condition=Q(state__in=("dead", "missed")), name="fires_bad"),
+            models.Index(
+                fields=("schedule", "scheduled_at"), condition=Q(state__in=("dead", "missed")), name="fires_bad"
+            ),
         )
 
     def __str__(self) -> str:

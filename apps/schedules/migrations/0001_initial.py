@@ -80,6 +80,10 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='fire',
+            index=models.Index(condition=models.Q(('state__in', ('waiting', 'running'))), fields=['schedule', 'id'], name='fires_open'),
+        ),
+        migrations.AddIndex(
+            model_name='fire',
             index=models.Index(condition=models.Q(('state', 'running')), fields=['lease_until'], name='fires_running'),
         ),
         migrations.AddIndex(

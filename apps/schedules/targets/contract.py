@@ -1,0 +1,45 @@
+"""SCHEDULES, the border to what a fire does: a target acts, says what came of it, or says why not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from apps.schedules.models import Fire
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a fire: a sentence for people, and what pages link to."""
+
+    said: str = ""
+    result: dict[str, Any] = field(default_factory=dict)
+
+
+class TargetFailed(Exception):
+    """The target did not do it; `message` says why in a sentence, `final` that trying again cannot help."""
+
+    def __init__(self, message: str, *, final: bool = False) -> None:
+        super().__init__(message)
+        self.message = message
+        self.final = final
+
+
+Act = Callable[[Fire, datetime], Outcome]
+ActOnMany = Callable[[Sequence[Fire], datetime], Sequence[Outcome | TargetFailed]]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """How one kind of target acts on a fire, which comes with its schedule and account.
+
+    `in_transaction`: the effect is rows of ours, so acting and finishing the fire are one transaction, and what
+    TargetFailed interrupts is undone. Others act without a transaction, at least once, with `fire.key` as the key by
+    which the effect is known again. `act_on_many` does the same for many fires at once, in their order.
+    """
+
+    act: Act
+    in_transaction: bool = False
+    act_on_many: ActOnMany | None = None
