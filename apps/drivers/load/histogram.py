@@ -1,7 +1,7 @@
 """LOAD, latencies: HDR histograms in microseconds with three digits, that merge and travel as text.
 
-A recorded value is kept as the lowest value of its HDR bucket, so that counting one is a dictionary step; the library
-does what it is best at: the interchange format, which every HDR tool reads.
+Values are counted by the index of their HDR bucket in a dictionary: one step for each. The library does what it is
+best at: the interchange format, which every HDR tool reads.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from hdrh.histogram import HdrHistogram
 
 HIGHEST_US = 3_600_000_000
 DIGITS = 3
-EXACT_BITS = 11  # three digits: values below 2 048 have a bucket each
+EXACT_BITS = 11  # three digits: values below 2 048 have a bucket each, above 1 024 buckets for each power of two
+HALF_BITS = EXACT_BITS - 1
 
 
 class Histogram:
-    """Counts of latencies in microseconds."""
+    """Counts of latencies in microseconds; `counts` by index of the bucket."""
 
     __slots__ = ("counts",)
 
@@ -29,40 +30,42 @@ class Histogram:
         """How many values were recorded."""
         return sum(self.counts.values())
 
-    def record(self, value_us: float, count: int = 1) -> None:
+    def record(self, value_us: float) -> None:
         """Count a latency; what is below 1 µs or above an hour is counted as that."""
-        value = int(value_us)
-        if value >> EXACT_BITS:
-            shift = min(value, HIGHEST_US).bit_length() - EXACT_BITS
-            value = min(value, HIGHEST_US) >> shift << shift
-        elif value < 1:
-            value = 1
-        self.counts[value] = self.counts.get(value, 0) + count
+        index = int(value_us)
+        if index >> EXACT_BITS:
+            value = min(index, HIGHEST_US)
+            shift = value.bit_length() - EXACT_BITS
+            index = (shift << HALF_BITS) + (value >> shift)
+        elif index < 1:
+            index = 1
+        self.counts[index] = self.counts.get(index, 0) + 1
 
     def add(self, other: Histogram) -> None:
         """Count all that the other counted as well."""
-        for value, count in other.counts.items():
-            self.counts[value] = self.counts.get(value, 0) + count
+        for index, count in other.counts.items():
+            self.counts[index] = self.counts.get(index, 0) + count
 
     def percentile(self, percent: float) -> float | None:
         """The latency in microseconds that so many percent do not exceed, within 0.1 %; None of nothing."""
         wanted = max(1.0, percent / 100 * self.total)
-        for value, seen in self._cumulated():
+        for index, seen in self._cumulated():
             if seen >= wanted - 1e-9:
-                return float(middle_of(value))
+                return middle_of(index)
         return None
 
     def highest(self) -> float | None:
         """The longest latency in microseconds; None of nothing."""
-        return float(middle_of(max(self.counts))) if self.counts else None
+        return middle_of(max(self.counts)) if self.counts else None
 
     def encode(self) -> str:
         """As base64 of the HDR interchange format, compressed; empty of nothing."""
         if not self.counts:
             return ""
         whole = HdrHistogram(1, HIGHEST_US, DIGITS)
-        for value, count in self.counts.items():
-            whole.record_value(value, count)
+        for index, count in self.counts.items():
+            whole.counts[index] = count
+        whole.set_internal_tacking_values(min(self.counts), max(self.counts), self.total)
         encoded: bytes = whole.encode()
         return encoded.decode("ascii")
 
@@ -74,22 +77,22 @@ class Histogram:
             return found
         try:
             whole = HdrHistogram.decode(text)
-        except Exception as problem:  # zlib, base64, struct, two of its own: the library has no common ancestor
+        except Exception as problem:  # zlib, base64, struct, two of its own: they have no common ancestor
             raise ValueError("This is no HDR histogram.") from problem
-        for index, count in enumerate(whole.counts[: whole.encoder.payload.counts_len]):
-            if count:
-                found.record(whole.get_value_from_index(index), count)
+        counts = whole.counts[: whole.encoder.payload.counts_len]
+        found.counts = {index: count for index, count in enumerate(counts) if count}
         return found
 
     def _cumulated(self) -> Iterator[tuple[int, int]]:
-        values = sorted(self.counts)
-        return zip(values, itertools.accumulate(self.counts[value] for value in values), strict=True)
+        indexes = sorted(self.counts)
+        return zip(indexes, itertools.accumulate(self.counts[index] for index in indexes), strict=True)
 
 
-def middle_of(value_us: int) -> float:
-    """The middle of the bucket that begins at this value: what stands for all that fell into it."""
-    width = 1 << max(0, value_us.bit_length() - EXACT_BITS)
-    return value_us + (width - 1) / 2
+def middle_of(index: int) -> float:
+    """The middle of a bucket in microseconds: what stands for all that fell into it."""
+    shift = max(0, (index >> HALF_BITS) - 1)
+    lowest = (index - (shift << HALF_BITS)) << shift
+    return lowest + ((1 << shift) - 1) / 2
 
 
 def merged(texts: Iterable[str]) -> Histogram:

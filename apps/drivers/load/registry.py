@@ -6,8 +6,11 @@ from collections.abc import Callable, Mapping
 
 from apps.drivers.load.contract import Generator, LoadError, Plan
 from apps.drivers.load.memory import MemoryGenerator, in_memory
+from apps.drivers.load.several import http1_generator
 
-GENERATORS: Mapping[str, Callable[[], Generator]] = {}
+GENERATORS: Mapping[str, Callable[[Plan], Generator]] = {
+    "http1": http1_generator,
+}
 
 
 def open_generator(plan: Plan) -> Generator:
@@ -16,4 +19,4 @@ def open_generator(plan: Plan) -> Generator:
         return MemoryGenerator()
     if plan.protocol not in GENERATORS:
         raise LoadError(f"No generator speaks {plan.protocol}.")
-    return GENERATORS[plan.protocol]()
+    return GENERATORS[plan.protocol](plan)
