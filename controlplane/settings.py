@@ -280,6 +280,10 @@ CELERY_TASK_ROUTES = {
     "apps.capacity.tasks.*": {"queue": "capacity"},
 }
 
+# Capacity tests: above so many requests/s a run waits for an operator's approval; so many run at once, whoever's.
+TEST_APPROVAL_RATE = int(os.environ.get("SPILLWAY_TEST_APPROVAL_RATE", "1000"))
+TEST_RUNS_AT_ONCE = int(os.environ.get("SPILLWAY_TEST_RUNS_AT_ONCE", "4"))
+
 # PEM files with which the control plane shows itself to agents over HTTPS.
 AGENT_CA_FILE = os.environ.get("SPILLWAY_AGENT_CA", "")
 AGENT_CERTIFICATE_FILE = os.environ.get("SPILLWAY_AGENT_CERTIFICATE", "")
@@ -295,6 +299,8 @@ OUTBOUND_NETWORKS = [
 RESOLVERS = [entry for entry in os.environ.get("SPILLWAY_RESOLVERS", "").split(",") if entry]
 # Days for which a released hostname rests before another account may claim it.
 HOSTNAME_GRACE_DAYS = int(os.environ.get("SPILLWAY_HOSTNAME_GRACE_DAYS", "7"))
+# Days after which what a capacity test found counts as old.
+CAPACITY_STALE_DAYS = int(os.environ.get("SPILLWAY_CAPACITY_STALE_DAYS", "30"))
 
 LOGGING = {
     "version": 1,

@@ -1,11 +1,13 @@
-"""CAPACITY, reads: runs and comparisons; the actor comes first, and rows of other accounts do not exist."""
+"""CAPACITY, reads: runs with what they measured, comparisons, blackouts; foreign rows do not exist."""
 
 from __future__ import annotations
+
+from datetime import datetime
 
 from django.db.models import QuerySet
 
 from apps.accounts.actors import Actor
-from apps.capacity.models import Comparison, Run
+from apps.capacity.models import Blackout, Comparison, Run, Second, Step
 from apps.definitions.selectors import only
 
 
@@ -27,3 +29,20 @@ def comparisons(actor: Actor) -> QuerySet[Comparison]:
 def comparison(actor: Actor, pk: int) -> Comparison:
     """One comparison. Raises NotFound."""
     return only(comparisons(actor), pk)
+
+
+def steps(actor: Actor, run_id: int) -> QuerySet[Step]:
+    """The steps of a run in their order. Raises NotFound."""
+    return Step.objects.filter(run=run(actor, run_id)).order_by("ordinal")
+
+
+def seconds(actor: Actor, run_id: int, after: datetime | None = None) -> QuerySet[Second]:
+    """The seconds of a run in their order, those after an instant where one is given. Raises NotFound."""
+    rows = Second.objects.filter(run=run(actor, run_id)).order_by("at")
+    return rows.filter(at__gt=after) if after else rows
+
+
+def blackouts(actor: Actor) -> QuerySet[Blackout]:
+    """When no test may run: of everybody's concern, so everybody reads them."""
+    del actor
+    return Blackout.objects.order_by("starts_at", "pk")

@@ -1,0 +1,62 @@
+"""CAPACITY, one at a time: a run is claimed with a lease by database time and an attempt number as a fence."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F, Q
+
+from apps.capacity.models import Run
+from apps.core.clock import database_now
+from apps.core.events import publish, publish_after_commit
+
+# A worker that dies is missed after this long; the generator's own lease ends the load long before.
+LEASE = timedelta(seconds=15)
+
+
+class ClaimLost(Exception):
+    """The run is over or somebody else's: what this worker still wants to write is not written."""
+
+
+def take(run_id: int) -> Run | None:
+    """Claim a waiting run whose time has not passed; None when there is nothing to take. It is STARTING then."""
+    instant = database_now()
+    waiting = Run.objects.filter(pk=run_id, state=Run.State.WAITING, begin_by__gt=instant, stop_requested_at=None)
+    claimed = {"state": Run.State.STARTING, "lease_until": instant + LEASE, "attempt": F("attempt") + 1}
+    if not waiting.update(**claimed):
+        return None
+    publish("runs", run=run_id)
+    return Run.objects.select_related("account", "test", "pool__account", "region").get(pk=run_id)
+
+
+def renew(run: Run, **changes: Any) -> bool:
+    """A full lease again, with what changed; whether nobody asked to stop. Raises ClaimLost when it is not ours."""
+    until = database_now() + LEASE
+    if not _ours(run).update(lease_until=until, **changes):
+        raise ClaimLost(f"attempt {run.attempt} of {run.name} is over")
+    for name, value in changes.items():
+        setattr(run, name, value)
+    return not Run.objects.filter(pk=run.pk, stop_requested_at__isnull=False).exists()
+
+
+def finish(run: Run, state: str, why: str, result: dict[str, Any] | None) -> None:
+    """The end of our attempt, once; raises ClaimLost when it is not ours any more."""
+    with transaction.atomic():
+        ended = {"state": state, "why": why[:400], "result": result, "ended_at": database_now(), "lease_until": None}
+        if not _ours(run).update(doing="", **ended):
+            raise ClaimLost(f"attempt {run.attempt} of {run.name} is over")
+        publish_after_commit("runs", run=run.pk)
+    run.refresh_from_db()
+
+
+def _ours(run: Run) -> Any:
+    return Run.objects.filter(pk=run.pk, attempt=run.attempt, state__in=Run.ACTIVE)
+
+
+def lost(instant_lag: timedelta = timedelta()) -> Any:
+    """Active runs whose worker let the lease end."""
+    return Run.objects.filter(state__in=Run.ACTIVE).filter(
+        Q(lease_until=None) | Q(lease_until__lt=database_now() - instant_lag)
+    )

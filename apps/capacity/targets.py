@@ -1,0 +1,85 @@
+"""CAPACITY: where a run's requests go: addresses that are looked up once, checked, and pinned into its plan."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from dataclasses import dataclass
+
+from apps.compiler import addresses
+from apps.compiler.addresses import Address
+from apps.compiler.model import Protocol
+from apps.core.errors import Conflict
+from apps.definitions.capacity_tests import is_local, routes_to
+from apps.definitions.models import CapacityTest, Listener, Server
+from apps.drivers.load.contract import Endpoint, Tls
+from apps.fleet.models import Node
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The pinned addresses, how TLS is made with them, and in words what is loaded."""
+
+    endpoints: tuple[Endpoint, ...]
+    tls: Tls | None
+    words: str
+
+
+def target_of(test: CapacityTest) -> Target:
+    """Where a test would send its requests now. Raises Conflict with a sentence when it may not send any there."""
+    local = is_local(test.region)
+    endpoints = _of_server(test, local=local) if test.server else _of_nodes(test, local=local)
+    tls = Tls(server_name=test.hostname, verify=not local) if test.load.get("tls") else None
+    place = f"server {test.server}" if test.server else f"{len(endpoints)} addresses of the nodes"
+    return Target(endpoints, tls, f"{test.hostname}{test.path} at {place} in {test.region.name}")
+
+
+def _of_nodes(test: CapacityTest, *, local: bool) -> tuple[Endpoint, ...]:
+    """The listeners of the region's nodes that lead to the pool."""
+    wanted = Protocol.HTTPS if test.load.get("tls") else Protocol.HTTP
+    routes = routes_to(test.account, test.pool, test.region, test.hostname, test.path)
+    fronts = list(routes.values_list("load_balancer", flat=True))
+    listeners = Listener.objects.filter(load_balancer__in=fronts, protocol=wanted).select_related("static_ip")
+    found: dict[Endpoint, None] = {}
+    for listener in listeners.order_by("pk"):
+        nodes = Node.objects.filter(fleet__region=test.region, fleet__load_balancers=listener.load_balancer_id)
+        for node in nodes.order_by("name"):
+            if listener.static_ip:
+                found[Endpoint(listener.static_ip.address, listener.port)] = None
+            else:
+                found[Endpoint(node.address, listener.port + node.port_offset)] = None
+    if not found:
+        raise Conflict(f"No {wanted} listener of a node in {test.region.name} leads to the pool; add a listener.")
+    for endpoint in found:
+        _refuse(ipaddress.ip_address(endpoint.host), local=local, private=True)
+    return tuple(found)
+
+
+def _of_server(test: CapacityTest, *, local: bool) -> tuple[Endpoint, ...]:
+    """One server of the pool. A private address only where an operator's own network or local development has it."""
+    server = Server.objects.filter(backend__pool=test.pool, backend__region=test.region, name=test.server).first()
+    if server is None:
+        raise Conflict(f"The pool has no server {test.server} in {test.region.name} any more.")
+    address = _resolve(server.address, server.port)
+    _refuse(address, local=local, private=local or test.account.is_operator)
+    return (Endpoint(str(address), server.port),)
+
+
+def _resolve(host: str, port: int) -> Address:
+    try:
+        return ipaddress.ip_address(host)
+    except ValueError:
+        pass
+    try:
+        answers = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except OSError:
+        raise Conflict(f"The name {host} has no address now, so nothing can be pinned.") from None
+    return ipaddress.ip_address(answers[0][4][0])
+
+
+def _refuse(address: Address, *, local: bool, private: bool) -> None:
+    reason = addresses.refusal_of_address(address, local_development=local)
+    if reason is None and not private:
+        reason = addresses.refusal_of_target(address)
+    if reason:
+        raise Conflict(f"No test may load {address}: it {reason}.")
