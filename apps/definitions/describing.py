@@ -14,8 +14,9 @@ from apps.compiler.model import FixedResponse, HeaderCondition, HealthCheck, Lim
 from apps.definitions.asserting import assertion_document
 from apps.definitions.capacity_tests import capacity_test_document, capacity_test_row
 from apps.definitions.listing import ListedRoute, Named
-from apps.definitions.models import Backend, CapacityTest, Certificate, Listener, LoadBalancer, Pool, Route
+from apps.definitions.models import Backend, CapacityTest, Certificate, Listener, LoadBalancer, Pool, Route, Schedule
 from apps.definitions.models import HealthCheck as HealthCheckRow
+from apps.definitions.schedules import schedule_document, schedule_row
 from apps.definitions.specs import (
     AccountSpec,
     BackendSpec,
@@ -29,6 +30,7 @@ from apps.definitions.specs import (
     PoolSpec,
     RegionSpec,
     RouteSpec,
+    ScheduleSpec,
     ServerSpec,
     Spec,
     StaticIPSpec,
@@ -37,7 +39,7 @@ from apps.definitions.tags import instant_text
 from apps.fleet.models import Fleet, Node, Region, StaticIP
 
 Document = dict[str, Any]
-Owned = Certificate | Pool | LoadBalancer | Route | ListedRoute | CapacityTest
+Owned = Certificate | Pool | LoadBalancer | Route | ListedRoute | CapacityTest | Schedule
 Row = Account | Region | Fleet | Node | StaticIP | Grant | Owned
 S = TypeVar("S")
 
@@ -54,6 +56,7 @@ KIND_OF_MODEL: dict[type[Any], str] = {
     Route: "Route",
     ListedRoute: "Route",
     CapacityTest: "CapacityTest",
+    Schedule: "Schedule",
 }
 
 
@@ -221,6 +224,8 @@ def settled(before: Document | None, spec: Spec) -> Document:
         after = {"drained": stored.get("drained", False), "latency": stored.get("latency", [])} | after
     if isinstance(spec, RouteSpec):
         after = {"assertions": stored.get("assertions", [])} | after
+    if isinstance(spec, ScheduleSpec):
+        after = {"paused": stored.get("paused", False)} | after
     if isinstance(spec, PoolSpec):
         known = {entry["region"]: entry["limit"] for entry in stored.get("backends", ())}
         for entry in after["backends"]:
@@ -242,6 +247,7 @@ _OF_SPEC: dict[type[Any], Callable[[Any], Document]] = {
     LoadBalancerSpec: _load_balancer,
     RouteSpec: _route,
     CapacityTestSpec: capacity_test_document,
+    ScheduleSpec: schedule_document,
 }
 
 
@@ -317,6 +323,7 @@ _OF_ROW: dict[type[Any], Callable[[Any], Document]] = {
     Route: _route_row,
     ListedRoute: _route_row,
     CapacityTest: capacity_test_row,
+    Schedule: schedule_row,
 }
 
 

@@ -36,6 +36,7 @@ from apps.core.errors import Fault, Invalid
 from apps.definitions.asserting import read_assertions
 from apps.definitions.capacity_tests import read_capacity_test
 from apps.definitions.reading import Reader, agent_url, boolean, choice, integer, number, reference, title
+from apps.definitions.schedules import read_schedule
 from apps.definitions.specs import (
     AccountSpec,
     BackendSpec,
@@ -430,6 +431,7 @@ READERS: dict[str, Callable[[Reader], Spec]] = {
     "LoadBalancer": _load_balancer,
     "Route": _route,
     "CapacityTest": read_capacity_test,
+    "Schedule": lambda reader: read_schedule(reader, read_object),
 }
 
 

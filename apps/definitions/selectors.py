@@ -32,6 +32,7 @@ from apps.definitions.models import (
     Pool,
     Route,
     RoutePool,
+    Schedule,
     Server,
     StoredPlan,
 )
@@ -63,6 +64,7 @@ __all__ = [
     "read_cursor",
     "route_conflicts",
     "routes",
+    "schedules",
     "servers",
 ]
 RouteKey = tuple[str, str, int]
@@ -116,6 +118,11 @@ def capacity_tests(actor: Actor) -> QuerySet[CapacityTest]:
     """What may be loaded and how, with the pool and the region of each."""
     rows = CapacityTest.objects.select_related("account", "pool__account", "region")
     return actor.visible(rows).order_by("account__name", "name")
+
+
+def schedules(actor: Actor) -> QuerySet[Schedule]:
+    """What should happen when."""
+    return actor.visible(Schedule.objects.select_related("account")).order_by("account__name", "name")
 
 
 def load_balancers(actor: Actor) -> QuerySet[LoadBalancer]:

@@ -46,6 +46,7 @@ NOUNS: dict[str, Noun] = {
     "capacity-tests": Noun(
         selectors.capacity_tests, shapes.definition, NAME | ACCOUNT | {"pool": "pool__name", "region": "region__name"}
     ),
+    "schedules": Noun(selectors.schedules, shapes.definition, NAME | ACCOUNT | {"target": "target_kind"}),
     "pools": Noun(selectors.pools, shapes.definition, NAME | ACCOUNT),
     "backends": Noun(selectors.backends, shapes.backend, ACCOUNT | {"pool": "pool__name", "region": "region__name"}),
     "servers": Noun(

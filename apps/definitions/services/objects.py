@@ -3,27 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from django.db import transaction
 from django.db.models import Model, QuerySet
 
 from apps.accounts.actors import Actor
 from apps.accounts.claims import drop_unused_claims
 from apps.accounts.models import Account, Grant
 from apps.audit import services as audit
-from apps.core.errors import Conflict, Invalid, Managed, NotFound, Stale
+from apps.core.errors import Conflict, Fault, Forbidden, Invalid, Managed, NotFound, Stale
 from apps.definitions.describing import Document, Row, describe, settled
 from apps.definitions.documents import Object, read_object
-from apps.definitions.models import CapacityTest, Certificate, LoadBalancer, Pool, Route
-from apps.definitions.selectors import capacity_tests, certificates, fleets_of, grants, load_balancers, pools, routes
+from apps.definitions.models import CapacityTest, Certificate, LoadBalancer, Pool, Route, Schedule
+from apps.definitions.schedules import actor_of_schedule
+from apps.definitions.selectors import (
+    capacity_tests,
+    certificates,
+    fleets_of,
+    grants,
+    load_balancers,
+    pools,
+    routes,
+    schedules,
+)
 from apps.definitions.services import places, traffic
 from apps.definitions.services.assertions import refuse_broken
 from apps.definitions.services.capacity_tests import store_capacity_test
 from apps.definitions.services.grants import refuse_loss, store_grant
 from apps.definitions.services.quotas import expect_growth, refuse_over_quota
 from apps.definitions.services.routes import store_route
+from apps.definitions.services.schedules import Booked, store_schedule
 from apps.definitions.services.usage import users_of
 from apps.definitions.services.work import Work, working
 from apps.fleet.models import Fleet, Node, Region, StaticIP
@@ -93,6 +105,7 @@ KINDS: dict[str, Kind] = {
     ),
     "Route": Kind(Route, routes, store_route, "routes"),
     "CapacityTest": Kind(CapacityTest, capacity_tests, store_capacity_test, "capacity-tests"),
+    "Schedule": Kind(Schedule, schedules, store_schedule, "schedules"),
 }
 
 # Kinds whose names are unique everywhere: the envelope and the URL need no account.
@@ -151,10 +164,50 @@ def finish(work: Work) -> None:
     Raises Invalid when an account would then have more than its quotas allow.
     """
     work.catch_up()
+    _try_booked(work)
     refuse_broken(work)
     if work.released:
         drop_unused_claims(ids=work.released)
     refuse_over_quota(work)
+
+
+def _try_booked(work: Work) -> None:
+    """Make each change that a schedule of this transaction would make, as the schedule will, and undo it."""
+    faults: list[Fault] = []
+    for booked in work.booked:
+        place = f"{booked.pointer}/spec/target/change/object"
+        wanted = read_object(booked.object, pointer=place)
+        KINDS[wanted.kind].may_change(work.actor)
+        try:
+            with transaction.atomic():
+                change_for_schedule(booked, wanted)
+                transaction.set_rollback(True)
+        except Invalid as invalid:
+            faults.extend(invalid.faults)
+        except (Conflict, Forbidden) as error:
+            faults.append(Fault(place, "refused", error.detail))
+    work.booked.clear()
+    if faults:
+        raise Invalid(faults)
+
+
+def change_for_schedule(booked: Booked, wanted: Object, *, reason: str = "") -> tuple[Any, Change, Document | None]:
+    """Save what a schedule holds, with the rights of its account; the row, what changed, and what was there before.
+
+    Objects of a pipeline are changed by schedules of the same pipeline only. Call it in a transaction. Raises what
+    saving raises.
+    """
+    actor = actor_of_schedule(booked.owner, booked.schedule)
+    wanted = replace(wanted, account=wanted.account or booked.owner.name)
+    with working(actor, reason=reason) as work:
+        work.pointer = wanted.pointer
+        owner = actor.account if KINDS[wanted.kind].platform else work.account(wanted.account)
+        row = existing(work, wanted.kind, owner, wanted.name)
+        work.manager = booked.manager if row and row.manager == booked.manager else ""
+        before = describe(row) if row else None
+        row, change = save(work, wanted)
+        finish(work)
+    return row, change, before
 
 
 def existing(work: Work, kind: str, owner: Account, name: str) -> Any:
@@ -184,7 +237,9 @@ def save(
     row = existing(work, wanted.kind, owner, wanted.name)
     _check_version(row, wanted, expected_version=expected_version, create_only=create_only)
     before = describe(row) if row else None
-    after = _own_names(settled(before, wanted.spec), owner)
+    after = settled(before, wanted.spec)
+    if wanted.kind != "Schedule":  # which keeps the change that it holds as it was sent
+        after = _own_names(after, owner)
     _check_manager(work, row)
     label = _label(wanted.kind, owner, wanted.name)
     if before == after and not _new_key(wanted):

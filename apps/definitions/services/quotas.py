@@ -10,10 +10,10 @@ from django.db.models import Count, Model, QuerySet
 from apps.accounts.models import Account, Hostname
 from apps.accounts.quotas import fault_over, lock_quotas
 from apps.core.errors import Invalid
-from apps.definitions.models import CapacityTest, Certificate, Pool, Route
+from apps.definitions.models import CapacityTest, Certificate, Pool, Route, Schedule
 from apps.definitions.services.work import Work
 
-COUNTED = ("routes", "pools", "certificates", "hostnames", "capacity_tests")
+COUNTED = ("routes", "pools", "certificates", "hostnames", "capacity_tests", "schedules")
 # Which quota an object of a kind counts against.
 NAMES = {
     "Route": "routes",
@@ -21,6 +21,7 @@ NAMES = {
     "Certificate": "certificates",
     "Hostname": "hostnames",
     "CapacityTest": "capacity_tests",
+    "Schedule": "schedules",
 }
 
 
@@ -70,5 +71,6 @@ def _rows(name: str) -> QuerySet[Any]:
         "pools": Pool,
         "certificates": Certificate,
         "capacity_tests": CapacityTest,
+        "schedules": Schedule,
     }
     return models[name]._default_manager.all()

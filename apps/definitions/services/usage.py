@@ -9,7 +9,7 @@ from django.db.models.functions import Cast
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account
-from apps.definitions.models import Backend, Certificate, Listener, LoadBalancer, Pool, Route
+from apps.definitions.models import Backend, CapacityTest, Certificate, Listener, LoadBalancer, Pool, Route, Schedule
 from apps.fleet.models import Fleet, Node, Region, StaticIP
 
 SHOWN = 5
@@ -23,7 +23,7 @@ def users_of(actor: Actor, row: Any) -> list[str]:
     return [*named, f"{rest} more"] if rest else named
 
 
-def _users(row: Any) -> list[tuple[str, int]]:
+def _users(row: Any) -> list[tuple[str, int]]:  # noqa: PLR0911 - an answer per kind
     match row:
         case Pool():
             routes = Route.objects.filter(pools__pool=row).order_by("name")
@@ -36,7 +36,16 @@ def _users(row: Any) -> list[tuple[str, int]]:
         case StaticIP():
             return _listeners(Q(static_ip=row))
         case Fleet():
-            return _named("load balancer", row.load_balancers.all()) + _named("node", row.nodes.all())
+            used = _named("load balancer", row.load_balancers.all()) + _named("node", row.nodes.all())
+            return used + _schedules("rollout", target__fleet=row.name)
+        case CapacityTest():
+            return _schedules("capacity_test", target__name=row.name, account=row.account_id)
+        case Schedule():
+            # A change that it made and has still to take back.
+            owed = row.fires.filter(cause="restore", state__in=("waiting", "running")).order_by("due_at").first()
+            return (
+                [(f"a change that it takes back at {owed.due_at:%Y-%m-%d %H:%M} UTC", row.account_id)] if owed else []
+            )
         case Region():
             backends = Backend.objects.filter(region=row).values_list("pool__name", "account_id")
             pools = [(f"pool {name}", account) for name, account in backends]
@@ -54,6 +63,10 @@ def _users(row: Any) -> list[tuple[str, int]]:
 
 def _named(word: str, rows: Any) -> list[tuple[str, int]]:
     return [(f"{word} {name}", account) for name, account in rows.values_list("name", "account_id").distinct()]
+
+
+def _schedules(target_kind: str, **which: Any) -> list[tuple[str, int]]:
+    return _named("schedule", Schedule.objects.filter(target_kind=target_kind, **which).order_by("name"))
 
 
 def _listeners(condition: Q) -> list[tuple[str, int]]:

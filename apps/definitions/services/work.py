@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.db import IntegrityError, transaction
 from django.db.models import Model
@@ -19,6 +19,9 @@ from apps.fleet.models import Fleet, Region, StaticIP
 from apps.fleet.selectors import overflow_orders
 from apps.fleet.services import want_push
 
+if TYPE_CHECKING:
+    from apps.definitions.services.schedules import Booked
+
 T = TypeVar("T", bound=Model)
 
 
@@ -31,7 +34,7 @@ class Work:
     accounts had of their quotas before (quotas.py).
     `routed` are load balancers and hostnames whose routes came, went or changed, `saved_routes` where the saved ones
     stood in what was sent. `seen` are the versions in which rows were met first; `break_glass` says that somebody
-    changes objects of a pipeline on purpose.
+    changes objects of a pipeline on purpose. `booked` are changes that schedules would make, tried in the end.
     """
 
     def __init__(self, actor: Actor, *, reason: str = "", manager: str = "", break_glass: bool = False) -> None:
@@ -47,6 +50,7 @@ class Work:
         self.broken: set[tuple[str, str]] = set()
         self.coming: set[tuple[str, str]] = set()
         self.later: list[Callable[[], None]] = []
+        self.booked: list[Booked] = []
         self.touched: dict[int, Fleet] = {}
         self.released: set[int] = set()
         self.grown: dict[tuple[str, int], tuple[Account, int]] = {}
