@@ -10,6 +10,9 @@ from apps.capacity.steps import Outcome, Word
 from apps.definitions.specs import ObjectiveSpec
 
 LEAST_SHARE, MOST_SHARE = 0.002, 0.6
+BUNCH = 5
+LEAST_WEIGHT = 3
+SATURATED_WEIGHT = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,20 +24,25 @@ class Crossing:
     high: float
 
 
-def crossing(outcomes: Sequence[Outcome], objective: ObjectiveSpec) -> Crossing | None:
+def crossing(
+    outcomes: Sequence[Outcome], objective: ObjectiveSpec, *, saturated: float | None = None
+) -> Crossing | None:
     """Where the share of slow requests crosses what is allowed, from all steps with some slow requests.
 
     The tail of a queue's waiting time is exponential and its logarithm nearly linear in the rate, so a weighted line
-    through the logarithms of the shares finds the place better than any single step. None where fewer than three steps
-    have some but not only slow requests, as at a cliff, or where the line does not rise.
+    through the logarithms of the shares finds the place better than any single step. At the rate that a saturated
+    target answers (`saturated`), all requests are slow: one more point. None with too few steps that had some but not
+    only slow requests, as at a cliff, or where the line does not rise.
     """
     points = [
         (outcome.step.rate, log(outcome.measured.slow_share), _weight(outcome))
         for outcome in outcomes
         if outcome.verdict.word in {Word.GOOD, Word.BAD} and LEAST_SHARE < outcome.measured.slow_share < MOST_SHARE
+        if saturated is None or outcome.step.rate < saturated
     ]
-    rates = {rate for rate, _, _ in points}
-    if len(rates) < 3:
+    if saturated is not None and any(w > LEAST_WEIGHT for _, _, w in points):
+        points.append((saturated, 0.0, SATURATED_WEIGHT))
+    if len({rate for rate, _, _ in points}) < (3 if saturated is None else 2):
         return None
     line = _line(points)
     if line is None:
@@ -46,9 +54,9 @@ def crossing(outcomes: Sequence[Outcome], objective: ObjectiveSpec) -> Crossing 
 
 
 def _weight(outcome: Outcome) -> float:
-    """About the number of slow requests: the variance of a share's logarithm is one over it."""
+    """The variance of a share's logarithm is one over the number of independent slow requests; they come in bunches."""
     measured = outcome.measured
-    return max(1.0, measured.slow_share * measured.answered * measured.seconds)
+    return max(0.1, measured.slow_share * measured.answered * measured.seconds / BUNCH)
 
 
 def _line(points: Sequence[tuple[float, float, float]]) -> tuple[float, float, float, float, float] | None:

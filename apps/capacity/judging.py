@@ -84,12 +84,12 @@ def judge_step(step: StepPlan, seconds: Sequence[Second], objective: ObjectiveSp
     """The verdict on a step by the seconds it has had; `constant` says that arrivals come evenly."""
     if _generator_limited(seconds):
         return _void(seconds[-1], step)
+    kept = [second for second in seconds if not second.generator_limited]
     judged = [second for second in seconds[RAMP_SECONDS:] if not second.generator_limited]
-    if not judged:
-        return UNDECIDED
-    broken = _curtailed(step, judged, objective, constant=constant) or _growing(judged, objective, constant=constant)
-    if broken:
-        return broken
+    broken = kept and _curtailed(step, kept, objective, constant=constant)
+    broken = broken or _growing(judged, objective, constant=constant)
+    if broken or not judged:
+        return broken or UNDECIDED
     return _good(step, len(seconds), judged, objective)
 
 
@@ -116,7 +116,7 @@ def overdue(second: Second, rate: float, objective: ObjectiveSpec, *, constant: 
 def _curtailed(step: StepPlan, judged: Sequence[Second], objective: ObjectiveSpec, *, constant: bool) -> Verdict | None:
     """Bad when more were slow, or failed, than the whole step may have."""
     counted = tally_all(judged, objective)
-    length = max(step.seconds_max - RAMP_SECONDS, len(judged))
+    length = max(step.seconds_max, len(judged))
     planned = max(step.rate * length, counted.ended * length / len(judged) if step.users else 0.0)
     waiting = overdue(judged[-1], step.rate, objective, constant=constant) if step.rate else 0
     if counted.slow + waiting > max(FEWEST_BAD, allowed_slow(objective) * planned):

@@ -10,13 +10,10 @@ from functools import lru_cache
 from itertools import accumulate
 from math import ceil
 
-from hdrh.histogram import HdrHistogram
-
 from apps.definitions.specs import ObjectiveSpec
 from apps.drivers.load.contract import Second
+from apps.drivers.load.histogram import Histogram, merged, middle_of
 
-HIGHEST_US = 3_600_000_000
-DIGITS = 3
 TOO_MANY_REQUESTS = 429
 TIMEOUT = "timeout"
 
@@ -25,7 +22,7 @@ TIMEOUT = "timeout"
 class Latencies:
     """How often which latency occurred: microseconds rising, counts summed up to each of them."""
 
-    values: tuple[int, ...] = ()
+    values: tuple[float, ...] = ()
     sums: tuple[int, ...] = ()
 
     @property
@@ -35,7 +32,7 @@ class Latencies:
 
     def above(self, ms: float) -> int:
         """How many answers took longer than `ms`."""
-        position = bisect_right(self.values, int(ms * 1000))
+        position = bisect_right(self.values, ms * 1000)
         return self.total - (self.sums[position - 1] if position else 0)
 
     def percentile_ms(self, percentile: float) -> float | None:
@@ -49,36 +46,13 @@ class Latencies:
 @lru_cache(maxsize=2048)
 def latencies_of(histogram: str) -> Latencies:
     """Read an HDR histogram (base64, microseconds); an empty text has no answers."""
-    if not histogram:
-        return Latencies()
-    decoded = HdrHistogram.decode(histogram)
-    found = [(decoded.get_value_from_index(index), count) for index, count in enumerate(decoded.counts) if count]
-    return _latencies(dict(found))
+    return _latencies(Histogram.decode(histogram))
 
 
-def merged(histograms: Iterable[str]) -> Latencies:
-    """The latencies of several histograms together: counts are added, never percentiles."""
-    counts: Counter[int] = Counter()
-    for each in map(latencies_of, histograms):
-        below = 0
-        for value, total in zip(each.values, each.sums, strict=True):
-            counts[value] += total - below
-            below = total
-    return _latencies(counts)
-
-
-def _latencies(counts: Mapping[int, int]) -> Latencies:
-    values = tuple(sorted(counts))
-    return Latencies(values, tuple(accumulate(counts[value] for value in values)))
-
-
-def merged_histogram(histograms: Iterable[str]) -> str:
-    """Several histograms as one, base64; empty when none has an answer."""
-    texts = [text for text in histograms if text]
-    whole = HdrHistogram(1, HIGHEST_US, DIGITS)
-    for text in texts:
-        whole.decode_and_add(text)
-    return str(whole.encode().decode()) if texts else ""
+def _latencies(histogram: Histogram) -> Latencies:
+    indexes = sorted(histogram.counts)
+    sums = accumulate(histogram.counts[index] for index in indexes)
+    return Latencies(tuple(middle_of(index) for index in indexes), tuple(sums))
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +109,8 @@ def measure(seconds: Sequence[Second], objective: ObjectiveSpec) -> Measured:
         return Measured()
     length = len(seconds)
     counted = tally_all(seconds, objective)
-    all_of_them = merged(second.histogram for second in seconds)
+    whole = merged(second.histogram for second in seconds)
+    all_of_them = _latencies(whole)
     ended = max(1, counted.ended)
     return Measured(
         seconds=float(length),
@@ -149,7 +124,7 @@ def measure(seconds: Sequence[Second], objective: ObjectiveSpec) -> Measured:
         p99_ms=all_of_them.percentile_ms(99),
         max_ms=all_of_them.percentile_ms(100),
         errors=_errors(seconds),
-        histogram=merged_histogram(second.histogram for second in seconds),
+        histogram=whole.encode(),
     )
 
 

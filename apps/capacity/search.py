@@ -11,11 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import ceil, log2
+from itertools import takewhile
+from math import ceil, log, log2
+from statistics import median
 
-from apps.capacity.fitting import crossing
+from apps.capacity.fitting import Crossing, crossing
 from apps.capacity.judging import (
     RAMP_SECONDS,
+    allowed_slow,
     enough_requests,
     judge_drain,
     judge_step,
@@ -30,6 +33,8 @@ from apps.definitions.specs import ObjectiveSpec
 from apps.drivers.load.contract import Arrivals, Second
 
 PRECISION = 0.02
+FIT_PRECISION = 0.025
+BELOW_SATURATION = 0.985
 JUST_BELOW = 0.995
 OVERLOAD_S = 10.0
 BOLD_UNTIL_S = 6.0
@@ -64,6 +69,8 @@ class Search:
         self._warm_rate = min(max(LOWEST_RATE, WARM_UP * start_rate if start_rate else 1.0), self.max_rate)
         self._good: list[float] = []
         self._bad: list[float] = []
+        self._lasting = 0
+        self._saturated: dict[float, float] = {}
         self._seen_twice: set[float] = set()
         self._ceiling = self.max_rate
         self._voids = 0
@@ -142,26 +149,75 @@ class Search:
         return 2.0 if used < 0.25 else 1.5 if used < 0.5 else 1.2
 
     def _narrow(self, low: float, high: float) -> StepPlan | None:
-        close = (high - low) / low <= PRECISION
         bold = self.overloaded_s < BOLD_UNTIL_S and self._left() > self._confirm_s() + 2 * self._length()
-        if bold and not close:
-            return self._step(Purpose.BISECT, self._between(low, high), f"Between {low:g} and {high:g}/s.")
-        if bold and high not in self._seen_twice and self.overloaded_s < BOLD_UNTIL_S / 2 and not self._steep(high):
+        if bold and not self._close(low, high):
+            rate = self._between(low, high)
+            return self._step(Purpose.BISECT, rate, f"Between {low:.4g} and {high:.4g}/s: tries {rate:.4g}/s.")
+        if self._doubtful(high) and bold:
             self._seen_twice.add(high)
-            return self._step(Purpose.BISECT, high, f"Once more {high:g}/s, to be sure that it is too much.")
+            return self._step(Purpose.BISECT, high, f"Once more {high:.4g}/s, to be sure that it is too much.")
         if self._confirmations >= CONFIRMATIONS:
             self._ending = Ending.NOISE
             return None
         return self._confirm(low)
 
+    def _close(self, low: float, high: float) -> bool:
+        """Whether the border is known well enough: by the bracket, or by the line through the shares."""
+        fit = self._fit()
+        known = fit is not None and fit.high - fit.low <= 2 * FIT_PRECISION * fit.rate
+        near = fit is not None and fit.rate * (1 - FIT_PRECISION) < low
+        return (high - low) / low <= PRECISION or (known and near)
+
+    def _doubtful(self, high: float) -> bool:
+        """Whether a pause of the target may have been what made a rate bad: it is tried once more."""
+        unsure = high not in self._seen_twice and self._fit() is None and not self._steep(high)
+        return unsure and self.overloaded_s < BOLD_UNTIL_S / 2
+
     def _between(self, low: float, high: float) -> float:
-        """The middle, or where the share of slow requests seems to cross what is allowed, well inside the bracket."""
-        fit = crossing(self.outcomes, self.objective)
+        """Where the border may be: as the shares of slow requests say, or what a saturated target answered.
+
+        Close to the border on either side the steps grow from 2 % on, so that a wrong hint costs little; without a
+        hint it is the middle.
+        """
         middle = (low + high) / 2
-        if fit is None:
+        hint = self._hint()
+        if hint is None:
             return middle
-        margin = (high - low) / 8
-        return min(max(fit.rate, low + margin), high - margin)
+        if hint <= low * 1.005:
+            return min(middle, low * (1 + PRECISION * 2 ** self._in_a_row(Word.GOOD)))
+        if hint >= high * 0.995:
+            return max(middle, high * (1 - PRECISION * 2 ** self._in_a_row(Word.BAD)))
+        return hint
+
+    def _hint(self) -> float | None:
+        """The best guess at the border.
+
+        Of a saturated target c requests/s are answered. With independent callers the share of requests that wait
+        longer than x is about exp(−(c − rate) x) or less, so the rate that meets the objective is about
+        c − ln(1 / allowed) / x, or more.
+        """
+        fit = self._fit()
+        if fit is not None:
+            return fit.rate
+        full = self._saturated.get(self.high)
+        if not full:
+            return None
+        if self.constant:
+            return full * BELOW_SATURATION
+        return full + log(allowed_slow(self.objective)) / (self.objective.below_ms / 1000)
+
+    def _fit(self) -> Crossing | None:
+        full = [rate for rate in self._saturated.values() if rate > (self.low or 0.0)]
+        return crossing(self.outcomes, self.objective, saturated=max(full, default=None))
+
+    def _in_a_row(self, word: Word) -> int:
+        """How many of the last steps had this verdict, less one."""
+        found = 0
+        for outcome in reversed(self.outcomes):
+            if outcome.verdict.word is not word or outcome.step.purpose not in {Purpose.BISECT, Purpose.CONFIRM}:
+                break
+            found += 1
+        return max(0, found - 1)
 
     def _steep(self, rate: float) -> bool:
         """Whether a rate was refused beyond doubt: most requests were slow or failed by the end, or the queue grew."""
@@ -169,10 +225,11 @@ class Search:
         return max(last.measured.slow_share, last.measured.error_share) > 0.5 or "grows" in last.verdict.why
 
     def _confirm(self, low: float) -> StepPlan:
-        fit = crossing(self.outcomes, self.objective) if self._bad else None
-        rate = (min(low, max(fit.rate, low * 0.95)) if fit else low) * (JUST_BELOW if self._bad else 1.0)
+        fit = self._fit() if self._bad else None
+        best = min(fit.rate, self.high) if fit else low
+        rate = max(best, low * 0.9) * (JUST_BELOW if self._bad else 1.0)
         length = min(self._confirm_s(), max(self._length(), self._left() - 1))
-        return StepPlan(Purpose.CONFIRM, length, length, rate, saying=f"Confirms {rate:g}/s for {length:.0f} s.")
+        return StepPlan(Purpose.CONFIRM, length, length, rate, saying=f"Confirms {rate:.4g}/s for {length:.0f} s.")
 
     # Lengths, s
 
@@ -182,12 +239,12 @@ class Search:
         return RAMP_SECONDS + max(3.0, min(30.0, float(ceil(SERVICE_TIMES * service))))
 
     def _confirm_s(self) -> float:
-        return min(max(20.0, 2.5 * self._length()), self.seconds / 4)
+        return min(max(20.0 if self.constant else 45.0, 2.5 * self._length()), self.seconds / 4)
 
     def _step(self, purpose: Purpose, rate: float, saying: str) -> StepPlan:
         shortest = self._length()
         if purpose is Purpose.DOUBLE:
-            return StepPlan(purpose, shortest, max(shortest, min(15.0, 20 / rate)), rate, saying=saying)
+            return StepPlan(purpose, shortest, max(shortest, 10.0, min(15.0, 20 / rate)), rate, saying=saying)
         return StepPlan(purpose, shortest, self._longest(rate), rate, saying=saying)
 
     def _longest(self, rate: float) -> float:
@@ -208,10 +265,8 @@ class Search:
         verdict = judge_step(step, seconds, self.objective, constant=self.constant)
         if verdict.decided:
             return verdict
-        spent = self.overloaded_s + sum(overloaded(second, self.objective) for second in seconds)
-        last = seconds[-1]
-        backlog = last.in_flight / last.answered if last.answered else 0.0
-        if spent + max(0.0, backlog - self.objective.below_ms / 1000) > CUT_AT_S and overloaded(last, self.objective):
+        lasting = list(takewhile(lambda second: overloaded(second, self.objective), reversed(seconds)))
+        if len(lasting) > 1 and self.overloaded_s + len(lasting) > CUT_AT_S:
             return Verdict(Word.BAD, "Cut off: the target was overloaded for as long as a search may do that.")
         return verdict
 
@@ -220,7 +275,10 @@ class Search:
         judged = seconds[RAMP_SECONDS:] if len(seconds) > RAMP_SECONDS else seconds
         outcome = Outcome(step, measure(judged, self.objective), verdict)
         self.elapsed += len(seconds)
-        self.overloaded_s += sum(overloaded(second, self.objective) for second in seconds)
+        if verdict.word is Word.BAD or step.purpose is Purpose.DRAIN:
+            self._count_overload(seconds)
+        else:
+            self._lasting = 0
         if step.purpose is Purpose.DRAIN:
             self._drain = False
             if verdict.word is Word.BAD:
@@ -230,13 +288,19 @@ class Search:
         self._learn(step, seconds, verdict)
         return outcome
 
+    def _count_overload(self, seconds: Sequence[Second]) -> None:
+        """Overload lasts: a single second is a burst of callers, from the second one on all of them count."""
+        for second in seconds:
+            self._lasting = self._lasting + 1 if overloaded(second, self.objective) else 0
+            self.overloaded_s += 2 if self._lasting == 2 else self._lasting > 2
+
     def _learn(self, step: StepPlan, seconds: Sequence[Second], verdict: Verdict) -> None:
         if verdict.word is Word.VOID:
             self._learn_void()
         elif verdict.word is Word.GOOD:
             self._learn_good(step, seconds)
         elif verdict.word is Word.BAD:
-            self._learn_bad(step)
+            self._learn_bad(step, seconds)
 
     def _learn_good(self, step: StepPlan, seconds: Sequence[Second]) -> None:
         if self.usual_ms is None:
@@ -246,8 +310,11 @@ class Search:
         if step.purpose is Purpose.CONFIRM:
             self._confirmed = step.rate
 
-    def _learn_bad(self, step: StepPlan) -> None:
+    def _learn_bad(self, step: StepPlan, seconds: Sequence[Second]) -> None:
         self._drain = True
+        full = [second.answered for second in seconds[RAMP_SECONDS:] if overloaded(second, self.objective)]
+        if full:
+            self._saturated[step.rate] = float(median(full))
         self._bad.append(step.rate)
         self._good = [rate for rate in self._good if rate < step.rate]
         if self.usual_ms is None:

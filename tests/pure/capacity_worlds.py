@@ -1,0 +1,100 @@
+"""Backends in simulated time for the search, and what they can take in truth."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from apps.capacity.results import Result
+from apps.capacity.steps import Course, Outcome, Purpose, StepPlan, Verdict, Word
+from apps.definitions.specs import ObjectiveSpec
+from apps.drivers.load.contract import Arrivals, Endpoint, Plan, Request, Second
+from apps.drivers.load.memory import MemoryBackend, MemoryGenerator, memory_backend
+
+PLACE = ("10.0.0.1", 80)
+
+
+@dataclass
+class Story:
+    """What a run did: every rate that was asked for, every step, every second."""
+
+    result: Result
+    outcomes: list[Outcome] = field(default_factory=list)
+    plans: list[StepPlan] = field(default_factory=list)
+    seconds: list[Second] = field(default_factory=list)
+
+    @property
+    def length(self) -> int:
+        return len(self.seconds)
+
+    def purposes(self) -> set[Purpose]:
+        return {plan.purpose for plan in self.plans}
+
+
+def run(
+    course: Course, *, arrivals: str = "constant", connections: int = 1000, seed: int = 0, **model: float
+) -> tuple[Story, MemoryBackend]:
+    """A whole run against a backend with this model (fields of MemoryBackend)."""
+    backend = memory_backend(*PLACE, seed=seed + 1000, **model)
+    return asyncio.run(_run(course, Arrivals(arrivals), connections, seed)), backend
+
+
+async def _run(course: Course, arrivals: Arrivals, connections: int, seed: int) -> Story:
+    story = Story(course.result())
+    step = course.next_step()
+    generator = MemoryGenerator(clock=lambda: 0.0)
+    if step is None:
+        return story
+    await generator.start(_plan(step, arrivals, connections, seed))
+    seconds = generator.seconds()
+    while step is not None:
+        story.plans.append(step)
+        await (generator.set_users(step.users) if step.users else generator.set_rate(step.rate))
+        story.outcomes.append(await _make(course, step, seconds, generator, story))
+        step = course.next_step()
+    story.result = course.result()
+    return story
+
+
+def _plan(step: StepPlan, arrivals: Arrivals, connections: int, seed: int) -> Plan:
+    return Plan(
+        (Endpoint(*PLACE),), Request("shop.test"), rate=step.rate, users=step.users, max_rate=100_000 if step.rate else 0, arrivals=arrivals,
+        duration_s=3600, max_connections=connections, seed=seed,
+    )  # fmt: skip
+
+
+async def _make(course: Course, step: StepPlan, seconds: object, generator: MemoryGenerator, story: Story) -> Outcome:
+    made: list[Second] = []
+    verdict = Verdict(Word.UNDECIDED)
+    while not verdict.decided:
+        await generator.renew()
+        made.append(await anext(seconds))  # type: ignore[call-overload]
+        verdict = course.judge(step, made)
+    story.seconds += made
+    return course.record(step, made, verdict)
+
+
+def poisson_truth(objective: ObjectiveSpec, *, servers: int, service_ms: float, exponential: bool = False) -> float:
+    """The rate at which just as many requests are slow as the objective allows, by simulating a long time."""
+    low, high = 0.0, servers * 1000 / service_ms
+    seeded = random.Random(7)
+    gaps = [seeded.expovariate(1.0) for _ in range(150_000)]
+    works = [service_ms / 1000 * (seeded.expovariate(1.0) if exponential else 1.0) for _ in gaps]
+    while (high - low) / high > 0.004:
+        rate = (low + high) / 2
+        slow = _slow_share(gaps, works, rate, servers, objective.below_ms / 1000)
+        low, high = (rate, high) if slow < 1 - objective.percentile / 100 else (low, rate)
+    return (low + high) / 2
+
+
+def _slow_share(gaps: Sequence[float], works: Sequence[float], rate: float, servers: int, below_s: float) -> float:
+    free, now, slow = [0.0] * servers, 0.0, 0
+    for gap, work in zip(gaps, works, strict=True):
+        now += gap / rate
+        done = max(now, heapq.heappop(free)) + work
+        heapq.heappush(free, done)
+        slow += done - now > below_s
+    return slow / len(gaps)
