@@ -45,7 +45,7 @@ class Timetable:
         return due
 
     def change(self, now: float, rate: float, ramp_s: float = 0.0) -> None:
-        """From `now` on go to this rate, evenly over `ramp_s`; what was due before stays due."""
+        """From `now` on go to this rate, evenly over `ramp_s`; take what is due before: at most one stays due."""
         if now > self._last:
             self._draw = max(0.0, self._draw - self.expected(self._last, now))
             self._last = now
@@ -69,6 +69,8 @@ class Timetable:
     def _solve(self) -> float:
         """The instant at which the rate since the last one amounts to the draw."""
         begin, draw = self._last, self._draw
+        if draw <= 0:
+            return begin
         if begin < self._ready_at:
             on_ramp = self.expected(begin, self._ready_at)
             if draw < on_ramp:

@@ -94,6 +94,7 @@ class Engine:
     def set_rate(self, rate: float) -> None:
         """Over the plan's ramp; a pause at once. Raises LoadError above the plan's maximum."""
         check_rate(self.plan, rate)
+        self._pump()
         self._turn_to(rate, self.plan.ramp_s if rate else 0.0)
 
     def set_users(self, users: int) -> None:
