@@ -18,11 +18,14 @@ def wake_after_commit(task_name: str, *args: int | str) -> None:
     transaction.on_commit(functools.partial(wake, task_name, *args))
 
 
-def wake(task_name: str, *args: int | str) -> bool:
-    """Send the task by name now; never raises when the broker is away, but says False."""
+def wake(task_name: str, *args: int | str, expires_s: float | None = None) -> bool:
+    """Send the task by name now; never raises when the broker is away, but says False.
+
+    Workers drop a wake-up that is older than `expires_s`, where one is as good as the next.
+    """
     for last in (False, True):
         try:
-            current_app.send_task(task_name, args=args, retry=False)
+            current_app.send_task(task_name, args=args, retry=False, expires=expires_s)
         except (OperationalError, RedisError, OSError) as error:
             # The first failure may be a connection that died with an earlier Redis.
             if last:

@@ -1,12 +1,13 @@
-"""DEFINE: a stored schedule as the calendar reads it."""
+"""DEFINE: a schedule, stored or just read, as the calendar reads it."""
 
 from __future__ import annotations
 
 from apps.calendars import Timing
 from apps.definitions.models import Schedule
+from apps.definitions.specs import ScheduleSpec
 
 
-def timing_of(schedule: Schedule) -> Timing:
+def timing_of(schedule: Schedule | ScheduleSpec) -> Timing:
     """When the schedule falls due; never by itself when only its trigger fires it."""
     return Timing(
         cron=schedule.cron,

@@ -8,3 +8,10 @@ class SchedulesConfig(AppConfig):
 
     name = "apps.schedules"
     label = "schedules"
+
+    def ready(self) -> None:
+        """Metrics of fires stand beside those of nodes."""
+        from apps.observe.metrics import add_family
+        from apps.schedules.metrics import families
+
+        add_family(families)

@@ -88,7 +88,7 @@ def _control_plane(place: Place, environment: dict[str, str]) -> Iterator[Progra
     )
     courier = [_tool("celery"), "-A", "controlplane.celery", "worker", "--pool", "threads", "--concurrency", "4"]
     yield Program(
-        "courier", [*courier, "-Q", "webhooks", "--without-mingle"], "control-plane", environment, stop_wait=15
+        "courier", [*courier, "-Q", "webhooks,schedules", "--without-mingle"], "control-plane", environment, stop_wait=15
     )
     yield Program("schedule", [*manage, "schedule"], "control-plane", environment)
     yield Program("collector", [*manage, "collect"], "control-plane", environment)

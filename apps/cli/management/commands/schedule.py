@@ -1,4 +1,7 @@
-"""PUSH, the sweep: `manage.py schedule` finds work that no wake-up brought to a worker; any number of them may run."""
+"""SCHEDULES and the sweep: `manage.py schedule` books what is due, and finds work that no wake-up brought to a worker.
+
+Any number of them may run; none is the leader.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,8 @@ from apps.definitions.services import hostnames
 from apps.fleet.services import RECONCILE_TASK
 from apps.observe import services as observe
 from apps.rollouts import services as rollouts
+from apps.schedules.pruning import prune as prune_fires
+from apps.schedules.ticking import LONGEST_SLEEP_S, schedules_tick
 from apps.webhooks import delivering, following
 from apps.webhooks.services import DELIVER_TASK
 
@@ -26,12 +31,13 @@ logger = logging.getLogger(__name__)
 TIDY_SECONDS = 300.0
 LINK_SECONDS = 1.0
 HEAD_SECONDS = 3600.0
+Work = Callable[[], float | None]
 
 
 class Command(BaseCommand):
-    """The sweep process; SIGTERM and SIGINT end it after the present sweep."""
+    """The scheduler and sweep process; SIGTERM and SIGINT end it after the present turn."""
 
-    help = "Every ten seconds wake a worker for each fleet on which there is something to do, until SIGTERM."
+    help = "Run schedules to the second, and every ten seconds wake workers for what waits, until SIGTERM."
     requires_system_checks = ()  # the sweep goes on where a page does not even import
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -42,7 +48,14 @@ class Command(BaseCommand):
     def handle(self, *args: Any, every: float, once: bool, **options: Any) -> None:  # noqa: ARG002 - Django's signature
         """Run until a signal."""
         ended = threading.Event()
-        turns = [(LINK_SECONDS, link), (every, sweep), (every, prove), (TIDY_SECONDS, tidy), (HEAD_SECONDS, note_head)]
+        turns: list[tuple[float, Work]] = [
+            (LONGEST_SLEEP_S, schedules_tick),
+            (LINK_SECONDS, link),
+            (every, sweep),
+            (every, prove),
+            (TIDY_SECONDS, tidy),
+            (HEAD_SECONDS, note_head),
+        ]
         due = dict.fromkeys(range(len(turns)), 0.0)
         if not once:
             for number in (signal.SIGTERM, signal.SIGINT):
@@ -50,8 +63,8 @@ class Command(BaseCommand):
         while not ended.is_set():
             for index, (seconds, work) in enumerate(turns):
                 if time.monotonic() >= due[index]:
-                    _survive(work)
-                    due[index] = time.monotonic() + seconds
+                    again = _survive(work)
+                    due[index] = time.monotonic() + (seconds if again is None else again)
             if once:
                 return
             ended.wait(max(min(due.values()) - time.monotonic(), 0.0))
@@ -84,6 +97,7 @@ def tidy() -> None:
     """Forget what is too old to be shown."""
     observe.prune(now())
     delivering.prune(now())
+    prune_fires(now())
 
 
 def note_head() -> None:
@@ -92,10 +106,14 @@ def note_head() -> None:
     logger.info("audit chain: position %s, digest %s", last.position, last.digest)
 
 
-def _survive(work: Callable[[], object]) -> None:
-    """A database that is away now is asked again at the next sweep; so is anything else that went wrong."""
+def _survive(work: Work) -> float | None:
+    """A database that is away now is asked again at the next sweep; so is anything else that went wrong.
+
+    What the work answers is after how many seconds it wants to be done again, where that varies.
+    """
     try:
-        work()
+        return work()
     except Exception:
         logger.exception("this sweep failed; the next one begins in a moment")
         db.connections.close_all()
+        return None

@@ -1,0 +1,114 @@
+"""SCHEDULES, the right to act on a fire: a lease by database time, with the number of the attempt as a fence.
+
+A worker takes fires that wait, several at once where their target takes many. While it lives it renews the leases of
+all that it holds; when it dies they end, and the fires wait again. Whoever comes back with an older attempt finds the
+fence closed: nothing is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
+
+from apps.accounts.models import Account
+from apps.core.clock import database_now
+from apps.definitions.models import Schedule
+from apps.schedules.models import Fire
+
+LEASE = timedelta(seconds=5)
+RENEW_SECONDS = 1.5
+AT_ONCE = 50
+# One account's slow receivers hold no more than so many workers.
+SLOW_PER_ACCOUNT = 4
+
+
+class LeaseLost(Exception):
+    """The attempt is no longer ours: another was begun, or is about to be."""
+
+
+def take(kinds: Iterable[str], *, limit: int = AT_ONCE, per_account: int | None = None) -> list[Fire]:
+    """Claim at most `limit` fires of these target kinds that are due, oldest first, with schedule and account.
+
+    `per_account` leaves accounts alone of which so many fires of these kinds are running.
+    """
+    kinds = list(kinds)
+    with transaction.atomic():
+        moment = database_now()
+        rows = _takeable(moment).filter(schedule__target_kind__in=kinds)
+        if per_account is not None:
+            rows = rows.exclude(account__in=_busy(kinds, per_account))
+        ids = list(
+            rows.order_by("next_try_at")
+            .select_for_update(skip_locked=True, of=("self",))
+            .values_list("pk", flat=True)[:limit]
+        )
+        if not ids:
+            return []
+        claimed = Fire.objects.filter(pk__in=ids, state=Fire.State.WAITING)
+        claimed.update(
+            state=Fire.State.RUNNING, attempt=F("attempt") + 1, lease_until=moment + LEASE, started_at=moment
+        )
+        return list(Fire.objects.filter(pk__in=ids).select_related("schedule__account").order_by("next_try_at", "pk"))
+
+
+def renew(fires: Sequence[Fire]) -> None:
+    """A full lease again for all of them that are still ours."""
+    until = database_now() + LEASE
+    for attempt, group in by_attempt(fires).items():
+        _held(group, attempt).update(lease_until=until)
+
+
+def expired(moment: datetime) -> QuerySet[Fire]:
+    """Fires whose worker has not renewed its lease: it died, or the database was away."""
+    return Fire.objects.filter(state=Fire.State.RUNNING, lease_until__lt=moment)
+
+
+def lock(fire: Fire) -> None:
+    """Lock the row until the transaction ends; raises LeaseLost when the attempt is no longer ours."""
+    if not _held([fire], fire.attempt).select_for_update().exists():
+        raise LeaseLost(f"attempt {fire.attempt} on {fire} is over")
+
+
+def write(fires: Sequence[Fire], **columns: object) -> int:
+    """Write columns of those fires that are still ours, and give up the lease; the number of them."""
+    return sum(
+        _held(group, attempt).update(lease_until=None, **columns) for attempt, group in by_attempt(fires).items()
+    )
+
+
+def by_attempt(fires: Sequence[Fire]) -> dict[int, list[Fire]]:
+    """The fires by the number of their attempt."""
+    groups: dict[int, list[Fire]] = {}
+    for fire in fires:
+        groups.setdefault(fire.attempt, []).append(fire)
+    return groups
+
+
+def due_fires(moment: datetime) -> QuerySet[Fire]:
+    """Fires that wait and may be tried now, whatever else keeps them."""
+    return Fire.objects.filter(state=Fire.State.WAITING, next_try_at__lte=moment)
+
+
+def open_in_turn() -> QuerySet[Fire]:
+    """Fires that others of their schedule wait for: all that are open, but no restore, which has its own time."""
+    return Fire.objects.filter(state__in=Fire.OPEN).exclude(cause=Fire.Cause.RESTORE)
+
+
+def _takeable(moment: datetime) -> QuerySet[Fire]:
+    """Due fires of active accounts; of a schedule that may not overlap, the oldest open one only."""
+    earlier = open_in_turn().filter(schedule=OuterRef("schedule"), pk__lt=OuterRef("pk"))
+    in_turn = Q(schedule__overlap=Schedule.Overlap.ALLOW) | Q(cause=Fire.Cause.RESTORE) | ~Exists(earlier)
+    return due_fires(moment).filter(in_turn, account__in=Account.objects.filter(suspended_at=None))
+
+
+def _busy(kinds: Sequence[str], most: int) -> QuerySet[Account]:
+    running = Account.objects.filter(fire__state=Fire.State.RUNNING, fire__schedule__target_kind__in=kinds).order_by()
+    return running.annotate(count=Count("fire")).filter(count__gte=most)
+
+
+def _held(fires: Sequence[Fire], attempt: int) -> QuerySet[Fire]:
+    ids = [fire.pk for fire in fires]
+    return Fire.objects.filter(pk__in=ids, attempt=attempt, state=Fire.State.RUNNING)

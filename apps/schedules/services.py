@@ -1,0 +1,162 @@
+"""SCHEDULES, what people and callers do: run one now, pause, resume, try a dead fire again."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from django.db import transaction
+
+from apps.accounts.actors import Actor
+from apps.audit import services as audit
+from apps.calendars import next_after
+from apps.core.clock import database_now
+from apps.core.errors import Conflict, NotFound, Stale
+from apps.core.queue import wake_after_commit
+from apps.definitions.models import Schedule
+from apps.definitions.timing import timing_of
+from apps.schedules.booking import open_fires
+from apps.schedules.deciding import why_skipped
+from apps.schedules.models import Fire
+from apps.schedules.ticking import WORK_TASK
+
+NO_SCHEDULE = "There is no such schedule."
+
+
+def run_now(*, actor: Actor, schedule_id: int, reason: str = "") -> Fire:
+    """Book a fire for this instant, also of a paused schedule.
+
+    Raises NotFound, Forbidden, and Conflict while an open fire of the schedule does not let another in.
+    """
+    with transaction.atomic():
+        schedule = _taken(actor, schedule_id)
+        skipped = why_skipped(schedule.overlap, open_fires([schedule])[schedule.pk])
+        if skipped:
+            raise Conflict("A fire of the schedule is still open. Wait until it has ended, or let fires overlap.")
+        fire = _booked(schedule, Fire.Cause.BY_HAND, actor.name)
+        _record(actor, "run", schedule, reason)
+    return fire
+
+
+def fire_by_trigger(
+    *, schedule_id: int, caller: str, body: str = "", result: dict[str, Any] | None = None, **columns: Any
+) -> Fire:
+    """Book a fire for a call from outside, which has proved itself already; it may come out skipped (overlap).
+
+    `body` is what the caller sent, `columns` further columns of the row. Raises NotFound for a schedule that is gone
+    and Conflict for a paused one.
+    """
+    with transaction.atomic():
+        schedule = _locked().filter(pk=schedule_id).first()
+        if schedule is None:
+            raise NotFound(NO_SCHEDULE)
+        if schedule.paused:
+            raise Conflict("The schedule is paused: resume it, then call again.")
+        skipped = why_skipped(schedule.overlap, open_fires([schedule])[schedule.pk])
+        return _booked(schedule, Fire.Cause.TRIGGER, caller, skipped=skipped, body=body, result=result or {}, **columns)
+
+
+def pause(*, actor: Actor, schedule_id: int, expected_version: int | None = None, reason: str = "") -> Schedule:
+    """Book no more instants; what is open goes on. Pausing a paused schedule changes nothing."""
+    with transaction.atomic():
+        schedule = _taken(actor, schedule_id, expected_version)
+        if not schedule.paused:
+            _change(actor, "pause", schedule, reason, paused=True)
+    return schedule
+
+
+def resume(*, actor: Actor, schedule_id: int, expected_version: int | None = None, reason: str = "") -> Schedule:
+    """Book instants again, from now on: what passed while it was paused is neither caught up nor counted as missed."""
+    with transaction.atomic():
+        schedule = _taken(actor, schedule_id, expected_version)
+        if schedule.paused:
+            following = next_after(timing_of(schedule), database_now())
+            _change(actor, "resume", schedule, reason, paused=False, next_at=following)
+    return schedule
+
+
+def retry_fire(*, actor: Actor, fire_id: int, reason: str = "") -> Fire:
+    """Try a dead fire again, under the same key; it has one attempt, whatever came before.
+
+    Raises NotFound, Forbidden, Conflict for a fire that is not dead.
+    """
+    actor.may_write("schedules")
+    with transaction.atomic():
+        rows = actor.visible(Fire.objects.select_related("schedule__account")).select_for_update(of=("self",))
+        fire = rows.filter(pk=fire_id).first()
+        if fire is None:
+            raise NotFound("There is no such fire.")
+        if fire.state != Fire.State.DEAD:
+            raise Conflict(f"Only a dead fire is tried again; this one is {fire.get_state_display().lower()}.")
+        fire.state, fire.next_try_at, fire.finished_at = Fire.State.WAITING, database_now(), None
+        fire.save(update_fields=("state", "next_try_at", "finished_at"))
+        _record(actor, "retry", fire.schedule, reason)
+        wake_after_commit(WORK_TASK)
+    return fire
+
+
+def _locked() -> Any:
+    return Schedule.objects.select_related("account").select_for_update(of=("self",))
+
+
+def _taken(actor: Actor, schedule_id: int, expected_version: int | None = None) -> Schedule:
+    """The schedule, locked, for an actor who may change it; raises Stale for another version."""
+    actor.may_write("schedules")
+    schedule: Schedule | None = actor.visible(_locked()).filter(pk=schedule_id).first()
+    if schedule is None:
+        raise NotFound(NO_SCHEDULE)
+    if expected_version is not None and schedule.version != expected_version:
+        raise Stale("The schedule was changed meanwhile: read it again and decide again.", schedule.version)
+    return schedule
+
+
+def _booked(schedule: Schedule, cause: str, caller: str, *, skipped: str = "", **columns: Any) -> Fire:
+    """A new fire of this instant; a microsecond later than one that has the same, as long as it takes."""
+    moment = database_now()
+    while Fire.objects.filter(schedule=schedule, scheduled_at=moment).exists():
+        moment += timedelta(microseconds=1)
+    if skipped:
+        columns |= {"state": Fire.State.SKIPPED, "said": skipped, "finished_at": moment}
+    else:
+        wake_after_commit(WORK_TASK)
+    return Fire.objects.create(
+        schedule=schedule,
+        account=schedule.account,
+        scheduled_at=moment,
+        due_at=moment,
+        next_try_at=moment,
+        cause=cause,
+        actor=caller[:150],
+        **columns,
+    )
+
+
+def _change(actor: Actor, action: str, schedule: Schedule, reason: str, **columns: Any) -> None:
+    before = {"paused": schedule.paused}
+    for name, value in columns.items():
+        setattr(schedule, name, value)
+    schedule.version += 1  # the row is locked
+    schedule.save(update_fields=(*columns, "version", "updated_at"))
+    _record(actor, action, schedule, reason, before=before, after={"paused": schedule.paused})
+
+
+def _record(
+    actor: Actor,
+    action: str,
+    schedule: Schedule,
+    reason: str,
+    before: dict[str, Any] | None = None,
+    after: dict[str, Any] | None = None,
+) -> None:
+    audit.record(
+        actor=actor,
+        action=action,
+        kind="Schedule",
+        object_id=schedule.pk,
+        label=f"{schedule.account.name}/{schedule.name}",
+        account=schedule.account,
+        before=before,
+        after=after,
+        version=schedule.version,
+        reason=reason,
+    )

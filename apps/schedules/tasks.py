@@ -1,0 +1,14 @@
+"""SCHEDULES, the wake-up: Celery carries it, the database knows the work."""
+
+from __future__ import annotations
+
+from celery import shared_task
+
+from apps.schedules import working
+from apps.schedules.ticking import WORK_TASK
+
+
+@shared_task(name=WORK_TASK)
+def work() -> None:
+    """Act on fires until none is due."""
+    working.work_off()

@@ -1,0 +1,86 @@
+"""Schedules with targets that only note what was asked of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from apps.accounts.actors import Actor
+from apps.core.clock import database_now
+from apps.definitions.models import Schedule
+from apps.schedules import working
+from apps.schedules.booking import Booked, book
+from apps.schedules.models import Fire
+from apps.schedules.targets.contract import Outcome, Target, TargetFailed
+
+START = datetime(2026, 3, 2, 12, 0, 0, tzinfo=UTC)
+
+
+@dataclass
+class Notes:
+    """A target that counts by key, and fails as often as it is told to."""
+
+    seen: Counter[str] = field(default_factory=Counter)
+    failures: list[TargetFailed] = field(default_factory=list)
+
+    def act(self, fire: Fire, moment: datetime) -> Outcome:
+        """Count the fire, or fail."""
+        del moment
+        self.seen[fire.key] += 1
+        if self.failures:
+            raise self.failures.pop(0)
+        return Outcome("Noted.", {"attempt": fire.attempt})
+
+    def act_on_many(self, fires: Sequence[Fire], moment: datetime) -> Sequence[Outcome | TargetFailed]:
+        """The same for each."""
+        outcomes: list[Outcome | TargetFailed] = []
+        for fire in fires:
+            try:
+                outcomes.append(self.act(fire, moment))
+            except TargetFailed as failure:
+                outcomes.append(failure)
+        return outcomes
+
+
+@pytest.fixture
+def notes(monkeypatch: pytest.MonkeyPatch) -> Notes:
+    """Webhooks one at a time and topics many at a time, both noted here; no other target is there."""
+    noted = Notes()
+    targets = {"webhook": Target(noted.act), "topic": Target(noted.act, act_on_many=noted.act_on_many)}
+    monkeypatch.setattr(working, "TARGETS", targets)
+    return noted
+
+
+def a_schedule(owner: Actor, name: str = "beat", **columns: Any) -> Schedule:
+    """A schedule of every minute with a webhook, due from a minute ago, unless columns say otherwise."""
+    usual: dict[str, Any] = {"every_s": 60, "target_kind": "webhook", "overlap": "allow"}
+    if "next_at" not in columns:
+        usual["next_at"] = _last_minute()
+    return Schedule.objects.create(account=owner.account, name=name, **(usual | columns))
+
+
+def book_all() -> list[Booked]:
+    """Book until nothing is due."""
+    turns = [book()]
+    while turns[-1].more:
+        turns.append(book())
+    return turns
+
+
+def states(schedule: Schedule) -> Counter[str]:
+    """How many fires of the schedule are in each state."""
+    return Counter(Fire.objects.filter(schedule=schedule).values_list("state", flat=True))
+
+
+def ago(seconds: float) -> datetime:
+    """So many seconds before now, by the database's clock, whole seconds."""
+    return (database_now() - timedelta(seconds=seconds)).replace(microsecond=0)
+
+
+def _last_minute() -> datetime:
+    return database_now().replace(second=0, microsecond=0)

@@ -1,0 +1,332 @@
+"""SCHEDULES: instants become fires once, fires become effects, and what cannot be done is said."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+from pytest_django.fixtures import Settings
+
+from apps.accounts.actors import Actor
+from apps.accounts.models import Account, Membership
+from apps.audit.models import Entry
+from apps.core.clock import database_now, now
+from apps.core.errors import Conflict, Forbidden, NotFound, Stale
+from apps.schedules import claims, metrics, pruning, services, ticking, working
+from apps.schedules.booking import book
+from apps.schedules.models import Fire
+from apps.schedules.targets.contract import Outcome, Target, TargetFailed
+from tests.apps.schedules_world import Notes, a_schedule, ago, book_all, notes, states
+
+__all__ = ["notes"]
+pytestmark = pytest.mark.django_db
+
+
+def test_an_instant_that_has_come_is_booked_once(acme: Actor) -> None:
+    schedule = a_schedule(acme)
+    assert book().waiting == 1
+    assert book().schedules == 0
+    schedule.refresh_from_db()
+    assert schedule.next_at is not None
+    assert schedule.next_at > database_now()
+    assert schedule.version == 1
+
+
+def test_two_rows_of_one_instant_cannot_be(acme: Actor) -> None:
+    schedule = a_schedule(acme)
+    book()
+    fire = Fire.objects.get()
+    fire.pk = None
+    with pytest.raises(IntegrityError), transaction.atomic():
+        fire.save(force_insert=True)
+    assert Fire.objects.filter(schedule=schedule).count() == 1
+
+
+def test_booking_an_instant_again_adds_nothing(acme: Actor) -> None:
+    schedule = a_schedule(acme)
+    instant = schedule.next_at
+    book()
+    type(schedule).objects.update(next_at=instant)
+    book()
+    assert Fire.objects.count() == 1
+
+
+def test_paused_schedules_and_those_of_suspended_accounts_are_not_booked(acme: Actor, globex: Actor) -> None:
+    a_schedule(acme, paused=True)
+    a_schedule(globex)
+    Account.objects.filter(pk=globex.account.pk).update(suspended_at=now())
+    assert book().schedules == 0
+    Account.objects.filter(pk=globex.account.pk).update(suspended_at=None)
+    assert book().schedules == 1
+
+
+def test_what_is_missed_is_counted_shown_and_told(acme: Actor) -> None:
+    schedule = a_schedule(acme, every_s=10, next_at=ago(1000), catch_up="skip", starts_at=ago(1000))
+    book_all()
+    schedule.refresh_from_db()
+    assert schedule.missed in {99, 100}
+    missed = Fire.objects.get(state="missed")
+    assert missed.result["missed"] == schedule.missed
+    assert missed.said.startswith(f"Missed {schedule.missed} times from ")
+    entry = Entry.objects.get(object_kind="Schedule", action="miss")
+    assert (entry.account, entry.object_id, entry.reason) == (acme.account, schedule.pk, missed.said)
+
+
+def test_a_capacity_test_never_catches_up(acme: Actor) -> None:
+    schedule = a_schedule(
+        acme, every_s=60, next_at=ago(200), catch_up="all", target_kind="capacity_test", starts_at=ago(200)
+    )
+    book_all()
+    schedule.refresh_from_db()
+    assert schedule.missed == 4
+    assert states(schedule)["waiting"] == 0
+
+
+def test_the_overlap_is_decided_by_what_is_open(acme: Actor) -> None:
+    for overlap in ("skip", "queue", "allow"):
+        schedule = a_schedule(acme, overlap, overlap=overlap, every_s=1, next_at=ago(3), starts_at=ago(3))
+        book()
+        waiting = {"skip": 1, "queue": 1, "allow": 4}[overlap]
+        assert states(schedule)["waiting"] >= waiting
+        assert (states(schedule)["skipped"] > 0) == (overlap != "allow")
+
+
+def test_a_fire_is_done_and_says_so(acme: Actor, notes: Notes) -> None:
+    a_schedule(acme)
+    book()
+    assert working.work_off() == 1
+    fire = Fire.objects.get()
+    assert (fire.state, fire.attempt, fire.said, fire.result) == ("done", 1, "Noted.", {"attempt": 1})
+    assert fire.lease_until is None
+    assert notes.seen == {fire.key: 1}
+
+
+def test_many_topic_fires_are_done_in_few_statements(acme: Actor, notes: Notes, django_assert_max_num_queries) -> None:  # type: ignore[no-untyped-def]
+    schedule = a_schedule(acme, every_s=1, next_at=ago(8), target_kind="topic", starts_at=ago(8))
+    book()
+    with django_assert_max_num_queries(30):
+        working.work_off()
+    assert states(schedule)["done"] >= 8
+
+
+def test_a_failure_is_tried_again_later_and_then_it_is_dead(acme: Actor, notes: Notes) -> None:
+    a_schedule(acme, attempts=2, backoff_s=7)
+    book()
+    notes.failures = [TargetFailed("The receiver answered 500."), TargetFailed("The receiver answered 502.")]
+    working.work_off()
+    fire = Fire.objects.get()
+    assert (fire.state, fire.said) == ("waiting", "The receiver answered 500.")
+    assert timedelta(seconds=6) < fire.next_try_at - database_now() <= timedelta(seconds=7)
+    Fire.objects.update(next_try_at=database_now())
+    working.work_off()
+    fire.refresh_from_db()
+    assert (fire.state, fire.attempt, fire.said) == ("dead", 2, "The receiver answered 502.")
+    entry = Entry.objects.get(object_kind="Fire", action="give_up")
+    assert (entry.account, entry.reason) == (acme.account, "The receiver answered 502.")
+
+
+def test_a_final_failure_is_dead_at_once(acme: Actor, notes: Notes) -> None:
+    a_schedule(acme, attempts=5)
+    book()
+    notes.failures = [TargetFailed("The object moved.", final=True)]
+    working.work_off()
+    assert Fire.objects.get().state == "dead"
+
+
+def test_a_target_that_breaks_costs_an_attempt_and_tells_nobody_how(
+    acme: Actor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(fire: Fire, moment: object) -> Outcome:
+        raise RuntimeError("password=hunter2")
+
+    monkeypatch.setattr(working, "TARGETS", {"webhook": Target(broken)})
+    a_schedule(acme)
+    book()
+    working.work_off()
+    fire = Fire.objects.get()
+    assert (fire.state, fire.said) == ("waiting", working.BROKE)
+
+
+def test_the_pause_before_another_try_doubles_up_to_an_hour() -> None:
+    assert [working.pause_before(attempt, 5).total_seconds() for attempt in (1, 2, 3, 4)] == [5, 10, 20, 40]
+    assert working.pause_before(100, 5) == timedelta(hours=1)
+
+
+def test_a_dead_fire_can_be_tried_again_by_hand(acme: Actor, globex: Actor, notes: Notes) -> None:
+    a_schedule(acme, attempts=1)
+    book()
+    notes.failures = [TargetFailed("No.")]
+    working.work_off()
+    fire = Fire.objects.get()
+    with pytest.raises(NotFound):
+        services.retry_fire(actor=globex, fire_id=fire.pk)
+    with pytest.raises(Forbidden):
+        services.retry_fire(actor=Actor("v", acme.account, Membership.Role.VIEWER), fire_id=fire.pk)
+    services.retry_fire(actor=acme, fire_id=fire.pk)
+    working.work_off()
+    fire.refresh_from_db()
+    assert (fire.state, fire.attempt, notes.seen[fire.key]) == ("done", 2, 2)
+    with pytest.raises(Conflict):
+        services.retry_fire(actor=acme, fire_id=fire.pk)
+
+
+def test_a_worker_that_dies_is_missed_and_its_late_word_is_not_written(acme: Actor, notes: Notes) -> None:
+    a_schedule(acme)
+    book()
+    (lost,) = claims.take(["webhook"])
+    assert working.recover() == 0
+    Fire.objects.update(lease_until=database_now() - timedelta(seconds=1))
+    assert working.recover() == 1
+    (again,) = claims.take(["webhook"])
+    assert again.attempt == 2
+    assert claims.write([lost], state="done") == 0
+    with pytest.raises(claims.LeaseLost), transaction.atomic():
+        claims.lock(lost)
+    assert claims.write([again], state="done") == 1
+
+
+def test_a_fire_under_which_every_worker_dies_is_given_up(acme: Actor) -> None:
+    a_schedule(acme, attempts=1)
+    book()
+    for _ in range(1 + working.LOST_LEASES):
+        assert claims.take(["webhook"])
+        Fire.objects.update(lease_until=database_now() - timedelta(seconds=1))
+        working.recover()
+    fire = Fire.objects.get()
+    assert (fire.state, fire.said) == ("dead", working.POISONED)
+    assert Entry.objects.filter(action="give_up").count() == 1
+
+
+def test_what_is_ours_is_undone_when_the_attempt_fails(acme: Actor, monkeypatch: pytest.MonkeyPatch) -> None:
+    def half(fire: Fire, moment: object) -> Outcome:
+        Account.objects.filter(pk=fire.account_id).update(title="Half")
+        raise TargetFailed("The other half failed.")
+
+    monkeypatch.setattr(working, "TARGETS", {"webhook": Target(half, in_transaction=True)})
+    a_schedule(acme)
+    book()
+    working.work_off()
+    assert Account.objects.get(pk=acme.account.pk).title == "Acme"
+    assert Fire.objects.get().said == "The other half failed."
+
+
+def test_fires_that_may_not_overlap_are_taken_one_after_another(acme: Actor) -> None:
+    a_schedule(acme, overlap="queue", catch_up="all", every_s=10, next_at=ago(60), starts_at=ago(60))
+    book_all()
+    (first,) = claims.take(["webhook"])
+    assert claims.take(["webhook"]) == []
+    claims.write([first], state="done")
+    (second,) = claims.take(["webhook"])
+    assert second.pk > first.pk
+
+
+def test_a_restore_neither_waits_for_others_nor_keeps_them(acme: Actor) -> None:
+    schedule = a_schedule(acme, overlap="skip")
+    Fire.objects.create(
+        schedule=schedule,
+        account=acme.account,
+        scheduled_at=ago(500),
+        due_at=ago(0) + timedelta(hours=1),
+        next_try_at=ago(0) + timedelta(hours=1),
+        cause="restore",
+    )
+    book()
+    assert states(schedule) == {"waiting": 2}
+    assert len(claims.take(["webhook"])) == 1
+
+
+def test_one_accounts_slow_receivers_leave_workers_to_others(acme: Actor, globex: Actor) -> None:
+    for number in range(8):
+        a_schedule(acme, f"slow-{number}", next_at=ago(5))
+    a_schedule(globex, next_at=ago(1))
+    book()
+    taken = [fire for _ in range(9) for fire in claims.take(["webhook"], limit=1, per_account=4)]
+    assert [fire.account_id for fire in taken].count(acme.account.pk) == 4
+    assert [fire.account_id for fire in taken].count(globex.account.pk) == 1
+
+
+def test_run_now_books_a_fire_of_this_instant(acme: Actor, globex: Actor, notes: Notes) -> None:
+    schedule = a_schedule(acme, paused=True, overlap="skip")
+    with pytest.raises(NotFound):
+        services.run_now(actor=globex, schedule_id=schedule.pk)
+    fire = services.run_now(actor=acme, schedule_id=schedule.pk, reason="To see it.")
+    assert (fire.cause, fire.actor) == ("by_hand", acme.name)
+    with pytest.raises(Conflict):
+        services.run_now(actor=acme, schedule_id=schedule.pk)
+    working.work_off()
+    assert notes.seen == {fire.key: 1}
+    assert Entry.objects.get(action="run").reason == "To see it."
+
+
+def test_what_passed_during_a_pause_is_neither_run_nor_missed(acme: Actor) -> None:
+    schedule = a_schedule(acme, every_s=60, next_at=ago(3600))
+    services.pause(actor=acme, schedule_id=schedule.pk)
+    assert book().schedules == 0
+    resumed = services.resume(actor=acme, schedule_id=schedule.pk, expected_version=2)
+    assert resumed.version == 3
+    assert resumed.next_at is not None
+    assert resumed.next_at > database_now()
+    assert book().schedules == 0
+    with pytest.raises(Stale):
+        services.pause(actor=acme, schedule_id=schedule.pk, expected_version=2)
+    with pytest.raises(Forbidden):
+        services.pause(actor=Actor("v", acme.account, Membership.Role.VIEWER), schedule_id=schedule.pk)
+
+
+def test_a_call_from_outside_is_skipped_while_another_fire_is_open_and_refused_while_paused(acme: Actor) -> None:
+    schedule = a_schedule(acme, overlap="skip", every_s=None, next_at=None)
+    assert services.fire_by_trigger(schedule_id=schedule.pk, caller="hook", body="{}").state == "waiting"
+    assert services.fire_by_trigger(schedule_id=schedule.pk, caller="hook").state == "skipped"
+    services.pause(actor=acme, schedule_id=schedule.pk)
+    with pytest.raises(Conflict):
+        services.fire_by_trigger(schedule_id=schedule.pk, caller="hook")
+
+
+def test_without_a_broker_the_scheduler_acts_itself(acme: Actor, notes: Notes, settings: Settings) -> None:
+    a_schedule(acme)
+    pause = ticking.schedules_tick()
+    assert Fire.objects.get().state == "done"
+    assert 0 < pause <= ticking.LONGEST_SLEEP_S
+
+
+def test_old_fires_are_forgotten_but_not_the_last_of_a_schedule(acme: Actor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pruning, "KEPT_OF_EACH", 3)
+    schedule = a_schedule(acme, every_s=86_400, next_at=None)
+    for days in (40, 39, 38, 37, 36, 2):
+        at = database_now() - timedelta(days=days)
+        Fire.objects.create(
+            schedule=schedule, account=acme.account, scheduled_at=at, due_at=at, next_try_at=at, state="done"
+        )
+    assert pruning.prune(now()) == 3
+    assert pruning.prune(now()) == 0
+
+
+def test_metrics_say_what_waits_and_what_was_missed(acme: Actor) -> None:
+    a_schedule(acme, every_s=10, next_at=ago(100), catch_up="skip", starts_at=ago(100))
+    book()
+    found = {sample.name: sample.value for family in metrics.families() for sample in family.samples}
+    assert found["spillway_fires_missed"] >= 8
+    assert found["spillway_schedules_behind_seconds"] == 0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_many_schedulers_and_workers_at_once_do_each_fire_once(acme: Actor, notes: Notes) -> None:
+    for number in range(30):
+        a_schedule(acme, f"beat-{number}", every_s=1, next_at=ago(5), target_kind="topic", starts_at=ago(5))
+
+    def work(_: int) -> None:
+        try:
+            book_all()
+            working.work_off(seconds=10)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(work, range(6)))
+    book_all()
+    working.work_off()
+    assert Fire.objects.exclude(state="done").count() == 0
+    assert Fire.objects.count() >= 30 * 6
+    assert set(notes.seen.values()) == {1}
