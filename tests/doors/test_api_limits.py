@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from apps.accounts.actors import Actor
 from apps.audit.models import Entry
+from apps.capacity.models import Run
+from apps.capacity.staleness import build_of
+from apps.core.clock import now
 from apps.definitions.models import Backend
 from apps.fleet.models import Region
 from tests.doors.test_api_objects import Api, assert_problem
@@ -49,6 +53,25 @@ def test_a_limit_is_changed_by_one_call_that_says_which_generations_make_it_live
     assert entry.reason == "sale"
     assert api("GET", LIMIT, If_None_Match=done["ETag"]).status_code == 304
     assert api("GET", "pools/acme/shop").json()["spec"]["backends"][1]["limit"]["value"] == 25
+
+
+def test_a_limit_says_what_its_measurement_is_worth(api: Api, house: Api) -> None:
+    assert api("GET", LIMIT).json()["measurement"] is None
+    backend = Backend.objects.select_related("pool", "region", "account").get(
+        pool__name="shop", region__name="us-central1"
+    )
+    ended = now() - timedelta(days=2)
+    about = {"account": backend.account, "pool": backend.pool, "region": backend.region, "label": "shop", "plan": {}}
+    result: dict[str, Any] = {"capacity": 15.0, "build": build_of(backend.pool, backend.region)}
+    run = Run.objects.create(**about, state=Run.State.DONE, actor="ada", ended_at=ended, result=result)
+    done = api("PATCH", LIMIT, {"value": 12, "measured_by": run.name}, If_Match="*")
+    found = done.json()["measurement"]
+    assert (found["run"], found["word"], found["stale"]) == (run.name, "fresh", False)
+    assert found["sentence"].startswith(f"Measured by {run.name} 2 days ago on build {result['build']['digest']}")
+    house("PATCH", f"servers/{backend.servers.get(name='us-vm-1').pk}", {"weight": 7}, If_Match="*")
+    changed = api("GET", LIMIT, If_None_Match=done["ETag"])
+    assert changed.status_code == 200  # it ages without a new version
+    assert changed.json()["measurement"]["word"] == "changed"
 
 
 def test_the_kind_the_share_and_the_run_that_measured_it_are_set_in_the_same_way(api: Api) -> None:

@@ -9,11 +9,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from apps.accounts.actors import Actor
 from apps.api.v1 import requests, shapes
 from apps.api.v1.views import detail_response
 from apps.api.v1.writes import foreseen, refuse_overload, written
+from apps.capacity import staleness
 from apps.core.errors import Fault, Invalid, NotFound
 from apps.definitions import selectors, services
+from apps.definitions.models import Backend
 from apps.fleet import selectors as places
 from apps.overflow.foresight import overloads
 
@@ -32,9 +35,13 @@ class PoolLimit(APIView):
         return row
 
     def get(self, request: Request, account: str, name: str, region: str) -> Response:
-        """The backend with its limit, or 304."""
+        """The backend with its limit and how far its measurement can be relied on; or 304 where there is none."""
         row = self.row(request, account, name, region)
-        return detail_response(request, shapes.backend(row, requests.actor_of(request)))
+        shape = _backend(row, requests.actor_of(request))
+        if shape["measurement"] is None:
+            return detail_response(request, shape)
+        # A measurement ages while the pool keeps its version.
+        return Response(shape, headers={"ETag": requests.etag(row.pool.version)})
 
     def patch(self, request: Request, account: str, name: str, region: str) -> Response:
         """`{kind?, value?, scope?, capacity_scaler?, measured_by?}` with `If-Match`; what is absent stays.
@@ -59,8 +66,22 @@ class PoolLimit(APIView):
             return foreseen(request, change)
         change()
         fresh = self.row(request, account, name, region)
-        response = Response(shapes.backend(fresh, actor), headers={"ETag": requests.etag(fresh.pool.version)})
+        response = Response(_backend(fresh, actor), headers={"ETag": requests.etag(fresh.pool.version)})
         return written(request, response, selectors.fleets_of(fresh.pool))
+
+
+def _backend(row: Backend, actor: Actor) -> shapes.Shape:
+    """The backend, and beside a measured limit which run found it, on what, and whether it is still worth something."""
+    found = staleness.of_limit(row)
+    measurement = found and {
+        "run": row.limit_measured_by,
+        "word": found.word,
+        "stale": found.stale,
+        "sentence": found.sentence,
+        "measured_at": found.measured_at,
+        "build": found.build,
+    }
+    return shapes.backend(row, actor) | {"measurement": measurement}
 
 
 def _region(request: Request, name: str) -> Response:

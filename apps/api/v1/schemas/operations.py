@@ -102,9 +102,9 @@ OPERATIONS: Table = {
     ("servers-detail", "PATCH"): change(
         "Change the state or the weight of a server", {200: pools.Server}, pools.ServerChange
     ),
-    ("pools-limit", "GET"): detail(pools.Backend, "what a pool takes in a region"),
+    ("pools-limit", "GET"): detail(pools.MeasuredBackend, "what a pool takes in a region"),
     ("pools-limit", "PATCH"): change(
-        "Change what a pool takes in a region", {200: pools.Backend}, pools.LimitChange, "refuse_overload"
+        "Change what a pool takes in a region", {200: pools.MeasuredBackend}, pools.LimitChange, "refuse_overload"
     ),
     ("regions-drain", "POST"): replace(DRAIN, refuses=(*DRAIN.refuses, 404)),
     ("regions-undrain", "POST"): replace(DRAIN, summary="Give a region's traffic back", refuses=(*DRAIN.refuses, 404)),

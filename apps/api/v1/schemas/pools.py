@@ -137,6 +137,23 @@ class Backend(words.Shown):
     version = words.whole(1, 2**31)
 
 
+class Measurement(words.Shown):
+    """Which run found a limit, on which build, and how far that can be relied on: fresh, old, changed or unknown."""
+
+    run = words.text(63)
+    word = words.word(("fresh", "old", "changed", "unknown"))
+    stale = serializers.BooleanField()
+    sentence = words.text(2000)
+    measured_at = words.instant(allow_null=True)
+    build = words.text(12)
+
+
+class MeasuredBackend(Backend):
+    """A backend with the measurement behind its limit; null for a limit that somebody chose."""
+
+    measurement = Measurement(allow_null=True)
+
+
 class Server(BackendServer):
     """A server; its version is that of its pool, whose document it is part of."""
 
