@@ -22,6 +22,7 @@ from apps.definitions.models import Schedule
 from apps.definitions.reading import Reader, boolean, integer
 from apps.definitions.specs import ScheduleSpec, TargetSpec
 from apps.definitions.tags import instant, instant_text
+from apps.definitions.timing import timing_of
 from apps.webhooks.services import schemes
 
 DAY_S = 86_400
@@ -36,11 +37,6 @@ ReadObject = Callable[..., Any]
 def actor_of_schedule(account: Account, name: str) -> Actor:
     """Who does what a schedule says: an editor of its account, whoever wrote it."""
     return Actor(f"schedule {name}"[:150], account, Membership.Role.EDITOR)
-
-
-def timing_of(source: Schedule | ScheduleSpec) -> Timing:
-    """What a schedule says about time."""
-    return Timing(source.cron, source.every_s, source.at, source.zone, source.starts_at, source.ends_at)
 
 
 def read_schedule(reader: Reader, read_object: ReadObject) -> ScheduleSpec:

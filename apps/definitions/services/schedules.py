@@ -7,6 +7,7 @@ A change is tried at the end of the transaction, when every object of the same d
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from apps.accounts.models import Account
@@ -14,9 +15,9 @@ from apps.calendars import next_after
 from apps.core.clock import now
 from apps.core.errors import Invalid
 from apps.definitions.models import CapacityTest, Schedule
-from apps.definitions.schedules import timing_of
 from apps.definitions.services.work import Work
 from apps.definitions.specs import ScheduleSpec, TargetSpec
+from apps.definitions.timing import timing_of
 from apps.fleet.models import Fleet
 
 _COPIED = (
@@ -44,6 +45,11 @@ def store_schedule(work: Work, owner: Account, row: Schedule, spec: ScheduleSpec
     target = (spec.target.kind, spec.target.document)
     if row.pk is None or target != (row.target_kind, row.target):
         _check_target(work, owner, row, spec.target)
+        if row.pk is not None and (owed := owed_by(row)):
+            detail = (
+                f"It has still to take back a change at {owed:%Y-%m-%d %H:%M:%S} UTC; change the target after that."
+            )
+            work.fault("/spec/target", "owed", detail)
     if work.faults:
         raise Invalid(work.take_faults())
     paused = row.paused if spec.paused is None else spec.paused
@@ -53,7 +59,19 @@ def store_schedule(work: Work, owner: Account, row: Schedule, spec: ScheduleSpec
     row.account, row.paused, (row.target_kind, row.target) = owner, paused, target
     if afresh:
         row.next_at = next_after(timing_of(row), now())
-    row.save()
+    if row.pk is None:
+        row.save()
+        return
+    # Schedulers move these two at any time; what was read a moment ago must not undo that.
+    moving = {"missed"} if afresh else {"missed", "next_at"}
+    row.save(update_fields=[field.name for field in row._meta.concrete_fields if field.name not in {"id", *moving}])
+
+
+def owed_by(row: Schedule) -> datetime | None:
+    """When the schedule takes back a change that it made, None when it owes nothing."""
+    owed = row.fires.filter(cause="restore", state__in=("waiting", "running"))
+    found: datetime | None = owed.order_by("due_at").values_list("due_at", flat=True).first()
+    return found
 
 
 def _check_target(work: Work, owner: Account, row: Schedule, target: TargetSpec) -> None:

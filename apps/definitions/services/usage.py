@@ -10,6 +10,7 @@ from django.db.models.functions import Cast
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account
 from apps.definitions.models import Backend, CapacityTest, Certificate, Listener, LoadBalancer, Pool, Route, Schedule
+from apps.definitions.services.schedules import owed_by
 from apps.fleet.models import Fleet, Node, Region, StaticIP
 
 SHOWN = 5
@@ -42,10 +43,8 @@ def _users(row: Any) -> list[tuple[str, int]]:  # noqa: PLR0911 - an answer per 
             return _schedules("capacity_test", target__name=row.name, account=row.account_id)
         case Schedule():
             # A change that it made and has still to take back.
-            owed = row.fires.filter(cause="restore", state__in=("waiting", "running")).order_by("due_at").first()
-            return (
-                [(f"a change that it takes back at {owed.due_at:%Y-%m-%d %H:%M} UTC", row.account_id)] if owed else []
-            )
+            owed = owed_by(row)
+            return [(f"a change that it takes back at {owed:%Y-%m-%d %H:%M:%S} UTC", row.account_id)] if owed else []
         case Region():
             backends = Backend.objects.filter(region=row).values_list("pool__name", "account_id")
             pools = [(f"pool {name}", account) for name, account in backends]

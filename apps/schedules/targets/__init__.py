@@ -1,5 +1,15 @@
 """SCHEDULES, what a fire does: one literal registry of the kinds of targets."""
 
+from apps.definitions.models import Schedule
+from apps.schedules.targets import capacity_test, change, rollout, topic, webhook
 from apps.schedules.targets.contract import Target
 
-TARGETS: dict[str, Target] = {}
+KIND = Schedule.TargetKind
+TARGETS: dict[str, Target] = {
+    KIND.WEBHOOK: Target(webhook.act),
+    KIND.TOPIC: Target(topic.act, act_on_many=topic.act_on_many),
+    # A run is known again by the fire's key, and a refused one has to stay where it can be read.
+    KIND.CAPACITY_TEST: Target(capacity_test.act),
+    KIND.ROLLOUT: Target(rollout.act, in_transaction=True),
+    KIND.CHANGE: Target(change.act, in_transaction=True),
+}

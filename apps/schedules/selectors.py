@@ -1,0 +1,31 @@
+"""SCHEDULES, reads: the actor comes first, and rows that the actor may not see do not exist."""
+
+from __future__ import annotations
+
+from django.db.models import QuerySet
+
+from apps.accounts.actors import Actor
+from apps.definitions.selectors import only
+from apps.schedules.models import Fire, Trigger
+
+
+def fires(actor: Actor) -> QuerySet[Fire]:
+    """Occurrences of schedules, newest first, with schedule, account and trigger."""
+    rows = Fire.objects.select_related("schedule__account", "trigger")
+    return actor.visible(rows).order_by("-scheduled_at", "-id")
+
+
+def fire(actor: Actor, pk: int) -> Fire:
+    """One of them. Raises NotFound."""
+    return only(fires(actor), pk)
+
+
+def triggers(actor: Actor) -> QuerySet[Trigger]:
+    """Inbound URLs of schedules, never with their secrets."""
+    rows = Trigger.objects.select_related("schedule__account").defer("sealed_secret")
+    return actor.visible(rows).order_by("schedule__name", "name")
+
+
+def trigger(actor: Actor, pk: int) -> Trigger:
+    """One of them. Raises NotFound."""
+    return only(triggers(actor), pk)

@@ -1,0 +1,36 @@
+"""SCHEDULES, target capacity test: ask for one run, known again by the fire's key; a late one is never caught up."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from apps.capacity.models import Run
+from apps.capacity.services import request_run
+from apps.core.errors import Forbidden, Invalid, NotFound
+from apps.definitions.models import CapacityTest
+from apps.definitions.schedules import actor_of_schedule
+from apps.schedules.models import Fire
+from apps.schedules.targets.contract import Outcome, TargetFailed
+
+
+def act(fire: Fire, now: datetime) -> Outcome:
+    """Ask for the run. Raises TargetFailed, for good, when it is refused."""
+    del now
+    schedule = fire.schedule
+    name = schedule.target["name"]
+    test = CapacityTest.objects.filter(account=schedule.account, name=name).first()
+    try:
+        if test is None:
+            raise NotFound(f"There is no capacity test {name} any more.")
+        run = request_run(
+            actor=actor_of_schedule(schedule.account, schedule.name),
+            test_id=test.pk,
+            fire_key=fire.key,
+            scheduled_at=fire.due_at,
+            reason=f"Fire {fire.pk}",
+        )
+    except (Forbidden, Invalid, NotFound) as error:
+        raise TargetFailed(error.detail, final=True) from error
+    if run.state == Run.State.REFUSED:
+        raise TargetFailed(f"Run {run.pk} was refused: {run.why}", final=True)
+    return Outcome(f"Run {run.pk} of {name} was asked for.", {"run": run.pk})

@@ -1,0 +1,100 @@
+"""SCHEDULES, target change: save an object as its account may save it now, and take that back later if it says so.
+
+Act and finish are one transaction (contract.py), so the change is made once; the fire that takes it back is booked in
+the same transaction. It refuses when the object has moved meanwhile: somebody's later decision counts more.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from apps.core.errors import Conflict, Forbidden, Invalid, NotFound
+from apps.definitions.documents import read_object
+from apps.definitions.schedules import actor_of_schedule
+from apps.definitions.services import KINDS, Change
+from apps.definitions.services.objects import change_for_schedule, delete_object, save_object
+from apps.definitions.services.schedules import Booked
+from apps.schedules.models import Fire
+from apps.schedules.targets.contract import Outcome, TargetFailed
+
+
+def act(fire: Fire, now: datetime) -> Outcome:
+    """Make the change, or take back an earlier one. Raises TargetFailed, for good, when it may not be made."""
+    if fire.schedule.account.suspended_at is not None:
+        raise TargetFailed("The account is suspended: nothing is changed.", final=True)
+    try:
+        return _take_back(fire) if fire.cause == Fire.Cause.RESTORE else _make(fire, now)
+    except (Conflict, Forbidden, Invalid, NotFound) as error:
+        raise TargetFailed(error.detail, final=True) from error
+
+
+def _make(fire: Fire, now: datetime) -> Outcome:
+    schedule = fire.schedule
+    wanted = read_object(schedule.target["object"])
+    booked = Booked("", schedule.account, schedule.name, schedule.target["object"], schedule.manager)
+    row, change, before = change_for_schedule(booked, wanted, reason=f"Schedule {schedule.name}, fire {fire.pk}")
+    label = f"{change.kind} {change.name}"
+    if change.action == "unchanged":
+        return Outcome(f"{label} was already so.", _link(row, change))
+    said = f"{label} was {'created' if change.action == 'create' else 'changed'}."
+    if after_s := schedule.target["restore_after_s"]:
+        at = now + timedelta(seconds=after_s)
+        _book_restoring(fire, at, _link(row, change) | {"before": before})
+        said = f"{said} It is taken back at {at:%Y-%m-%d %H:%M:%S} UTC."
+    return Outcome(said, _link(row, change))
+
+
+def _link(row: Any, change: Change) -> dict[str, Any]:
+    """What was changed, and the version that it got."""
+    return {
+        "kind": change.kind,
+        "account": change.account,
+        "name": change.name,
+        "id": row.pk,
+        "version": row.version,
+    }
+
+
+def _book_restoring(fire: Fire, at: datetime, restore: dict[str, Any]) -> None:
+    while Fire.objects.filter(schedule=fire.schedule_id, scheduled_at=at).exists():
+        at += timedelta(microseconds=1)
+    Fire.objects.create(
+        schedule_id=fire.schedule_id,
+        account_id=fire.account_id,
+        scheduled_at=at,
+        due_at=at,
+        next_try_at=at,
+        cause=Fire.Cause.RESTORE,
+        result={"restores": fire.pk, **restore},
+    )
+
+
+def _take_back(fire: Fire) -> Outcome:
+    """Save what was there before, or delete what was not; in the version that the change made, and in no other."""
+    schedule, held = fire.schedule, fire.result
+    label = f"{held['kind']} {held['name']}"
+    _must_not_have_moved(held, label)
+    which = {"kind": held["kind"], "name": held["name"], "account": held["account"] or None}
+    actor = actor_of_schedule(schedule.account, schedule.name)
+    how: dict[str, Any] = {
+        "expected_version": held["version"],
+        # The same pipeline, or nobody's: asked when the change was made.
+        "break_glass": True,
+        "reason": f"Schedule {schedule.name} takes back fire {held['restores']}",
+    }
+    link = {name: held[name] for name in ("restores", "kind", "account", "name")}
+    if held["before"] is None:
+        delete_object(actor=actor, **which, **how)
+        return Outcome(f"{label} was deleted again.", link)
+    row = save_object(actor=actor, **which, spec=held["before"], **how)
+    return Outcome(f"{label} is as it was before.", link | {"id": row.pk, "version": row.version})
+
+
+def _must_not_have_moved(held: dict[str, Any], label: str) -> None:
+    row = KINDS[held["kind"]].model._default_manager.filter(pk=held["id"]).first()
+    if row is None:
+        raise Conflict(f"{label} was deleted since the change: there is nothing to take back.")
+    if row.version != held["version"]:
+        detail = f"{label} has been changed since (version {row.version}, not {held['version']}): it stays as it is."
+        raise Conflict(f"{detail} Change it by hand if the old value should come back.")

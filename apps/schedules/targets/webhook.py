@@ -1,0 +1,56 @@
+"""SCHEDULES, target webhook: a signed POST to a public address, at least once, with the fire's key as `webhook-id`."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+
+from apps.core import outbound
+from apps.schedules.models import Fire
+from apps.schedules.signing import live_secrets
+from apps.schedules.targets.contract import Outcome, TargetFailed
+from apps.webhooks.services import schemes
+from apps.webhooks.signing import signed_headers
+
+TYPE = "schedule.fired"
+ANSWER_BYTES = 1024
+GONE = 410
+
+
+def act(fire: Fire, now: datetime) -> Outcome:
+    """One request. Raises TargetFailed unless the receiver takes it; 410 and a refused address are final."""
+    schedule, body = fire.schedule, body_of(fire)
+    headers = {"Content-Type": "application/json", "User-Agent": "Spillway-Schedules/1"}
+    headers |= signed_headers(fire.key, now, body, live_secrets(schedule))
+    try:
+        answer = outbound.fetch(
+            schedule.target["url"],
+            method="POST",
+            headers=headers,
+            body=body,
+            timeout=schedule.timeout_s,
+            limit=ANSWER_BYTES,
+            schemes=schemes(),
+        )
+    except outbound.Refused as refusal:
+        raise TargetFailed(str(refusal), final=True) from refusal
+    except outbound.Unreachable as error:
+        raise TargetFailed(str(error)) from error
+    if not 200 <= answer.status < 300:
+        raise TargetFailed(f"The receiver answered {answer.status}, not 2xx.", final=answer.status == GONE)
+    said = f"The receiver answered {answer.status} in {answer.milliseconds} ms."
+    return Outcome(said, {"status": answer.status, "milliseconds": answer.milliseconds})
+
+
+def body_of(fire: Fire) -> bytes:
+    """What is sent, the same at every attempt: the schedule's own text, and what a trigger's caller sent."""
+    schedule = fire.schedule
+    data = {
+        "fire": fire.pk,
+        "schedule": f"{schedule.account.name}/{schedule.name}",
+        "scheduled_at": fire.scheduled_at.isoformat(),
+        "cause": str(fire.cause),
+        "body": schedule.target["body"],
+        "sent": fire.body,
+    }
+    return json.dumps({"type": TYPE, "timestamp": fire.scheduled_at.isoformat(), "data": data}).encode()

@@ -1,0 +1,134 @@
+"""SCHEDULES, topics: a bounded Redis stream per account and name; any number of subscribers read it from their place.
+
+Messages carry the key of the fire that sent them, the same at every attempt. A second attempt looks first whether the
+one before came through; subscribers that must not act twice still compare keys.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import redis
+from django.conf import settings
+
+from apps.accounts.actors import Actor
+from apps.compiler import grammar
+from apps.compiler.grammar import GrammarError
+from apps.core.errors import Fault, Invalid, SpillwayError
+from apps.schedules.models import Fire
+
+MOST_MESSAGES, MOST_BYTES = 10_000, 4_000_000
+KEPT_S = 7 * 86_400
+LOOK_BACK = timedelta(seconds=60)
+ROUND_S = 0.25
+_PLACE = re.compile(r"[0-9]{1,15}-[0-9]{1,15}")
+
+
+class Unavailable(SpillwayError):
+    """Topics live in Redis, which is away at present."""
+
+    status = 503
+    title = "Topics are away"
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message: `id` is its place in the topic, `key` the same for every attempt of the fire that sent it."""
+
+    id: str
+    key: str
+    schedule: str
+    scheduled_at: str
+    message: str
+    sent: str
+
+
+@functools.cache
+def client() -> redis.Redis:
+    """The connection pool."""
+    return redis.Redis.from_url(
+        settings.REDIS_URL, socket_connect_timeout=0.5, socket_timeout=2.0, decode_responses=True
+    )
+
+
+def stream_of(account_id: int, topic: str) -> str:
+    """The key of a topic's stream."""
+    return f"spillway:topic:{account_id}:{topic}"
+
+
+def send(fires: Sequence[Fire]) -> list[str]:
+    """Put a message of each fire into its topic, in one trip; their places. Raises redis.RedisError."""
+    known = {fire.pk: _sent_before(fire) for fire in fires if fire.attempt > 1}
+    pipe = client().pipeline(transaction=False)
+    new = [fire for fire in fires if not known.get(fire.pk)]
+    for fire in new:
+        stream, fields = stream_of(fire.account_id, fire.schedule.target["topic"]), _fields(fire)
+        most = max(1, min(MOST_MESSAGES, MOST_BYTES // sum(map(len, fields.values()))))
+        pipe.xadd(stream, fields, maxlen=most, approximate=True)  # type: ignore[arg-type] # a dict of texts
+        pipe.expire(stream, KEPT_S)
+    places = iter(pipe.execute()[::2] if new else ())
+    return [known.get(fire.pk) or str(next(places)) for fire in fires]
+
+
+def _fields(fire: Fire) -> dict[str, str]:
+    schedule = fire.schedule
+    return {
+        "key": fire.key,
+        "schedule": f"{schedule.account.name}/{schedule.name}",
+        "scheduled_at": fire.scheduled_at.isoformat(),
+        "message": schedule.target["message"],
+        "sent": fire.body,
+    }
+
+
+def _sent_before(fire: Fire) -> str:
+    """The place of the message that an earlier attempt sent, empty when none came through."""
+    stream = stream_of(fire.account_id, fire.schedule.target["topic"])
+    since = int((fire.due_at - LOOK_BACK).timestamp() * 1000)
+    for place, fields in _rows(client().xrange(stream, min=since)):
+        if fields.get("key") == fire.key:
+            return place
+    return ""
+
+
+def read(actor: Actor, topic: str, *, after: str = "", limit: int = 100, wait_s: float = 0.0) -> list[Message]:
+    """Messages of a topic of the actor's account after a place, oldest first; waits that long for the first.
+
+    A topic is there when something was sent to it; one that nobody sends to is empty. Raises Invalid, Unavailable.
+    """
+    stream, start = stream_of(actor.account.pk, _topic(topic)), f"({_place(after)}" if after else "-"
+    ends = time.monotonic() + wait_s
+    try:
+        while not (found := _rows(client().xrange(stream, min=start, count=limit))) and time.monotonic() < ends:
+            time.sleep(ROUND_S)
+    except redis.RedisError as error:
+        raise Unavailable("Topics cannot be read at present; try again in a moment.") from error
+    return [_message(place, fields) for place, fields in found]
+
+
+def _message(place: str, fields: dict[str, str]) -> Message:
+    names = ("key", "schedule", "scheduled_at", "message", "sent")
+    return Message(place, *(fields.get(name, "") for name in names))
+
+
+def _rows(answer: Any) -> list[tuple[str, dict[str, str]]]:
+    return list(answer)
+
+
+def _topic(name: str) -> str:
+    try:
+        return grammar.name(name)
+    except GrammarError as error:
+        raise Invalid([Fault("/topic", error.code, error.message)]) from None
+
+
+def _place(text: str) -> str:
+    if not _PLACE.fullmatch(text):
+        raise Invalid([Fault("/after", "place", "Take `after` from the id of a message that you have read.")])
+    return text
