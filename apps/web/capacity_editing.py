@@ -1,0 +1,109 @@
+"""SHOW to people: planning a capacity test: the form, what would happen, and saving it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
+
+from apps.accounts.quotas import quota
+from apps.core.errors import Conflict, Fault, Invalid
+from apps.definitions.capacity_tests import capacity_test_document, spec_of
+from apps.definitions.models import CapacityTest
+from apps.definitions.selectors import capacity_tests, only
+from apps.definitions.services import save_object
+from apps.web.capacity_form import CapacityTestForm
+from apps.web.capacity_words import what_happens
+from apps.web.faults import blame
+from apps.web.pages import PageRequest, page, show
+
+TEMPLATE = "pages/capacity_tests/form.html"
+QUOTAS = (
+    ("test_rate", "requests/s"),
+    ("test_connections", "connections"),
+    ("test_seconds", "s a run"),
+    ("test_runs_at_once", "runs at once"),
+)
+
+
+@page
+def new(request: PageRequest) -> HttpResponse:
+    """The empty form, and creating; `?pool=` and `?region=` choose what is loaded."""
+    return _form(request, None)
+
+
+@page
+def edit(request: PageRequest, pk: int) -> HttpResponse:
+    """The filled form, and saving; an older version than the stored one is refused."""
+    request.actor.may_write()
+    return _form(request, only(capacity_tests(request.actor), pk))
+
+
+@require_POST
+@page
+def check(request: PageRequest) -> HttpResponse:
+    """What would happen with the form as it is typed; stores nothing."""
+    request.actor.may_write()
+    form = CapacityTestForm(request.actor, None, request.POST, {})
+    return show(request, "pages/capacity_tests/said.html", said_of(request, form.spec()))
+
+
+def _form(request: PageRequest, stored: CapacityTest | None) -> HttpResponse:
+    request.actor.may_write()
+    data = request.POST if request.method == "POST" else None
+    form = CapacityTestForm(request.actor, stored, data, request.GET.dict())
+    if form.is_bound:
+        form.is_valid()
+        if saved := _saved(request, form, stored):
+            messages.success(request, f"Capacity test {saved.name} is stored. Nothing runs until it is started.")
+            return redirect("web:capacity-test", pk=saved.pk)
+    spec = form.spec() if form.is_bound else CapacityTestForm(request.actor, stored, _as_sent(form), {}).spec()
+    context = {"form": form, "stored": stored, **said_of(request, spec)}
+    return show(request, TEMPLATE, context, status=422 if form.is_bound else 200)
+
+
+def _as_sent(form: CapacityTestForm) -> Any:
+    """The form as it would be sent without a change."""
+    return {name: form.get_initial_for_field(field, name) or "" for name, field in form.fields.items()}
+
+
+def _saved(request: PageRequest, form: CapacityTestForm, stored: CapacityTest | None) -> CapacityTest | None:
+    """The stored row; None after every fault was put beside its field."""
+    version = request.POST.get("version", "")
+    try:
+        saved: CapacityTest = save_object(
+            actor=request.actor,
+            kind="CapacityTest",
+            name=stored.name if stored else request.POST.get("/name", "").strip(),
+            account=stored.account.name if stored else request.POST.get("/account") or None,
+            spec=form.spec(),
+            create_only=stored is None,
+            expected_version=int(version) if stored and version.isdecimal() and len(version) < 10 else None,
+            break_glass=request.POST.get("break_glass") == "true",
+            reason=request.POST.get("reason", "").strip()[:400],
+        )
+    except Invalid as error:
+        form.errors.clear()
+        blame(form, error)
+    except Conflict as error:
+        form.add_error(None, error.detail)
+    else:
+        return saved
+    return None
+
+
+def said_of(request: PageRequest, spec: dict[str, Any]) -> dict[str, Any]:
+    """The test in sentences, with what contradicts itself, beside what the account may do."""
+    faults: tuple[Fault, ...] = ()
+    try:
+        spec = capacity_test_document(spec_of(spec))
+    except Invalid as error:
+        faults = tuple(error.faults)
+    return {
+        "sentences": () if faults else what_happens(spec),
+        "faults": [fault.detail for fault in faults],
+        "quotas": [(unit, quota(request.actor.account, name)) for name, unit in QUOTAS],
+    }

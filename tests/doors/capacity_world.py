@@ -1,0 +1,162 @@
+"""A capacity test with its runs as rows: one that is over and one that goes on, with numbers as a real run has them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import datetime, timedelta
+from typing import Any
+
+from apps.accounts.actors import Actor
+from apps.capacity.models import Run, Second, Step
+from apps.capacity.results import Point, Result
+from apps.capacity.staleness import build_of
+from apps.core.clock import now
+from apps.definitions.capacity_tests import capacity_test_document
+from apps.definitions.models import CapacityTest, Pool
+from apps.definitions.specs import CapacityTestSpec, GuardSpec, LoadSpec, ObjectiveSpec, PolicySpec
+from apps.fleet.models import Region
+
+# What a backend of three times two lanes of 384 ms does: rate, seconds, p50, p95, p99, errors, in flight, verdict.
+STEPS: tuple[tuple[str, float, int, float, float, float, float, str], ...] = (
+    ("warm_up", 1.5, 8, 385, 392, 398, 0, "good"),
+    ("double", 3, 8, 385, 394, 401, 0, "good"),
+    ("double", 6, 8, 386, 402, 420, 0, "good"),
+    ("double", 12, 9, 388, 436, 492, 0, "good"),
+    ("double", 24, 4, 2150, 4210, 4630, 0.02, "bad"),
+    ("bisect", 18, 5, 980, 1720, 1910, 0, "bad"),
+    ("bisect", 15, 10, 392, 548, 590, 0, "good"),
+    ("bisect", 15.7, 6, 610, 930, 1050, 0, "bad"),
+    ("confirm", 15, 20, 391, 541, 588, 0, "good"),
+)
+
+
+def make_test(actor: Actor, pool: Pool, region: str = "us-central1", name: str = "", **load: Any) -> CapacityTest:
+    """A stored test of the pool's account, without asking whether it might be run."""
+    spec = CapacityTestSpec(
+        pool=pool.name,
+        region=region,
+        hostname="shop.acme.example",
+        load=LoadSpec(**({"kind": "search", "rate": 10.0, "arrivals": "constant"} | load)),
+        objective=ObjectiveSpec(),
+        guards=GuardSpec(max_rate=40, max_connections=100, max_duration_s=240, headroom=0.5),
+        policy=PolicySpec(),
+    )
+    parts = {part: asdict(getattr(spec, part)) for part in ("load", "objective", "guards", "policy")}
+    return CapacityTest.objects.create(
+        account=pool.account,
+        name=name or f"{pool.name}-{region}",
+        pool=pool,
+        region=Region.objects.get(name=region),
+        hostname=spec.hostname,
+        **parts,
+    )
+
+
+def plan_of(test: CapacityTest) -> dict[str, Any]:
+    """The document that a run of the test keeps."""
+    spec = CapacityTestSpec(
+        pool=test.pool.name,
+        region=test.region.name,
+        hostname=test.hostname,
+        load=LoadSpec(**test.load),
+        objective=ObjectiveSpec(**test.objective),
+        guards=GuardSpec(**test.guards),
+        policy=PolicySpec(**test.policy),
+    )
+    return capacity_test_document(spec)
+
+
+def make_run(test: CapacityTest, *, steps: int | None = None, ago: timedelta = timedelta(0), **fields: Any) -> Run:
+    """A run with its steps and seconds; one that is over unless `state` says otherwise."""
+    chosen = STEPS[:steps]
+    lasted = sum(seconds + 1 for _, _, seconds, *_ in chosen)
+    end = now() - ago
+    start = end - timedelta(seconds=lasted)
+    usual = {"state": Run.State.DONE, "actor": "ada", "started_at": start, "why": "The capacity is confirmed."}
+    run = Run.objects.create(
+        account=test.account,
+        test=test,
+        pool=test.pool,
+        region=test.region,
+        label=f"{test.account.name}/{test.name}",
+        plan=plan_of(test),
+        **usual | fields,
+    )
+    at = start
+    for ordinal, step in enumerate(chosen, 1):
+        at = _step(run, ordinal, step, at)
+    if run.state == Run.State.DONE and "result" not in fields:
+        run.result = result_of_steps(test)
+        run.ended_at = end
+        run.save()
+    return run
+
+
+def _step(
+    run: Run, ordinal: int, step: tuple[str, float, int, float, float, float, float, str], at: datetime
+) -> datetime:
+    purpose, rate, seconds, p50, p95, p99, errors, verdict = step
+    Step.objects.create(
+        run=run,
+        ordinal=ordinal,
+        purpose=purpose,
+        rate=rate,
+        started_at=at,
+        seconds=seconds,
+        offered=rate,
+        answered=min(rate, 15.6),
+        errors={"timeout": 2} if errors else {},
+        error_share=errors,
+        p50_ms=p50,
+        p95_ms=p95,
+        p99_ms=p99,
+        max_ms=p99 * 1.1,
+        histogram="HISTFAAAAA==",
+        verdict=verdict,
+        why="p95 stayed below 600 ms." if verdict == "good" else "The queue grew without end: p95 rose every second.",
+    )
+    rows = []
+    for second in range(seconds):
+        grown = 1.0 if verdict == "good" else (second + 1) / seconds
+        rows.append(
+            Second(
+                run=run,
+                at=at + timedelta(seconds=second),
+                target=rate,
+                offered=round(rate),
+                answered=round(min(rate, 15.6)),
+                errors=round(errors * rate),
+                in_flight=round(rate * p50 / 1000 * grown),
+                p50_ms=max(384.0, p50 * grown),
+                p95_ms=max(388.0, p95 * grown),
+                p99_ms=max(390.0, p99 * grown),
+            )
+        )
+    Second.objects.bulk_create(rows)
+    return at + timedelta(seconds=seconds + 1)
+
+
+def result_of_steps(test: CapacityTest, capacity: float = 15.0) -> dict[str, Any]:
+    """What a search over these steps found, as a run stores it."""
+    points = tuple(
+        Point(rate, min(rate, 15.6), p50, p95, p99, errors, rate * p50 / 1000, verdict)
+        for _, rate, _, p50, p95, p99, errors, verdict in STEPS[:8]
+    )
+    factor = capacity / 15.0
+    found = Result(
+        kind="search",
+        sentence=f"{capacity:g} requests/s meet p95 below 600 ms with errors below 1 %; {15.7 * factor:.3g} did not.",
+        limited_by="objective",
+        capacity=capacity,
+        low=14.8 * factor,
+        high=15.6 * factor,
+        confirmed=True,
+        knee=points[6],
+        curve=points,
+        in_flight_limit=6,
+        overloaded_s=7.0,
+        seconds=87.0,
+        met=True,
+    )
+    bottleneck = {"sentence": "The servers themselves: each worked on 2 requests at once and the others waited there."}
+    return found.document() | {"build": build_of(test.pool, test.region), "bottleneck": bottleneck}
