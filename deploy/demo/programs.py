@@ -90,6 +90,8 @@ def _control_plane(place: Place, environment: dict[str, str]) -> Iterator[Progra
     yield Program(
         "courier", [*courier, "-Q", "webhooks,schedules", "--without-mingle"], "control-plane", environment, stop_wait=15
     )
+    tester = [_tool("celery"), "-A", "controlplane.celery", "worker", "--pool", "threads", "--concurrency", "4"]
+    yield Program("tester", [*tester, "-Q", "capacity", "--without-mingle"], "control-plane", environment)
     yield Program("schedule", [*manage, "schedule"], "control-plane", environment)
     yield Program("collector", [*manage, "collect"], "control-plane", environment)
     console = {"SPILLWAY_PORT": str(place.console_port), "SPILLWAY_RUN": str(place.run)}
