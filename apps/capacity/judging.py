@@ -27,10 +27,12 @@ from apps.drivers.load.contract import Second
 UNDECIDED = Verdict(Word.UNDECIDED)
 RAMP_SECONDS = 1
 FEWEST_BAD = 2
+ENOUGH_SECONDS = 20
 Z_95 = 1.645
 HORIZON_S = 60.0
 SETTLED = 1.25
 SETTLED_MS = 3.0
+FAILING = 0.05
 GROWING = 0.9
 PERHAPS_GROWING = 0.6
 
@@ -187,6 +189,8 @@ def _certain(step: StepPlan, judged: Sequence[Second], counted: Tally, objective
         and _breaks_soon(medians, _slope(medians), objective)
     ):
         return False
+    if counted.slow > allowed_slow(objective) * counted.ended / 20 and len(judged) < ENOUGH_SECONDS:
+        return False
     if step.purpose in {Purpose.WARM_UP, Purpose.DOUBLE}:
         return counted.ended >= 20 and counted.slow + counted.failed == 0
     independent = counted.ended / design_effect([tally(second, objective) for second in judged])
@@ -208,15 +212,16 @@ def _good_sentence(judged: Sequence[Second], counted: Tally, objective: Objectiv
 
 
 def overloaded(second: Second, objective: ObjectiveSpec) -> bool:
-    """Whether certainly (99 %) more requests of a second were slow, or failed, than the objective allows.
+    """Whether a second was more than a burst: most of its requests were slow, more than 5 % failed, or nothing ended.
 
-    A second in which nothing ended although more than one request waited is overloaded as well.
+    A queue that grows makes all requests slow within moments. At the border of what a target can take, independent
+    callers make a few seconds in a minute slow for more than 5 % of them: that belongs to the objective.
     """
     counted = tally(second, objective)
     if not counted.ended:
-        return second.in_flight > 1 and not second.answered
-    slow = lower_bound(counted.slow, counted.ended, z=2.33) > allowed_slow(objective)
-    return slow or lower_bound(counted.failed, counted.ended, z=2.33) > objective.errors_below
+        return second.in_flight > 1
+    failing = lower_bound(counted.failed, counted.ended) > max(FAILING, objective.errors_below)
+    return failing or counted.slow > counted.ended / 2
 
 
 def judge_drain(step: StepPlan, seconds: Sequence[Second], usual_ms: float) -> Verdict:

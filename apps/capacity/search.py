@@ -11,11 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import takewhile
 from math import ceil, log, log2
 from statistics import median
 
-from apps.capacity.fitting import Crossing, crossing
+from apps.capacity.fitting import LEAST_SHARE, Crossing, crossing
 from apps.capacity.judging import (
     RAMP_SECONDS,
     allowed_slow,
@@ -36,9 +35,10 @@ PRECISION = 0.02
 FIT_PRECISION = 0.025
 BELOW_SATURATION = 0.985
 JUST_BELOW = 0.995
+BELOW_FIT = 0.985
+BELOW_FIT_AGAIN = 0.03
 OVERLOAD_S = 10.0
 BOLD_UNTIL_S = 6.0
-CUT_AT_S = 8.0
 LOWEST_RATE = 0.1
 WARM_UP = 0.1
 SERVICE_TIMES = 30
@@ -69,7 +69,6 @@ class Search:
         self._warm_rate = min(max(LOWEST_RATE, WARM_UP * start_rate if start_rate else 1.0), self.max_rate)
         self._good: list[float] = []
         self._bad: list[float] = []
-        self._lasting = 0
         self._saturated: dict[float, float] = {}
         self._seen_twice: set[float] = set()
         self._ceiling = self.max_rate
@@ -207,6 +206,10 @@ class Search:
         return full + log(allowed_slow(self.objective)) / (self.objective.below_ms / 1000)
 
     def _fit(self) -> Crossing | None:
+        """The line through the shares; even arrivals need a good step with slow requests, else it is a cliff."""
+        soft = (o.measured.slow_share > LEAST_SHARE for o in self.outcomes if o.verdict.word is Word.GOOD)
+        if self.constant and not any(soft):
+            return None
         full = [rate for rate in self._saturated.values() if rate > (self.low or 0.0)]
         return crossing(self.outcomes, self.objective, saturated=max(full, default=None))
 
@@ -226,8 +229,11 @@ class Search:
 
     def _confirm(self, low: float) -> StepPlan:
         fit = self._fit() if self._bad else None
-        best = min(fit.rate, self.high) if fit else low
-        rate = max(best, low * 0.9) * (JUST_BELOW if self._bad else 1.0)
+        rate = low * (JUST_BELOW if self._bad else 1.0)
+        if fit is not None:
+            rate = max(
+                low * 0.9, min(fit.rate * BELOW_FIT, self.high * (1 - BELOW_FIT_AGAIN * bool(self._confirmations)))
+            )
         length = min(self._confirm_s(), max(self._length(), self._left() - 1))
         return StepPlan(Purpose.CONFIRM, length, length, rate, saying=f"Confirms {rate:.4g}/s for {length:.0f} s.")
 
@@ -262,13 +268,7 @@ class Search:
         """What the seconds of the step so far say; decided at the latest after `seconds_max`."""
         if step.purpose is Purpose.DRAIN:
             return judge_drain(step, seconds, self.usual_ms or float(self.objective.below_ms))
-        verdict = judge_step(step, seconds, self.objective, constant=self.constant)
-        if verdict.decided:
-            return verdict
-        lasting = list(takewhile(lambda second: overloaded(second, self.objective), reversed(seconds)))
-        if len(lasting) > 1 and self.overloaded_s + len(lasting) > CUT_AT_S:
-            return Verdict(Word.BAD, "Cut off: the target was overloaded for as long as a search may do that.")
-        return verdict
+        return judge_step(step, seconds, self.objective, constant=self.constant)
 
     def record(self, step: StepPlan, seconds: Sequence[Second], verdict: Verdict) -> Outcome:
         """Take note of a step that is over."""
@@ -276,9 +276,7 @@ class Search:
         outcome = Outcome(step, measure(judged, self.objective), verdict)
         self.elapsed += len(seconds)
         if verdict.word is Word.BAD or step.purpose is Purpose.DRAIN:
-            self._count_overload(seconds)
-        else:
-            self._lasting = 0
+            self.overloaded_s += sum(overloaded(second, self.objective) for second in seconds)
         if step.purpose is Purpose.DRAIN:
             self._drain = False
             if verdict.word is Word.BAD:
@@ -287,12 +285,6 @@ class Search:
         self.outcomes.append(outcome)
         self._learn(step, seconds, verdict)
         return outcome
-
-    def _count_overload(self, seconds: Sequence[Second]) -> None:
-        """Overload lasts: a single second is a burst of callers, from the second one on all of them count."""
-        for second in seconds:
-            self._lasting = self._lasting + 1 if overloaded(second, self.objective) else 0
-            self.overloaded_s += 2 if self._lasting == 2 else self._lasting > 2
 
     def _learn(self, step: StepPlan, seconds: Sequence[Second], verdict: Verdict) -> None:
         if verdict.word is Word.VOID:
