@@ -124,11 +124,8 @@ class Engine:
         """Send what is due, close the seconds that are over, sleep until there is more to do."""
         if self._timer is not None:
             self._timer.cancel()
-        now = clock()
-        if now >= self._lease_until:
-            self.stop("Nobody renewed the lease.")
-        table, sent = self._table, 0
-        while (due := table.next) <= now and sent < BATCH:
+        now, table, sent = clock(), self._table, 0
+        while (due := table.next) <= now < self._lease_until and sent < BATCH:
             if due >= self._boundary:
                 self._close_second()
                 continue
@@ -139,7 +136,9 @@ class Engine:
                     self._counting.error("refused")
                 sent += 1
                 now = clock()
-        if self._boundary <= now < table.next:
+        if now >= self._lease_until:
+            self.stop("Nobody renewed the lease.")
+        if self._boundary <= now < table.next and not self.over.is_set():
             self._close_second()
         if not self.over.is_set():
             self._sleep(min(table.next, self._boundary, self._lease_until) - clock())

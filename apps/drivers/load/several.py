@@ -34,6 +34,11 @@ class SeveralGenerator:
         self._all = [ProcessGenerator(phase=(number + 1) / processes) for number in range(processes)]
         self._plan: Plan | None = None
 
+    @property
+    def pids(self) -> list[int | None]:
+        """The processes, once started."""
+        return [each.pid for each in self._all]
+
     async def start(self, plan: Plan) -> None:
         """All are ready before any begins; when one cannot, none does."""
         check(plan)

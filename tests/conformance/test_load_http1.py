@@ -1,0 +1,248 @@
+"""LOAD: the HTTP/1.1 engine in this process against a server that misbehaves in every way."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import time
+from collections import Counter
+from collections.abc import Coroutine
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvloop
+
+from apps.drivers.load.contract import Arrivals, Endpoint, Plan, Request, Second, Tls
+from apps.drivers.load.engine import Engine, wire_of
+from apps.drivers.load.histogram import merged
+from tests.conformance.load_certificate import write_certificate
+from tests.conformance.load_server import Seen, load_server
+from tests.conformance.test_load_generators import errors, total
+
+RATE = 40
+
+
+def plan_of(seen: Seen, path: str = "/", **values: Any) -> Plan:
+    """One second of 40 requests/s to a path of the server."""
+    usual: dict[str, Any] = {
+        "endpoints": (Endpoint("127.0.0.1", seen.port),),
+        "request": Request("a.example", path),
+        "arrivals": Arrivals.CONSTANT,
+        "ramp_s": 0.0,
+        "duration_s": 1.0,
+        "timeout_s": 2.0,
+        "rate": 0.0 if "users" in values else float(RATE),
+    }
+    return Plan(**{**usual, **values})
+
+
+def run(plan: Plan) -> list[Second]:
+    """Carry it out in this process."""
+
+    async def carry_out() -> list[Second]:
+        found: list[Second] = []
+        engine = Engine(plan, found.append)
+        engine.begin(time.monotonic() + 0.01)
+        await engine.over.wait()
+        await asyncio.sleep(0.05)
+        return found
+
+    return on_the_fast_loop(carry_out())
+
+
+def on_the_fast_loop(running: Coroutine[Any, Any, list[Second]]) -> list[Second]:
+    """As in the generator's own process."""
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(running)
+
+
+def outcomes(seconds: list[Second]) -> dict[int | str, int]:
+    """All statuses and errors."""
+    found: Counter[int | str] = Counter(errors(seconds))
+    for second in seconds:
+        found.update(second.statuses)
+    return dict(found)
+
+
+@pytest.mark.parametrize(
+    ("path", "outcome"),
+    [
+        ("/", 200),
+        ("/no-content", 204),
+        ("/chunked", 200),
+        ("/early-hints", 200),
+        ("/unavailable", 503),
+        ("/until-the-end", 200),
+        ("/says-close", 200),
+        ("/big", 200),
+        ("/garbage", "protocol"),
+        ("/cut-short", "reset"),
+        ("/nothing", "reset"),
+        ("/reset", "reset"),
+    ],
+)
+def test_every_kind_of_answer_is_understood(path: str, outcome: int | str) -> None:
+    with load_server() as seen:
+        seconds = run(plan_of(seen, path))
+        assert outcomes(seconds) == {outcome: pytest.approx(RATE, abs=1)}
+        assert total(seconds, "offered") == len(seen.asked)
+
+
+def test_redirects_are_counted_and_not_followed() -> None:
+    with load_server() as seen:
+        assert outcomes(run(plan_of(seen, "/elsewhere"))) == {302: pytest.approx(RATE, abs=1)}
+        assert {head.split()[1] for head in seen.heads} == {"/elsewhere"}
+
+
+def test_an_answer_to_head_has_no_body() -> None:
+    with load_server() as seen:
+        plan = plan_of(seen, request=Request("a.example", "/head", "HEAD"))
+        assert outcomes(run(plan)) == {200: pytest.approx(RATE, abs=1)}
+        assert seen.connections == 1
+
+
+def test_an_answer_that_was_not_asked_for_ends_the_connection() -> None:
+    with load_server() as seen:
+        assert outcomes(run(plan_of(seen, "/twice"))) == {200: pytest.approx(RATE, abs=1)}
+        assert seen.connections > RATE / 2
+
+
+def test_an_answer_that_never_comes_is_given_up_and_its_connection_closed() -> None:
+    with load_server() as seen:
+        seconds = run(plan_of(seen, "/never", timeout_s=0.2))
+        assert set(outcomes(seconds)) == {"timeout"}
+        assert seen.most_open < RATE / 2
+
+
+def test_an_answer_longer_than_the_plan_allows_is_cut_off() -> None:
+    with load_server() as seen:
+        assert set(outcomes(run(plan_of(seen, "/big", max_answer_bytes=100_000)))) == {"too_big"}
+
+
+def test_connections_are_kept_and_no_more_than_needed_are_opened() -> None:
+    with load_server() as seen:
+        run(plan_of(seen))
+        assert seen.connections <= 3
+
+
+def test_without_keep_alive_each_request_has_a_connection_of_its_own() -> None:
+    with load_server() as seen:
+        seconds = run(plan_of(seen, keep_alive=False))
+        assert outcomes(seconds) == {200: seen.connections}
+        assert all("connection: close" in head.lower() for head in seen.heads)
+
+
+def test_users_without_keep_alive_go_on_though_all_connections_are_theirs() -> None:
+    with load_server(delay_s=0.01) as seen:
+        seconds = run(plan_of(seen, users=4, max_connections=4, keep_alive=False))
+        assert set(outcomes(seconds)) == {200}
+        assert total(seconds, "answered") > 100
+        assert seen.most_open <= 5
+
+
+def test_what_the_server_closed_while_it_was_idle_is_asked_again_on_a_new_connection() -> None:
+    with load_server(closes_after=5) as seen:
+        seconds = run(plan_of(seen))
+        assert outcomes(seconds) == {200: total(seconds, "offered")}
+        assert seen.connections >= RATE // 5 - 1
+
+
+def test_what_could_do_something_twice_is_never_sent_twice() -> None:
+    with load_server(closes_after=5) as seen:
+        seconds = run(plan_of(seen, request=Request("a.example", method="POST", body=b"one")))
+        found = outcomes(seconds)
+        assert found["reset"] > 0
+        assert found[200] == len(seen.asked)
+
+
+def test_a_body_arrives_with_its_length() -> None:
+    with load_server() as seen:
+        request = Request("a.example", "/", "POST", {"content-type": "text/plain"}, b"hello")
+        assert set(outcomes(run(plan_of(seen, request=request)))) == {200}
+        assert set(seen.bodies) == {b"hello"}
+
+
+def test_the_request_is_exactly_what_was_asked_for() -> None:
+    request = Request("a.example:8080", "/p?q=1", "PUT", {"X-Load-Test": "run-17"}, b"abc")
+    assert wire_of(request, keep_alive=False) == (
+        b"PUT /p?q=1 HTTP/1.1\r\nHost: a.example:8080\r\nX-Load-Test: run-17\r\n"
+        b"Content-Length: 3\r\nConnection: close\r\n\r\nabc"
+    )
+    assert wire_of(Request("a.example"), keep_alive=True) == b"GET / HTTP/1.1\r\nHost: a.example\r\n\r\n"
+
+
+def test_endpoints_take_turns() -> None:
+    with load_server() as first, load_server() as second:
+        endpoints = (Endpoint("127.0.0.1", first.port), Endpoint("127.0.0.1", second.port))
+        run(plan_of(first, endpoints=endpoints))
+        assert len(first.asked) == pytest.approx(len(second.asked), abs=1)
+
+
+def test_latency_counts_from_when_the_request_was_due() -> None:
+    """The generator stands still for 200 ms: whoever was due then waited, and the record says so."""
+    with load_server() as seen:
+        plan = plan_of(seen, rate=100.0, max_connections=200, duration_s=2.0)
+
+        async def carry_out() -> list[Second]:
+            found: list[Second] = []
+            engine = Engine(plan, found.append)
+            engine.begin(time.monotonic() + 0.01)
+            await asyncio.sleep(0.5)
+            time.sleep(0.2)  # noqa: ASYNC251  # the generator itself is held up
+            await engine.over.wait()
+            return found
+
+        seconds = on_the_fast_loop(carry_out())
+        assert seconds[0].late_ms > 190
+        assert seconds[0].generator_limited
+        assert (merged([seconds[0].histogram]).highest() or 0) > 190_000
+        assert total(seconds, "sent") == total(seconds, "offered")
+
+
+def test_a_generator_that_missed_its_time_does_not_catch_up() -> None:
+    with load_server() as seen:
+        plan = plan_of(seen, rate=1000.0, max_connections=500)
+
+        async def carry_out() -> list[Second]:
+            found: list[Second] = []
+            engine = Engine(plan, found.append)
+            engine.begin(time.monotonic() + 0.01)
+            await asyncio.sleep(0.1)
+            time.sleep(0.6)  # noqa: ASYNC251
+            await engine.over.wait()
+            return found
+
+        seconds = on_the_fast_loop(carry_out())
+        assert total(seconds, "offered") == pytest.approx(1000, abs=1)
+        assert total(seconds, "sent") <= 800
+        assert seconds[0].generator_limited
+
+
+@pytest.fixture(scope="module")
+def signed(tmp_path_factory: pytest.TempPathFactory) -> tuple[ssl.SSLContext, Path]:
+    """A server's side of TLS for a.example, and the file of who signed it."""
+    chain, key = write_certificate(tmp_path_factory.mktemp("tls"), "a.example")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(chain, key)
+    return context, chain
+
+
+def test_tls_is_spoken_and_verified(signed: tuple[ssl.SSLContext, Path]) -> None:
+    context, chain = signed
+    with load_server(context) as seen:
+        plan = plan_of(seen, tls=Tls("a.example", str(chain)), ramp_s=1.0)
+        assert set(outcomes(run(plan))) == {200}
+
+
+@pytest.mark.parametrize(("name", "trusted"), [("b.example", True), ("a.example", False)])
+def test_a_certificate_that_does_not_fit_is_an_error(
+    signed: tuple[ssl.SSLContext, Path], name: str, trusted: bool
+) -> None:
+    context, chain = signed
+    with load_server(context) as seen:
+        plan = plan_of(seen, tls=Tls(name, str(chain) if trusted else ""), ramp_s=1.0)
+        assert set(outcomes(run(plan))) == {"tls"}
+        assert seen.asked == []
+        assert set(outcomes(run(replace(plan, tls=replace(plan.tls or Tls(name), verify=False))))) == {200}
