@@ -1,0 +1,140 @@
+"""DEFINE by people: new and changed schedules, the next ten instants before anything is saved, edits that met."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
+
+from apps.calendars import CalendarError, describe
+from apps.core.clock import now
+from apps.core.errors import Conflict, Fault, Invalid, Stale
+from apps.definitions.models import Schedule
+from apps.definitions.selectors import only
+from apps.definitions.selectors import schedules as visible_schedules
+from apps.definitions.services import save_object
+from apps.definitions.timing import timing_of
+from apps.web.pages import PageRequest, page, show
+from apps.web.schedules_form import OF_CALENDAR, ScheduleForm, opened, sent, zones
+from apps.web.schedules_words import is_timed, next_instants
+from apps.web.three_way import meeting
+
+FORM = "pages/schedules/form.html"
+PREVIEW = "pages/schedules/preview.html"
+
+
+@page
+def new(request: PageRequest) -> HttpResponse:
+    """A new schedule; `?target=`, `?test=`, `?topic=` and `?account=` fill in a part."""
+    return _form(request, None)
+
+
+@page
+def edit(request: PageRequest, pk: int) -> HttpResponse:
+    """The same page for a schedule that is there."""
+    return _form(request, only(visible_schedules(request.actor), pk))
+
+
+def _form(request: PageRequest, row: Schedule | None) -> HttpResponse:
+    request.actor.may_write()
+    if request.method != "POST":
+        form = opened(request.actor, row, request.GET.dict())
+        return show(request, FORM, _page(form) | _stored_instants(form))
+    form = sent(request.actor, row, request.POST)
+    readable = form.is_valid()
+    preview = typed_instants(form)
+    if "preview" in request.POST:  # the button of a browser without scripts
+        return show(request, FORM, _page(form) | preview)
+    if readable:
+        try:
+            return _saved(request, row, _save(request, form))
+        except Stale:
+            return _two_edits(request, form)
+        except Invalid as error:
+            form.add_faults(error.faults)
+        except Conflict as error:
+            form.add_faults([Fault("/name", "conflict", error.detail)])
+    return show(request, FORM, _page(form) | preview, status=422)
+
+
+def _save(request: PageRequest, form: ScheduleForm) -> Schedule:
+    got, row = form.cleaned_data, form.row
+    saved: Schedule = save_object(
+        actor=request.actor,
+        kind="Schedule",
+        name=row.name if row else got["name"],
+        spec=form.spec(),
+        account=row.account.name if row else got.get("account") or None,
+        expected_version=(got.get("version") or 0) if row else None,
+        create_only=row is None,
+        break_glass=request.POST.get("break_glass") == "true",
+        reason=got.get("reason", ""),
+    )
+    return saved
+
+
+def _saved(request: PageRequest, row: Schedule | None, saved: Schedule) -> HttpResponse:
+    if row is not None and saved.version == row.version:
+        messages.info(request, "Nothing was different, so nothing was changed.")
+    else:
+        messages.success(request, f"Schedule {saved.name} is saved.")
+    return redirect("web:schedule", pk=saved.pk)
+
+
+def _two_edits(request: PageRequest, form: ScheduleForm) -> HttpResponse:
+    """All three sides, and a form that holds both changes; sending it decides over what is stored now."""
+    assert form.row is not None  # noqa: S101 - only a schedule that is there can be stale
+    live = only(visible_schedules(request.actor), form.row.pk)
+    met = meeting(request.actor, "Schedule", live, form.spec(), form.cleaned_data.get("began", ""))
+    both = opened(request.actor, live, {}, spec=met.merged)
+    both.initial["reason"] = form.cleaned_data.get("reason", "")
+    return show(request, FORM, _page(both) | _stored_instants(both) | {"meeting": met}, status=409)
+
+
+def _page(form: ScheduleForm) -> dict[str, Any]:
+    return {"form": form, "row": form.row, "zones": zones(), "tests": form.tests}
+
+
+@require_POST
+@page
+def preview(request: PageRequest) -> HttpResponse:
+    """The rail beside the form, for what is typed so far: the sentence and the next ten instants."""
+    number = request.POST.get("schedule", "")
+    known = number.isascii() and number.isdecimal() and len(number) < 19
+    row = only(visible_schedules(request.actor), int(number)) if known else None
+    form = sent(request.actor, row, request.POST)
+    form.is_valid()
+    return show(request, PREVIEW, typed_instants(form) | {"row": row})
+
+
+def typed_instants(form: ScheduleForm) -> dict[str, Any]:
+    """`sentence` and `instants` of what is typed, or the `refused` sentence; the fault is noted at its field too."""
+    if form.cleaned_data.get("when") == "trigger":
+        return {"called": True}
+    faulty = [name for name in ("cron", "every", "at", "zone", "starts_at", "ends_at") if form.has_error(name)]
+    if faulty:
+        return {"refused": " ".join(str(text) for text in form.errors[faulty[0]])}
+    try:
+        timing = form.timing()
+        if not is_timed(timing):
+            return {"empty": True}
+        return {"sentence": describe(timing), "instants": next_instants(timing, now()), "zone": timing.zone}
+    except CalendarError as error:
+        form.add_error(OF_CALENDAR.get(error.field), error.detail)
+        return {"refused": error.detail}
+
+
+def _stored_instants(form: ScheduleForm) -> dict[str, Any]:
+    """The same for a form that nobody sent yet."""
+    if form.row is None:
+        return {"untouched": True}
+    timing = timing_of(form.row)
+    if not is_timed(timing):
+        return {"called": True}
+    try:
+        return {"sentence": describe(timing), "instants": next_instants(timing, now()), "zone": timing.zone}
+    except CalendarError as error:
+        return {"refused": error.detail}
