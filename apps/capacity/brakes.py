@@ -128,10 +128,12 @@ def _of_neighbours(before: Surroundings, around: Surroundings) -> Iterator[Brake
 
 
 def _of_errors(moments: Sequence[Moment]) -> Iterator[Brake]:
-    """Seconds in which nothing ended say nothing, neither for nor against."""
+    """Of five seconds together, and of most of them: one bad second is no failing backend, one good one no healthy."""
     recent = moments[-ERRORS_S:]
     spoken = [moment for moment in recent if moment.ended]
-    if len(recent) == ERRORS_S and spoken and all(_share([moment]) > ERRORS_SHARE for moment in spoken):
+    failing = sum(1 for moment in spoken if moment.failed)
+    lasting = len(recent) == ERRORS_S and failing > len(spoken) / 2
+    if lasting and _share(recent) > ERRORS_SHARE:
         yield Brake("errors", f"{_share(recent):.0%} of the requests failed for {ERRORS_S} s.")
 
 

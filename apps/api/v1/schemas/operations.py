@@ -7,10 +7,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from apps.api.v1.schemas import people, plans, platform, pools, progress, tracing, traffic, watching, writing
+from apps.api.v1.schemas import (
+    capacity,
+    people,
+    plans,
+    platform,
+    pools,
+    progress,
+    tracing,
+    traffic,
+    watching,
+    writing,
+)
 from apps.api.v1.schemas.building import (
     READ_REFUSALS,
     Operation,
+    Schema,
     Table,
     at_once,
     change,
@@ -24,9 +36,11 @@ from apps.api.v1.schemas.building import (
     write,
     written,
 )
+from apps.api.v1.schemas.schedule_operations import OPERATIONS as OF_SCHEDULES
 
 ROUTE = noun(traffic.Route, traffic.RouteEnvelope, "a route", "routes")
 POOL = noun(pools.Pool, pools.PoolEnvelope, "a pool", "pools")
+CAPACITY_TEST = noun(capacity.CapacityTest, capacity.CapacityTestEnvelope, "a capacity test", "capacity tests")
 CERTIFICATE = noun(traffic.Certificate, traffic.CertificateEnvelope, "a certificate", "certificates")
 BALANCER = noun(traffic.LoadBalancer, traffic.LoadBalancerEnvelope, "a load balancer", "load balancers")
 BY_NAME = ("name", "account")
@@ -37,6 +51,14 @@ ENTRIES = (
 REPLAYED = ("Idempotency-Replayed",)
 DRAIN = write("Take a region's traffic away", {200: platform.Region})
 BATCH = replace(write("", {200: writing.BatchDone}, writing.Batch, "atomic", "break_glass"), tells=REPLAYED)
+
+
+def _run(summary: str, status: int, sent: Schema | None = None) -> Operation:
+    """Something that is done to a run or begins one."""
+    found = of_one(summary, {status: capacity.CapacityRun}, sent)
+    return replace(found, tells=("Location", *REPLAYED))
+
+
 OPERATIONS: Table = {
     ("openapi", "GET"): Operation(
         summary="Read this document", shown={200: writing.OpenAPI, 304: None}, refuses=(), public=True
@@ -50,9 +72,31 @@ OPERATIONS: Table = {
     **written("static-ips", noun(platform.StaticIP, platform.StaticIPEnvelope, "a static IP", "static IPs"), "name"),
     **written("grants", noun(platform.Grant, platform.GrantEnvelope, "a grant", "grants"), "name"),
     **written("certificates", CERTIFICATE, *BY_NAME),
+    **written("capacity-tests", CAPACITY_TEST, "name", "account", "pool", "region"),
+    ("capacity-tests-run", "POST"): _run("Ask for a run of a capacity test", 202, capacity.RunOrder),
+    ("capacity-tests-checks", "GET"): detail(capacity.Checks, "whether a capacity test may run now", version=False),
+    ("capacity-runs-list", "GET"): listing(
+        capacity.CapacityRun, "runs of capacity tests", "account", "pool", "region", "test"
+    ),
+    ("capacity-runs-detail", "GET"): detail(
+        capacity.CapacityRun, "a run, at its end with `wait`", "wait", version=False
+    ),
+    ("capacity-runs-steps", "GET"): replace(
+        listing(capacity.CapacityStep, "the steps of a run"), refuses=(*READ_REFUSALS, 404)
+    ),
+    ("capacity-runs-seconds", "GET"): replace(
+        listing(capacity.CapacitySecond, "the seconds of a run"), refuses=(*READ_REFUSALS, 404)
+    ),
+    ("capacity-runs-stop", "POST"): _run("End the load of a run; whoever sees it may", 202),
+    ("capacity-runs-approve", "POST"): _run("Let a run begin that waits for an operator", 202),
+    ("capacity-runs-set-limit", "POST"): _run("Make what a run measured a limit", 200, capacity.LimitOrder),
+    **read("blackouts", capacity.Blackout, "a blackout", "when no test may run", version=False),
+    ("blackouts-list", "POST"): at_once(create(capacity.Blackout, capacity.BlackoutOrder, "a blackout")),
+    ("blackouts-detail", "DELETE"): of_one("End a blackout", {204: None}),
     **read("backends", pools.Backend, "a backend", "backends", "account", "pool", "region"),
     **read("servers", pools.Server, "a server", "servers", *BY_NAME, "pool", "region"),
     **written("load-balancers", BALANCER, "name"),
+    **OF_SCHEDULES,
     **read("listeners", traffic.Listener, "a listener", "listeners", "name", "load_balancer", version=False),
     **read("revisions", progress.Revision, "a revision", "revisions", version=False),
     **read(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from apps.api.v1.schemas.words import NAME
-from apps.definitions.models import Route
+from apps.definitions.models import Route, Schedule
+from apps.schedules.models import Fire
 from apps.webhooks.models import Delivery
 
 Schema = dict[str, Any]
@@ -20,6 +21,7 @@ QUERY: dict[str, tuple[Schema, str]] = {
     "region": ({"type": "string", "maxLength": 253}, "Only what is in this region."),
     "fleet": ({"type": "string", "maxLength": 253}, "Only what is in this fleet."),
     "pool": ({"type": "string", "maxLength": 253}, "Only what is of this pool, for routes also as account/name."),
+    "test": ({"type": "string", "maxLength": 253}, "Only runs of the test with this name."),
     "hostname": ({"type": "string", "maxLength": 253}, "Only routes of this hostname."),
     "load_balancer": ({"type": "string", "maxLength": 253}, "Only what is of this load balancer."),
     "action": ({"type": "string", "enum": Route.Action.values}, "Only routes with this action."),
@@ -32,6 +34,10 @@ QUERY: dict[str, tuple[Schema, str]] = {
     "object_id": ({"type": "integer", "minimum": 1, "maximum": 2**63 - 1}, "Only the object with this id."),
     "request_id": ({"type": "string", "maxLength": 64}, "Only what this request did."),
     "state": ({"type": "string", "enum": Delivery.State.values}, "Only deliveries in this state."),
+    "state-word-fire": ({"type": "string", "enum": Fire.State.values}, "Only fires in this state."),
+    "schedule": ({"type": "string", "maxLength": 253}, "Only what is of the schedule with this name."),
+    "target": ({"type": "string", "enum": Schedule.TargetKind.values}, "Only schedules that do this."),
+    "after": ({"type": "string", "maxLength": 40}, "Only messages after the one with this id."),
     "since": ({"type": "string", "format": "date-time"}, "Only from this moment on."),
     "until": ({"type": "string", "format": "date-time"}, "Only before this moment."),
     "topics": (
@@ -120,4 +126,5 @@ REFUSALS: dict[int, tuple[str, str]] = {
     428: ("PreconditionRequired", "Say with If-Match which version you saw."),
     429: ("TooMany", "Too many requests in this minute; Retry-After says when to come again."),
     500: ("Broken", "Something went wrong here; nothing was stored."),
+    503: ("Away", "Something that this needs is away at present; try again in a moment."),
 }

@@ -16,6 +16,7 @@ from django import db
 from django.core.management.base import BaseCommand, CommandParser
 
 from apps.audit import chain
+from apps.capacity import services as capacity
 from apps.core.clock import now
 from apps.core.queue import wake
 from apps.definitions.services import hostnames
@@ -52,6 +53,7 @@ class Command(BaseCommand):
             (LONGEST_SLEEP_S, schedules_tick),
             (LINK_SECONDS, link),
             (every, sweep),
+            (every, capacity.sweep),
             (every, prove),
             (TIDY_SECONDS, tidy),
             (HEAD_SECONDS, note_head),

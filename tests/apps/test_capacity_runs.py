@@ -1,0 +1,202 @@
+"""Runs of capacity tests against backends in memory, in simulated time: from the request to the result."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from pytest_django.fixtures import Settings
+
+from apps.accounts.actors import Actor
+from apps.accounts.models import Account, Membership
+from apps.capacity import claims, running, services
+from apps.capacity.models import Run
+from apps.core.clock import now
+from apps.core.errors import Conflict, Forbidden, NotFound
+from apps.drivers.load.memory import MemoryBackend, forget_memory_backends, memory_backend
+from apps.fleet.models import Region
+from apps.observe.deltas import Counts
+from tests.apps.capacity_world import Watched, a_test, make, watched
+from tests.conftest import actor_of
+
+pytestmark = pytest.mark.django_db(transaction=True)
+HOLD = {"kind": "constant", "rate": 10, "duration_s": 20, "arrivals": "constant"}
+
+
+@pytest.fixture
+def editor(transactional_db: None, live_redis: str) -> Actor:
+    """Acme's editor in a world that can be loaded."""
+    return make(secrets.token_hex(4))
+
+
+@pytest.fixture
+def nodes(editor: Actor) -> Iterator[Watched]:
+    """The nodes, pushed to and read."""
+    with watched() as found:
+        yield found
+
+
+@pytest.fixture
+def backend(nodes: Watched) -> Iterator[MemoryBackend]:
+    """The server: two lanes of 100 ms, so 20 requests/s."""
+    yield memory_backend("127.0.0.1", 19101, servers=2, service_ms=100)
+    forget_memory_backends()
+
+
+def ran(actor: Actor, **parts: Any) -> Run:
+    """A run that was asked for and carried out."""
+    run = services.request_run(actor=actor, test_id=a_test(actor, **parts).pk)
+    running.carry_out(run.pk)
+    run.refresh_from_db()
+    return run
+
+
+def test_a_search_finds_what_the_server_takes_and_keeps_its_steps(editor: Actor, backend: MemoryBackend) -> None:
+    run = ran(editor, load={"arrivals": "constant"})
+    assert run.state == Run.State.DONE, run.why
+    assert run.result is not None
+    assert run.result["capacity"] == pytest.approx(20, rel=0.05)
+    assert run.result["overloaded_s"] <= 10
+    assert run.result["build"]["digest"]
+    assert run.steps.count() > 3
+    assert run.seconds.count() > 10
+    assert (run.pass_digest, run.lease_until) == ("", None)
+
+
+def test_a_run_through_the_nodes_has_a_pass_only_while_it_lasts(editor: Actor, nodes: Watched) -> None:
+    memory_backend("127.0.0.1", 18080, servers=2, service_ms=100)
+    try:
+        run = ran(editor, server="", load=HOLD)
+    finally:
+        forget_memory_backends()
+    assert run.state == Run.State.DONE, run.why
+    assert run.pass_digest == ""
+
+
+@pytest.mark.parametrize("fails", [0.5, 0.0])
+def test_a_backend_that_fails_ends_the_run_and_one_that_does_not_does_not(
+    editor: Actor, backend: MemoryBackend, fails: float
+) -> None:
+    backend.failing = fails
+    run = ran(editor, load=HOLD)
+    assert (run.state, "failed for 5 s" in run.why) == ((Run.State.STOPPED, True) if fails else (Run.State.DONE, False))
+    assert run.seconds.count() <= (12 if fails else 60)
+
+
+@pytest.mark.parametrize("slower", [True, False])
+def test_another_tenant_that_gets_slower_ends_the_run(
+    editor: Actor, nodes: Watched, backend: MemoryBackend, monkeypatch: pytest.MonkeyPatch, slower: bool
+) -> None:
+    calm = Counts(seconds=10.0, requests=50, status_2xx=50, latency={50: 50})
+    nodes.rows[("backend", "pool-77")] = calm
+    nodes.read()
+    looks = running.facts.look
+
+    def look(watch: Any) -> Any:
+        if slower and Run.objects.filter(state=Run.State.RUNNING, seconds__isnull=False).exists():
+            nodes.rows[("backend", "pool-77")] = Counts(seconds=10.0, requests=50, status_2xx=50, latency={1000: 50})
+            nodes.read()
+        return looks(watch)
+
+    monkeypatch.setattr(running.facts, "look", look)
+    run = ran(editor, load=HOLD)
+    assert ("gets slower" in run.why) is slower, run.why
+    assert (run.state == Run.State.STOPPED) is slower
+
+
+def test_a_region_that_is_drained_meanwhile_ends_the_run(
+    editor: Actor, backend: MemoryBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = running.facts.look
+
+    def look(watch: Any) -> Any:
+        if Run.objects.filter(seconds__isnull=False).exists():
+            Region.objects.filter(name="here").update(drained=True)
+        return looks(watch)
+
+    monkeypatch.setattr(running.facts, "look", look)
+    run = ran(editor, load=HOLD)
+    assert (run.state, run.why) == (Run.State.STOPPED, "Brake: here is drained: its traffic is elsewhere.")
+    assert run.seconds.count() <= 2
+
+
+def test_viewers_stop_what_they_see_and_nobody_else_does(editor: Actor, backend: MemoryBackend) -> None:
+    run = services.request_run(actor=editor, test_id=a_test(editor, load=HOLD).pk)
+    globex = actor_of("globex", Account.Kind.CUSTOMER)
+    with pytest.raises(NotFound):
+        services.stop_run(actor=globex, run_id=run.pk)
+    viewer = Actor("vera", editor.account, Membership.Role.VIEWER)
+    assert services.stop_run(actor=viewer, run_id=run.pk).state == Run.State.STOPPED
+    running.carry_out(run.pk)
+    assert backend.received == 0
+    with pytest.raises(Forbidden):
+        services.request_run(actor=viewer, test_id=run.test_id or 0)
+
+
+def test_a_stop_in_the_middle_ends_the_load_with_the_second(
+    editor: Actor, backend: MemoryBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = running.facts.look
+
+    def look(watch: Any) -> Any:
+        for run in Run.objects.filter(state=Run.State.RUNNING, stop_requested_at=None):
+            services.stop_run(actor=editor, run_id=run.pk)
+        return looks(watch)
+
+    monkeypatch.setattr(running.facts, "look", look)
+    run = ran(editor, load=HOLD)
+    assert (run.state, run.why) == (Run.State.STOPPED, "somebody of acme stopped it.")
+    assert run.seconds.count() == 2
+    assert run.result is not None
+
+
+def test_a_fire_gets_exactly_one_run_and_a_late_one_none(editor: Actor, backend: MemoryBackend) -> None:
+    test = a_test(editor, load=HOLD)
+    first = services.request_run(actor=editor, test_id=test.pk, fire_key="f1", scheduled_at=now())
+    again = services.request_run(actor=editor, test_id=test.pk, fire_key="f1", scheduled_at=now())
+    assert first.pk == again.pk
+    late = services.request_run(
+        actor=editor, test_id=test.pk, fire_key="f2", scheduled_at=now() - timedelta(seconds=90)
+    )
+    assert (late.state, "not caught up" in late.why) == (Run.State.REFUSED, True)
+
+
+def test_a_run_that_nobody_began_within_a_minute_is_refused(editor: Actor, backend: MemoryBackend) -> None:
+    run = services.request_run(actor=editor, test_id=a_test(editor, load=HOLD).pk)
+    Run.objects.update(begin_by=now() - timedelta(seconds=1))
+    running.carry_out(run.pk)
+    services.sweep()
+    run.refresh_from_db()
+    assert (run.state, backend.received) == (Run.State.REFUSED, 0)
+
+
+def test_above_the_threshold_an_operator_approves(editor: Actor, backend: MemoryBackend, settings: Settings) -> None:
+    settings.TEST_APPROVAL_RATE = 49
+    run = services.request_run(actor=editor, test_id=a_test(editor, load=HOLD).pk)
+    running.carry_out(run.pk)
+    services.sweep()
+    assert (Run.objects.get().state, backend.received) == (Run.State.WAITING, 0)
+    with pytest.raises(Forbidden):
+        services.approve_run(actor=editor, run_id=run.pk)
+    operator = actor_of("operator", Account.Kind.OPERATOR)
+    services.approve_run(actor=operator, run_id=run.pk)
+    with pytest.raises(Conflict):
+        services.approve_run(actor=operator, run_id=run.pk)
+    running.carry_out(run.pk)
+    assert Run.objects.get().state == Run.State.DONE
+
+
+def test_a_lost_worker_is_found_and_its_run_never_goes_on(editor: Actor, nodes: Watched) -> None:
+    run = services.request_run(actor=editor, test_id=a_test(editor, server="", load=HOLD).pk)
+    held = claims.take(run.pk)
+    assert held is not None
+    Run.objects.update(lease_until=now() - timedelta(seconds=1), pass_digest="a" * 64)
+    services.sweep()
+    run.refresh_from_db()
+    assert (run.state, run.why, run.pass_digest) == (Run.State.FAILED, services.LOST, "")
+    with pytest.raises(claims.ClaimLost):
+        claims.renew(held)
+    assert claims.take(run.pk) is None
