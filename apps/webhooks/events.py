@@ -26,6 +26,10 @@ DONE = {
     "undrain": "undrained",
     "roll_back": "rolled_back",
     "resume": "resumed",
+    "pause": "paused",
+    "miss": "missed",
+    "retry": "retried",
+    "give_up": "given_up",
     "push_again": "pushed_again",
     "accept": "accepted",
     "rotate": "rotated",
@@ -75,6 +79,8 @@ CATALOGUE: dict[str, tuple[str, ...]] = {
         *("second_factor_added", "second_factor_removed", "second_factor_failed", "recovery_codes_renewed"),
     ),
     "webhook": (*_USUAL, "rotated", "disabled"),
+    "schedule": (*_USUAL, "missed", "paused", "resumed", "run", "retried"),
+    "fire": ("given_up",),
 }
 
 
