@@ -2,11 +2,13 @@
 
 from django.urls import include, path, re_path
 
+from apps.api import hooks
 from apps.api.v1.problems import no_such_url
 
 urlpatterns = [
     path("api/v1/", include("apps.api.v1.urls")),
     re_path(r"^api/", no_such_url),
+    re_path(r"^hooks/(?P<key_id>[A-Za-z0-9_-]{1,64})$", hooks.fire, name="hook"),
     path("", include("apps.observe.urls")),
     path("", include("apps.web.urls")),
     path("", include("apps.web.sign_in_urls")),

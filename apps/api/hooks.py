@@ -17,6 +17,8 @@ from apps.core.addresses import client_address
 from apps.core.errors import Fault, Invalid, NotFound, SpillwayError
 from apps.schedules import triggers
 
+WAIT_S = 60
+
 
 @csrf_exempt
 @require_POST
@@ -28,6 +30,10 @@ def fire(request: HttpRequest, key_id: str) -> HttpResponse:
     except NotFound as error:
         rate_limits.note_failure(request)
         return problem_answer(error, request)
+    except triggers.TooMany as error:
+        response = problem_answer(error, request)
+        response["Retry-After"] = str(WAIT_S)
+        return response
     except (APIException, SpillwayError) as error:
         return problem_answer(error, request)
 

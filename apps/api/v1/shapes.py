@@ -8,9 +8,11 @@ from apps.accounts import proofs
 from apps.accounts.actors import Actor
 from apps.accounts.claims import state_of
 from apps.accounts.models import Account, Hostname
+from apps.calendars import describe as when_in_words
 from apps.definitions.describing import KIND_OF_MODEL, describe
 from apps.definitions.models import Backend, Listener, LoadBalancer, Pool, Server
 from apps.definitions.services import KINDS, Change, FleetDifference, Plan
+from apps.definitions.timing import timing_of
 
 Shape = dict[str, Any]
 
@@ -61,6 +63,8 @@ def _facts(kind: str, row: Any) -> Shape:
     if kind == "Route":
         # A route of a name that its account has not proved is kept and not served.
         return {"serving": bool(row.hostname.proof), "hostname_id": row.hostname_id}
+    if kind == "Schedule":
+        return {"sentence": when_in_words(timing_of(row)), "next_at": row.next_at, "missed": row.missed}
     if kind == "Fleet":
         return {"desired_generation": row.desired_generation}
     if kind == "Region":

@@ -78,7 +78,7 @@ def _check_target(work: Work, owner: Account, row: Schedule, target: TargetSpec)
     """Whether the author may have this done, and the account may do it."""
     place, document = f"/spec/target/{target.kind}", target.document
     if target.kind == Schedule.TargetKind.CAPACITY_TEST:
-        work.actor.may_write("runs")
+        work.actor.may_write("capacity-tests")
         there = CapacityTest.objects.filter(account=owner, name=document["name"]).exists()
         if not there and ("CapacityTest", f"{owner.name}/{document['name']}") not in work.broken:
             work.fault(f"{place}/name", "unknown", f"There is no capacity test {document['name']}.")
