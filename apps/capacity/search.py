@@ -44,6 +44,7 @@ WARM_UP = 0.1
 SERVICE_TIMES = 30
 DRAIN_S = 30.0
 CONFIRMATIONS = 4
+GROWTH_S = 10.0  # a queue that grows is seen within so many seconds
 
 
 class Search:
@@ -183,9 +184,9 @@ class Search:
         if hint is None:
             return middle
         if hint <= low * 1.005:
-            return min(middle, low * (1 + PRECISION * 2 ** self._in_a_row(Word.GOOD)))
+            return min(middle, low * (1 + PRECISION * self._stride(Word.GOOD)))
         if hint >= high * 0.995:
-            return max(middle, high * (1 - PRECISION * 2 ** self._in_a_row(Word.BAD)))
+            return max(middle, high * (1 - PRECISION * self._stride(Word.BAD)))
         return hint
 
     def _hint(self) -> float | None:
@@ -213,14 +214,14 @@ class Search:
         full = [rate for rate in self._saturated.values() if rate > (self.low or 0.0)]
         return crossing(self.outcomes, self.objective, saturated=max(full, default=None))
 
-    def _in_a_row(self, word: Word) -> int:
-        """How many of the last steps had this verdict, less one."""
+    def _stride(self, word: Word) -> float:
+        """Twice as long with each of the last steps that had this verdict."""
         found = 0
         for outcome in reversed(self.outcomes):
             if outcome.verdict.word is not word or outcome.step.purpose not in {Purpose.BISECT, Purpose.CONFIRM}:
                 break
             found += 1
-        return max(0, found - 1)
+        return 2.0 ** max(0, found - 1)
 
     def _steep(self, rate: float) -> bool:
         """Whether a rate was refused beyond doubt: most requests were slow or failed by the end, or the queue grew."""
@@ -250,7 +251,7 @@ class Search:
     def _step(self, purpose: Purpose, rate: float, saying: str) -> StepPlan:
         shortest = self._length()
         if purpose is Purpose.DOUBLE:
-            return StepPlan(purpose, shortest, max(shortest, 10.0, min(15.0, 20 / rate)), rate, saying=saying)
+            return StepPlan(purpose, shortest, max(shortest, GROWTH_S, min(15.0, 20 / rate)), rate, saying=saying)
         return StepPlan(purpose, shortest, self._longest(rate), rate, saying=saying)
 
     def _longest(self, rate: float) -> float:
@@ -259,7 +260,7 @@ class Search:
         steps = 2 if self._bad == [] else max(1, ceil(log2(max(1.01, (self.high - low) / low / PRECISION)))) + 1
         fair = (self._left() - self._confirm_s() - 5) / steps
         needed = 1.2 * enough_requests(self.objective) / rate + RAMP_SECONDS
-        cap = max(self._length(), needed) if self.constant else 40.0
+        cap = max(self._length(), needed, GROWTH_S) if self.constant else 40.0
         return max(self._length(), min(fair, cap))
 
     # Verdicts
