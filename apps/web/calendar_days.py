@@ -116,6 +116,7 @@ class Plan:
     timing: Timing
     dense: bool
     cadence: str
+    gap: timedelta
 
 
 def plan_of(row: Schedule, moment: datetime) -> Plan:
@@ -127,8 +128,8 @@ def plan_of(row: Schedule, moment: datetime) -> Plan:
         found = []
     gaps = [later - earlier for earlier, later in pairwise(found)]
     dense = len(gaps) >= DENSE - 1 and sum(gaps[: DENSE - 1], timedelta()) < A_DAY
-    even = f"every {span(int(gaps[0].total_seconds()))}" if dense and len(set(gaps)) == 1 else "many times"
-    return Plan(row, timing, dense, even)
+    cadence = f"every {span(int(gaps[0].total_seconds()))}" if dense and len(set(gaps)) == 1 else "many times"
+    return Plan(row, timing, dense, cadence, gaps[0] if gaps else A_DAY)
 
 
 def fill(page: Span, rows: Sequence[Schedule], moment: datetime) -> int:
@@ -176,9 +177,8 @@ def _quiet_days(page: Span, dense: Sequence[Plan], noisy: set[tuple[int, date]],
     for plan in dense:
         for day in page.days:
             there = plan.row.created_at < day.ends <= moment and not plan.row.paused
-            if there and (plan.row.pk, day.date) not in noisy:
-                mark = QUIET._replace(word=f"{plan.cadence}, {QUIET.word.lower()}")
-                page.add(Entry(day.starts, plan.cadence, plan.row.name, mark, mark.word, "web:schedule", plan.row.pk))
+            if there and (plan.row.pk, day.date) not in noisy and _first_of(plan, day, day.starts) is not None:
+                page.add(Entry(day.starts, plan.cadence, plan.row.name, QUIET, QUIET.word, "web:schedule", plan.row.pk))
 
 
 def _to_come(page: Span, plans: Sequence[Plan], moment: datetime) -> int:
@@ -200,11 +200,21 @@ def _bands(page: Span, plan: Plan, moment: datetime) -> int:
     """One entry on each day that has any instant; returns how many were computed."""
     ahead = [day for day in page.days if day.ends > moment]
     for day in ahead:
-        first = next_after(plan.timing, max(day.starts - timedelta(microseconds=1), moment))
-        if first is not None and first < day.ends:
-            clock = f"{page.clock(first)} …"
-            page.add(Entry(first, clock, plan.row.name, BUSY, plan.cadence, "web:schedule", plan.row.pk, _tests(plan)))
+        begins = max(day.starts, moment)
+        first = _first_of(plan, day, begins)
+        if first is not None:
+            clock = plan.cadence if first - begins <= plan.gap else f"{plan.cadence} from {page.clock(first)}"
+            page.add(Entry(first, clock, plan.row.name, BUSY, BUSY.word, "web:schedule", plan.row.pk, _tests(plan)))
     return len(ahead)
+
+
+def _first_of(plan: Plan, day: Day, begins: datetime) -> datetime | None:
+    """The first instant of the day from then on, if there is one."""
+    try:
+        first = next_after(plan.timing, begins - timedelta(microseconds=1))
+    except CalendarError:
+        return None
+    return first if first is not None and first < day.ends else None
 
 
 def _instants(page: Span, plan: Plan, moment: datetime, budget: int) -> int:

@@ -14,11 +14,11 @@ from apps.capacity.models import Blackout, Run
 from apps.core.clock import now
 from apps.core.errors import Fault, Invalid
 from apps.definitions.selectors import schedules as visible_schedules
-from apps.web.calendar_days import Day, Span, add_blackouts, add_runs, fill
+from apps.web.calendar_days import BUSY, DUE, Day, Span, add_blackouts, add_runs, fill
 from apps.web.pages import PageRequest, page, show
 from apps.web.schedules_form import zones
 from apps.web.schedules_rows import FILTERS, STATES, narrowed
-from apps.web.schedules_words import TARGETS
+from apps.web.schedules_words import FIRES, TARGETS
 
 MOST_SCHEDULES = 100
 MOST_RUNS = 200
@@ -55,7 +55,7 @@ def index(request: PageRequest) -> HttpResponse:
         add_blackouts(days, Blackout.objects.filter(starts_at__lt=days.ends, ends_at__gt=days.starts)[:MOST_RUNS])
     context |= _around(view, days, today)
     context |= {"left_out": left_out, "more": len(shown) > MOST_SCHEDULES, "shown": MOST_SCHEDULES}
-    context |= {"zone": zone.key, "any": bool(shown)}
+    context |= {"zone": zone.key, "any": bool(shown), "legend": (*FIRES.values(), DUE, BUSY)}
     return show(request, "pages/schedules/calendar.html", context)
 
 
@@ -105,7 +105,7 @@ def _around(view: str, days: Span, today: date) -> dict[str, Any]:
         before = middle.replace(day=1) - timedelta(days=1)
         after = (middle.replace(day=1) + timedelta(days=31)).replace(day=1)
     else:
-        heading = f"{first.day} {first:%B} – {last.day} {last:%B %Y}"
+        heading = f"{first.day} {'' if first.month == last.month else f'{first:%B} '}– {last.day} {last:%B %Y}"
         before, after = first - timedelta(days=7), first + timedelta(days=7)
     lines = [
         _line(day, today, SHOWN_PER_DAY[view], view == "month" and day.date.month != middle.month) for day in days.days

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import yaml
 from django.contrib import messages
-from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
@@ -34,6 +34,7 @@ from apps.web.schedules_words import (
     span,
     state_of,
     target_of,
+    zone_of,
 )
 
 PER_PAGE = 50
@@ -109,7 +110,7 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
     if partial != "history":
         context |= _facts(row)
     if partial != "facts":
-        context |= _history(request, selectors.fires(actor).filter(schedule=row))
+        context |= _history(request, row)
     if not partial:
         context |= _around(request, row)
     return show(request, "pages/schedules/detail.html", context)
@@ -132,14 +133,15 @@ def _facts(row: Schedule) -> dict[str, Any]:
     return context
 
 
-def _history(request: PageRequest, rows: QuerySet[Fire]) -> dict[str, Any]:
+def _history(request: PageRequest, row: Schedule) -> dict[str, Any]:
     """Fires, newest first; `?state=` narrows, `?before=` goes on."""
+    rows, zone = selectors.fires(request.actor).filter(schedule=row), zone_of(row.zone)
     state, before = request.GET.get("state", ""), request.GET.get("before", "")
     state = state if state in Fire.State.values else ""
     found, next_before = page_of_fires(rows, state, before, FIRES_SHOWN)
     gave_up = list(rows.filter(state=Fire.State.DEAD).order_by("-scheduled_at")[: FIRES_SHOWN + 1])
     return {
-        "fires": [_fire(each) for each in found],
+        "fires": [_fire(each, zone) for each in found],
         "fire_states": [(value, FIRES[value].word) for value in Fire.State],
         "chosen_state": state,
         "before": before,
@@ -149,7 +151,7 @@ def _history(request: PageRequest, rows: QuerySet[Fire]) -> dict[str, Any]:
     }
 
 
-def _fire(fire: Fire) -> dict[str, Any]:
+def _fire(fire: Fire, zone: ZoneInfo) -> dict[str, Any]:
     """A fire as a line: state, why it came about, how late it began, how long it took, where it led."""
     result = fire.result if isinstance(fire.result, dict) else {}
     links = [(RESULTS[name], result[name], name) for name in RESULTS if isinstance(result.get(name), int)]
@@ -157,6 +159,7 @@ def _fire(fire: Fire) -> dict[str, Any]:
         "fire": fire,
         "mark": FIRES[Fire.State(fire.state)],
         "cause": CAUSES[Fire.Cause(fire.cause)],
+        "local": f"{fire.scheduled_at.astimezone(zone):%a %Y-%m-%d %H:%M:%S}",
         "lag": _seconds((fire.started_at - fire.due_at).total_seconds()) if fire.started_at else "",
         "took": _took(fire),
         "links": links,

@@ -33,6 +33,8 @@ OVERLAPS = (
 CATCH_UPS = (("once", "Run once"), ("all", "Run each of them"), ("skip", "Run none, and say so"))
 # Names that people look for: places, and UTC.
 HIDDEN_ZONES = ("Etc/", "SystemV/", "US/", "Canada/", "Brazil/", "Chile/", "Mexico/", "posix", "right/")
+NEEDED_WHEN = {"cron": "cron", "every_s": "every", "at": "at"}
+NEEDED_TARGET = {"webhook": "url", "topic": "topic", "capacity_test": "test", "rollout": "fleet", "change": "object"}
 # Where a fault of the document belongs in this form; the field of the longest pointer that fits is taken.
 FIELDS = {
     "/name": "name",
@@ -92,12 +94,24 @@ def _number(label: str, help_text: str = "") -> forms.IntegerField:
     return forms.IntegerField(label=label, required=False, help_text=help_text, min_value=0, max_value=10**9)
 
 
+def _needed(label: str, help_text: str = "", **attrs: str) -> forms.CharField:
+    field = _text(label, help_text, mono=True, **attrs)
+    field.required = True
+    return field
+
+
+def _amount(label: str, help_text: str = "") -> forms.IntegerField:
+    field = _number(label, help_text)
+    field.required = True
+    return field
+
+
 class ScheduleForm(forms.Form):
     """Everything of a schedule; fields of what was not chosen are not read. What values may be is said elsewhere."""
 
     version = forms.IntegerField(required=False, widget=forms.HiddenInput)
     began = forms.CharField(required=False, widget=forms.HiddenInput)
-    name = _text("Name", "Lower-case letters, digits and hyphens. It stays.", placeholder="nightly-test")
+    name = _needed("Name", "Lower-case letters, digits and hyphens. It stays.", placeholder="nightly-test")
     account = forms.ChoiceField(label="Account", required=False)
     when = forms.ChoiceField(label="It runs", choices=WHEN, widget=forms.RadioSelect)
     cron = _text("Cron expression", placeholder="30 2 * * *", autocapitalize="off")
@@ -124,14 +138,14 @@ class ScheduleForm(forms.Form):
     restore_after_s = _number(
         "Put the old value back after", "Empty: it stays. Refused if somebody moves it meanwhile."
     )
-    overlap = forms.ChoiceField(label="When the one before still runs", choices=OVERLAPS, required=False)
-    catch_up = forms.ChoiceField(label="When instants went by unheard", choices=CATCH_UPS, required=False)
-    catch_up_window_s = _number("Made up for if younger than", "Older ones are counted as missed.")
-    attempts = _number("Attempts", "Then it gives up and waits for somebody to retry it.")
-    backoff_s = _number("First pause between attempts", "Doubled after each.")
-    timeout_s = _number("An attempt may take")
-    window_s = _number("May begin up to this much later", "Spreads load: any moment within it is as good.")
-    jitter_s = _number("Shifted at random by up to", "The same for every scheduler, other for every instant.")
+    overlap = forms.ChoiceField(label="When the one before still runs", choices=OVERLAPS)
+    catch_up = forms.ChoiceField(label="When instants went by unheard", choices=CATCH_UPS)
+    catch_up_window_s = _amount("Made up for if younger than", "Older ones are counted as missed.")
+    attempts = _amount("Attempts", "Then it gives up and waits for somebody to retry it.")
+    backoff_s = _amount("First pause between attempts", "Doubled after each.")
+    timeout_s = _amount("An attempt may take")
+    window_s = _amount("May begin up to this much later", "Spreads load: any moment within it is as good.")
+    jitter_s = _amount("Shifted at random by up to", "The same for every scheduler, other for every instant.")
     paused = forms.BooleanField(label="Paused", required=False)
     reason = _text("Why", "Kept in the audit record.", mono=False, maxlength="400")
 
@@ -149,8 +163,19 @@ class ScheduleForm(forms.Form):
         else:
             del self.fields["fleet"]
             self._offer("target", [each for each in TARGETS.items() if each[0] != "rollout"])
+        self._need()
         tests = actor.visible(CapacityTest.objects.order_by("name")).values_list("name", flat=True)
         self.tests = list(dict.fromkeys(tests[:OFFERED_TESTS]))
+
+    def _need(self) -> None:
+        """What belongs to the chosen way has to be filled in; before anything was chosen all of it looks so."""
+        for field, names in (("when", NEEDED_WHEN), ("target", NEEDED_TARGET)):
+            chosen = self.data.get(field) if self.is_bound else None
+            for choice, name in names.items():
+                if name in self.fields:
+                    self.fields[name].required = chosen in (None, choice)
+        for each in self.fields.values():
+            each.error_messages["required"] = "Fill this in."
 
     def _offer(self, name: str, choices: list[tuple[str, str]]) -> None:
         field = self.fields[name]

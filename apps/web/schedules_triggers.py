@@ -15,8 +15,8 @@ from apps.core.errors import Conflict, Invalid
 from apps.definitions.selectors import only
 from apps.definitions.selectors import schedules as visible_schedules
 from apps.schedules import selectors, triggers
-from apps.schedules.signing import rotate_signing_secret
 from apps.schedules.models import Trigger
+from apps.schedules.signing import rotate_signing_secret
 from apps.web.pages import PageRequest, page, show
 
 # How a sender of each kind proves itself, as a command to try it; the secret stands in a variable on purpose.

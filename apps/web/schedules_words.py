@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from apps.calendars import CalendarError, Timing, describe, next_after, upcoming
 from apps.definitions.models import Schedule
@@ -60,6 +60,14 @@ class Instant:
     at: datetime
     local: str
     note: str
+
+
+def zone_of(name: str) -> ZoneInfo:
+    """The zone of a schedule; UTC for one that is stored but that this machine does not know."""
+    try:
+        return ZoneInfo(name)
+    except (ValueError, ZoneInfoNotFoundError):
+        return ZoneInfo("UTC")
 
 
 def is_timed(timing: Timing) -> bool:
