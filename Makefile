@@ -73,6 +73,13 @@ bench-overflow-windows: .venv/.stamp-tests ## which windows hold a limit best; A
 	@deploy/packages.sh haproxy
 	$(PY) -m tests.bench.overflow_windows $(ARGS)
 
+bench-schedules: .venv/.stamp-tests ## how many schedules, how late, and 200 x kill -9; ARGS="--quick" or "--only kills"
+	@deploy/packages.sh redis-server postgresql
+	$(PY) -m tests.bench.schedules $(ARGS)
+
+bench-calendars: .venv/.stamp-tests ## the calendar against its rule, walked second by second, in every zone
+	$(PY) -m tests.bench.calendars $(ARGS)
+
 openapi: .venv/.stamp ## write apps/api/openapi.json anew from the URLs and apps/api/v1/schemas
 	$(PY) manage.py openapi
 
@@ -94,4 +101,4 @@ fmt: .venv/.stamp-tests ## put the code in order
 clean: down ## remove what was made: the demo's data, caches, fetched assets; the venv stays
 	rm -rf var frontend/static/vendor frontend/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-.PHONY: help lock openapi bench-api-fuzz check frontend packages up down traffic seed test bench fmt clean agent
+.PHONY: help lock openapi bench-schedules bench-calendars bench-api-fuzz check frontend packages up down traffic seed test bench fmt clean agent

@@ -1,0 +1,126 @@
+"""The stage of the bench of schedules: PostgreSQL that syncs to disk, Redis, processes that die and come back."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.both_databases import as_user, postgresql, postgresql_bin, redis
+
+ROOT = Path(__file__).resolve().parents[2]
+SCHEDULER = [sys.executable, "manage.py", "schedule"]
+CELERY = [sys.executable, "-m", "celery", "-A", "controlplane.celery", "worker"]
+WORKER = [*CELERY, "--pool", "threads", "--concurrency", "2", "-Q", "schedules", "-l", "ERROR"]
+WORKER += ["--without-mingle", "--without-gossip", "--without-heartbeat"]
+
+
+@dataclass
+class Keeper:
+    """Keeps so many processes of each command alive, however they end."""
+
+    environment: dict[str, str]
+    commands: list[list[str]] = field(default_factory=list)
+    running: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    kills: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def start(self, *commands: list[str]) -> None:
+        """Start one process for each command."""
+        for command in commands:
+            self.commands.append(command)
+            self.running.append(self._spawn(command))
+
+    def kill_one(self, dice: random.Random) -> None:
+        """`kill -9` for one of them, whatever it does at the moment; another takes its place at once."""
+        with self._lock:
+            index = dice.randrange(len(self.running))
+            self.running[index].kill()
+            self.running[index].wait()
+            self.running[index] = self._spawn(self.commands[index])
+            self.kills += 1
+
+    def end(self) -> None:
+        """End all; those that do not listen are killed."""
+        for process in self.running:
+            process.send_signal(signal.SIGTERM)
+        for process in self.running:
+            try:
+                process.wait(5)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        self.running.clear()
+        self.commands.clear()
+
+    def _spawn(self, command: list[str]) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            command, cwd=ROOT, env=self.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+
+
+@dataclass
+class Stage:
+    """Where it is played: the URLs, and the directory of the database."""
+
+    database: Path
+    redis_url: str
+    environment: dict[str, str]
+
+    def crash_database(self) -> None:
+        """End PostgreSQL as a power cut would, and start it again, which recovers from its log."""
+        prefix, _ = as_user()
+        control = [*prefix, str(postgresql_bin() / "pg_ctl"), "-D", str(self.database / "data"), "-w"]
+        log = ["-l", str(self.database / "log")]
+        subprocess.run(
+            [*control, *log, "-m", "immediate", "restart"], check=True, stdout=subprocess.DEVNULL, cwd=self.database
+        )
+
+    @contextmanager
+    def processes(self, schedulers: int, workers: int) -> Iterator[Keeper]:
+        """So many schedulers and workers, until the block ends."""
+        keeper = Keeper(self.environment)
+        try:
+            keeper.start(*[SCHEDULER] * schedulers, *[WORKER] * workers)
+            yield keeper
+        finally:
+            keeper.end()
+
+
+@contextmanager
+def stage() -> Iterator[Stage]:
+    """A database with its tables and an empty Redis; Django in this process uses both."""
+    with ExitStack() as stack:
+        places = [Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="spillway-"))) for _ in range(3)]
+        url = stack.enter_context(postgresql(places[0], durable=True))
+        redis_url = stack.enter_context(redis(places[1]))
+        ours = {"SPILLWAY_DATABASE_URL": url, "SPILLWAY_REDIS_URL": redis_url, "SPILLWAY_VAR": str(places[2])}
+        os.environ |= ours | {"DJANGO_SETTINGS_MODULE": "controlplane.settings"}
+        environment = dict(os.environ)
+        migrate = [sys.executable, "manage.py", "migrate", "-v", "0"]
+        subprocess.run(migrate, check=True, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL)
+        import django
+
+        django.setup()
+        yield Stage(places[0], redis_url, environment)
+
+
+def kill_for(keeper: Keeper, stage_: Stage, *, seconds: float, kills: int, crashes: int) -> None:
+    """Spread the kills evenly over the time, and the crashes of the database between them."""
+    dice, began = random.Random(5), time.monotonic()
+    crash_after = {round(kills * (number + 1) / (crashes + 1)) for number in range(crashes)}
+    for number in range(kills):
+        time.sleep(max(0.0, began + seconds * (number + 0.5) / kills - time.monotonic()))
+        keeper.kill_one(dice)
+        if number in crash_after:
+            stage_.crash_database()
+    time.sleep(max(0.0, began + seconds - time.monotonic()))
