@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django import forms
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
@@ -21,10 +22,12 @@ from apps.web.faults import blame
 from apps.web.pages import PageRequest, page, show
 
 TEMPLATE = "pages/capacity_tests/form.html"
+# What the chosen pool narrows.
+TARGETS = ("/spec/target/region", "/spec/target/hostname")
 QUOTAS = (
     ("test_rate", "requests/s"),
     ("test_connections", "connections"),
-    ("test_seconds", "s a run"),
+    ("test_seconds", "seconds a run"),
     ("test_runs_at_once", "runs at once"),
 )
 
@@ -48,7 +51,8 @@ def check(request: PageRequest) -> HttpResponse:
     """What would happen with the form as it is typed; stores nothing."""
     request.actor.may_write()
     form = CapacityTestForm(request.actor, None, request.POST, {})
-    return show(request, "pages/capacity_tests/said.html", said_of(request, form.spec()))
+    context = {"targets": [form[name] for name in TARGETS], **said_of(request, form.spec())}
+    return show(request, "pages/capacity_tests/said.html", context)
 
 
 def _form(request: PageRequest, stored: CapacityTest | None) -> HttpResponse:
@@ -67,7 +71,13 @@ def _form(request: PageRequest, stored: CapacityTest | None) -> HttpResponse:
 
 def _as_sent(form: CapacityTestForm) -> Any:
     """The form as it would be sent without a change."""
-    return {name: form.get_initial_for_field(field, name) or "" for name, field in form.fields.items()}
+    return {name: form.get_initial_for_field(field, name) or _first(field) for name, field in form.fields.items()}
+
+
+def _first(field: forms.Field) -> str:
+    """What a browser sends of a field that nobody touched."""
+    widget = field.widget
+    return str(next((value for value, _ in widget.choices), "")) if isinstance(widget, forms.Select) else ""
 
 
 def _saved(request: PageRequest, form: CapacityTestForm, stored: CapacityTest | None) -> CapacityTest | None:

@@ -15,11 +15,12 @@ from django.http import QueryDict
 from apps.accounts.actors import Actor
 from apps.accounts.selectors import accounts
 from apps.definitions.capacity_tests import testable_hostnames
-from apps.definitions.models import CapacityTest
+from apps.definitions.models import Backend, CapacityTest, Pool, RoutePool
 from apps.definitions.selectors import describe, pools
-from apps.fleet.selectors import regions
 from apps.web.capacity_words import KINDS
 
+POOLS_SHOWN = 500
+MONO = {"class": "mono"}
 PLAIN = {"autocomplete": "off", "spellcheck": "false"}
 # Which numbers a kind of load has; the others are left out of its document.
 OF_KIND: Mapping[str, tuple[str, ...]] = {
@@ -47,13 +48,13 @@ GROUPS = {
 }  # fmt: skip
 
 
-def _typed(label: str, hint: str = "", *, required: bool = False, **attrs: str) -> forms.CharField:
-    widget = forms.TextInput(attrs=PLAIN | attrs)
+def _typed(label: str, hint: str = "", *, required: bool = False, mono: bool = False, **attrs: str) -> forms.CharField:
+    widget = forms.TextInput(attrs=PLAIN | (MONO if mono else {}) | attrs)
     return forms.CharField(label=label, help_text=hint, required=required, widget=widget)
 
 
-def _number(label: str, unit: str, hint: str = "") -> forms.CharField:
-    return _typed(f"{label}, {unit}" if unit else label, hint, inputmode="decimal")
+def _number(label: str, unit: str, hint: str = "", *, optional: bool = False) -> forms.CharField:
+    return _typed(f"{label}, {unit}" if unit else label, hint, required=not optional, inputmode="decimal")
 
 
 def _choice(label: str, choices: Iterable[tuple[str, str]], hint: str = "") -> forms.ChoiceField:
@@ -74,7 +75,8 @@ class CapacityTestForm(forms.Form):
                 who = [(each.name, f"{each.title} ({each.name})") for each in accounts(actor)]
                 self.fields["/account"] = _choice("Account", who)
                 self.initial.setdefault("/account", actor.account.name)
-        self.fields |= _target(actor, stored) | _load() | _objective() | _guards() | _policy()
+        pool = str(self.data.get("/spec/target/pool") or self.initial.get("/spec/target/pool") or "")
+        self.fields |= _target(actor, stored, pool) | _load() | _objective() | _guards() | _policy()
         self.fields["reason"] = _typed("Why", "Kept in the audit record.", maxlength="400")
 
     def groups(self) -> list[tuple[str, list[forms.BoundField]]]:
@@ -99,27 +101,34 @@ class CapacityTestForm(forms.Form):
         return found
 
 
-def _target(actor: Actor, stored: CapacityTest | None) -> dict[str, forms.Field]:
+def _target(actor: Actor, stored: CapacityTest | None, chosen: str) -> dict[str, forms.Field]:
+    """The pools to choose from, and of the chosen one (else the first) its regions and the names that lead there."""
     own = pools(actor).prefetch_related(None).exclude(protocol="tcp")
     if not actor.is_operator:
         own = own.filter(account=actor.account)
     owner = stored.account if stored else actor.account
-    names = [(_reference(pool, owner.pk), f"{pool.account.name}/{pool.name}") for pool in own[:500]]
-    hosts = [(name, name) for name in testable_hostnames(actor.account)]
+    by_name = {_reference(pool, owner.pk): pool for pool in own[:POOLS_SHOWN]}
+    names = [(name, f"{pool.account.name}/{pool.name}") for name, pool in by_name.items()]
+    pool = by_name.get(chosen) or next(iter(by_name.values()), None)
+    places = list(Backend.objects.filter(pool=pool).values_list("region__name", flat=True).order_by("region__name"))
+    hosts = [(name, name) for name in _leading_to(testable_hostnames(actor.account), pool)]
     if stored and stored.hostname not in dict(hosts):
         hosts.append((stored.hostname, f"{stored.hostname} (may not be tested now)"))
     return {
         "/spec/target/pool": _choice("Pool", names, "Its servers get the load."),
-        "/spec/target/region": _choice("Region", [(row.name, row.name) for row in regions(actor)]),
+        "/spec/target/region": _choice("Region", [(name, name) for name in places]),
         "/spec/target/hostname": _choice(
             "Hostname", hosts, "Only proved names that may be load-tested; a route of it has to lead to the pool."
         ),
-        "/spec/target/path": _typed("Path", "Asked for again and again: choose one that changes nothing.", **MONO),
-        "/spec/target/server": _typed("One server only", "Its name; empty: through the load balancer.", **MONO),
+        "/spec/target/path": _typed("Path", "Asked for again and again: choose one that changes nothing.", mono=True),
+        "/spec/target/server": _typed("One server only", "Its name; empty: through the load balancer.", mono=True),
     }
 
 
-MONO = {"class": "mono"}
+def _leading_to(names: list[str], pool: Pool | None) -> list[str]:
+    """Those of the names that have a route to the pool; all of them where none has."""
+    routed = set(RoutePool.objects.filter(pool=pool).values_list("route__hostname__name", flat=True)) if pool else set()
+    return [name for name in names if name in routed] or names
 
 
 def _reference(pool: Any, owner: int) -> str:
@@ -131,7 +140,9 @@ def _load() -> dict[str, forms.Field]:
         "/spec/load/kind": forms.ChoiceField(
             label="Kind of load", choices=list(KINDS.items()), widget=forms.RadioSelect
         ),
-        "/spec/load/rate": _number("Rate", "requests/s", "A search begins below it; empty: at the limit of now."),
+        "/spec/load/rate": _number(
+            "Rate", "requests/s", "A search begins below it; empty: at the limit of now.", optional=True
+        ),
         "/spec/load/to_rate": _number("Up to", "requests/s"),
         "/spec/load/step": _number("In steps of", "requests/s"),
         "/spec/load/users": _number(
@@ -217,7 +228,11 @@ def texts_of(spec: Mapping[str, Any]) -> dict[str, Any]:
 def blank(start: Mapping[str, str]) -> dict[str, Any]:
     """What a new form begins with; `pool` and `region` of the query choose them."""
     spec: dict[str, Any] = {
-        "target": {"path": "/", "pool": start.get("pool", "")[:127], "region": start.get("region", "")[:63]},
+        "target": {
+            "path": "/",
+            "pool": (start.get("pool") or start.get("/spec/target/pool", ""))[:127],
+            "region": start.get("region", "")[:63],
+        },
         "load": {"kind": "search", "rate": 0, "duration_s": 60, "arrivals": "constant", "method": "GET"},
         "objective": {"percentile": 95, "below_ms": 600, "errors_below": 0.01},
         "guards": {"max_rate": 100, "max_connections": 200, "max_duration_s": 300, "headroom": 0.0},

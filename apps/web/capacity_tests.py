@@ -73,10 +73,10 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
         "next_before": found[RUNS_SHOWN - 1].pk if len(found) > RUNS_SHOWN else None,
     }
     if not request.GET.get("partial"):
-        found = checks(test, now())
+        answers = checks(test, now())
         context |= {
-            "checks": found,
-            "blocked": refusal(found),
+            "checks": answers,
+            "blocked": refusal(answers),
             "yaml": yaml.safe_dump({"objects": [envelope(test)]}, sort_keys=False, allow_unicode=True),
             "entries": entries_of(request.actor, "CapacityTest", pk, limit=8),
         }

@@ -6,7 +6,6 @@ from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Any
 
-from apps.accounts.actors import Actor
 from apps.capacity.models import Run, Second, Step
 from apps.capacity.results import Point, Result
 from apps.capacity.staleness import build_of
@@ -30,13 +29,13 @@ STEPS: tuple[tuple[str, float, int, float, float, float, float, str], ...] = (
 )
 
 
-def make_test(actor: Actor, pool: Pool, region: str = "us-central1", name: str = "", **load: Any) -> CapacityTest:
+def make_test(pool: Pool, region: str = "us-central1", name: str = "", **load: Any) -> CapacityTest:
     """A stored test of the pool's account, without asking whether it might be run."""
     spec = CapacityTestSpec(
         pool=pool.name,
         region=region,
         hostname="shop.acme.example",
-        load=LoadSpec(**({"kind": "search", "rate": 10.0, "arrivals": "constant"} | load)),
+        load=_load(load),
         objective=ObjectiveSpec(),
         guards=GuardSpec(max_rate=40, max_connections=100, max_duration_s=240, headroom=0.5),
         policy=PolicySpec(),
@@ -50,6 +49,11 @@ def make_test(actor: Actor, pool: Pool, region: str = "us-central1", name: str =
         hostname=spec.hostname,
         **parts,
     )
+
+
+def _load(given: dict[str, Any]) -> LoadSpec:
+    usual: dict[str, Any] = {"kind": "search", "rate": 10.0, "arrivals": "constant"}
+    return LoadSpec(**usual | given)
 
 
 def plan_of(test: CapacityTest) -> dict[str, Any]:
