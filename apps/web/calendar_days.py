@@ -23,8 +23,7 @@ DENSE = 4
 BUDGET = 3000
 MOST_FIRES = 5000
 DUE = Mark("idle", "unknown", "Due")
-BUSY = Mark("idle", "behind", "Due again and again")
-QUIET = Mark("idle", "check", "Nothing gave up or was missed")
+QUIET = Mark("idle", "check", "Nothing went wrong")
 RUNS = {
     Run.State.WAITING: Mark("idle", "behind", "Test waits"),
     Run.State.STARTING: Mark("busy", "busy", "Test starts"),
@@ -55,6 +54,11 @@ class Entry:
     url_name: str = ""
     pk: int = 0
     is_test: bool = False
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether its shape, which the legend explains, says all that its word does."""
+        return self.word == self.mark.word and self.mark.kind in ("good", "idle")
 
 
 @dataclass(slots=True)
@@ -203,8 +207,9 @@ def _bands(page: Span, plan: Plan, moment: datetime) -> int:
         begins = max(day.starts, moment)
         first = _first_of(plan, day, begins)
         if first is not None:
-            clock = plan.cadence if first - begins <= plan.gap else f"{plan.cadence} from {page.clock(first)}"
-            page.add(Entry(first, clock, plan.row.name, BUSY, BUSY.word, "web:schedule", plan.row.pk, _tests(plan)))
+            whole = first - begins <= plan.gap
+            clock, word = (plan.cadence, DUE.word) if whole else (f"from {page.clock(first)}", plan.cadence)
+            page.add(Entry(first, clock, plan.row.name, DUE, word, "web:schedule", plan.row.pk, _tests(plan)))
     return len(ahead)
 
 

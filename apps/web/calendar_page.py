@@ -14,7 +14,7 @@ from apps.capacity.models import Blackout, Run
 from apps.core.clock import now
 from apps.core.errors import Fault, Invalid
 from apps.definitions.selectors import schedules as visible_schedules
-from apps.web.calendar_days import BUSY, DUE, Day, Span, add_blackouts, add_runs, fill
+from apps.web.calendar_days import DUE, Day, Span, add_blackouts, add_runs, fill
 from apps.web.pages import PageRequest, page, show
 from apps.web.schedules_form import zones
 from apps.web.schedules_rows import FILTERS, STATES, narrowed
@@ -55,7 +55,7 @@ def index(request: PageRequest) -> HttpResponse:
         add_blackouts(days, Blackout.objects.filter(starts_at__lt=days.ends, ends_at__gt=days.starts)[:MOST_RUNS])
     context |= _around(view, days, today)
     context |= {"left_out": left_out, "more": len(shown) > MOST_SCHEDULES, "shown": MOST_SCHEDULES}
-    context |= {"zone": zone.key, "any": bool(shown), "legend": (*FIRES.values(), DUE, BUSY)}
+    context |= {"zone": zone.key, "any": bool(shown), "legend": (*FIRES.values(), DUE)}
     return show(request, "pages/schedules/calendar.html", context)
 
 

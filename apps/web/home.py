@@ -13,6 +13,7 @@ from apps.web.first_steps import first_steps
 from apps.web.flow_parts import shown
 from apps.web.flow_words import rate
 from apps.web.overview_parts import expiring_soon, lines, pools_of_interest, problems_with_pages
+from apps.web.schedules_rows import troubled
 
 TEMPLATE = "pages/overview/home.html"
 WAITING_SHOWN = 5
@@ -35,4 +36,5 @@ def context_of(actor: Actor) -> dict[str, Any]:
         "over": rate(sum(use.out_per_s for use in flow.regions)) if flow.at else "",
         "pools": pools_of_interest(actor, problems),
         "expiring": expiring_soon(actor),
+        "troubled": troubled(actor),
     }

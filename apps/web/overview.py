@@ -17,6 +17,7 @@ from apps.web.flow_parts import shown
 from apps.web.flow_words import rate
 from apps.web.overview_parts import expiring_soon, lines, pools_of_interest, problems_with_pages
 from apps.web.pages import PageRequest, page, show
+from apps.web.schedules_rows import troubled
 
 
 @page
@@ -42,6 +43,7 @@ def overview(request: PageRequest) -> HttpResponse:
         "last_rollouts": rollouts.rollouts(actor)[:6],
         "pools": pools_of_interest(actor, problems),
         "expiring": expiring_soon(actor),
+        "troubled": troubled(actor),
         "first_run": not places.fleets(actor).exists(),
     }
     return show(request, "pages/overview/overview.html", context)

@@ -42,7 +42,13 @@ FIRES_SHOWN = 25
 MOST_AT_ONCE = 200
 MOST_REASON = 400
 # What `result` of a fire may name, and the page that shows it.
-RESULTS = {"run": "web:capacity-run", "rollout": "web:rollout", "entry": "web:audit-entry"}
+RESULTS = {"run": "web:capacity-run", "rollout": "web:rollout"}
+CHANGED = {
+    "Pool": "web:pool",
+    "Route": "web:route",
+    "LoadBalancer": "web:load-balancer",
+    "CapacityTest": "web:capacity-test",
+}
 
 
 @page
@@ -153,8 +159,6 @@ def _history(request: PageRequest, row: Schedule) -> dict[str, Any]:
 
 def _fire(fire: Fire, zone: ZoneInfo) -> dict[str, Any]:
     """A fire as a line: state, why it came about, how late it began, how long it took, where it led."""
-    result = fire.result if isinstance(fire.result, dict) else {}
-    links = [(RESULTS[name], result[name], name) for name in RESULTS if isinstance(result.get(name), int)]
     return {
         "fire": fire,
         "mark": FIRES[Fire.State(fire.state)],
@@ -162,8 +166,18 @@ def _fire(fire: Fire, zone: ZoneInfo) -> dict[str, Any]:
         "local": f"{fire.scheduled_at.astimezone(zone):%a %Y-%m-%d %H:%M:%S}",
         "lag": _seconds((fire.started_at - fire.due_at).total_seconds()) if fire.started_at else "",
         "took": _took(fire),
-        "links": links,
+        "links": _links(fire.result),
     }
+
+
+def _links(result: dict[str, Any]) -> list[tuple[str, int, str]]:
+    """Pages of what a fire led to: the page's name, its id, and words for it."""
+    links = [
+        (page_name, result[name], f"{name} {result[name]}") for name, page_name in RESULTS.items() if name in result
+    ]
+    if result.get("kind") in CHANGED and "id" in result:
+        links.append((CHANGED[result["kind"]], result["id"], str(result.get("name", ""))))
+    return links
 
 
 def _took(fire: Fire) -> str:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
-from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 
+from apps.accounts.actors import Actor
 from apps.core.clock import now
 from apps.core.errors import Fault, Invalid
 from apps.definitions.models import Schedule
@@ -16,6 +18,9 @@ from apps.web.schedules_words import FIRES, TARGETS, Mark, sentence, state_of, t
 
 MOST_TEXT = 253
 RELATIVE = timedelta(days=7)
+A_DAY = timedelta(days=1)
+BAD = (Fire.State.DEAD, Fire.State.MISSED)
+MOST_TROUBLED = 5
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NO_INSTANT = {"cron": "", "every_s": None, "at": ""}
 _GAVE_UP = Exists(Fire.objects.filter(schedule=OuterRef("pk"), state=Fire.State.DEAD))
@@ -124,3 +129,22 @@ def _micros(moment: datetime) -> int:
 
 def _moment(micros: int) -> datetime:
     return EPOCH + timedelta(microseconds=micros)
+
+
+class Trouble(NamedTuple):
+    """A schedule with how often it gave up, and was missed, within the last day."""
+
+    pk: int
+    name: str
+    gave_up: int
+    missed: int
+
+
+def troubled(actor: Actor) -> list[Trouble]:
+    """Schedules with which something went wrong within a day, the worst first."""
+    bad = actor.visible(Fire.objects.filter(state__in=BAD, scheduled_at__gte=now() - A_DAY)).order_by()
+    counts = bad.values("schedule", "schedule__name").annotate(
+        gave_up=Count("pk", filter=Q(state=Fire.State.DEAD)), missed=Count("pk", filter=Q(state=Fire.State.MISSED))
+    )
+    rows = counts.order_by("-gave_up", "-missed", "schedule__name")[:MOST_TROUBLED]
+    return [Trouble(row["schedule"], row["schedule__name"], row["gave_up"], row["missed"]) for row in rows]

@@ -29,9 +29,11 @@ def _found(request: PageRequest, text: str) -> list[tuple[str, list[Link]]]:
     routes = filter_routes(definitions.routes(actor).prefetch_related(None), {"q": text})[:OF_EACH]
     pools = definitions.pools(actor).prefetch_related(None).filter(named)[:OF_EACH]
     balancers = definitions.load_balancers(actor).prefetch_related(None).filter(named)[:OF_EACH]
+    schedules = definitions.schedules(actor).filter(named)[:OF_EACH]
     found = [
         ("Routes", [(reverse("web:route", args=[row.pk]), f"{row.hostname.name}{row.path}") for row in routes]),
         ("Pools", [(reverse("web:pool", args=[row.pk]), f"{row.account.name}/{row.name}") for row in pools]),
+        ("Schedules", [(reverse("web:schedule", args=[row.pk]), row.name) for row in schedules]),
         ("Load balancers", [(reverse("web:load-balancer", args=[row.pk]), row.name) for row in balancers]),
     ]
     if actor.is_operator:
