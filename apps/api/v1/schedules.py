@@ -56,6 +56,8 @@ def schedule_of(request: Request, pk: str) -> Schedule:
 class Preview(APIView):
     """POST: what a timing would do; nothing is stored."""
 
+    scope = "read"
+
     def post(self, request: Request) -> Response:
         """`{when, zone?, starts_at?, ends_at?}` → a sentence and the next ten instants."""
         timing = read_timing_of(requests.only(request, ("when", "zone", "starts_at", "ends_at")))
@@ -105,6 +107,8 @@ class FireDetail(APIView):
 
 class Retry(APIView):
     """POST: try a dead fire again, under the same key."""
+
+    scope_noun = "schedules"
 
     def post(self, request: Request, pk: str) -> Response:
         """No body; 202 with the fire, 409 for one that is not dead."""

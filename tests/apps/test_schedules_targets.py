@@ -1,0 +1,250 @@
+"""SCHEDULES, targets: signed and never private, once or known again, and changes that are made and taken back."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from apps.accounts.actors import Actor
+from apps.accounts.models import Account
+from apps.audit.models import Entry
+from apps.core.clock import now
+from apps.definitions.describing import describe
+from apps.definitions.models import Pool, Schedule
+from apps.definitions.services import save_object
+from apps.fleet.models import Fleet
+from apps.schedules import topics
+from apps.schedules.models import Fire
+from apps.schedules.services import run_now
+from apps.schedules.signing import rotate_signing_secret
+from apps.schedules.targets import TARGETS, capacity_test, topic, webhook
+from apps.schedules.targets.contract import TargetFailed
+from apps.schedules.working import work_off
+from tests.receiver import Receiver, receiving
+
+NEVER = {"when": {"trigger": True}, "overlap": "allow", "retries": {"attempts": 1}}
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    """A real server on loopback, which only tests may call."""
+    with receiving() as found:
+        yield found
+
+
+@pytest.fixture
+def streams(live_redis: str) -> Iterator[None]:
+    """Topics in a Redis of this test's own."""
+    del live_redis
+    topics.client.cache_clear()
+    yield
+    topics.client.cache_clear()
+
+
+def fired(actor: Actor, target: dict[str, Any], **spec: Any) -> Fire:
+    """What came of a schedule with this target that was run by hand and worked off."""
+    row = save_object(actor=actor, kind="Schedule", name="s", spec=NEVER | spec | {"target": target})
+    made = run_now(actor=actor, schedule_id=row.pk)
+    work_off(seconds=10)
+    made.refresh_from_db()
+    return made
+
+
+def shop(actor: Actor, **spec: Any) -> dict[str, Any]:
+    """A change of the pool shop."""
+    present = describe(Pool.objects.get(account=actor.account, name="shop"))
+    return {"change": {"object": {"kind": "Pool", "name": "shop", "spec": present | spec}, "restore_after_s": 60}}
+
+
+def due_now() -> Fire:
+    """The fire that takes a change back, as if its time had come and it was worked off."""
+    owed = Fire.objects.get(cause=Fire.Cause.RESTORE)
+    assert owed.due_at > now() + timedelta(seconds=30)
+    Fire.objects.filter(pk=owed.pk).update(next_try_at=now())
+    work_off(seconds=10)
+    owed.refresh_from_db()
+    return owed
+
+
+def test_a_webhook_is_signed_as_ten_lines_of_python_can_check(acme: Actor, receiver: Receiver) -> None:
+    row = save_object(
+        actor=acme, kind="Schedule", name="s", spec=NEVER | {"target": {"webhook": {"url": receiver.url, "body": "b"}}}
+    )
+    old = rotate_signing_secret(actor=acme, schedule_id=row.pk)
+    new = rotate_signing_secret(actor=acme, schedule_id=row.pk)
+    made = run_now(actor=acme, schedule_id=row.pk)
+    work_off(seconds=10)
+    (heard,) = receiver.heard
+    headers = {name.lower(): value for name, value in heard.headers.items()}
+    for secret in (old, new):  # both sign for a day
+        signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + heard.body
+        mac = hmac.new(base64.b64decode(secret.removeprefix("whsec_")), signed, hashlib.sha256).digest()
+        assert f"v1,{base64.b64encode(mac).decode()}" in headers["webhook-signature"].split(" ")
+    assert headers["webhook-id"] == made.key
+    data = json.loads(heard.body)["data"]
+    assert (data["schedule"], data["body"], data["fire"]) == ("acme/s", "b", made.pk)
+    made.refresh_from_db()
+    assert (made.state, made.result["status"]) == ("done", 204)
+
+
+def test_a_webhook_comes_again_with_the_same_key_until_it_is_taken(acme: Actor, receiver: Receiver) -> None:
+    receiver.answer(500, 302, 200)
+    target = {"webhook": {"url": receiver.url}}
+    made = fired(acme, target, retries={"attempts": 5, "backoff_s": 1})
+    for _ in range(3):
+        Fire.objects.filter(state="waiting").update(next_try_at=now())
+        work_off(seconds=10)
+    made.refresh_from_db()
+    assert (made.state, made.attempt, len(receiver.heard)) == ("done", 3, 3)
+    assert {heard.headers["webhook-id"] for heard in receiver.heard} == {made.key}
+    assert len({heard.body for heard in receiver.heard}) == 1
+
+
+def test_a_receiver_that_is_gone_is_not_asked_again(acme: Actor, receiver: Receiver) -> None:
+    receiver.answer(410)
+    made = fired(acme, {"webhook": {"url": receiver.url}}, retries={"attempts": 5})
+    assert (made.state, made.attempt) == ("dead", 1)
+    assert "410" in made.said
+
+
+def test_a_name_that_became_private_is_not_called(acme: Actor, receiver: Receiver, settings: Any) -> None:
+    row = save_object(
+        actor=acme, kind="Schedule", name="s", spec=NEVER | {"target": {"webhook": {"url": receiver.url}}}
+    )
+    settings.OUTBOUND_NETWORKS = []
+    made = run_now(actor=acme, schedule_id=row.pk)
+    work_off(seconds=10)
+    made.refresh_from_db()
+    assert made.state == "dead"
+    assert receiver.heard == []
+    settings.OUTBOUND_NETWORKS = ["127.0.0.0/8"]  # the negative control: it is the address that was refused
+    assert fired(acme, {"webhook": {"url": receiver.url}}).state == "done"
+    assert len(receiver.heard) == 1
+
+
+@pytest.mark.usefixtures("streams")
+def test_a_second_attempt_sends_no_second_message(acme: Actor) -> None:
+    made = fired(acme, {"topic": {"topic": "t", "message": "m"}})
+    fire = Fire.objects.select_related("schedule__account").get(pk=made.pk)
+    assert len(topics.read(acme, "t")) == 1
+    fire.attempt = 2
+    topic.act_on_many([fire], now())
+    topic.act(fire, now())
+    assert len(topics.read(acme, "t")) == 1
+    fire.attempt = 1  # the negative control: a first attempt does not look
+    topic.act(fire, now())
+    assert [message.key for message in topics.read(acme, "t")] == [made.key] * 2
+
+
+@pytest.mark.usefixtures("streams")
+def test_a_topic_keeps_no_more_than_its_bytes(acme: Actor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(topics, "MOST_BYTES", 50_000)
+    made = fired(acme, {"topic": {"topic": "t", "message": "m" * 8000}})
+    fire = Fire.objects.select_related("schedule__account").get(pk=made.pk)
+    topics.send([fire] * 300)
+    assert len(topics.read(acme, "t", limit=500)) < 150  # trimmed in whole nodes of the stream
+
+
+def test_a_topic_fails_while_redis_is_away_and_is_tried_again(acme: Actor, settings: Any) -> None:
+    settings.REDIS_URL = "redis://127.0.0.1:1/0"
+    topics.client.cache_clear()
+    made = fired(acme, {"topic": {"topic": "t"}}, retries={"attempts": 2})
+    topics.client.cache_clear()
+    assert (made.state, made.said) == ("waiting", topic.AWAY)
+
+
+@pytest.mark.usefixtures("tutorial_world")
+def test_a_change_is_made_and_taken_back_once(acme: Actor) -> None:
+    before = describe(Pool.objects.get(account=acme.account, name="shop"))
+    made = fired(acme, shop(acme, balance="random"))
+    assert made.state == "done", made.said
+    assert Pool.objects.get(account=acme.account, name="shop").balance == "random"
+    entry = Entry.objects.filter(object_kind="Pool", action="update").latest("pk")
+    assert (entry.actor, f"fire {made.pk}" in entry.reason) == ("schedule s", True)
+    owed = due_now()
+    assert (owed.state, owed.said) == ("done", "Pool shop is as it was before.")
+    assert describe(Pool.objects.get(account=acme.account, name="shop")) == before
+    assert fired(acme, shop(acme)).said == "Pool shop was already so."
+    assert Fire.objects.filter(cause="restore").count() == 1
+
+
+@pytest.mark.usefixtures("tutorial_world")
+def test_what_somebody_changed_meanwhile_is_not_taken_back(acme: Actor) -> None:
+    fired(acme, shop(acme, balance="random"))
+    present = describe(Pool.objects.get(account=acme.account, name="shop"))
+    save_object(actor=acme, kind="Pool", name="shop", spec=present | {"balance": "source"})
+    owed = due_now()
+    assert owed.state == "dead"
+    assert "changed since" in owed.said
+    assert Pool.objects.get(account=acme.account, name="shop").balance == "source"
+
+
+@pytest.mark.usefixtures("tutorial_world")
+def test_what_a_schedule_made_is_deleted_again(acme: Actor) -> None:
+    pool = {"kind": "Pool", "name": "guest", "spec": {"protocol": "http", "backends": []}}
+    made = fired(acme, {"change": {"object": pool, "restore_after_s": 60}})
+    assert made.said.startswith("Pool guest was created.")
+    assert due_now().said == "Pool guest was deleted again."
+    assert not Pool.objects.filter(name="guest").exists()
+
+
+@pytest.mark.usefixtures("tutorial_world")
+def test_a_change_is_checked_again_when_it_fires(acme: Actor, operator: Actor) -> None:
+    route = {
+        "load_balancer": "front",
+        "hostname": "shop.acme.example",
+        "path": "/sale",
+        "action": {"pools": [{"pool": "spare"}]},
+    }
+    save_object(actor=acme, kind="Pool", name="spare", spec={"protocol": "http", "backends": []})
+    target = {"change": {"object": {"kind": "Route", "name": "sale", "spec": route}}}
+    row = save_object(actor=acme, kind="Schedule", name="s", spec=NEVER | {"target": target})
+    Pool.objects.filter(name="spare").delete()
+    made = run_now(actor=acme, schedule_id=row.pk)
+    work_off(seconds=10)
+    made.refresh_from_db()
+    assert (made.state, made.said) == ("dead", "There is no pool spare.")
+    assert not Entry.objects.filter(object_label="acme/sale").exists()
+
+
+@pytest.mark.usefixtures("tutorial_world")
+def test_a_suspended_account_changes_nothing(acme: Actor) -> None:
+    row = save_object(actor=acme, kind="Schedule", name="s", spec=NEVER | {"target": shop(acme, balance="random")})
+    made = run_now(actor=acme, schedule_id=row.pk)
+    Account.objects.filter(pk=acme.account.pk).update(suspended_at=now())
+    fire = Fire.objects.select_related("schedule__account").get(pk=made.pk)
+    with pytest.raises(TargetFailed, match="suspended"):
+        TARGETS["change"].act(fire, now())
+    assert Pool.objects.get(account=acme.account, name="shop").balance != "random"
+
+
+@pytest.mark.usefixtures("tutorial_world")
+def test_a_push_is_wanted_once_per_fire(operator: Actor) -> None:
+    made = fired(operator, {"rollout": {"fleet": "us-central1"}})
+    assert made.state == "done", made.said
+    assert Entry.objects.filter(object_kind="Fleet", action="push_again").count() == 1
+    assert made.result["fleet"] == Fleet.objects.get(name="us-central1").name
+
+
+def test_a_capacity_test_that_is_gone_is_said(acme: Actor) -> None:
+    row = save_object(actor=acme, kind="Schedule", name="s", spec=NEVER | {"target": {"topic": {"topic": "t"}}})
+    Schedule.objects.filter(pk=row.pk).update(target_kind="capacity_test", target={"name": "gone"})
+    made = run_now(actor=acme, schedule_id=row.pk)
+    fire = Fire.objects.select_related("schedule__account").get(pk=made.pk)
+    with pytest.raises(TargetFailed, match="no capacity test gone") as failure:
+        capacity_test.act(fire, now())
+    assert failure.value.final
+
+
+def test_what_is_sent_holds_what_the_caller_of_a_trigger_sent(acme: Actor, receiver: Receiver) -> None:
+    made = fired(acme, {"webhook": {"url": receiver.url}})
+    fire = Fire.objects.select_related("schedule__account").get(pk=made.pk)
+    fire.body = '{"ref": "main"}'
+    assert json.loads(webhook.body_of(fire))["data"]["sent"] == '{"ref": "main"}'
