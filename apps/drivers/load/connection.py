@@ -88,8 +88,14 @@ class Connection(asyncio.Protocol):
             self._engine.failed(self, kind)
         self.close()
 
+    def expire(self, late: float) -> None:
+        """Give up a request that was due before this instant."""
+        if self.busy and self.due <= late:
+            self.fail("timeout")
+
     def close(self) -> None:
         """At once, whatever is under way."""
+        self.busy = False
         if self._transport is not None:
             self._transport.abort()
         elif self.opening is not None:

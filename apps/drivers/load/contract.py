@@ -89,10 +89,10 @@ class Plan:
     them is above 0 when it begins, and the kind of loop stays. A change of the rate is spread over `ramp_s`, the
     beginning too; a pause is at once.
 
-    What bounds it, whatever is asked later: never more than `max_rate` requests/s (0: `rate` is the highest) or
-    `max_connections` open, no request waits longer than `timeout_s`, an answer longer than `max_answer_bytes` is cut
-    off, and all ends after `duration_s`. Redirects are not followed and no name is looked up. `bounds.py` has the
-    highest values that any plan may have.
+    What bounds it, whatever is asked later: never more than `max_rate` requests/s (0: `rate` is the highest), never
+    more than `max_connections` open (nor so many requests in flight: over HTTP/2 they share connections), no request
+    waits longer than `timeout_s`, an answer longer than `max_answer_bytes` is cut off, and all ends after `duration_s`.
+    Redirects are not followed and no name is looked up. `bounds.py` has the highest values that any plan may have.
     """
 
     endpoints: tuple[Endpoint, ...]
@@ -106,7 +106,7 @@ class Plan:
     max_rate: float = 0.0
     max_connections: int = 200
     max_answer_bytes: int = 16 * 1024 * 1024
-    protocol: str = "http1"
+    protocol: str = "http1"  # or http2: over TLS by ALPN, else with prior knowledge
     keep_alive: bool = True
     tls: Tls | None = None
     seed: int = 0

@@ -1,10 +1,10 @@
-"""LOAD, the HTTP/1.1 engine: a true open loop (or N users) on one event loop, one record per second.
+"""LOAD, the engine of HTTP/1.1 and HTTP/2: a true open loop (or N users) on one event loop, one record per second.
 
 Requests leave when they are due, whether or not answers come back: on an idle connection, else on a new one. The
 engine sleeps only while the next one is more than a millisecond away, and never catches up on what it missed: what is
 overdue by more than `MOST_LATE_S` is not sent but counted as offered, so that the record says who was too slow. A
-request on a connection that the server closed at the same moment, before a byte of an answer, is sent once more on a
-new one, as every client does, unless that could do something twice.
+request on a used connection that the server closed at the same moment (within `STALE_S`, before a byte of an answer) is
+sent once more on a new one, as every client does, unless that could do something twice.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from apps.drivers.load.arrivals import Timetable
 from apps.drivers.load.bounds import check, check_rate, check_users
 from apps.drivers.load.connection import Connection
 from apps.drivers.load.contract import LEASE_S, Endpoint, Plan, Request, Second
+from apps.drivers.load.http2 import Http2Connection, block_of
 from apps.drivers.load.recording import Counting
 
 MOST_LATE_S = 0.25
@@ -30,10 +31,12 @@ SCAN_S = 0.1
 DRAIN_S = 1.0
 AFTER_ERROR_S = 0.1  # a user who got no answer asks again after this, not at once
 CLOSING_S = 0.001
+STALE_S = 0.1
 REPEATABLE = {"GET", "HEAD", "PUT", "DELETE", "OPTIONS"}
 OWN_FAULTS = {errno.EMFILE, errno.ENFILE, errno.EADDRNOTAVAIL, errno.ENOBUFS, errno.ENOMEM}
 
 clock = time.monotonic
+Speaker = Connection | Http2Connection
 
 
 class Lane:
@@ -43,7 +46,7 @@ class Lane:
 
     def __init__(self, endpoint: Endpoint, most: int) -> None:
         self.endpoint, self.most = endpoint, most
-        self.idle: list[Connection] = []
+        self.idle: list[Speaker] = []
         self.open = 0
 
 
@@ -56,13 +59,14 @@ class Engine:
     def __init__(self, plan: Plan, emit: Callable[[Second], None], *, phase: float = 1.0) -> None:
         check(plan)
         self.plan, self._emit, self._phase = plan, emit, phase
-        self.wire = wire_of(plan.request, keep_alive=plan.keep_alive)
+        self._speak: type[Speaker] = Http2Connection if plan.protocol == "http2" else Connection
+        self.wire = block_of(plan) if plan.protocol == "http2" else wire_of(plan.request, keep_alive=plan.keep_alive)
         self.headless = plan.request.method == "HEAD"
         share, more = divmod(plan.max_connections, len(plan.endpoints))
         self._lanes = [Lane(endpoint, share + (number < more)) for number, endpoint in enumerate(plan.endpoints)]
         self._turn = 0
         self._tls = tls_of(plan)
-        self._connections: set[Connection] = set()
+        self._connections: set[Speaker] = set()
         self._counting = Counting()
         self._in_flight = self._users = self._leaving = 0
         self._timer: asyncio.Handle | None = None
@@ -151,6 +155,8 @@ class Engine:
 
     def _fire(self, due: float, now: float) -> bool:
         """One request, on an idle connection of the endpoint whose turn it is or a new one; False: all are busy."""
+        if self._in_flight >= self.plan.max_connections:
+            return False
         for _ in self._lanes:
             lane = self._lanes[self._turn]
             self._turn = (self._turn + 1) % len(self._lanes)
@@ -168,11 +174,11 @@ class Engine:
 
     def _open(self, lane: Lane, due: float) -> None:
         lane.open += 1
-        connection = Connection(self, lane, due)
+        connection = self._speak(self, lane, due)
         self._connections.add(connection)
         connection.opening = self._loop.create_task(self._connect(connection))
 
-    async def _connect(self, connection: Connection) -> None:
+    async def _connect(self, connection: Speaker) -> None:
         endpoint, tls = connection.lane.endpoint, self.plan.tls
         kind = "connect"
         try:
@@ -198,14 +204,15 @@ class Engine:
 
     # What connections say
 
-    def answered(self, connection: Connection, status: int) -> None:
+    def answered(self, connection: Speaker, status: int) -> None:
         """A whole answer came."""
         self._counting.answer(status, clock() - connection.due)
         self._done(0.0)
 
-    def failed(self, connection: Connection, kind: str) -> None:
+    def failed(self, connection: Speaker, kind: str) -> None:
         """A request came to nothing; one that the server may never have seen is sent again."""
         stale = kind == "reset" and connection.used and not connection.received
+        stale = stale and clock() - connection.due < STALE_S
         lane = connection.lane
         if stale and self.plan.request.method in REPEATABLE and not self._stopping and lane.open <= lane.most:
             self._open(lane, connection.due)
@@ -213,7 +220,7 @@ class Engine:
         self._counting.error(kind)
         self._done(AFTER_ERROR_S)
 
-    def closed(self, connection: Connection) -> None:
+    def closed(self, connection: Speaker) -> None:
         """It is no more."""
         if connection in self._connections:
             self._connections.remove(connection)
@@ -300,8 +307,8 @@ class Engine:
         if self.over.is_set():
             return
         late = clock() - self.plan.timeout_s
-        for connection in [each for each in self._connections if each.busy and each.due <= late]:
-            connection.fail("timeout")
+        for connection in list(self._connections):
+            connection.expire(late)
         self._loop.call_later(min(SCAN_S, self.plan.timeout_s / 4), self._scan)
 
     def _finish(self) -> None:
@@ -314,7 +321,6 @@ class Engine:
         if self._timer is not None:
             self._timer.cancel()
         for connection in list(self._connections):
-            connection.busy = False
             connection.close()
 
 
@@ -334,7 +340,7 @@ def tls_of(plan: Plan) -> ssl.SSLContext | None:
     if plan.tls is None:
         return None
     context = ssl.create_default_context(cafile=plan.tls.ca_file or None)
-    context.set_alpn_protocols(["http/1.1"])
+    context.set_alpn_protocols(["h2" if plan.protocol == "http2" else "http/1.1"])
     if not plan.tls.verify:  # local development only, see the contract
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE

@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping
 
 from apps.drivers.load.contract import Generator, LoadError, Plan
 from apps.drivers.load.memory import MemoryGenerator, in_memory
-from apps.drivers.load.several import http1_generator
+from apps.drivers.load.several import process_generator
 
 GENERATORS: Mapping[str, Callable[[Plan], Generator]] = {
-    "http1": http1_generator,
+    "http1": process_generator,
+    "http2": process_generator,
 }
 
 

@@ -19,7 +19,7 @@ PER_PROCESS = 30_000.0
 Key = TypeVar("Key", int, str)
 
 
-def http1_generator(plan: Plan) -> Generator:
+def process_generator(plan: Plan) -> Generator:
     """One process, or as many as the plan's highest rate needs and the machine has cores for."""
     wanted = math.ceil(highest_rate(plan) / PER_PROCESS)
     most = min(os.cpu_count() or 1, plan.max_connections // len(plan.endpoints), plan.users or wanted)
