@@ -34,7 +34,7 @@ def test_the_status_is_read_from_the_beginning(block: str, status: int) -> None:
     "block", ["", "20", "82", "c1", "48", "4803", "48033330", "480361626300", "4883ffffff", "4803303033"[:8], "ff"]
 )
 def test_what_is_no_status_is_refused(block: str) -> None:
-    with pytest.raises(ValueError, match="header block|status"):
+    with pytest.raises(ValueError, match=r"header block|status"):
         status_of(bytes.fromhex(block))
 
 

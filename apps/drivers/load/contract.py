@@ -19,7 +19,9 @@ from typing import Protocol
 LEASE_S = 5.0
 
 # A request that leaves later than this was held up by the generator, not by what is tested.
+# So little does not matter beside an answer that takes long.
 LATE_MS = 10.0
+LATE_SHARE = 0.05
 MOST_HELD_UP = 0.01
 
 
@@ -121,8 +123,8 @@ class Second:
     500 or more is in `statuses` only. `answered` and `histogram` count all answers; it is HDR, base64, microseconds,
     3 digits, empty without any (`histogram.py` reads, merges and asks it). `in_flight` and `connections` are of its
     end. `late_ms` is how late the latest request left because of the generator itself. When more than 1 % of the
-    requests left more than 10 ms late, or not at all for a reason of the generator's, the second is
-    `generator_limited` and judges nothing.
+    requests left noticeably late (by more than 10 ms and 5 % of the median latency), or not at all for a reason of the
+    generator's, the second is `generator_limited` and judges nothing.
     """
 
     at: float

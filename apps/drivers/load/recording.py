@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from apps.drivers.load.contract import LATE_MS, MOST_HELD_UP, Second
+from apps.drivers.load.contract import LATE_MS, LATE_SHARE, MOST_HELD_UP, Second
 from apps.drivers.load.histogram import Histogram
 
 
@@ -12,8 +12,9 @@ class Counting:
     __slots__ = ("answered", "errors", "held_up", "latencies", "latest", "offered", "sent", "statuses")
 
     def __init__(self) -> None:
-        self.offered = self.sent = self.answered = self.held_up = 0
+        self.offered = self.sent = self.answered = 0
         self.latest = 0.0
+        self.held_up: list[float] = []
         self.statuses: dict[int, int] = {}
         self.errors: dict[str, int] = {}
         self.latencies = Histogram()
@@ -28,7 +29,7 @@ class Counting:
         self.sent += 1
         self.latest = max(self.latest, late_s)
         if late_s * 1000 > LATE_MS:
-            self.held_up += 1
+            self.held_up.append(late_s * 1000)
 
     def answer(self, status: int, took_s: float) -> None:
         """An answer is complete."""
@@ -43,7 +44,9 @@ class Counting:
     def second(self, *, at: float, target: float, in_flight: int, connections: int) -> Second:
         """The record."""
         never_left = self.offered - self.sent - self.errors.get("refused", 0)
-        spoiled = max(0, never_left) + self.held_up + self.errors.get("generator", 0)
+        noticeable = LATE_SHARE * (self.latencies.percentile(50) or 0.0) / 1000
+        held_up = sum(late > noticeable for late in self.held_up)
+        spoiled = max(0, never_left) + held_up + self.errors.get("generator", 0)
         return Second(
             at=at,
             target=target,
