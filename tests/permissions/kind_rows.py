@@ -39,6 +39,8 @@ OWNED = {
     "put_by_name": codes("403 422 422", "403 200 200", "403 200 200"),
     "delete": codes(404, "403 204 204", "403 204 204"),
 }
+# What names a pool of the own account as its own: nobody else has such a pool.
+OF_POOL = OWNED | {"create": codes("403 422 422", "403 201 201", "403 422 422")}
 # What operators own and nobody else sees.
 HIDDEN = {
     "create": codes(403, 403, "403 201 201"),
@@ -72,6 +74,7 @@ ROUTE = {
     "action": {"fixed_response": {"status": 200, "body": "x"}},
 }
 POOL = {"protocol": "http", "backends": []}
+CAPACITY_TEST = {"target": {"pool": "shop", "region": "us-central1", "hostname": "shop.acme.example"}}
 NODE = {"fleet": "us-central1", "url": "https://192.0.2.9:9440", "address": "192.0.2.9"}
 
 
@@ -83,6 +86,7 @@ def acme(name: str) -> dict[str, str]:
 KINDS = (
     Kind("routes", "route", acme("shop"), ROUTE, **OWNED),
     Kind("pools", "spare", acme("spare"), POOL, **OWNED),
+    Kind("capacity-tests", "capacitytest", acme("measure"), CAPACITY_TEST, **OF_POOL),
     Kind("certificates", "certificate", acme("shop"), {}, **(OWNED | {"create": codes(422, 422, 422)})),
     Kind("accounts", "account", {"name": "acme"}, {"title": "New", "kind": "customer"}, **(ABOUT | {"delete": KEPT})),
     Kind("grants", "grant", {"name": "of-acme"}, {"account": "acme", "hostname": "more.example"}, **ABOUT),

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from tests.permissions.api_rows import API
 from tests.permissions.callers import callers_of, changes_nothing, sees_nothing
+from tests.permissions.capacity_rows import CAPACITY
 from tests.permissions.kind_rows import OF_KINDS
 from tests.permissions.page_rows import PAGES
 from tests.permissions.places import PLACES
 from tests.permissions.sign_in_rows import SIGN_IN
 
-TABLE = (*API, *OF_KINDS, *PAGES, *SIGN_IN)
+TABLE = (*API, *CAPACITY, *OF_KINDS, *PAGES, *SIGN_IN)
 
 
 def counts() -> dict[str, int]:

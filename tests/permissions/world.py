@@ -17,8 +17,19 @@ from apps.accounts.actors import Actor
 from apps.accounts.models import Account, ApiToken, Grant, Hostname, Invitation, Membership, User
 from apps.accounts.tokens import create_token
 from apps.audit.models import Entry
+from apps.capacity.models import Blackout, Run
 from apps.core.clock import now
-from apps.definitions.models import Backend, Certificate, Listener, LoadBalancer, Pool, Route, Server, StoredPlan
+from apps.definitions.models import (
+    Backend,
+    CapacityTest,
+    Certificate,
+    Listener,
+    LoadBalancer,
+    Pool,
+    Route,
+    Server,
+    StoredPlan,
+)
 from apps.definitions.services import apply_document
 from apps.fleet.models import Fleet, Node, Region, StaticIP
 from apps.rollouts.models import FleetSync, Revision, Rollout
@@ -27,6 +38,7 @@ from apps.webhooks.services import make_webhook, send_test
 from tests.apps.test_definitions_services import pem_pair
 from tests.conftest import TUTORIAL, actor_of
 from tests.permissions.callers import ROLES
+from tests.permissions.capacity_rows import make_capacity_rows
 
 NAMES = {"own": "acme", "other": "globex", "operators": "operator"}
 REQUEST_ID = "permission-table"
@@ -49,6 +61,11 @@ OWNERS = {
     "definitions.Route": "account",
     "definitions.RoutePool": "route__account",
     "definitions.StoredPlan": "account",
+    "definitions.CapacityTest": "account",
+    "capacity.Run": "account",
+    "capacity.Step": "run__account",
+    "capacity.Second": "run__account",
+    "capacity.Comparison": "account",
     "definitions.LoadBalancer": "account",
     "definitions.Listener": "account",
     "fleet.Region": "account",
@@ -89,6 +106,7 @@ def make_world() -> World:
         _more_of(actor)
     Hostname.objects.update(proof=Hostname.Proof.DNS, proved_at=now())
     Hostname.objects.filter(name__startswith="resting.").update(released_at=now())
+    make_capacity_rows(world.accounts["own"])
     _let_in(world)
     _plan(world)
     world.objects = dict(_objects(world))
@@ -151,7 +169,11 @@ def _objects(world: World) -> Iterator[tuple[str, Any]]:
     for model in (Route, Pool, Backend, Server, Certificate, Hostname, Invitation, StoredPlan, Entry):
         yield model.__name__.lower(), model._default_manager.filter(account=own).earliest("pk")
     yield "webhook", Webhook.objects.get(account=own)
+    yield "blackout", Blackout.objects.get()
     yield "delivery", Delivery.objects.get(webhook__account=own)
+    yield "capacitytest", CapacityTest.objects.get(account=own, name="measure")
+    yield "run", Run.objects.get(account=own, state="done")
+    yield "going", Run.objects.get(account=own, state="running")
     yield "spare", Pool.objects.get(account=own, name="spare")
     for word in ("free", "resting"):
         yield word, Hostname.objects.get(account=own, name__startswith=f"{word}.")
