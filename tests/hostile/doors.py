@@ -31,6 +31,7 @@ PLATFORM = {
 }  # fmt: skip
 NOUNS = PLATFORM | {
     "Certificate": "certificates", "Pool": "pools", "LoadBalancer": "load-balancers", "Route": "routes",
+    "Schedule": "schedules", "CapacityTest": "capacity-tests",
 }  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from urllib.parse import urlsplit
 
 from apps.accounts.quotas import DEFAULTS
 
@@ -153,6 +154,19 @@ def instant(value: Any) -> bool:
         return False
 
 
+def local_time(value: Any) -> bool:
+    """A time of a clock on a wall, on a day that exists."""
+    return isinstance(value, str) and len(value) == 19 and instant(f"{value}Z")
+
+
+def public_url(value: Any) -> bool:
+    """A URL of a name that is not local; http only because tests run as on a developer's machine."""
+    plain = (
+        isinstance(value, str) and value.startswith(("https://", "http://")) and value.isascii() and value.isprintable()
+    )
+    return plain and is_host(urlsplit(value).hostname or "", wildcard=False) and not re.search(r"[ @#]", value)
+
+
 def maybe(legal: Legal) -> Legal:
     """As `legal`, or an empty text where the field may be blank."""
     return lambda value: (isinstance(value, str) and value == "") or legal(value)
@@ -211,6 +225,18 @@ ROUTE: Document = {
         for expected in ({"pool": "shop"}, {"route": "hostile"}, {"status": 200}, {"redirect": "https://b.example/x"})
     ],
 }  # fmt: skip
+SCHEDULE: Document = {
+    "when": {"cron": "0 30 2 * * *"}, "zone": "Europe/Berlin", "starts_at": "2027-01-31T00:00:00Z",
+    "ends_at": "2028-01-31T00:00:00Z", "window_s": 1, "jitter_s": 1, "overlap": "skip",
+    "catch_up": {"policy": "once", "window_s": 1}, "retries": {"attempts": 1, "backoff_s": 1}, "timeout_s": 1,
+    "paused": False, "target": {"webhook": {"url": "https://hooks.example.org/x", "body": "b"}},
+}  # fmt: skip
+
+
+def _schedule(when: Document, target: Document) -> tuple[str, Document]:
+    return "Schedule", {"when": when, "target": target}
+
+
 EXAMPLES: dict[str, tuple[str, Document]] = {
     "account": (
         "Account",
@@ -244,6 +270,19 @@ EXAMPLES: dict[str, tuple[str, Document]] = {
     ),
     "grant_of_tag": ("Grant", {"account": "acme", "tag": "customer=acme"}),
     "certificate": ("Certificate", {"chain": "x", "key": "y"}),
+    "schedule": ("Schedule", SCHEDULE),
+    "schedule_rate": _schedule({"every_s": 90}, {"topic": {"topic": "nightly", "message": "m"}}),
+    "schedule_once": _schedule({"at": "2027-01-31T10:00:00"}, {"capacity_test": {"name": "measure"}}),
+    "schedule_trigger": _schedule({"trigger": True}, {"rollout": {"fleet": "us-central1"}}),
+    "schedule_change": _schedule(
+        {"trigger": True},
+        {
+            "change": {
+                "object": {"kind": "Pool", "name": "shop", "account": "acme", "spec": POOL},
+                "restore_after_s": 60,
+            }
+        },
+    ),
     "pool": ("Pool", POOL),
     "load_balancer": (
         "LoadBalancer",
@@ -290,6 +329,14 @@ RULES: dict[str, Legal] = {
     "hostname": is_host, "tag": text(127, r"[a-z0-9-]{1,63}=[a-z0-9-]{1,63}"), "may_load_test": boolean,
     "expires_at": instant,
     "chain": nothing, "key": nothing,
+    # What a calendar makes of the signs is asked in tests/pure/test_calendars*.py; here: signs of cron and no others.
+    "when/cron": text(200, r"@[a-z]+|[0-9A-Za-z*/,#?-]+( +[0-9A-Za-z*/,#?-]+){4,6}"), "every_s": whole(1, 366 * 86_400),
+    "when/at": local_time, "when/trigger": lambda value: value is True, "zone": text(63, r"[A-Za-z0-9_+/-]+"),
+    "starts_at": instant, "ends_at": instant, "window_s": whole(0, 7 * 86_400), "jitter_s": whole(0, 86_400),
+    "overlap": one_of("skip", "queue", "allow"), "policy": one_of("skip", "once", "all"), "attempts": whole(1, 20),
+    "backoff_s": whole(1, 3600), "timeout_s": whole(1, 300), "paused": boolean, "webhook/url": public_url,
+    "topic/topic": NAME, "topic/message": body, "object/kind": one_of("Pool"),
+    "restore_after_s": whole(1, 30 * 86_400),
     "protocol": one_of("http", "https", "tcp"), "balance": one_of("leastconn", "roundrobin", "source", "random"),
     "connect_timeout_ms": MS, "server_timeout_ms": MS, "queue_timeout_ms": MS, "server_keepalive_ms": MS,
     "tags/customer": WORD, "when_full": one_of("spread", "queue", "refuse"), "order": NAME,

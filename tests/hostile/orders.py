@@ -5,7 +5,6 @@ from __future__ import annotations
 import ipaddress
 import re
 from typing import Any
-from urllib.parse import urlsplit
 
 from tests.hostile.fields import (
     NAME,
@@ -13,14 +12,17 @@ from tests.hostile.fields import (
     Field,
     Legal,
     boolean,
+    instant,
     is_host,
     leaves,
     maybe,
     one_of,
+    public_url,
     real,
     text,
     whole,
 )
+from tests.hostile.fields import RULES as FIELD_RULES
 
 ORDERS: dict[str, tuple[str, str, Document]] = {
     "hostname": ("POST", "hostnames", {"name": "new.acme.example", "account": "acme"}),
@@ -50,6 +52,14 @@ ORDERS: dict[str, tuple[str, str, Document]] = {
         "pools/acme/shop/limits/us-central1",
         {"kind": "rate", "value": 5, "scope": "backend", "capacity_scaler": 0.5, "measured_by": "run-1"},
     ),
+    "preview": (
+        "POST",
+        "schedules/preview",
+        {
+            "when": {"cron": "0 30 2 * * *"}, "zone": "Europe/Berlin", "starts_at": "2027-01-31T00:00:00Z",
+            "ends_at": "2028-01-31T00:00:00Z",
+        },
+    ),
     "latency": ("PUT", "regions/us-central1/latency/europe-west1", {"ms": 98.5}),
     "proof": ("POST", "hostnames/{hostname}/proof", {"reason": "Contract 4711"}),
 }  # fmt: skip
@@ -69,14 +79,6 @@ def is_network(value: Any) -> bool:
         return False
 
 
-def is_public_url(value: Any) -> bool:
-    """An https URL of a name that is not local."""
-    if not isinstance(value, str) or not value.startswith("https://") or not value.isascii() or not value.isprintable():
-        return False
-    host = urlsplit(value).hostname or ""
-    return is_host(host, wildcard=False) and " " not in value and "@" not in value and "#" not in value
-
-
 def reason(value: Any) -> bool:
     """Printable text of at most 400 characters that is not blank."""
     return isinstance(value, str) and 0 < len(value) <= 400 and value.isprintable() and bool(value.strip())
@@ -86,8 +88,9 @@ RULES: dict[str, Legal] = {
     "hostname/name": is_host, "account": maybe(NAME), "email": is_email, "mail": boolean,
     "role": one_of("admin", "operator", "owner", "editor", "viewer"), "name": NAME,
     "scopes": text(80, r"(\*|[a-z-]+):(read|write)"), "networks": is_network, "expires_in_days": whole(1, 365),
-    "url": is_public_url, "event_types": text(80, r"\*|[a-z_]+\.(\*|[a-z_]+)"), "enabled": boolean,
+    "url": public_url, "event_types": text(80, r"\*|[a-z_]+\.(\*|[a-z_]+)"), "enabled": boolean,
     "kind": one_of("none", "rate", "connections"), "value": whole(1, 10_000_000), "scope": one_of("backend", "server"),
+    "cron": FIELD_RULES["when/cron"], "zone": FIELD_RULES["zone"], "starts_at": instant, "ends_at": instant,
     "capacity_scaler": real(0, 1), "measured_by": maybe(NAME), "ms": real(0, 60_000), "reason": reason,
 }  # fmt: skip
 
