@@ -265,3 +265,18 @@ def test_an_answer_that_is_not_certain_is_left_to_people(limited: World) -> None
     run.save()
     assert "decide by hand" in limits.apply_automatically(run)
     assert backend().limit_value == 10
+
+
+def test_lists_say_the_age_of_many_measured_limits_with_one_query(
+    limited: World, django_assert_num_queries: Any
+) -> None:
+    run = done(limited, ended_at=now() - timedelta(days=3))
+    limits.set_as_limit(actor=limited.operator, run_id=run.pk)
+    rows = list(Backend.objects.order_by("pk"))
+    with django_assert_num_queries(1):
+        found = staleness.ages(rows)
+    assert found == {backend().pk: f"{run.name}, 3 days ago"}
+    Run.objects.filter(pk=run.pk).update(ended_at=now() - timedelta(days=40))
+    assert staleness.ages(rows) == {backend().pk: f"{run.name}, 40 days ago: old"}
+    Run.objects.filter(pk=run.pk).delete()
+    assert staleness.ages(rows) == {backend().pk: f"{run.name}, which nobody knows"}

@@ -1,0 +1,168 @@
+"""CHECK, the closed loop: a scheduled test finds what a region can take, that becomes its limit, what is over spills.
+
+The demo's own processes and machines: the shop of us-central1 on three machines of 5.2 requests/s each. It takes three
+minutes, most of which is the search; with `CLOSED_LOOP_PICTURES` set its pictures go to `docs/closed-loop/`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from playwright.sync_api import Page, expect
+
+from deploy.demo.ready import call
+from deploy.demo.traffic import set_traffic
+from tests.browser import fits, listen, needs_browser, running_chromium
+from tests.e2e.demo import RunningDemo, running_demo, until
+
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("demo"), pytest.mark.timeout(420), needs_browser]
+
+REGION, OTHER, HOST = "us-central1", "europe-west1", "shop.acme.example"
+LIMIT = f"pools/acme/shop/limits/{REGION}"
+TRUE_PER_S = 3 * 2 / 0.384  # three machines of two lanes, 384 ms each
+MARGIN, BEFORE = 0.2, 10
+SPILL_S = 20.0
+PICTURES = Path(settings.BASE_DIR) / "docs" / "closed-loop"
+
+
+@pytest.fixture(scope="module")
+def demo() -> Iterator[RunningDemo]:
+    with running_demo() as running:
+        set_traffic(running.place, REGION, 0)
+        set_traffic(running.place, OTHER, 0)
+        yield running
+
+
+@pytest.fixture(scope="module")
+def page(demo: RunningDemo) -> Iterator[Page]:
+    """The operator's browser, signed in."""
+    with running_chromium() as chromium:
+        page = chromium.new_context(color_scheme="light", viewport={"width": 1280, "height": 900}).new_page()
+        page.goto(f"{demo.place.console_url}/sign-in")
+        page.get_by_label("Username").fill(demo.keys["username"])
+        page.get_by_label("Password").fill(demo.keys["password"])
+        page.get_by_role("button", name="Sign in", exact=True).click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("Overview")
+        yield page
+
+
+def api(demo: RunningDemo, method: str, url: str, body: object = None) -> Any:
+    """The operator's program; the answer of a call that succeeded."""
+    headers = {"Authorization": f"Bearer {demo.keys['operator_token']}", "If-Match": "*"}
+    headers["Content-Type"] = "application/json"
+    content = "" if body is None else json.dumps(body)
+    status, text = call(f"{demo.place.console_url}/api/v1/{url}", method, headers=headers, body=content)
+    assert status in {200, 201, 202}, f"{method} {url}: {status} {text}"
+    return json.loads(text)
+
+
+def show(demo: RunningDemo, page: Page, path: str, name: str) -> None:
+    """Open a page, see that it is sound, and keep a picture where pictures are wanted."""
+    complaints = listen(page)
+    page.goto(f"{demo.place.console_url}{path}")
+    page.wait_for_load_state("load")
+    assert fits(page)
+    assert complaints == []
+    picture(page, name)
+
+
+def picture(page: Page, name: str) -> None:
+    if os.environ.get("CLOSED_LOOP_PICTURES"):
+        PICTURES.mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=PICTURES / f"{name}.png", full_page=True)
+
+
+def book(demo: RunningDemo) -> datetime:
+    """A schedule that measures the shop once, in a few seconds; returns when."""
+    at = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=8)
+    when = {"at": at.strftime("%Y-%m-%dT%H:%M:%S")}
+    spec = {
+        "when": when,
+        "zone": "UTC",
+        "catch_up": {"policy": "skip"},
+        "target": {"capacity_test": {"name": "shop-us"}},
+    }
+    found = {"kind": "Schedule", "name": "measure-once", "account": "acme", "spec": spec}
+    api(demo, "PUT", "apply", {"objects": [found]})
+    return at
+
+
+def newest_run(demo: RunningDemo) -> dict[str, Any]:
+    """The run that was begun last; empty before the first."""
+    items = api(demo, "GET", "capacity-runs?limit=1")["items"]
+    return dict(items[0]) if items else {}
+
+
+def asked(demo: RunningDemo, per_s: float, seconds: float) -> Counter[str]:
+    """Requests for the shop that clients of the region send at a constant rate; counts by the region that answered."""
+    urls = [demo.world.urls_of(node)[0] for node in demo.world.nodes() if node.region == REGION]
+    found: Counter[str] = Counter()
+    begin = time.monotonic()
+
+    def one(number: int) -> None:
+        time.sleep(max(0.0, begin + number / per_s - time.monotonic()))
+        status, text = call(f"{urls[number % len(urls)]}/", headers={"Host": HOST})
+        found[text.partition(" in ")[2].partition(" ")[0] if status == 200 else str(status)] += 1
+
+    threads = [threading.Thread(target=one, args=(number,)) for number in range(round(per_s * seconds))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return found
+
+
+def test_a_scheduled_test_finds_the_capacity_that_becomes_the_limit_above_which_traffic_spills(
+    demo: RunningDemo, page: Page
+) -> None:
+    assert api(demo, "GET", LIMIT)["limit"]["value"] == BEFORE
+    at = book(demo)
+    assert until(lambda: newest_run(demo).get("state") in {"starting", "running"}, 30), newest_run(demo)
+    run = newest_run(demo)
+    assert datetime.fromisoformat(run["created_at"]) >= at
+    assert "measure-once" in run["actor"]
+    time.sleep(90)
+    show(demo, page, f"/capacity-runs/{run['id']}", "1-live")
+    assert until(lambda: bool(newest_run(demo)["terminal"]), 150), newest_run(demo)
+
+    run = newest_run(demo)
+    assert run["state"] == "done", run["why"]
+    assert run["result"]["capacity"] == pytest.approx(TRUE_PER_S, rel=0.1), run["why"]
+    assert until(lambda: "applied" in (newest_run(demo)["result"] or {}), 10)
+    measured = api(demo, "GET", LIMIT)
+    expected = min(int(run["result"]["capacity"] * (1 - MARGIN)), round(BEFORE * 1.2))
+    assert (measured["limit"]["value"], measured["limit"]["measured_by"]) == (expected, run["name"]), run["result"]
+    assert measured["measurement"]["word"] == "fresh"
+    show(demo, page, f"/capacity-runs/{run['id']}", "2-result")
+    show(demo, page, f"/pools/{run['pool_id']}", "3-limit")
+
+    time.sleep(3)  # the new limit is on its way to the nodes
+    found = spilling(demo, page, 1.5 * expected)
+    assert set(found) == {REGION, OTHER}, found
+    assert found[REGION] == pytest.approx(expected * SPILL_S, rel=0.1), found
+
+
+def spilling(demo: RunningDemo, page: Page, per_s: float) -> Counter[str]:
+    """Ask for more than the limit, and look at the pages while it goes on."""
+    found: Counter[str] = Counter()
+    clients = threading.Thread(target=lambda: found.update(asked(demo, per_s, SPILL_S)))
+    clients.start()
+    time.sleep(SPILL_S * 0.6)
+    show(demo, page, "/overflow", "4-spill")
+    expect(page.get_by_text(OTHER).first).to_be_visible()
+    expect(page.locator("main")).to_contain_text(re.compile(rf"{REGION}.*{OTHER}", re.DOTALL))
+    show(demo, page, f"/regions/{REGION}", "5-region")
+    expect(page.locator("main")).to_contain_text("run-1")
+    clients.join()
+    return found
