@@ -33,6 +33,7 @@ DONE = {
     "push_again": "pushed_again",
     "accept": "accepted",
     "rotate": "rotated",
+    "call": "called",
     "disable": "disabled",
     "prove": "proved",
     "lose_proof": "proof_lost",
@@ -79,8 +80,9 @@ CATALOGUE: dict[str, tuple[str, ...]] = {
         *("second_factor_added", "second_factor_removed", "second_factor_failed", "recovery_codes_renewed"),
     ),
     "webhook": (*_USUAL, "rotated", "disabled"),
-    "schedule": (*_USUAL, "missed", "paused", "resumed", "run", "retried"),
+    "schedule": (*_USUAL, "missed", "paused", "resumed", "run", "retried", "rotated"),
     "fire": ("given_up",),
+    "trigger": (*_USUAL, "rotated", "called"),
 }
 
 
