@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from apps.accounts.actors import Actor
+from apps.capacity import staleness
 from apps.definitions.models import Backend, Pool, Server
 from apps.observe.numbers import Numbers, Series, ServerRow
+from apps.web.capacity_measured import Measured, Place
 from apps.web.drawing import latency_chart, traffic_chart
 from apps.web.figures import amount, figures_of
 from apps.web.pool_limits import limit_choices, limit_words
@@ -31,19 +34,22 @@ def number_cells(numbers: Numbers) -> dict[str, Any]:
     return {"figures": figures_of(numbers), "queue": "" if numbers.queue is None else f"{numbers.queue:,}"}
 
 
-def backends_table(pool: Pool, rows: Iterable[ServerRow]) -> list[dict[str, Any]]:
-    """The pool's backends with their servers, each beside what every node says about it."""
+def backends_table(
+    pool: Pool, rows: Iterable[ServerRow], found: Mapping[Place, Measured] | None = None
+) -> list[dict[str, Any]]:
+    """The pool's backends with their servers, each beside what every node says; `found` is what was measured."""
     seen: dict[int, list[ServerRow]] = defaultdict(list)
     for row in rows:
         seen[row.server_id].append(row)
-    return [_backend(backend, seen) for backend in pool.backends.all()]
+    return [_backend(backend, seen, (found or {}).get((pool.pk, backend.region_id))) for backend in pool.backends.all()]
 
 
-def _backend(backend: Backend, seen: dict[int, list[ServerRow]]) -> dict[str, Any]:
+def _backend(backend: Backend, seen: dict[int, list[ServerRow]], found: Measured | None) -> dict[str, Any]:
     servers = [_server(server, seen[server.pk]) for server in backend.servers.all()]
     return {
         "backend": backend,
         "limit": limit_words(backend),
+        "measured": found,
         "scaler": f"{100 * backend.capacity_scaler:g} %",
         "change": limit_choices(backend),
         "servers": servers,
@@ -60,13 +66,25 @@ FULL = {
 }
 
 
-def policy_of(pool: Pool) -> dict[str, Any]:
+def policy_of(pool: Pool, actor: Actor) -> dict[str, Any]:
     """What happens to traffic over a limit, in words, and each limit with where it came from."""
     order = " → ".join(pool.overflow_order)
     return {
         "order": f"{order}, then the nearest" if order else "the nearest region with room first",
         "full": FULL[pool.when_full],
-        "limits": [(backend, limit_words(backend)) for backend in pool.backends.all()],
+        "limits": [_limit(backend, actor) for backend in pool.backends.all()],
+    }
+
+
+def _limit(backend: Backend, actor: Actor) -> dict[str, Any]:
+    """A limit with what its measurement is worth; the run is named to those who may see it."""
+    measured, run = staleness.of_limit(backend), staleness.run_behind(backend)
+    seen = run is not None and (actor.is_operator or run.account_id == actor.account.pk)
+    return {
+        "backend": backend,
+        "words": limit_words(backend),
+        "measured": measured,
+        "run": run.pk if run and seen else None,
     }
 
 

@@ -21,6 +21,7 @@ from apps.fleet.models import Region
 from apps.fleet.selectors import regions
 from apps.observe import selectors as observe
 from apps.overflow import selectors as overflow
+from apps.web.capacity_measured import measured
 from apps.web.flow_parts import shown
 from apps.web.pages import PageRequest, page, show
 from apps.web.pool_form import PoolForm, texts_of_pool
@@ -71,12 +72,12 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
         "check": getattr(pool, "health_check", None),
         "now": now,
         **number_cells(now.numbers),
-        "backends": backends_table(pool, observe.server_rows(request.actor, pk)),
+        "backends": backends_table(pool, observe.server_rows(request.actor, pk), measured(request.actor, pools=[pk])),
     }
     partial = request.GET.get("partial")
     if partial in (None, "", "overflow"):
         flow = overflow.flow_of(request.actor, pool)
-        context |= {"shown": shown(flow, "pool-flow"), "policy": policy_of(pool)}
+        context |= {"shown": shown(flow, "pool-flow"), "policy": policy_of(pool, request.actor)}
     if partial in (None, "", "charts"):
         series = observe.series(request.actor, "backend", [f"pool-{pk}"], latency=True)
         context |= charts(series[f"pool-{pk}"])

@@ -13,6 +13,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 
+from apps.capacity.staleness import ages
 from apps.core.clock import now
 from apps.core.errors import Conflict, Invalid, NotFound
 from apps.definitions import selectors as definitions
@@ -24,6 +25,7 @@ from apps.observe import selectors as observe
 from apps.observe.models import NodeReport
 from apps.overflow import selectors
 from apps.overflow.flows import Flow, Lane, RegionUse, WhatIf
+from apps.web.capacity_measured import Measured, Place, measured
 from apps.web.flow_parts import lanes_in, lanes_out, shown
 from apps.web.flow_words import rate, use_kind, use_words, why
 from apps.web.pages import PageRequest, operators_only, page, show
@@ -59,7 +61,8 @@ def index(request: PageRequest) -> HttpResponse:
     operators_only(request.actor, "regions")
     flow = selectors.flow_overall(request.actor)
     nodes = _nodes_of(request)
-    rows = [_row(region, flow, nodes.get(region.pk, [])) for region in places.regions(request.actor)]
+    tested = measured(request.actor)
+    rows = [_row(region, flow, nodes.get(region.pk, []), tested) for region in places.regions(request.actor)]
     return show(request, "pages/regions/list.html", {"rows": rows})
 
 
@@ -70,7 +73,8 @@ def detail(request: PageRequest, name: str) -> HttpResponse:
     region = _region(request, name)
     flow = selectors.flow_overall(request.actor)
     nodes = _nodes_of(request).get(region.pk, [])
-    context: dict[str, Any] = {"region": region, "row": _row(region, flow, nodes), "nodes": nodes}
+    tested = measured(request.actor, region=region.pk)
+    context: dict[str, Any] = {"region": region, "row": _row(region, flow, nodes, tested), "nodes": nodes}
     if not request.GET.get("partial"):
         context |= {"order": _order(request, region), **_shares(request, region)}
     return show(request, "pages/regions/detail.html", context)
@@ -83,7 +87,7 @@ def _region(request: PageRequest, name: str) -> Region:
     return region
 
 
-def _row(region: Region, flow: Flow, nodes: list[dict[str, Any]]) -> dict[str, Any]:
+def _row(region: Region, flow: Flow, nodes: list[dict[str, Any]], tested: Mapping[Place, Measured]) -> dict[str, Any]:
     """What lists and pages print of a region; empty where nothing was measured."""
     use = next((use for use in flow.regions if use.region_id == f"rgn-{region.pk}"), None)
     known = use is not None and flow.at is not None
@@ -93,7 +97,7 @@ def _row(region: Region, flow: Flow, nodes: list[dict[str, Any]]) -> dict[str, A
         "age": f"{flow.age_s:.0f} s" if known and flow.stale and flow.age_s is not None else "",
         "nodes": len(nodes),
         "nodes_up": sum(1 for node in nodes if node["serving"]),
-        "measured": _measured(use),
+        **_measured(region, tested),
         "out": [_lane(lane, lane.target_id, lane.target) for lane in lanes_out(flow, f"rgn-{region.pk}")],
         "into": [_lane(lane, lane.source_id, lane.source) for lane in lanes_in(flow, f"rgn-{region.pk}")],
         "use": "no limit set",
@@ -102,11 +106,15 @@ def _row(region: Region, flow: Flow, nodes: list[dict[str, Any]]) -> dict[str, A
     return row | _numbers(use, known=known) if use else row
 
 
-def _measured(use: RegionUse | None) -> str:
-    """Which run the newest limit came from, and when: an old one says less."""
-    if use is None or not use.measured_by:
-        return NOT_MEASURED
-    return f"{use.measured_by}, {use.capacity_set_at:%-d %b %Y}" if use.capacity_set_at else use.measured_by
+def _measured(region: Region, tested: Mapping[Place, Measured]) -> dict[str, Any]:
+    """What the pools of a region were measured to take together, and how old the oldest number is."""
+    here = [each for (_, place), each in tested.items() if place == region.pk]
+    if not here:
+        return {"measured": NOT_MEASURED, "measured_sum": "", "measured_at": None}
+    total = rate(sum(each.capacity for each in here))
+    oldest = min((each.at for each in here if each.at), default=None)
+    words = f"{total}/s in {len(here)} pool{'' if len(here) == 1 else 's'}"
+    return {"measured": words, "measured_sum": total, "measured_at": oldest}
 
 
 def _numbers(use: RegionUse, *, known: bool) -> dict[str, Any]:
@@ -202,12 +210,13 @@ def _shares(request: PageRequest, region: Region) -> dict[str, Any]:
     ready = Count("servers", filter=Q(servers__state="ready"))
     rows = definitions.backends(request.actor).filter(region=region).annotate(ready=ready, all=Count("servers"))
     found = list(rows.order_by("pool__account__name", "pool__name").prefetch_related(None)[: SHARES_SHOWN + 1])
+    ages_of = ages(found)
     shares = [
         {
             "backend": backend,
             "limit": limit_words(backend),
             "scaler": f"{100 * backend.capacity_scaler:g} %",
-            "measured": getattr(backend, "limit_measured_by", "") or NOT_MEASURED,
+            "measured": ages_of.get(backend.pk, NOT_MEASURED),
             "ready": backend.ready,
             "servers": backend.all,
         }

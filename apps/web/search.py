@@ -36,6 +36,9 @@ def _found(request: PageRequest, text: str) -> list[tuple[str, list[Link]]]:
         ("Schedules", [(reverse("web:schedule", args=[row.pk]), row.name) for row in schedules]),
         ("Load balancers", [(reverse("web:load-balancer", args=[row.pk]), row.name) for row in balancers]),
     ]
+    tests = definitions.capacity_tests(actor).filter(named)[:OF_EACH]
+    links = [(reverse("web:capacity-test", args=[row.pk]), f"{row.account.name}/{row.name}") for row in tests]
+    found.append(("Capacity tests", links))
     if actor.is_operator:
         nodes = places.nodes(actor).filter(named)[:OF_EACH]
         found.append(("Nodes", [(reverse("web:node", args=[row.pk]), row.name) for row in nodes]))
