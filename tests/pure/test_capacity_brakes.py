@@ -1,0 +1,100 @@
+"""The brakes, second by second: each acts on what it is for, in time, and on nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from apps.capacity.brakes import Brake, Moment, Neighbour, Surroundings, brake
+
+CALM = Surroundings(neighbours={"pool-7": Neighbour(100, 0.0, 40.0)})
+GOOD = Moment(ended=20, failed=0, p95_ms=50.0, around=CALM)
+
+
+def first(moments: list[Moment], before: Surroundings = CALM) -> tuple[int, Brake] | None:
+    """After how many seconds a brake acts, and which."""
+    for count in range(1, len(moments) + 1):
+        if found := brake(moments[:count], before):
+            return count, found
+    return None
+
+
+def words(moments: list[Moment]) -> tuple[int, str] | None:
+    """The same without the sentence."""
+    found = first(moments)
+    return (found[0], found[1].word) if found else None
+
+
+def test_a_quiet_minute_brakes_nothing() -> None:
+    assert first([GOOD] * 60) is None
+
+
+@pytest.mark.parametrize(("failed", "acts"), [(2, (5, "errors")), (1, None)])
+def test_more_than_five_per_cent_of_errors_for_five_seconds_brake(failed: int, acts: tuple[int, str] | None) -> None:
+    assert words([replace(GOOD, failed=failed)] * 20) == acts
+
+
+def test_one_second_of_errors_brakes_nothing() -> None:
+    assert first([*[GOOD] * 10, replace(GOOD, failed=20), *[GOOD] * 10]) is None
+
+
+def test_a_backend_that_refuses_everything_brakes_although_nothing_is_answered() -> None:
+    assert words([Moment(1, 1, None, around=CALM)] * 9) == (5, "errors")
+
+
+def test_seconds_in_which_nothing_ends_say_nothing() -> None:
+    assert first([Moment(0, 0, None, around=CALM)] * 60) is None
+
+
+@pytest.mark.parametrize(("p95", "acts"), [(151.0, (20, "latency")), (149.0, None)])
+def test_three_times_the_latency_of_the_beginning_for_ten_seconds_brakes(
+    p95: float, acts: tuple[int, str] | None
+) -> None:
+    assert words([*[GOOD] * 10, *[replace(GOOD, p95_ms=p95)] * 20]) == acts
+
+
+def test_a_step_that_looks_for_the_breaking_point_may_be_slow() -> None:
+    slow = replace(GOOD, p95_ms=5000.0, probing=True)
+    assert first([*[GOOD] * 10, *[slow] * 20]) is None
+    assert words([*[GOOD] * 10, *[replace(slow, probing=False)] * 20]) == (20, "latency")
+
+
+@pytest.mark.parametrize(
+    ("around", "word"),
+    [
+        (replace(CALM, silent_s=6.1), "heartbeat"),
+        (replace(CALM, silent_s=None), "heartbeat"),
+        (replace(CALM, node_cpu=0.81), "node"),
+        (replace(CALM, node_connections=0.81), "node"),
+        (replace(CALM, forbidden="The account is suspended."), "forbidden"),
+        (replace(CALM, trouble="A rollout is under way."), "region"),
+        (replace(CALM, shortage="No room."), "headroom"),
+        (replace(CALM, neighbours={"pool-7": Neighbour(100, 0.06, 40.0)}), "neighbour"),
+        (replace(CALM, neighbours={"pool-7": Neighbour(100, 0.0, 91.0)}), "neighbour"),
+        (replace(CALM, neighbours={"pool-9": Neighbour(100, 0.2, 91.0)}), "neighbour"),
+    ],
+)
+def test_what_is_seen_around_brakes_in_the_same_second(around: Surroundings, word: str) -> None:
+    assert words([GOOD, GOOD, replace(GOOD, around=around)]) == (3, word)
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        replace(CALM, silent_s=5.9),
+        replace(CALM, node_cpu=0.79, node_connections=0.79),
+        replace(CALM, neighbours={"pool-7": Neighbour(100, 0.04, 79.0)}),
+        replace(CALM, neighbours={"pool-7": Neighbour(5, 0.9, 900.0)}),
+        replace(CALM, neighbours={"pool-9": Neighbour(100, 0.0, 900.0)}),
+        replace(CALM, neighbours={}),
+    ],
+)
+def test_what_is_within_bounds_brakes_nothing(around: Surroundings) -> None:
+    assert first([replace(GOOD, around=around)] * 30) is None
+
+
+def test_a_neighbour_that_was_ill_before_the_load_is_not_the_load_s_fault() -> None:
+    ill = replace(CALM, neighbours={"pool-7": Neighbour(100, 0.3, 400.0)})
+    assert brake([replace(GOOD, around=ill)], ill) is None
+    assert brake([replace(GOOD, around=ill)], CALM) is not None
