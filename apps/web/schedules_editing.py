@@ -45,9 +45,10 @@ def _form(request: PageRequest, row: Schedule | None) -> HttpResponse:
         return show(request, FORM, _page(form) | _stored_instants(form))
     form = sent(request.actor, row, request.POST)
     readable = form.is_valid()
-    preview = typed_instants(form)
+    ahead = typed_instants(form)  # before any fault is noted: a field with a fault is not part of the spec any more
     if "preview" in request.POST:  # the button of a browser without scripts
-        return show(request, FORM, _page(form) | preview)
+        _note(form, ahead)
+        return show(request, FORM, _page(form) | ahead)
     if readable:
         try:
             return _saved(request, row, _save(request, form))
@@ -57,7 +58,16 @@ def _form(request: PageRequest, row: Schedule | None) -> HttpResponse:
             form.add_faults(error.faults)
         except Conflict as error:
             form.add_faults([Fault("/name", "conflict", error.detail)])
-    return show(request, FORM, _page(form) | preview, status=422)
+    else:
+        _note(form, ahead)
+    return show(request, FORM, _page(form) | ahead, status=422)
+
+
+def _note(form: ScheduleForm, ahead: dict[str, Any]) -> None:
+    """Put what the calendar refuses beside its field as well."""
+    field = ahead.get("at_fault")
+    if field and not form.has_error(field):
+        form.add_error(field, ahead["refused"])
 
 
 def _save(request: PageRequest, form: ScheduleForm) -> Schedule:
@@ -111,7 +121,7 @@ def preview(request: PageRequest) -> HttpResponse:
 
 
 def typed_instants(form: ScheduleForm) -> dict[str, Any]:
-    """`sentence` and `instants` of what is typed, or the `refused` sentence; the fault is noted at its field too."""
+    """`sentence` and `instants` of what is typed, or the `refused` sentence and the field that is `at_fault`."""
     if form.cleaned_data.get("when") == "trigger":
         return {"called": True}
     faulty = [name for name in ("cron", "every", "at", "zone", "starts_at", "ends_at") if form.has_error(name)]
@@ -123,8 +133,7 @@ def typed_instants(form: ScheduleForm) -> dict[str, Any]:
             return {"empty": True}
         return {"sentence": describe(timing), "instants": next_instants(timing, now()), "zone": timing.zone}
     except CalendarError as error:
-        form.add_error(OF_CALENDAR.get(error.field), error.detail)
-        return {"refused": error.detail}
+        return {"refused": error.detail, "at_fault": OF_CALENDAR.get(error.field)}
 
 
 def _stored_instants(form: ScheduleForm) -> dict[str, Any]:
