@@ -333,12 +333,16 @@ class Search:
 
     # The result
 
+    def _capacity(self) -> float | None:
+        """What was confirmed; before a confirmation failed, the highest good rate."""
+        return self._confirmed if self._confirmed is not None or self._confirmations else self.low
+
     def result(self) -> Result:
         """What is known by now."""
         return result_of_search(
             objective=self.objective,
             outcomes=self.outcomes,
-            bounds=(self._confirmed if self._confirmed is not None else self.low, self.low, self.high),
+            bounds=(self._capacity(), self.low, self.high),
             confirmed=self._confirmed is not None,
             ending=self._ending or Ending.STOPPED,
             overloaded_s=self.overloaded_s,

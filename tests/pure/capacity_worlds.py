@@ -61,9 +61,16 @@ async def _run(course: Course, arrivals: Arrivals, connections: int, seed: int) 
 
 def _plan(step: StepPlan, arrivals: Arrivals, connections: int, seed: int) -> Plan:
     return Plan(
-        (Endpoint(*PLACE),), Request("shop.test"), rate=step.rate, users=step.users, max_rate=100_000 if step.rate else 0, arrivals=arrivals,
-        duration_s=3600, max_connections=connections, seed=seed,
-    )  # fmt: skip
+        (Endpoint(*PLACE),),
+        Request("shop.test"),
+        rate=step.rate,
+        users=step.users,
+        max_rate=100_000 if step.rate else 0,
+        arrivals=arrivals,
+        duration_s=3600,
+        max_connections=connections,
+        seed=seed,
+    )
 
 
 async def _make(course: Course, step: StepPlan, seconds: object, generator: MemoryGenerator, story: Story) -> Outcome:

@@ -16,7 +16,9 @@ from django import db
 from django.core.management.base import BaseCommand, CommandParser
 
 from apps.audit import chain
+from apps.capacity import comparisons
 from apps.capacity import services as capacity
+from apps.capacity.ageing import judge_measurements
 from apps.core.clock import now
 from apps.core.queue import wake
 from apps.definitions.services import hostnames
@@ -54,6 +56,7 @@ class Command(BaseCommand):
             (LINK_SECONDS, link),
             (every, sweep),
             (every, capacity.sweep),
+            (every, comparisons.advance_all),
             (every, prove),
             (TIDY_SECONDS, tidy),
             (HEAD_SECONDS, note_head),
@@ -100,6 +103,7 @@ def tidy() -> None:
     observe.prune(now())
     delivering.prune(now())
     prune_fires(now())
+    judge_measurements(now())
 
 
 def note_head() -> None:

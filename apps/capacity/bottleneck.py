@@ -1,0 +1,76 @@
+"""What gave way when a target reached its limit, as far as samples of its servers and nodes tell; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+BUSY = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSample:
+    """A server while the load was highest: queue, connections, p95 in ms, share of errors, whether it stayed up."""
+
+    name: str
+    queue: float = 0.0
+    connections: float = 0.0
+    p95_ms: float | None = None
+    error_share: float = 0.0
+    up: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSample:
+    """A load balancer's node: share of its CPU and of its connections in use (0–1), None where nobody measured."""
+
+    name: str
+    cpu: float | None = None
+    connections: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bottleneck:
+    """`word` is node, down, one_server, queue, errors or unknown; `name` of what gave way, where it is one thing."""
+
+    word: str
+    sentence: str
+    name: str = ""
+
+
+def bottleneck(servers: Sequence[ServerSample], nodes: Sequence[NodeSample] = ()) -> Bottleneck:
+    """The likeliest cause, the surest first: a node at its end, a server that fell, one that is worse than all, all."""
+    for node in nodes:
+        for used, what in ((node.cpu, "CPU"), (node.connections, "connections")):
+            if used is not None and used >= BUSY:
+                sentence = (
+                    f"The load balancer's node {node.name} had {used:.0%} of its {what} in use: it may be the limit."
+                )
+                return Bottleneck("node", sentence, node.name)
+    for server in servers:
+        if not server.up:
+            return Bottleneck("down", f"Server {server.name} failed its health checks under the load.", server.name)
+    alone = _alone(servers)
+    if alone is not None:
+        return alone
+    waiting = sum(server.queue for server in servers)
+    if waiting >= max(1, len(servers)):
+        return Bottleneck(
+            "queue", f"All {len(servers)} servers were busy: {waiting:.0f} requests waited for a free one."
+        )
+    failing = [server for server in servers if server.error_share > 0.01]
+    if failing:
+        return Bottleneck("errors", f"{len(failing)} of {len(servers)} servers answered with errors.")
+    return Bottleneck("unknown", "The samples show no cause: it may lie behind the servers.")
+
+
+def _alone(servers: Sequence[ServerSample]) -> Bottleneck | None:
+    """One server whose queue, latency or errors stand out from the others by a factor of two."""
+    for field, what in (("error_share", "errors"), ("queue", "waiting requests"), ("p95_ms", "latency")):
+        values = sorted(((getattr(server, field) or 0.0, server.name) for server in servers), reverse=True)
+        floor = {"error_share": 0.02, "queue": 2.0, "p95_ms": 1.0}[field]
+        if len(values) > 1 and values[0][0] >= floor and values[0][0] > 2 * max(values[1][0], floor / 2):
+            return Bottleneck(
+                "one_server", f"Server {values[0][1]} gave way before the others: most {what}.", values[0][1]
+            )
+    return None

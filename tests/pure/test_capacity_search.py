@@ -1,0 +1,171 @@
+"""The search finds what backends can take, in simulated time: cliffs, knees, noise, failure."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from apps.capacity.search import OVERLOAD_S, Search
+from apps.capacity.steps import Purpose, Word
+from apps.definitions.specs import ObjectiveSpec
+from tests.pure.capacity_worlds import poisson_truth, run
+
+TUTORIAL = ObjectiveSpec(percentile=95, below_ms=600, errors_below=0.01)
+FAST = ObjectiveSpec(percentile=95, below_ms=50, errors_below=0.01)
+FIVE_MINUTES = 300
+
+
+def search(objective: ObjectiveSpec, arrivals: str = "constant", *, start: float = 50, most: float = 50_000) -> Search:
+    return Search(objective=objective, start_rate=start, max_rate=most, arrivals=arrivals, seconds=FIVE_MINUTES)
+
+
+def test_the_virtual_machine_of_the_tutorial_is_found_at_five_requests_a_second() -> None:
+    story, _ = run(search(TUTORIAL, start=0), servers=2, service_ms=384)
+    assert story.result.capacity is not None
+    assert int(story.result.capacity) == 5
+    assert story.length < FIVE_MINUTES
+    assert story.result.overloaded_s <= OVERLOAD_S
+
+
+@pytest.mark.parametrize("start", [0, 10, 100])
+def test_the_region_of_the_tutorial_is_found_at_fifteen(start: float) -> None:
+    story, _ = run(search(TUTORIAL, start=start), servers=6, service_ms=384)
+    assert story.result.capacity is not None
+    assert int(story.result.capacity) == 15
+    assert story.result.overloaded_s <= OVERLOAD_S
+
+
+CLIFFS = [
+    {"servers": 1, "service_ms": 5},
+    {"servers": 3, "service_ms": 5},
+    {"servers": 8, "service_ms": 5},
+    {"servers": 1, "service_ms": 2, "noise": 0.05},
+    {"servers": 4, "service_ms": 20, "noise": 0.02},
+    {"servers": 6, "service_ms": 384, "noise": 0.03},
+    {"servers": 8, "service_ms": 5, "network_ms": 4},
+    {"servers": 3, "service_ms": 5, "thrashes_at": 30},
+    {"servers": 8, "service_ms": 5, "thrashes_at": 100},
+    {"servers": 3, "service_ms": 5, "full_at": 20},
+]
+
+
+@pytest.mark.parametrize("model", CLIFFS, ids=str)
+def test_a_cliff_is_found_within_five_percent(model: dict[str, float]) -> None:
+    objective = TUTORIAL if model["service_ms"] > 100 else FAST
+    story, backend = run(search(objective), **model)
+    assert story.result.capacity == pytest.approx(backend.truth, rel=0.05)
+    assert story.result.confirmed
+    assert story.length < FIVE_MINUTES
+    assert story.result.overloaded_s <= OVERLOAD_S
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize(("servers", "exponential"), [(1, False), (3, False), (8, False), (3, True), (8, True)])
+def test_independent_callers_are_found_within_six_percent(servers: int, seed: int, *, exponential: bool) -> None:
+    truth = poisson_truth(FAST, servers=servers, service_ms=5, exponential=exponential)
+    story, _ = run(
+        search(FAST, "poisson"), arrivals="poisson", servers=servers, service_ms=5, exponential=exponential, seed=seed
+    )
+    assert story.result.capacity == pytest.approx(truth, rel=0.06)
+    assert story.length < FIVE_MINUTES
+    assert story.result.overloaded_s <= OVERLOAD_S
+
+
+def test_a_service_that_becomes_slower_with_load_has_a_soft_knee_and_a_line_through_it() -> None:
+    story, backend = run(search(FAST, "poisson"), arrivals="poisson", servers=8, service_ms=5, contention=0.02, seed=3)
+    assert story.result.capacity is not None
+    assert 0.6 * backend.truth < story.result.capacity < backend.truth
+    assert story.result.knee is not None
+    assert story.result.knee.p95_ms is not None
+    assert story.result.knee.p95_ms <= FAST.below_ms
+
+
+def test_errors_break_the_objective_as_slowness_does() -> None:
+    story, _ = run(search(FAST), servers=8, service_ms=5, failing=0.05)
+    assert story.result.capacity is None
+    assert "No rate was found" in story.result.sentence
+
+
+def test_errors_below_the_objective_do_no_harm() -> None:
+    story, backend = run(search(FAST), servers=8, service_ms=5, failing=0.001)
+    assert story.result.capacity == pytest.approx(backend.truth, rel=0.05)
+
+
+def test_what_the_generator_cannot_send_is_no_verdict_on_the_target() -> None:
+    story, _ = run(search(FAST), servers=8, service_ms=5, generator_max=500)
+    assert story.result.limited_by == "generator"
+    assert story.result.high is None
+    assert story.result.capacity is not None
+    assert story.result.capacity <= 500
+    assert all(o.verdict.word is not Word.BAD for o in story.outcomes)
+    assert "may take more" in story.result.sentence
+
+
+def test_up_to_the_highest_allowed_rate_it_says_at_least() -> None:
+    story, _ = run(search(FAST, most=300), servers=8, service_ms=5)
+    assert (story.result.capacity, story.result.high, story.result.limited_by) == (300, None, "max_rate")
+    assert story.result.sentence.startswith("At least 300")
+
+
+def test_a_target_that_is_down_is_hardly_touched() -> None:
+    story, backend = run(search(FAST), servers=1, service_ms=5, down=True)
+    assert story.result.capacity is None
+    assert backend.received + sum(second.sent for second in story.seconds) < 300
+
+
+def test_a_pause_of_the_target_does_not_become_its_capacity() -> None:
+    story, backend = run(search(FAST), servers=8, service_ms=5, stall_every_s=37.0, stall_s=0.3)
+    assert story.result.capacity == pytest.approx(backend.truth, rel=0.1)
+
+
+def test_after_each_bad_step_the_queue_drains() -> None:
+    story, _ = run(search(FAST), servers=3, service_ms=5)
+    bad = [at for at, o in enumerate(story.outcomes) if o.verdict.word is Word.BAD]
+    assert bad
+    assert all(story.plans[at + 1].purpose is Purpose.DRAIN for at in bad if at + 1 < len(story.plans))
+
+
+def test_the_answer_is_confirmed_by_the_longest_step() -> None:
+    story, _ = run(search(FAST), servers=3, service_ms=5)
+    lengths = [o.measured.seconds for o in story.outcomes if o.step.purpose is not Purpose.CONFIRM]
+    confirmed = [o.measured.seconds for o in story.outcomes if o.step.purpose is Purpose.CONFIRM]
+    assert confirmed[-1] >= 2 * max(lengths) / 3
+    assert confirmed[-1] >= 19
+
+
+@settings(max_examples=15, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@given(
+    servers=st.integers(1, 12),
+    service_ms=st.floats(1, 400),
+    exponential=st.booleans(),
+    poisson=st.booleans(),
+    start=st.floats(0, 300),
+    most=st.floats(1, 300),
+    failing=st.sampled_from([0.0, 0.0, 0.002, 0.03, 1.0]),
+    seed=st.integers(0, 1000),
+)
+def test_whatever_the_target_it_ends_in_time_and_within_its_bounds(
+    servers: int,
+    service_ms: float,
+    exponential: bool,
+    poisson: bool,
+    start: float,
+    most: float,
+    failing: float,
+    seed: int,
+) -> None:
+    arrivals = "poisson" if poisson else "constant"
+    objective = ObjectiveSpec(percentile=95, below_ms=max(20, int(service_ms * 3)), errors_below=0.01)
+    course = search(objective, arrivals, start=min(start, most), most=most)
+    story, _ = run(
+        course, arrivals=arrivals, servers=servers, service_ms=service_ms, exponential=exponential, failing=failing,
+        seed=seed,
+    )  # fmt: skip
+    assert all(plan.rate <= most for plan in story.plans)
+    assert all(second.target <= most * 1.0001 for second in story.seconds)
+    assert story.length <= FIVE_MINUTES + 1
+    assert story.result.capacity is None or story.result.capacity <= most
+    assert course.next_step() is None
+    if failing < 0.01:
+        assert story.result.overloaded_s <= OVERLOAD_S + 4
