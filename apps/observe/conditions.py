@@ -21,6 +21,7 @@ class Type(StrEnum):
     UP = "Up"
     COUNTING = "Counting"
     LIMIT_FITS = "LimitFits"
+    LIMIT_MEASURED = "LimitMeasured"
 
 
 class Reason(StrEnum):
@@ -54,6 +55,8 @@ class Reason(StrEnum):
     LIMIT_FITS = "LimitFits"
     LIMIT_ALWAYS_REACHED = "LimitAlwaysReached"
     LIMIT_NEVER_REACHED = "LimitNeverReached"
+    MEASURED_LATELY = "MeasuredLately"
+    MEASUREMENT_STALE = "MeasurementStale"
 
 
 # What makes a verdict a problem, and how bad it is: 1 is down, 3 is worth a look.
@@ -70,6 +73,7 @@ SEVERITY = {
     Reason.SUMS_DIFFER: 3,
     Reason.LIMIT_ALWAYS_REACHED: 3,
     Reason.LIMIT_NEVER_REACHED: 3,
+    Reason.MEASUREMENT_STALE: 3,
 }
 ERRORS_SHARE = 0.05
 ERRORS_MINIMUM = 20  # responses, below which a share says nothing

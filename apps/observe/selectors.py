@@ -274,6 +274,7 @@ OPENINGS = {
     Reason.SUMS_DIFFER: "counts otherwise than its peers.",
     Reason.LIMIT_ALWAYS_REACHED: "is always at a limit.",
     Reason.LIMIT_NEVER_REACHED: "has a limit far above its traffic.",
+    Reason.MEASUREMENT_STALE: "has a limit that should be measured again.",
 }
 
 

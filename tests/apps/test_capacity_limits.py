@@ -11,6 +11,7 @@ from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Membership, User
 from apps.audit.models import Entry
 from apps.capacity import limits, staleness
+from apps.capacity.ageing import judge_measurements
 from apps.capacity.models import Run
 from apps.core.clock import now
 from apps.core.errors import Conflict, Forbidden, Invalid, NotFound
@@ -18,7 +19,7 @@ from apps.definitions.models import Backend, CapacityTest, Pool
 from apps.definitions.services import save_object, set_limit
 from apps.fleet.models import Node, Region
 from apps.observe.buckets import LONG
-from apps.observe.models import Sample
+from apps.observe.models import Condition, Sample
 from tests.apps.pushed import World, pool_spec
 from tests.conftest import actor_of
 
@@ -280,3 +281,24 @@ def test_lists_say_the_age_of_many_measured_limits_with_one_query(
     assert staleness.ages(rows) == {backend().pk: f"{run.name}, 40 days ago: old"}
     Run.objects.filter(pk=run.pk).delete()
     assert staleness.ages(rows) == {backend().pk: f"{run.name}, which nobody knows"}
+
+
+def said(pool: str = "blue") -> tuple[bool | None, str]:
+    """The verdict on the measured limits of a pool."""
+    row = Condition.objects.get(object_kind="pool", object_id=Pool.objects.get(name=pool).pk, type="LimitMeasured")
+    return row.status, row.message
+
+
+def test_a_pool_whose_limit_should_be_measured_again_is_a_problem(limited: World) -> None:
+    judge_measurements(now())
+    assert Condition.objects.count() == 0
+    run = done(limited)
+    limits.set_as_limit(actor=limited.operator, run_id=run.pk)
+    judge_measurements(now())
+    assert said() == (True, "Every measured limit is of what serves now.")
+    Run.objects.filter(pk=run.pk).update(ended_at=now() - timedelta(days=31))
+    judge_measurements(now())
+    assert said() == (False, f"here: Measured by {run.name} 31 days ago, more than 30 days: measure again.")
+    set_limit(actor=limited.operator, pool_id=backend().pool_id, region="here", value=99)
+    judge_measurements(now())
+    assert said()[0] is None
