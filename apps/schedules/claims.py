@@ -7,16 +7,18 @@ fence closed: nothing is written.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 
 from apps.accounts.models import Account
 from apps.core.clock import database_now
 from apps.definitions.models import Schedule
 from apps.schedules.models import Fire
+from apps.schedules.targets.contract import Outcome
 
 LEASE = timedelta(seconds=5)
 RENEW_SECONDS = 1.5
@@ -77,6 +79,29 @@ def write(fires: Sequence[Fire], **columns: object) -> int:
     return sum(
         _held(group, attempt).update(lease_until=None, **columns) for attempt, group in by_attempt(fires).items()
     )
+
+
+def finish(fires: Sequence[Fire], outcomes: Sequence[Outcome]) -> None:
+    """Write those that are still ours as done, each with what came of it: one statement, however many."""
+    moment = database_now()
+    if connection.vendor != "postgresql":
+        for fire, outcome in zip(fires, outcomes, strict=True):
+            write([fire], state=Fire.State.DONE, finished_at=moment, said=outcome.said[:400], result=outcome.result)
+        return
+    columns = (
+        [fire.pk for fire in fires],
+        [fire.attempt for fire in fires],
+        [outcome.said[:400] for outcome in outcomes],
+        [json.dumps(outcome.result) for outcome in outcomes],
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE schedules_fire AS f"
+            " SET state = 'done', lease_until = NULL, finished_at = %s, said = n.said, result = n.result::jsonb"
+            " FROM unnest(%s::bigint[], %s::int[], %s::text[], %s::text[]) AS n(id, attempt, said, result)"
+            " WHERE f.id = n.id AND f.attempt = n.attempt AND f.state = 'running'",
+            (moment, *columns),
+        )
 
 
 def by_attempt(fires: Sequence[Fire]) -> dict[int, list[Fire]]:

@@ -101,7 +101,7 @@ def _act_on_one(target: Target, fire: Fire) -> None:
         try:
             with transaction.atomic():
                 claims.lock(fire)
-                _finish([fire], target.act(fire, now()))
+                claims.finish([fire], [target.act(fire, now())])
         except claims.LeaseLost:
             raise
         except Exception as error:  # noqa: BLE001 - the transaction is undone; whatever it was, the fire is not lost
@@ -112,7 +112,7 @@ def _act_on_one(target: Target, fire: Fire) -> None:
     except Exception as error:  # noqa: BLE001 - a target that breaks costs an attempt, not the worker
         _fail(fire, _failure(fire, error))
     else:
-        _finish([fire], outcome)
+        claims.finish([fire], [outcome])
 
 
 def _act_on_many(target: Target, fires: list[Fire]) -> None:
@@ -121,15 +121,14 @@ def _act_on_many(target: Target, fires: list[Fire]) -> None:
         outcomes: Sequence[Outcome | TargetFailed] = target.act_on_many(fires, now())
     except Exception as error:  # noqa: BLE001 - as above, for all of them
         outcomes = [_failure(fire, error) for fire in fires]
-    groups: dict[str, tuple[Outcome, list[Fire]]] = {}
+    done: list[tuple[Fire, Outcome]] = []
     with transaction.atomic():
         for fire, outcome in zip(fires, outcomes, strict=True):
             if isinstance(outcome, TargetFailed):
                 _fail(fire, outcome)
             else:
-                groups.setdefault(repr(outcome), (outcome, []))[1].append(fire)
-        for outcome, alike in groups.values():
-            _finish(alike, outcome)
+                done.append((fire, outcome))
+        claims.finish([fire for fire, _ in done], [outcome for _, outcome in done])
 
 
 def _failure(fire: Fire, error: Exception) -> TargetFailed:
@@ -137,12 +136,6 @@ def _failure(fire: Fire, error: Exception) -> TargetFailed:
         return error
     logger.error("%s failed", fire, exc_info=error)
     return TargetFailed(BROKE)
-
-
-def _finish(fires: list[Fire], outcome: Outcome) -> None:
-    claims.write(
-        fires, state=Fire.State.DONE, finished_at=database_now(), said=outcome.said[:400], result=outcome.result
-    )
 
 
 def _fail(fire: Fire, failure: TargetFailed) -> None:

@@ -14,8 +14,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from tests.both_databases import as_user, postgresql, postgresql_bin, redis
+import redis
+
+from tests import both_databases
+from tests.both_databases import as_user, postgresql, postgresql_bin
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEDULER = [sys.executable, "manage.py", "schedule"]
@@ -85,12 +89,29 @@ class Stage:
             [*control, *log, "-m", "immediate", "restart"], check=True, stdout=subprocess.DEVNULL, cwd=self.database
         )
 
+    def wait_until_ready(self, schedulers: int, workers: int, seconds: float = 120.0) -> None:
+        """Wait until so many schedulers ask the database, and so many workers wait for wake-ups."""
+        from django.db import connection
+
+        client, ends = redis.Redis.from_url(self.redis_url), time.monotonic() + seconds
+        while time.monotonic() < ends:
+            clients: Any = client.client_list()
+            waiting = sum(each["cmd"] == "brpop" for each in clients)
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'")
+                asking = cursor.fetchone()[0] - 1
+            if waiting >= workers and asking >= schedulers:
+                return
+            time.sleep(0.5)
+        raise SystemExit(f"Only {waiting} of {workers} workers and {asking} of {schedulers} schedulers came up.")
+
     @contextmanager
     def processes(self, schedulers: int, workers: int) -> Iterator[Keeper]:
         """So many schedulers and workers, until the block ends."""
         keeper = Keeper(self.environment)
         try:
             keeper.start(*[SCHEDULER] * schedulers, *[WORKER] * workers)
+            self.wait_until_ready(schedulers, workers)
             yield keeper
         finally:
             keeper.end()
@@ -102,7 +123,7 @@ def stage() -> Iterator[Stage]:
     with ExitStack() as stack:
         places = [Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="spillway-"))) for _ in range(3)]
         url = stack.enter_context(postgresql(places[0], durable=True))
-        redis_url = stack.enter_context(redis(places[1]))
+        redis_url = stack.enter_context(both_databases.redis(places[1]))
         ours = {"SPILLWAY_DATABASE_URL": url, "SPILLWAY_REDIS_URL": redis_url, "SPILLWAY_VAR": str(places[2])}
         os.environ |= ours | {"DJANGO_SETTINGS_MODULE": "controlplane.settings"}
         environment = dict(os.environ)
