@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from itertools import pairwise
 from zoneinfo import ZoneInfo
 
@@ -81,9 +81,10 @@ class Span:
     @classmethod
     def of(cls, first: date, count: int, zone: ZoneInfo) -> Span:
         """So many days from the first on."""
-        midnights = [datetime.combine(first + number * A_DAY, time(), zone) for number in range(count + 1)]
+        local = [datetime.combine(first + number * A_DAY, time(), zone) for number in range(count + 1)]
+        midnights = [midnight.astimezone(UTC) for midnight in local]  # between equal zones Python counts wall time
         pairs = pairwise(midnights)
-        return cls(zone, [Day(begins.date(), begins, ends) for begins, ends in pairs])
+        return cls(zone, [Day(begins.astimezone(zone).date(), begins, ends) for begins, ends in pairs])
 
     @property
     def starts(self) -> datetime:
