@@ -31,8 +31,9 @@ pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("demo"), pytest.mark.time
 REGION, OTHER, HOST = "us-central1", "europe-west1", "shop.acme.example"
 LIMIT = f"pools/acme/shop/limits/{REGION}"
 TRUE_PER_S = 3 * 2 / 0.384  # three machines of two lanes, 384 ms each
-MARGIN, BEFORE = 0.2, 10
-SPILL_S = 20.0
+MARGIN, BEFORE = 0.15, 10
+# Ten seconds of bursts are let through before the long window of a limit is full (ADR 10): counted is what comes then.
+SPILL_S, FILLING_S = 24.0, 10.0
 PICTURES = Path(settings.BASE_DIR) / "docs" / "closed-loop"
 
 
@@ -48,7 +49,7 @@ def demo() -> Iterator[RunningDemo]:
 def page(demo: RunningDemo) -> Iterator[Page]:
     """The operator's browser, signed in."""
     with running_chromium() as chromium:
-        page = chromium.new_context(color_scheme="light", viewport={"width": 1280, "height": 900}).new_page()
+        page = chromium.new_context(color_scheme="light", viewport={"width": 1280, "height": 1000}).new_page()
         page.goto(f"{demo.place.console_url}/sign-in")
         page.get_by_label("Username").fill(demo.keys["username"])
         page.get_by_label("Password").fill(demo.keys["password"])
@@ -80,7 +81,7 @@ def show(demo: RunningDemo, page: Page, path: str, name: str) -> None:
 def picture(page: Page, name: str) -> None:
     if os.environ.get("CLOSED_LOOP_PICTURES"):
         PICTURES.mkdir(parents=True, exist_ok=True)
-        page.screenshot(path=PICTURES / f"{name}.png", full_page=True)
+        page.screenshot(path=PICTURES / f"{name}.png")
 
 
 def book(demo: RunningDemo) -> datetime:
@@ -105,7 +106,10 @@ def newest_run(demo: RunningDemo) -> dict[str, Any]:
 
 
 def asked(demo: RunningDemo, per_s: float, seconds: float) -> Counter[str]:
-    """Requests for the shop that clients of the region send at a constant rate; counts by the region that answered."""
+    """Requests for the shop that clients of the region send at a constant rate; counts by the region that answered.
+
+    Those of the first `FILLING_S` are not counted.
+    """
     urls = [demo.world.urls_of(node)[0] for node in demo.world.nodes() if node.region == REGION]
     found: Counter[str] = Counter()
     begin = time.monotonic()
@@ -113,7 +117,8 @@ def asked(demo: RunningDemo, per_s: float, seconds: float) -> Counter[str]:
     def one(number: int) -> None:
         time.sleep(max(0.0, begin + number / per_s - time.monotonic()))
         status, text = call(f"{urls[number % len(urls)]}/", headers={"Host": HOST})
-        found[text.partition(" in ")[2].partition(" ")[0] if status == 200 else str(status)] += 1
+        if number >= per_s * FILLING_S or status != 200:
+            found[text.partition(" in ")[2].partition(" ")[0] if status == 200 else str(status)] += 1
 
     threads = [threading.Thread(target=one, args=(number,)) for number in range(round(per_s * seconds))]
     for thread in threads:
@@ -148,21 +153,21 @@ def test_a_scheduled_test_finds_the_capacity_that_becomes_the_limit_above_which_
     show(demo, page, f"/pools/{run['pool_id']}", "3-limit")
 
     time.sleep(3)  # the new limit is on its way to the nodes
-    found = spilling(demo, page, 1.5 * expected)
+    found = spilling(demo, page, run["pool_id"], 1.5 * expected)
     assert set(found) == {REGION, OTHER}, found
-    assert found[REGION] == pytest.approx(expected * SPILL_S, rel=0.1), found
+    assert found[REGION] == pytest.approx(expected * (SPILL_S - FILLING_S), rel=0.1), found
 
 
-def spilling(demo: RunningDemo, page: Page, per_s: float) -> Counter[str]:
+def spilling(demo: RunningDemo, page: Page, pool: int, per_s: float) -> Counter[str]:
     """Ask for more than the limit, and look at the pages while it goes on."""
     found: Counter[str] = Counter()
     clients = threading.Thread(target=lambda: found.update(asked(demo, per_s, SPILL_S)))
     clients.start()
-    time.sleep(SPILL_S * 0.6)
-    show(demo, page, "/overflow", "4-spill")
+    time.sleep(SPILL_S * 0.8)
+    show(demo, page, f"/overflow?pool={pool}", "4-spill")
     expect(page.get_by_text(OTHER).first).to_be_visible()
     expect(page.locator("main")).to_contain_text(re.compile(rf"{REGION}.*{OTHER}", re.DOTALL))
     show(demo, page, f"/regions/{REGION}", "5-region")
-    expect(page.locator("main")).to_contain_text("run-1")
+    expect(page.locator("main")).to_contain_text("run-1, ")
     clients.join()
     return found
