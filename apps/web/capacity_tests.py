@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 from django.contrib import messages
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
@@ -30,6 +30,7 @@ from apps.web.run_drawing import short
 
 PER_PAGE = 50
 RUNS_SHOWN = 20
+OTHERS_SHOWN = 100
 
 
 @page
@@ -76,11 +77,19 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
         answers = checks(test, now())
         context |= {
             "checks": answers,
+            "others": _comparable(request, test),
+            "comparisons": selectors.comparisons(request.actor).filter(Q(first=test) | Q(second=test))[:5],
             "blocked": refusal(answers),
             "yaml": yaml.safe_dump({"objects": [envelope(test)]}, sort_keys=False, allow_unicode=True),
             "entries": entries_of(request.actor, "CapacityTest", pk, limit=8),
         }
     return show(request, "pages/capacity_tests/detail.html", context)
+
+
+def _comparable(request: PageRequest, test: CapacityTest) -> QuerySet[CapacityTest]:
+    """Other tests that may be run in turn with this one: of the same account, with the same kind of load."""
+    rows = capacity_tests(request.actor).filter(account=test.account, load__kind=test.load.get("kind"))
+    return rows.exclude(pk=test.pk)[:OTHERS_SHOWN]
 
 
 def _run(run: Run) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from apps.accounts.actors import Actor
 from apps.definitions import selectors as definitions
 from apps.observe import selectors as observe
 from apps.overflow import selectors as overflow
+from apps.web.capacity_now import tests_now
 from apps.web.figures import figures_of
 from apps.web.first_steps import first_steps
 from apps.web.flow_parts import shown
@@ -36,5 +37,6 @@ def context_of(actor: Actor) -> dict[str, Any]:
         "over": rate(sum(use.out_per_s for use in flow.regions)) if flow.at else "",
         "pools": pools_of_interest(actor, problems),
         "expiring": expiring_soon(actor),
+        **tests_now(actor),
         "troubled": troubled(actor),
     }

@@ -12,6 +12,7 @@ from apps.observe.numbers import RegionTraffic
 from apps.overflow import selectors as overflow
 from apps.rollouts import selectors as rollouts
 from apps.web import home
+from apps.web.capacity_now import tests_now
 from apps.web.figures import figures_of
 from apps.web.flow_parts import shown
 from apps.web.flow_words import rate
@@ -43,6 +44,7 @@ def overview(request: PageRequest) -> HttpResponse:
         "last_rollouts": rollouts.rollouts(actor)[:6],
         "pools": pools_of_interest(actor, problems),
         "expiring": expiring_soon(actor),
+        **tests_now(actor),
         "troubled": troubled(actor),
         "first_run": not places.fleets(actor).exists(),
     }

@@ -1,0 +1,136 @@
+"""SHOW to people: how many servers a pool needs, from what was measured, and whether its servers share the work."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.http import HttpResponse, QueryDict
+
+from apps.capacity.balance import Balance, balance, before_and_after
+from apps.capacity.sizing import measurements_of, size
+from apps.core.clock import now
+from apps.definitions.models import Pool
+from apps.definitions.selectors import only, pools
+from apps.web.figures import share
+from apps.web.pages import PageRequest, page, show
+from apps.web.run_drawing import short
+
+POOLS_SHOWN = 300
+MINUTES = 10
+OLDEST = timedelta(days=2)
+MOST = {"rate": 1e9, "margin": 90.0, "cost": 1e9}
+
+
+@page
+def index(request: PageRequest) -> HttpResponse:
+    """The answer for `?pool=`, `rate` (requests/s), `lose` a region, `margin` (%) and `cost` of a server a month."""
+    choices = pools(request.actor).prefetch_related(None)
+    if not request.actor.is_operator:
+        choices = choices.filter(account=request.actor.account)
+    shown = list(choices[:POOLS_SHOWN])
+    text = request.GET.get("pool", "")
+    pool = only(choices, int(text)) if text.isascii() and text.isdecimal() and len(text) < 19 else None
+    pool = pool or next(iter(shown), None)
+    context: dict[str, Any] = {"pools": shown, "pool": pool, "asked": "rate" in request.GET}
+    if pool is not None:
+        context |= {
+            **_answer(pool, request.GET),
+            "regions": _shared(request, pool),
+            "minutes": MINUTES,
+            **_before_and_after(request, pool),
+        }
+    return show(request, "pages/sizing/sizing.html", context)
+
+
+def _answer(pool: Pool, query: QueryDict) -> dict[str, Any]:
+    """The sizing for what was typed, beside what was typed; a fault for what is no number."""
+    found = measurements_of(pool)
+    known = sum((each.per_server or 0.0) * each.servers for each in found)
+    typed = {name: query.get(name, "").strip()[:12] for name in ("rate", "margin", "cost")}
+    typed["rate"] = typed["rate"] or (short(known).replace(",", "") if known else "100")
+    typed["margin"] = typed["margin"] or "10"
+    lose = query.get("lose") == "1" if "rate" in query else len(found) > 1
+    numbers = {name: _number(text) for name, text in typed.items()}
+    faults = {name: fault for name, most in MOST.items() if (fault := _fault(name, typed[name], numbers[name], most))}
+    context: dict[str, Any] = {"typed": typed, "lose": lose, "faults": faults, "measurements": found}
+    if faults:
+        return context
+    answer = size(
+        found,
+        numbers["rate"] or 0.0,
+        lose_a_region=lose,
+        margin=(numbers["margin"] or 0.0) / 100,
+        cost_per_server=numbers["cost"],
+    )
+    rows = [
+        {
+            "need": need,
+            "per_server": short(need.per_server),
+            "takes": short(need.takes),
+            "more": f"{need.more:+d}" if need.more else "as now",
+            "percent": min(100, round(100 * need.servers / need.needed)) if need.needed else 100,
+        }
+        for need in answer.needs
+    ]
+    takes = short(answer.takes_now) if answer.takes_now is not None else ""
+    return context | {"answer": answer, "rows": rows, "takes_now": takes, "cost": _cost(answer.cost)}
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text.replace(",", ""))
+    except ValueError:
+        return None
+    return value if value == value else None  # noqa: PLR0124 # NaN is no number
+
+
+def _fault(name: str, text: str, value: float | None, most: float) -> str:
+    if not text:
+        return ""
+    if value is None or not 0 <= value <= most:
+        return f"Write a number from 0 to {most:,.0f}."
+    return "Ask for more than 0 requests/s." if name == "rate" and not value else ""
+
+
+def _cost(value: float | None) -> str:
+    return f"{value:,.0f}" if value is not None else ""
+
+
+def _shared(request: PageRequest, pool: Pool) -> list[dict[str, Any]]:
+    """Who does the work over the last minutes, by region, each server's share against the busiest one's."""
+    return [_region(each) for each in balance(request.actor, pool.pk, minutes=MINUTES)]
+
+
+def _region(each: Balance) -> dict[str, Any]:
+    most = max((part.share for part in each.shares), default=0.0)
+    return {
+        "balance": each,
+        "servers": [
+            {
+                "name": part.server,
+                "text": f"{share(part.share)} of {share(part.due)} due",
+                "percent": round(100 * part.share / most) if most else 0,
+            }
+            for part in sorted(each.shares, key=lambda part: -part.ratio)
+        ],
+    }
+
+
+def _before_and_after(request: PageRequest, pool: Pool) -> dict[str, Any]:
+    """What a change at `?changed=` (UTC) did to the balance: the minutes before it and the last ones."""
+    text = request.GET.get("changed", "").strip()[:25]
+    if not text:
+        return {}
+    try:
+        moment = datetime.fromisoformat(text).replace(tzinfo=UTC)
+    except ValueError:
+        return {"changed": text, "changed_fault": "Write a time such as 2027-01-31T14:30, UTC."}
+    span = timedelta(minutes=MINUTES)
+    if not now() - OLDEST < moment <= now() - span:
+        return {
+            "changed": text,
+            "changed_fault": f"Choose a time of the last two days, at least {MINUTES} minutes ago.",
+        }
+    changes = before_and_after(request.actor, pool.pk, before=moment - span, after=now() - span, minutes=MINUTES)
+    return {"changed": text, "changes": changes}
