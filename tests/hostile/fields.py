@@ -297,6 +297,21 @@ EXAMPLES: dict[str, tuple[str, Document]] = {
         },
     ),
     "route": ("Route", ROUTE),
+    "capacity_test": (
+        "CapacityTest",
+        {
+            "target": {
+                "pool": "shop", "region": "us-central1", "hostname": "shop.acme.example", "path": "/", "server": "",
+            },
+            "load": {
+                "kind": "ramp", "rate": 5.0, "to_rate": 20.0, "step": 5.0, "users": 0, "duration_s": 30,
+                "arrivals": "constant", "protocol": "http1", "tls": False, "keep_alive": True, "method": "GET",
+            },
+            "objective": {"percentile": 95, "below_ms": 600, "errors_below": 0.01},
+            "guards": {"max_rate": 100, "max_connections": 50, "max_duration_s": 60, "headroom": 0.5},
+            "policy": {"apply": "by_hand", "margin": 0.1, "max_change": 0.2},
+        },
+    ),
     "redirect": (
         "Route",
         ROUTE
@@ -337,6 +352,15 @@ RULES: dict[str, Legal] = {
     "backoff_s": whole(1, 3600), "timeout_s": whole(1, 300), "paused": boolean, "webhook/url": public_url,
     "topic/topic": NAME, "topic/message": body, "object/kind": one_of("Pool"),
     "restore_after_s": whole(1, 30 * 86_400),
+    "target/server": maybe(NAME), "load/kind": one_of("search", "constant", "users", "ramp", "soak"),
+    "rate": real(0, 10**6), "to_rate": real(0, 10**6), "step": real(0, 10**6), "users": whole(0, 20_000),
+    "duration_s": whole(1, 86_400), "arrivals": one_of("constant", "poisson"),
+    "load/protocol": one_of("http1", "http2"), "tls": boolean, "keep_alive": boolean,
+    "load/method": one_of("GET", "HEAD", "OPTIONS"),
+    "percentile": lambda value: type(value) is int and value in (95, 99),
+    "below_ms": whole(1, 600_000), "errors_below": real(0.0001, 1), "max_rate": whole(1, 10**6),
+    "max_connections": whole(1, 20_000), "max_duration_s": whole(5, 86_400), "headroom": real(0, 10),
+    "apply": one_of("by_hand", "automatic"), "margin": real(0, 0.9), "max_change": real(0, 0.2),
     "protocol": one_of("http", "https", "tcp"), "balance": one_of("leastconn", "roundrobin", "source", "random"),
     "connect_timeout_ms": MS, "server_timeout_ms": MS, "queue_timeout_ms": MS, "server_keepalive_ms": MS,
     "tags/customer": WORD, "when_full": one_of("spread", "queue", "refuse"), "order": NAME,
