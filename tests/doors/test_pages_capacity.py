@@ -13,7 +13,7 @@ from django.test import Client
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Membership
-from apps.capacity.models import Run
+from apps.capacity.models import Comparison, Run
 from apps.core.clock import now
 from apps.definitions.models import CapacityTest, Pool
 from tests.doors.capacity_world import make_run, make_test, result_of_steps
@@ -228,3 +228,77 @@ def test_a_test_is_deleted_once_its_name_was_typed_and_its_runs_stay(shop_test: 
     client.post(f"/capacity-tests/{shop_test.pk}/delete", {"confirm": shop_test.name})
     assert not CapacityTest.objects.filter(pk=shop_test.pk).exists()
     assert f"Run {run.pk} of" in text(client, f"/capacity-runs/{run.pk}")
+
+
+def test_two_runs_stand_side_by_side_with_a_plain_verdict(shop_test: CapacityTest, tutorial_world: Actor) -> None:
+    weak = make_run(shop_test, result=result_of_steps(shop_test, 9.0), ended_at=now())
+    same = make_run(shop_test, result=result_of_steps(shop_test, 15.2), ended_at=now())
+    run, client = make_run(shop_test), client_of(tutorial_world)
+    assert "67 % more" in text(client, f"/capacity-runs/compare?run={weak.pk}&run={run.pk}")
+    assert "No difference can be shown" in text(client, f"/capacity-runs/compare?run={same.pk}&run={run.pk}")
+
+
+@pytest.mark.parametrize("query", ["", "run=1", "run=1&run=1", "run=1&run=x", "run=1&run=2&run=3"])
+def test_anything_but_two_runs_is_sent_back(tutorial_world: Actor, query: str) -> None:
+    assert client_of(tutorial_world).get(f"/capacity-runs/compare?{query}").status_code == 302
+
+
+def test_a_run_of_others_cannot_be_compared(shop_test: CapacityTest, globex: Actor) -> None:
+    runs = [make_run(shop_test) for _ in range(2)]
+    path = f"/capacity-runs/compare?run={runs[0].pk}&run={runs[1].pk}"
+    assert client_of(globex).get(path).status_code == 404
+
+
+def test_two_tests_are_compared_in_turn(shop_test: CapacityTest, tutorial_world: Actor) -> None:
+    other = make_test(shop_test.pool, "europe-west1")
+    client = client_of(tutorial_world)
+    assert "Run them in turn" in text(client, f"/capacity-tests/{shop_test.pk}")
+    answer = client.post(f"/capacity-tests/{shop_test.pk}/compare", {"second": other.pk, "rounds": "2"})
+    made = Comparison.objects.get()
+    assert answer["Location"] == f"/capacity-comparisons/{made.pk}"
+    assert "of 4 runs are over" in text(client, answer["Location"])
+    client.post(f"/capacity-tests/{shop_test.pk}/compare", {"second": other.pk, "rounds": "1"})
+    assert Comparison.objects.count() == 1
+
+
+def test_a_comparison_shows_what_differs_and_how_surely(shop_test: CapacityTest, tutorial_world: Actor) -> None:
+    slower = {"field": "p95_ms", "first": 541.0, "second": 606.0, "change": 0.12, "plus_minus": 0.031, "shown": True}
+    result = {"verdict": "B is 12.0 % slower.", "differences": [slower | {"sentence": "B is 12.0 % slower at p95."}]}
+    made = Comparison.objects.create(
+        account=shop_test.account, first=shop_test, second=shop_test, actor="ada", result=result
+    )
+    page = text(client_of(tutorial_world), f"/capacity-comparisons/{made.pk}")
+    for words in ("B is 12.0 % slower.", "541 ms", "+12.0 %", "± 3.1"):
+        assert words in page
+
+
+def test_sizing_says_how_many_servers_and_what_it_does_not_know(shop_test: CapacityTest, tutorial_world: Actor) -> None:
+    client, pool = client_of(tutorial_world), shop_test.pool_id
+    assert "Nothing was measured yet" in text(client, f"/sizing?pool={pool}&rate=40")
+    make_run(shop_test)
+    page = text(client, f"/sizing?pool={pool}&rate=40&margin=10&lose=1&cost=100")
+    assert "40 requests/s with any one region lost need" in page
+    assert "it borrows what us-central1 takes per server" in page
+    assert "Who does the work" in page
+    assert "Write a number" in text(client, f"/sizing?pool={pool}&rate=many")
+    assert "Choose a time" in text(client, f"/sizing?pool={pool}&changed=2001-01-01T00:00")
+
+
+def test_pools_of_others_cannot_be_sized(shop_test: CapacityTest, globex: Actor) -> None:
+    assert client_of(globex).get(f"/sizing?pool={shop_test.pool_id}").status_code == 404
+
+
+def test_a_pool_and_its_region_show_what_was_measured(shop_test: CapacityTest, tutorial_world: Actor) -> None:
+    client, path = client_of(tutorial_world), f"/pools/{shop_test.pool_id}"
+    assert "Plan a capacity test" in text(client, path)
+    run = make_run(shop_test)
+    assert f'<a href="/capacity-runs/{run.pk}">15 requests/s</a>' in text(client, path)
+    assert "15/s in 1 pool" in text(client, "/regions").replace("15.0", "15")
+    assert "15 requests/s" in text(client, "/regions/us-central1") or "oldest" in text(client, "/regions/us-central1")
+
+
+def test_the_first_page_and_the_palette_know_of_tests(shop_test: CapacityTest, tutorial_world: Actor) -> None:
+    client = client_of(tutorial_world)
+    assert shop_test.name in text(client, f"/search?q={shop_test.name}")
+    make_run(shop_test, steps=2, state="running", doing="Doubling.")
+    assert "Doubling." in text(client, "/")
