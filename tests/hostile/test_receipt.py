@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,17 @@ import pytest
 from apps.compiler.bundle import Bundle
 from apps.compiler.checks.examination import Notes
 from apps.compiler.compile import CompileError, compile_snapshot
-from apps.compiler.model import FixedResponse, HeaderCondition, HeaderMatch, HealthCheck, Redirect, Snapshot
+from apps.compiler.model import (
+    FixedResponse,
+    HeaderCondition,
+    HeaderMatch,
+    HealthCheck,
+    Redirect,
+    Region,
+    RegionNode,
+    RunPass,
+    Snapshot,
+)
 from apps.compiler.targets.haproxy import receipt, writer
 from tests.hostile.corpus import VALUES
 from tests.pure.compiler_worlds import front, pool, route, server, snapshot
@@ -25,6 +36,13 @@ def _route(**fields: Any) -> Snapshot:
 
 def _pool(**fields: Any) -> Snapshot:
     return snapshot(front(route(1)), pools=(pool(1, **fields),))
+
+
+def _counted(digest: str) -> Snapshot:
+    """A region that counts, in which a capacity test runs."""
+    region = Region("rgn-1", "here", (RegionNode("node-1", "n1", "192.0.2.1", 9700, 9800, 9900),))
+    quiet = snapshot(front(route(1)), region_id="rgn-1", regions=(region,), overflow_key="7" * 64)
+    return replace(quiet, test_passes=(RunPass(digest, "pool-1"),))
 
 
 WORLDS: dict[str, tuple[str, World]] = {
@@ -42,6 +60,7 @@ WORLDS: dict[str, tuple[str, World]] = {
     "server address": ("10.0.0.1", lambda text: _pool(servers=(server(1, address=text), server(2)))),
     "check path": ("/up", lambda text: _pool(health_check=HealthCheck(path=text))),
     "check host": ("b.example", lambda text: _pool(health_check=HealthCheck(path="/up", host=text))),
+    "digest of a pass": ("a" * 64, _counted),
     "check method": ("PUT", lambda text: _pool(health_check=HealthCheck(path="/up", method=text))),
 }
 

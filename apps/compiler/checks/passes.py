@@ -13,18 +13,16 @@ def accepted_passes(notes: Notes, passes: Sequence[RunPass], pools: Mapping[str,
     """Those with a digest and a pool of http that is carried here, each digest once: the first one has it."""
     found: dict[str, RunPass] = {}
     for each in passes:
-        if notes.ask(each, "digest", grammar.digest, each.digest) and _has_pool(notes, each, pools):
+        notes.ask(each, "digest", grammar.digest, each.digest)
+        _check_pool(notes, each, pools.get(each.pool_id))
+        if not notes.is_out(each.id):
             found.setdefault(each.digest, each)
     return tuple(found.values())
 
 
-def _has_pool(notes: Notes, test_pass: RunPass, pools: Mapping[str, Pool]) -> bool:
-    pool = pools.get(test_pass.pool_id)
+def _check_pool(notes: Notes, run_pass: RunPass, pool: Pool | None) -> None:
     if pool is None:
-        notes.quarantine(test_pass, "pool_missing", "Its pool is not served here: stop the test.", "pool_id")
+        notes.quarantine(run_pass, "pool_missing", "Its pool is not served here: stop the test.", "pool_id")
     elif pool.protocol is Protocol.TCP:
         message = "Connections of tcp carry no word: test a pool of http, or a server directly."
-        notes.quarantine(test_pass, "pool_tcp", message, "pool_id")
-    else:
-        return True
-    return False
+        notes.quarantine(run_pass, "pool_tcp", message, "pool_id")
