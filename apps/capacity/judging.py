@@ -131,6 +131,11 @@ def _curtailed(step: StepPlan, judged: Sequence[Second], objective: ObjectiveSpe
     return None
 
 
+def _failed_sentence(counted: Tally, objective: ObjectiveSpec) -> str:
+    share = counted.failed / max(1, counted.ended)
+    return f"{share:.1%} of the requests failed; allowed is less than {objective.errors_below:.1%}."
+
+
 def _slow_sentence(judged: Sequence[Second], slow: int, ended: int, objective: ObjectiveSpec) -> str:
     allowed = allowed_slow(objective)
     return (
@@ -178,6 +183,8 @@ def _good(step: StepPlan, length: int, judged: Sequence[Second], objective: Obje
         return UNDECIDED
     if not counted.ended:
         return Verdict(Word.BAD, f"Not one request was answered in {len(judged)} s.")
+    if counted.failed >= FEWEST_BAD and counted.failed / counted.ended >= 2 * objective.errors_below:
+        return Verdict(Word.BAD, _failed_sentence(counted, objective))
     return Verdict(Word.GOOD, _good_sentence(judged, counted, objective))
 
 

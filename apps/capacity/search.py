@@ -101,7 +101,10 @@ class Search:
         if self._ending is not None:
             return None
         if self._drain:
-            return StepPlan(Purpose.DRAIN, 1, min(DRAIN_S, max(1.0, self._left())), self._warm_rate, saying="Drains.")
+            rate = max(LOWEST_RATE, min(self._warm_rate, WARM_UP * self.high))
+            return StepPlan(
+                Purpose.DRAIN, 1, min(DRAIN_S, max(1.0, self._left())), rate, saying="Lets the queue drain."
+            )
         step = self._choose()
         if step is None or step.seconds_min > self._left():
             self._ending = self._ending or Ending.TIME
@@ -110,7 +113,7 @@ class Search:
 
     def _choose(self) -> StepPlan | None:
         if self._confirmed is not None:
-            self._ending = Ending.OBJECTIVE if self._bad else self._ceiling_reached()
+            self._ending = self._border() if self._bad else self._ceiling_reached()
             return None
         if self.usual_ms is None:
             return self._warm_up()
@@ -120,6 +123,13 @@ class Search:
         if high == float("inf"):
             return self._double(low)
         return self._narrow(low, high)
+
+    def _border(self) -> Ending:
+        """The border was found, or what kept the search from coming closer to it."""
+        low = self._confirmed or 0.0
+        if self._fit() is not None or (self.high - low) / low <= 3 * PRECISION:
+            return Ending.OBJECTIVE
+        return Ending.OVERLOAD if self.overloaded_s >= BOLD_UNTIL_S else Ending.TIME
 
     def _warm_up(self) -> StepPlan:
         length = max(4.0, min(15.0, 10 / self._warm_rate))

@@ -23,6 +23,7 @@ class Ending(StrEnum):
     NOTHING = "nothing"
     NO_RECOVERY = "no_recovery"
     NOISE = "noise"
+    OVERLOAD = "overload"
     STOPPED = "stopped"
 
 
@@ -107,6 +108,7 @@ REASONS = {
     Ending.TIME: " The time was too short for a closer answer.",
     Ending.NO_RECOVERY: " The search ended because latency did not come back after a step.",
     Ending.NOISE: " The answers scatter too much for a closer one.",
+    Ending.OVERLOAD: " It went no closer, because the target had been overloaded for long enough; the next run may.",
     Ending.STOPPED: " The search was ended before it was done.",
 }
 
