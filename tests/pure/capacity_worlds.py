@@ -7,6 +7,7 @@ import heapq
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from apps.capacity.results import Result
 from apps.capacity.steps import Course, Outcome, Purpose, StepPlan, Verdict, Word
@@ -35,7 +36,7 @@ class Story:
 
 
 def run(
-    course: Course, *, arrivals: str = "constant", connections: int = 1000, seed: int = 0, **model: float
+    course: Course, *, arrivals: str = "constant", connections: int = 1000, seed: int = 0, **model: Any
 ) -> tuple[Story, MemoryBackend]:
     """A whole run against a backend with this model (fields of MemoryBackend)."""
     backend = memory_backend(*PLACE, seed=seed + 1000, **model)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
@@ -44,14 +46,14 @@ CLIFFS = [
     {"servers": 4, "service_ms": 20, "noise": 0.02},
     {"servers": 6, "service_ms": 384, "noise": 0.03},
     {"servers": 8, "service_ms": 5, "network_ms": 4},
-    {"servers": 3, "service_ms": 5, "thrashes_at": 30},
-    {"servers": 8, "service_ms": 5, "thrashes_at": 100},
+    {"servers": 3, "service_ms": 5, "thrashes_at": 30, "thrashing": 1.5},
+    {"servers": 4, "service_ms": 10, "thrashes_at": 40, "thrashing": 1.5},
     {"servers": 3, "service_ms": 5, "full_at": 20},
 ]
 
 
 @pytest.mark.parametrize("model", CLIFFS, ids=str)
-def test_a_cliff_is_found_within_five_percent(model: dict[str, float]) -> None:
+def test_a_cliff_is_found_within_five_percent(model: dict[str, Any]) -> None:
     objective = TUTORIAL if model["service_ms"] > 100 else FAST
     story, backend = run(search(objective), **model)
     assert story.result.capacity == pytest.approx(backend.truth, rel=0.05)
@@ -158,7 +160,7 @@ def test_whatever_the_target_it_ends_in_time_and_within_its_bounds(
     arrivals = "poisson" if poisson else "constant"
     objective = ObjectiveSpec(percentile=95, below_ms=max(20, int(service_ms * 3)), errors_below=0.01)
     course = search(objective, arrivals, start=min(start, most), most=most)
-    story, _ = run(
+    story, backend = run(
         course, arrivals=arrivals, servers=servers, service_ms=service_ms, exponential=exponential, failing=failing,
         seed=seed,
     )  # fmt: skip
@@ -167,5 +169,6 @@ def test_whatever_the_target_it_ends_in_time_and_within_its_bounds(
     assert story.length <= FIVE_MINUTES + 1
     assert story.result.capacity is None or story.result.capacity <= most
     assert course.next_step() is None
-    if failing < 0.01:
-        assert story.result.overloaded_s <= OVERLOAD_S + 4
+    # A slow target that is guessed far too high is full before the first answer says so.
+    calm = service_ms <= 100 and start <= backend.truth and failing < 0.01
+    assert story.result.overloaded_s <= (OVERLOAD_S + 2 if calm else 4 * OVERLOAD_S)
