@@ -109,3 +109,30 @@ def test_only_operators_set_and_end_blackouts(api: Api, tutorial_world: Actor) -
 def test_a_run_that_waits_for_nobody_is_not_approved(api: Api, tutorial_world: Actor, run: Run) -> None:
     assert_problem(api("POST", f"capacity-runs/{run.pk}/approve"), 403)
     assert_problem(Api(tutorial_world)("POST", f"capacity-runs/{run.pk}/approve"), 409)
+
+
+def test_two_tests_are_compared_and_one_not_with_itself(api: Api, test: dict[str, Any], globex: Actor) -> None:
+    second = api("POST", "capacity-tests", {"name": "second", "spec": SPEC}).json()
+    order = {"first_id": test["id"], "second_id": second["id"], "rounds": 2}
+    made = api("POST", "capacity-comparisons", order)
+    assert made.status_code == 202, made.content
+    shown = api("GET", made["Location"].removeprefix("/api/v1/")).json()
+    assert (shown["first"], shown["second"], shown["rounds"]) == ("nightly", "second", 2)
+    assert_problem(api("POST", "capacity-comparisons", order | {"second_id": test["id"]}), 422)
+    assert_problem(api("POST", "capacity-comparisons", order | {"rounds": "2"}), 422)
+    assert_problem(Api(globex)("GET", made["Location"].removeprefix("/api/v1/")), 404)
+    assert_problem(Api(globex)("POST", "capacity-comparisons", order), 404)
+
+
+def test_sizing_says_that_nothing_was_measured_and_refuses_nonsense(api: Api, globex: Actor) -> None:
+    found = api("GET", "sizing?pool=shop&rate=30").json()
+    assert (found["possible"], found["lose_a_region"]) == (False, True)
+    for query in (
+        "pool=shop",
+        "rate=30",
+        "pool=shop&rate=-1",
+        "pool=shop&rate=nan",
+        "pool=shop&rate=9&lose_a_region=x",
+    ):
+        assert_problem(api("GET", f"sizing?{query}"), 422)
+    assert_problem(Api(globex)("GET", "sizing?pool=acme/shop&rate=30"), 404)

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account
-from apps.capacity.models import Blackout
+from apps.capacity.models import Blackout, Comparison
 from apps.core.clock import now
 from apps.definitions.services import save_object
 from tests.doors.capacity_world import make_run
@@ -16,6 +16,7 @@ LIST = codes(200, 200, 200)
 READ = codes(404, 200, 200)
 OF_TEST, OF_RUN, OF_BLACKOUT = {"pk": "$capacitytest"}, {"pk": "$run"}, {"pk": "$blackout"}
 READ_ONLY = {"read only": 202}
+COMPARED = {"first_id": "$capacitytest", "second_id": "$capacitytest"}
 GOING = {"pk": "$going"}
 WINDOW = {"starts_at": "2040-01-01T00:00:00Z", "ends_at": "2040-01-02T00:00:00Z", "reason": "x"}
 
@@ -31,6 +32,10 @@ CAPACITY: tuple[Row, ...] = (
     Row("api:capacity-runs-stop", "POST", codes(404, 202, 202), GOING, "going", by_viewers=True, odd=READ_ONLY),
     Row("api:capacity-runs-approve", "POST", codes(404, 403, "403 409 409"), GOING, "going"),
     Row("api:capacity-runs-set-limit", "POST", codes(404, "403 409 409", "403 409 409"), GOING, "going"),
+    Row("api:capacity-comparisons-list", "GET", LIST, holds="all"),
+    Row("api:capacity-comparisons-list", "POST", codes("403 404 404", "403 422 422", "403 422 422"), body=COMPARED),
+    Row("api:capacity-comparisons-detail", "GET", READ, {"pk": "$comparison"}, "comparison"),
+    Row("api:sizing", "GET", READ, holds="pool", query={"pool": "acme/shop", "rate": "10"}),
     Row("api:blackouts-list", "GET", LIST),
     Row("api:blackouts-list", "POST", codes(403, 403, "403 201 201"), body=WINDOW),
     Row("api:blackouts-detail", "GET", LIST, OF_BLACKOUT),
@@ -44,4 +49,6 @@ def make_capacity_rows(own: Account) -> None:
     test = save_object(actor=Actor("x", own, "admin"), kind="CapacityTest", name="measure", spec={"target": target})
     make_run(test, steps=2)
     make_run(test, steps=1, state="running", lease_until=now() + timedelta(days=1))
+    nothing = {"verdict": "No difference can be shown.", "differences": []}
+    Comparison.objects.create(account=own, first=test, second=test, actor="x", result=nothing)
     Blackout.objects.create(starts_at="2039-01-01T00:00:00Z", ends_at="2039-01-02T00:00:00Z", reason="x", set_by="x")

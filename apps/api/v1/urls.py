@@ -7,6 +7,7 @@ from django.urls import URLPattern, path, re_path
 from apps.api.v1 import (
     batch,
     capacity,
+    comparing,
     flows,
     hostnames,
     limits,
@@ -129,6 +130,9 @@ urlpatterns = [
     re_path(rf"^capacity-runs/{PK}/stop$", capacity.Stop.as_view(), name="capacity-runs-stop"),
     re_path(rf"^capacity-runs/{PK}/approve$", capacity.Approve.as_view(), name="capacity-runs-approve"),
     re_path(rf"^capacity-runs/{PK}/set-limit$", capacity.SetLimit.as_view(), name="capacity-runs-set-limit"),
+    path("capacity-comparisons", comparing.ComparisonList.as_view(), name="capacity-comparisons-list"),
+    re_path(rf"^capacity-comparisons/{PK}$", comparing.ComparisonDetail.as_view(), name="capacity-comparisons-detail"),
+    path("sizing", comparing.Sizing.as_view(), name="sizing"),
     path("blackouts", capacity.BlackoutList.as_view(), name="blackouts-list"),
     re_path(rf"^blackouts/{PK}$", capacity.BlackoutDetail.as_view(), name="blackouts-detail"),
     path("tokens", tokens.TokenList.as_view(), name="tokens-list"),

@@ -206,3 +206,54 @@ class BlackoutOrder(words.Sent):
     starts_at = words.instant()
     ends_at = words.instant()
     reason = serializers.CharField(max_length=200)
+
+
+class Comparison(words.Shown):
+    """Two tests in turn, A B A B; `result` has the differences with their confidence, null while they run."""
+
+    id = words.ident()
+    account = words.name()
+    first = words.name()
+    first_id = words.ident()
+    second = words.name()
+    second_id = words.ident()
+    rounds = words.count()
+    actor = serializers.CharField()
+    created_at = words.instant()
+    runs = serializers.ListField(child=serializers.IntegerField())
+    result = words.Anything(allow_null=True)
+
+
+class ComparisonOrder(words.Sent):
+    """Which tests to compare, and how often each is run."""
+
+    first_id = words.ident()
+    second_id = words.ident()
+    rounds = words.whole(1, 100, required=False)
+
+
+class Need(words.Shown):
+    """One region: servers now and needed, what they take (requests/s), what they cost more, and doubts."""
+
+    region = words.name()
+    servers = words.count()
+    needed = words.count()
+    more = serializers.IntegerField()
+    takes = words.share_of_traffic()
+    per_server = words.share_of_traffic()
+    source = serializers.CharField(allow_blank=True)  # type: ignore[assignment] # a field of ours, too
+    doubt = serializers.CharField(allow_blank=True)
+    cost = serializers.FloatField(allow_null=True)
+
+
+class Sizing(words.Shown):
+    """How many servers a rate needs; `possible` is false where nothing was ever measured."""
+
+    possible = serializers.BooleanField()
+    sentence = serializers.CharField()
+    rate = words.share_of_traffic()
+    lose_a_region = serializers.BooleanField()
+    needs = Need(many=True)
+    doubts = serializers.ListField(child=serializers.CharField())
+    cost = serializers.FloatField(allow_null=True)
+    takes_now = serializers.FloatField(allow_null=True)

@@ -90,6 +90,17 @@ OPERATIONS: Table = {
     ("capacity-runs-stop", "POST"): _run("End the load of a run; whoever sees it may", 202),
     ("capacity-runs-approve", "POST"): _run("Let a run begin that waits for an operator", 202),
     ("capacity-runs-set-limit", "POST"): _run("Make what a run measured a limit", 200, capacity.LimitOrder),
+    **read("capacity-comparisons", capacity.Comparison, "a comparison", "comparisons", version=False),
+    ("capacity-comparisons-list", "POST"): replace(
+        at_once(write("Compare two capacity tests, A B A B", {202: capacity.Comparison}, capacity.ComparisonOrder)),
+        tells=("Location", *REPLAYED),
+    ),
+    ("sizing", "GET"): detail(
+        capacity.Sizing,
+        "how many servers a rate needs",
+        *("pool", "rate", "lose_a_region", "cost_per_server"),
+        version=False,
+    ),
     **read("blackouts", capacity.Blackout, "a blackout", "when no test may run", version=False),
     ("blackouts-list", "POST"): at_once(create(capacity.Blackout, capacity.BlackoutOrder, "a blackout")),
     ("blackouts-detail", "DELETE"): of_one("End a blackout", {204: None}),
