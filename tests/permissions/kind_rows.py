@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.permissions.rows import Codes, Row, codes
+from tests.permissions.schedule_api_rows import SCHEDULE
 
 ANY = {"If-Match": "*"}
 LIST = codes(200, 200, 200)
@@ -86,6 +87,7 @@ def acme(name: str) -> dict[str, str]:
 KINDS = (
     Kind("routes", "route", acme("shop"), ROUTE, **OWNED),
     Kind("pools", "spare", acme("spare"), POOL, **OWNED),
+    Kind("schedules", "schedule", acme("nightly"), SCHEDULE, **OWNED),
     Kind("capacity-tests", "capacitytest", acme("measure"), CAPACITY_TEST, **OF_POOL),
     Kind("certificates", "certificate", acme("shop"), {}, **(OWNED | {"create": codes(422, 422, 422)})),
     Kind("accounts", "account", {"name": "acme"}, {"title": "New", "kind": "customer"}, **(ABOUT | {"delete": KEPT})),

@@ -17,7 +17,7 @@ from apps.accounts.actors import Actor
 from apps.accounts.models import Account, ApiToken, Grant, Hostname, Invitation, Membership, User
 from apps.accounts.tokens import create_token
 from apps.audit.models import Entry
-from apps.capacity.models import Blackout, Run
+from apps.capacity.models import Blackout, Comparison, Run
 from apps.core.clock import now
 from apps.definitions.models import (
     Backend,
@@ -27,18 +27,21 @@ from apps.definitions.models import (
     LoadBalancer,
     Pool,
     Route,
+    Schedule,
     Server,
     StoredPlan,
 )
 from apps.definitions.services import apply_document
 from apps.fleet.models import Fleet, Node, Region, StaticIP
 from apps.rollouts.models import FleetSync, Revision, Rollout
+from apps.schedules.models import Fire, Trigger
 from apps.webhooks.models import Delivery, Webhook
 from apps.webhooks.services import make_webhook, send_test
 from tests.apps.test_definitions_services import pem_pair
 from tests.conftest import TUTORIAL, actor_of
 from tests.permissions.callers import ROLES
 from tests.permissions.capacity_rows import make_capacity_rows
+from tests.permissions.schedule_api_rows import make_schedule_rows
 
 NAMES = {"own": "acme", "other": "globex", "operators": "operator"}
 REQUEST_ID = "permission-table"
@@ -62,6 +65,10 @@ OWNERS = {
     "definitions.RoutePool": "route__account",
     "definitions.StoredPlan": "account",
     "definitions.CapacityTest": "account",
+    "definitions.Schedule": "account",
+    "schedules.Fire": "account",
+    "schedules.Trigger": "account",
+    "schedules.SigningSecret": "schedule__account",
     "capacity.Run": "account",
     "capacity.Step": "run__account",
     "capacity.Second": "run__account",
@@ -107,6 +114,7 @@ def make_world() -> World:
     Hostname.objects.update(proof=Hostname.Proof.DNS, proved_at=now())
     Hostname.objects.filter(name__startswith="resting.").update(released_at=now())
     make_capacity_rows(world.accounts["own"])
+    make_schedule_rows(world.accounts["own"])
     _let_in(world)
     _plan(world)
     world.objects = dict(_objects(world))
@@ -170,7 +178,11 @@ def _objects(world: World) -> Iterator[tuple[str, Any]]:
         yield model.__name__.lower(), model._default_manager.filter(account=own).earliest("pk")
     yield "webhook", Webhook.objects.get(account=own)
     yield "blackout", Blackout.objects.get()
+    yield "comparison", Comparison.objects.get()
     yield "delivery", Delivery.objects.get(webhook__account=own)
+    yield "schedule", Schedule.objects.get(account=own, name="nightly")
+    yield "trigger", Trigger.objects.get(account=own, name="ci")
+    yield "fire", Fire.objects.get(account=own, state="dead")
     yield "capacitytest", CapacityTest.objects.get(account=own, name="measure")
     yield "run", Run.objects.get(account=own, state="done")
     yield "going", Run.objects.get(account=own, state="running")
