@@ -69,6 +69,10 @@ bench-overflow-cost: .venv/.stamp-tests ## requests/s with limits against the sa
 bench-limit-live: .venv/.stamp-tests ## a limit changed under load: how soon on every node, how many requests failed
 	$(PY) -m tests.bench.limit_live $(ARGS)
 
+bench-capacity: .venv/.stamp-tests ## servers of known capacity, found by the search; ARGS="--only tutorial --at-once 2", "--compare"
+	@deploy/packages.sh haproxy
+	$(PY) -m tests.bench.capacity $(ARGS)
+
 bench-overflow-windows: .venv/.stamp-tests ## which windows hold a limit best; ARGS="--parts simulated --quick"
 	@deploy/packages.sh haproxy
 	$(PY) -m tests.bench.overflow_windows $(ARGS)

@@ -71,7 +71,7 @@ def _key(comparison: Comparison, number: int) -> str:
 
 def advance_all() -> None:
     """Take every comparison that is not over one run further; the sweep calls it, any number may."""
-    for row in Comparison.objects.filter(result=None).select_related("account", "first", "second"):
+    for row in Comparison.objects.filter(result__isnull=True).select_related("account", "first", "second"):
         advance(row)
 
 
@@ -96,7 +96,7 @@ def _finish(comparison: Comparison, runs: list[Run], broken: str = "") -> None:
     result = found | {"ended_early": broken, "runs": [run.pk for run in runs]}
     if broken and not found["differences"]:
         result["verdict"] = broken
-    if Comparison.objects.filter(pk=comparison.pk, result=None).update(result=result):
+    if Comparison.objects.filter(pk=comparison.pk, result__isnull=True).update(result=result):
         publish_after_commit("runs")
 
 
