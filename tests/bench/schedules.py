@@ -34,6 +34,7 @@ PER_SECOND, SPREAD_S = 100, 12
 LONGEST_BURST_S = 30.0
 START_S = 2.0
 BEAT_START_S = 15.0
+DRAIN_S = 120.0
 
 
 def burst(scene: Stage, count: int) -> Lags:
@@ -113,7 +114,7 @@ def killing(scene: Stage, *, schedules: int, seconds: int, kills: int, crashes: 
         _close()
         _sleep_until(first)
         kill_for(keeper, scene, seconds=seconds, kills=kills, crashes=crashes)
-        judge.wait_for(schedules * seconds, 60)
+        judge.wait_for(schedules * seconds, DRAIN_S)
     return judge.judge(scene.redis_url, first, seconds)
 
 
@@ -196,7 +197,7 @@ def main() -> int:
     options = parser.parse_args()
     plan = {"schedules": 70, "seconds": 150, "kills": 200, "crashes": 2, "crew": (SCHEDULERS, WORKERS)}
     if options.quick:
-        plan = {"schedules": 20, "seconds": 12, "kills": 6, "crashes": 1, "crew": (2, 2)}
+        plan = {"schedules": 20, "seconds": 12, "kills": 12, "crashes": 1, "crew": (2, 2)}
     found: dict[str, Any] = {}
     clean = True
     print(facts(), flush=True)

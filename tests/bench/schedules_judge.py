@@ -85,6 +85,7 @@ def fill(count: int, *, every_s: int, first: datetime, spread_s: int = 0, ends_a
                 next_at=starts_at,
                 overlap="allow",
                 catch_up="all",
+                catch_up_window_s=3600,
                 attempts=10,
                 backoff_s=1,
                 target_kind="topic",

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,54 +22,47 @@ from tests import both_databases
 from tests.both_databases import as_user, postgresql, postgresql_bin
 
 ROOT = Path(__file__).resolve().parents[2]
-SCHEDULER = [sys.executable, "manage.py", "schedule"]
-CELERY = [sys.executable, "-m", "celery", "-A", "controlplane.celery", "worker"]
-WORKER = [*CELERY, "--pool", "threads", "--concurrency", "2", "-Q", "schedules", "-l", "ERROR"]
-WORKER += ["--without-mingle", "--without-gossip", "--without-heartbeat"]
+CREW = [sys.executable, "-m", "tests.bench.schedules_crew"]
 
 
-@dataclass
 class Keeper:
-    """Keeps so many processes of each command alive, however they end."""
+    """Keeps so many schedulers and workers alive, however they end; they are children of the crew."""
 
-    environment: dict[str, str]
-    commands: list[list[str]] = field(default_factory=list)
-    running: list[subprocess.Popen[bytes]] = field(default_factory=list)
-    kills: int = 0
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    def __init__(self, environment: dict[str, str]) -> None:
+        self._crew = subprocess.Popen(
+            CREW, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        self._running: list[tuple[str, int]] = []
+        self.kills = 0
 
-    def start(self, *commands: list[str]) -> None:
-        """Start one process for each command."""
-        for command in commands:
-            self.commands.append(command)
-            self.running.append(self._spawn(command))
+    def start(self, *words: str) -> None:
+        """Start a `scheduler` or `worker` for each word."""
+        self._running += [(word, self._spawn(word)) for word in words]
 
     def kill_one(self, dice: random.Random) -> None:
         """`kill -9` for one of them, whatever it does at the moment; another takes its place at once."""
-        with self._lock:
-            index = dice.randrange(len(self.running))
-            self.running[index].kill()
-            self.running[index].wait()
-            self.running[index] = self._spawn(self.commands[index])
-            self.kills += 1
+        index = dice.randrange(len(self._running))
+        word, pid = self._running[index]
+        os.kill(pid, signal.SIGKILL)
+        self._running[index] = (word, self._spawn(word))
+        self.kills += 1
 
     def end(self) -> None:
-        """End all; those that do not listen are killed."""
-        for process in self.running:
-            process.send_signal(signal.SIGTERM)
-        for process in self.running:
-            try:
-                process.wait(5)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-        self.running.clear()
-        self.commands.clear()
+        """End all of them."""
+        for _, pid in self._running:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self._running.clear()
+        assert self._crew.stdin is not None
+        self._crew.stdin.close()
+        self._crew.wait(10)
 
-    def _spawn(self, command: list[str]) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            command, cwd=ROOT, env=self.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
+    def _spawn(self, word: str) -> int:
+        assert self._crew.stdin is not None
+        assert self._crew.stdout is not None
+        self._crew.stdin.write(f"{word}\n")
+        self._crew.stdin.flush()
+        return int(self._crew.stdout.readline())
 
 
 @dataclass
@@ -110,7 +103,7 @@ class Stage:
         """So many schedulers and workers, until the block ends."""
         keeper = Keeper(self.environment)
         try:
-            keeper.start(*[SCHEDULER] * schedulers, *[WORKER] * workers)
+            keeper.start(*["scheduler"] * schedulers, *["worker"] * workers)
             self.wait_until_ready(schedulers, workers)
             yield keeper
         finally:
