@@ -10,7 +10,9 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
+from apps.accounts.models import Account
 from apps.accounts.quotas import quota
+from apps.accounts.selectors import accounts
 from apps.core.errors import Conflict, Fault, Invalid
 from apps.definitions.capacity_tests import capacity_test_document, spec_of
 from apps.definitions.models import CapacityTest
@@ -51,7 +53,7 @@ def check(request: PageRequest) -> HttpResponse:
     """What would happen with the form as it is typed; stores nothing."""
     request.actor.may_write()
     form = CapacityTestForm(request.actor, None, request.POST, {})
-    context = {"targets": [form[name] for name in TARGETS], **said_of(request, form.spec())}
+    context = {"targets": [form[name] for name in TARGETS], **said_of(form.spec(), _owner(request, None))}
     return show(request, "pages/capacity_tests/said.html", context)
 
 
@@ -65,7 +67,7 @@ def _form(request: PageRequest, stored: CapacityTest | None) -> HttpResponse:
             messages.success(request, f"Capacity test {saved.name} is stored. Nothing runs until it is started.")
             return redirect("web:capacity-test", pk=saved.pk)
     spec = form.spec() if form.is_bound else CapacityTestForm(request.actor, stored, _as_sent(form), {}).spec()
-    context = {"form": form, "stored": stored, **said_of(request, spec)}
+    context = {"form": form, "stored": stored, **said_of(spec, _owner(request, stored))}
     return show(request, TEMPLATE, context, status=422 if form.is_bound else 200)
 
 
@@ -78,6 +80,14 @@ def _first(field: forms.Field) -> str:
     """What a browser sends of a field that nobody touched."""
     widget = field.widget
     return str(next((value for value, _ in widget.choices), "")) if isinstance(widget, forms.Select) else ""
+
+
+def _owner(request: PageRequest, stored: CapacityTest | None) -> Account:
+    """Whose quotas count: operators choose the account in the form."""
+    if stored is not None:
+        return stored.account
+    chosen = accounts(request.actor).filter(name=request.POST.get("/account", "")[:63]).first()
+    return chosen or request.actor.account
 
 
 def _saved(request: PageRequest, form: CapacityTestForm, stored: CapacityTest | None) -> CapacityTest | None:
@@ -105,8 +115,8 @@ def _saved(request: PageRequest, form: CapacityTestForm, stored: CapacityTest | 
     return None
 
 
-def said_of(request: PageRequest, spec: dict[str, Any]) -> dict[str, Any]:
-    """The test in sentences, with what contradicts itself, beside what the account may do."""
+def said_of(spec: dict[str, Any], owner: Account) -> dict[str, Any]:
+    """The test in sentences, with what contradicts itself, beside what the account that owns it may do."""
     faults: tuple[Fault, ...] = ()
     try:
         spec = capacity_test_document(spec_of(spec))
@@ -115,5 +125,6 @@ def said_of(request: PageRequest, spec: dict[str, Any]) -> dict[str, Any]:
     return {
         "sentences": () if faults else what_happens(spec),
         "faults": [fault.detail for fault in faults],
-        "quotas": [(unit, quota(request.actor.account, name)) for name, unit in QUOTAS],
+        "owner": owner,
+        "quotas": [(unit, quota(owner, name)) for name, unit in QUOTAS],
     }
