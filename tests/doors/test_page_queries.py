@@ -17,11 +17,14 @@ from apps.accounts.invitations import LIFETIME
 from apps.accounts.models import Account, Grant, Invitation, Membership, User
 from apps.accounts.tokens import create_token
 from apps.audit.models import Entry
+from apps.capacity.models import Run
 from apps.core.clock import now
-from apps.definitions.models import LoadBalancer, Pool, Route
+from apps.definitions.models import CapacityTest, LoadBalancer, Pool, Route, Schedule
 from apps.definitions.selectors import describe, routes
 from apps.definitions.services import save_object
 from apps.fleet.models import Node
+from apps.schedules.models import Fire
+from tests.doors.capacity_world import make_run, make_test
 from tests.doors.people import client_of
 
 LEDGER: dict[str, int] = json.loads((Path(__file__).parent / "query_ledger.json").read_text())
@@ -61,7 +64,18 @@ def paths() -> dict[str, str]:
         "fleets": "/fleets",
         "node": f"/nodes/{Node.objects.earliest('id').pk}",
         "rollouts": "/rollouts",
+        "schedules": "/schedules",
+        "schedules, search": "/schedules?q=more&state=gave-up",
+        "schedules, calendar": "/schedules/calendar?view=month",
+        "schedule": f"/schedules/{Schedule.objects.get(name='measure-shop').pk}",
+        "schedule, edit": f"/schedules/{Schedule.objects.get(name='measure-shop').pk}/edit",
+        "schedule, new": "/schedules/new",
         "static IPs": "/static-ips",
+        "capacity tests": "/capacity-tests",
+        "capacity test": f"/capacity-tests/{CapacityTest.objects.earliest('id').pk}",
+        "capacity test, new": "/capacity-tests/new",
+        "capacity run": f"/capacity-runs/{Run.objects.earliest('id').pk}",
+        "sizing": "/sizing",
         "webhooks": "/webhooks",
         "webhook, new": "/webhooks/new",
         "audit": "/audit",
@@ -107,11 +121,26 @@ def grow_accounts(rows: int) -> None:
         Account.objects.create(name=f"more-{number}", title=f"More {number}", kind="customer")
 
 
+def grow_schedules(rows: int, acme: Actor) -> None:
+    """As many schedules, every second one dense, each with a fire that gave up."""
+    for number in range(Schedule.objects.count(), rows):
+        every = 60 if number % 2 else 86_400
+        fields = {"account": acme.account, "every_s": every, "target_kind": "topic", "target": {"topic": "t"}}
+        row = Schedule.objects.create(name=f"more-{number}", next_at=now(), **fields)
+        Fire.objects.create(
+            schedule=row, account=acme.account, scheduled_at=now(), due_at=now(), next_try_at=now(), state="dead"
+        )
+
+
 def grow_to(rows: int, acme: Actor) -> None:
-    """As many routes, pools and grants."""
+    """As many routes, pools, grants and schedules with a fire each."""
+    grow_schedules(rows, acme)
     for number in range(Grant.objects.count(), rows):
         Grant.objects.create(name=f"more-{number}", account=acme.account, tag=f"more={number}")
     spec = describe(routes(acme).get(name="checkout"))
+    shop = Pool.objects.get(name="shop")
+    for number in range(Run.objects.count(), rows):
+        make_run(make_test(shop, name=f"more-{number}"), steps=2 + number // 50)
     for number in range(Pool.objects.count(), rows):
         save_object(actor=acme, kind="Pool", name=f"more-{number}", spec=SERVERS)
     grow_accounts(rows)

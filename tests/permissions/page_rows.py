@@ -97,6 +97,17 @@ PAGES: tuple[Row, ...] = (
     sent("capacity-test-edit", EDIT_FAULTY_BY_ROLE, "capacitytest", {"pk": "$capacitytest"}),
     sent("capacity-test-delete", SENT_BY_ROLE, "capacitytest", {"pk": "$capacitytest"}, confirm="measure"),
     sent("capacity-test-run", SENT_BY_ROLE, "capacitytest", {"pk": "$capacitytest"}),
+    sent(
+        "capacity-test-compare",
+        SENT_BY_ROLE,
+        "capacitytest",
+        {"pk": "$capacitytest"},
+        second="$capacitytest",
+        rounds="3",
+    ),
+    *shown("sizing", LIST, "all"),
+    *shown("capacity-runs-compare", codes(302, 302, 302), ""),
+    *shown("capacity-comparison", READ_OWN, "comparison", {"pk": "$comparison"}),
     *shown("capacity-run", READ_OWN, "run", {"pk": "$run"}),
     # Whoever sees a run may stop it.
     Row("web:capacity-run-stop", "POST", codes(404, 302, 302), {"pk": "$going"}, "going", by_viewers=True),
