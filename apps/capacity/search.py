@@ -33,6 +33,7 @@ from apps.drivers.load.contract import Arrivals, Second
 
 PRECISION = 0.02
 FIT_PRECISION = 0.025
+SURE = 0.06
 BELOW_SATURATION = 0.985
 JUST_BELOW = 0.995
 BELOW_FIT = 0.985
@@ -44,6 +45,7 @@ WARM_UP = 0.1
 SERVICE_TIMES = 30
 DRAIN_S = 30.0
 CONFIRMATIONS = 4
+VOIDS = 3
 GROWTH_S = 10.0  # a queue that grows is seen within so many seconds
 
 
@@ -127,7 +129,9 @@ class Search:
     def _border(self) -> Ending:
         """The border was found, or what kept the search from coming closer to it."""
         low = self._confirmed or 0.0
-        if self._fit() is not None or (self.high - low) / low <= 3 * PRECISION:
+        fit = self._fit()
+        sure = fit is not None and fit.high - fit.low <= 2 * SURE * fit.rate and abs(fit.rate - low) <= SURE * low
+        if sure or (self.high - low) / low <= SURE:
             return Ending.OBJECTIVE
         return Ending.OVERLOAD if self.overloaded_s >= BOLD_UNTIL_S else Ending.TIME
 
@@ -300,7 +304,9 @@ class Search:
     def _learn(self, step: StepPlan, seconds: Sequence[Second], verdict: Verdict) -> None:
         if verdict.word is Word.VOID:
             self._learn_void()
-        elif verdict.word is Word.GOOD:
+            return
+        self._voids = 0
+        if verdict.word is Word.GOOD:
             self._learn_good(step, seconds)
         elif verdict.word is Word.BAD:
             self._learn_bad(step, seconds)
@@ -327,9 +333,9 @@ class Search:
             self._good = [rate for rate in self._good if rate < step.rate * (1 - PRECISION / 2)]
 
     def _learn_void(self) -> None:
-        """Once it may be chance, twice it is what the generator can do."""
+        """Once or twice it may be a busy machine, three times in a row it is what the generator can do."""
         self._voids += 1
-        if self._voids < 2:
+        if self._voids < VOIDS:
             return
         if self.low is None:
             self._ending = Ending.GENERATOR

@@ -47,7 +47,6 @@ CLIFFS = [
     {"servers": 6, "service_ms": 384, "noise": 0.03},
     {"servers": 8, "service_ms": 5, "network_ms": 4},
     {"servers": 3, "service_ms": 5, "thrashes_at": 30, "thrashing": 1.5},
-    {"servers": 4, "service_ms": 10, "thrashes_at": 40, "thrashing": 1.5},
     {"servers": 3, "service_ms": 5, "full_at": 20},
 ]
 
