@@ -145,8 +145,8 @@ def test_a_scheduled_test_finds_the_capacity_that_becomes_the_limit_above_which_
     assert run["state"] == "done", run["why"]
     assert run["result"]["capacity"] == pytest.approx(TRUE_PER_S, rel=0.1), run["why"]
     assert until(lambda: "applied" in (newest_run(demo)["result"] or {}), 10)
+    expected = closed(demo, newest_run(demo))
     measured = api(demo, "GET", LIMIT)
-    expected = min(int(run["result"]["capacity"] * (1 - MARGIN)), round(BEFORE * 1.2))
     assert (measured["limit"]["value"], measured["limit"]["measured_by"]) == (expected, run["name"]), run["result"]
     assert measured["measurement"]["word"] == "fresh"
     show(demo, page, f"/capacity-runs/{run['id']}", "2-result")
@@ -156,6 +156,20 @@ def test_a_scheduled_test_finds_the_capacity_that_becomes_the_limit_above_which_
     found = spilling(demo, page, run["pool_id"], 1.5 * expected)
     assert set(found) == {REGION, OTHER}, found
     assert found[REGION] == pytest.approx(expected * (SPILL_S - FILLING_S), rel=0.1), found
+
+
+def closed(demo: RunningDemo, run: dict[str, Any]) -> int:
+    """What the limit must be now. By itself only a confirmed answer moves it, by a fifth at most.
+
+    A busy machine may not let the generator confirm its answer: then the limit has not moved, and a person moves it.
+    """
+    wanted = int(run["result"]["capacity"] * (1 - MARGIN))
+    if run["result"]["confirmed"]:
+        return min(wanted, round(BEFORE * 1.2))
+    assert "decide by hand" in run["result"]["applied"]["sentence"]
+    assert api(demo, "GET", LIMIT)["limit"]["value"] == BEFORE
+    api(demo, "POST", f"capacity-runs/{run['id']}/set-limit", {"margin": MARGIN})
+    return wanted
 
 
 def spilling(demo: RunningDemo, page: Page, pool: int, per_s: float) -> Counter[str]:
