@@ -8,9 +8,11 @@ from tests.permissions.capacity_rows import CAPACITY
 from tests.permissions.kind_rows import OF_KINDS
 from tests.permissions.page_rows import PAGES
 from tests.permissions.places import PLACES
+from tests.permissions.schedule_api_rows import SCHEDULES_API
+from tests.permissions.schedule_page_rows import SCHEDULE_PAGES
 from tests.permissions.sign_in_rows import SIGN_IN
 
-TABLE = (*API, *CAPACITY, *OF_KINDS, *PAGES, *SIGN_IN)
+TABLE = (*API, *CAPACITY, *SCHEDULES_API, *OF_KINDS, *PAGES, *SCHEDULE_PAGES, *SIGN_IN)
 
 
 def counts() -> dict[str, int]:
