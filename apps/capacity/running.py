@@ -14,16 +14,18 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from apps.accounts.quotas import quota
 from apps.capacity import claims, facts, limits, passes, staleness
+from apps.capacity.bottleneck import bottleneck
 from apps.capacity.brakes import Moment, Surroundings, brake
 from apps.capacity.checking import Check, checks, refusal
 from apps.capacity.claims import ClaimLost
 from apps.capacity.generating import Load
+from apps.capacity.history import since_last
 from apps.capacity.measuring import failed_of, latencies_of
 from apps.capacity.models import Run
 from apps.capacity.models import Second as SecondRow
@@ -250,6 +252,8 @@ class _Drive:
 
     def _record(self, step: StepPlan, seconds: Sequence[Second], verdict: Verdict, began: datetime) -> None:
         outcome = self.course.record(step, seconds, verdict)
+        if verdict.word is Word.BAD and (servers := facts.servers_now(self.watched)):
+            self.run.result = {**(self.run.result or {}), "bottleneck": asdict(bottleneck(servers))}
         if seconds and step.purpose is not Purpose.DRAIN and verdict.decided:
             self.ordinal += 1
             _step_row(self.run, self.ordinal, outcome, began).save()
@@ -310,4 +314,5 @@ def _result(run: Run, end: End, course: Course | None) -> dict[str, Any] | None:
     found = course.result().document()
     if end.state == Run.State.STOPPED:
         found["limited_by"] = "stopped"
+    found["since_last"] = since_last(run, found)
     return found | (run.result or {})

@@ -10,6 +10,7 @@ from apps.capacity.balance import Work, judge_balance
 from apps.capacity.bottleneck import NodeSample, ServerSample, bottleneck
 from apps.capacity.comparing import Observation, compare, verdict
 from apps.capacity.fitting import Scalability, scalability
+from apps.capacity.history import difference
 from apps.capacity.profiles import course_of
 from apps.capacity.results import result_of
 from apps.capacity.sizing import Measurement, size
@@ -150,3 +151,12 @@ def test_a_soak_is_judged_minute_by_minute() -> None:
 def test_a_result_survives_being_stored() -> None:
     story, _ = run(course_of(spec("search", rate=10)), servers=2, service_ms=10)
     assert result_of(story.result.document() | {"build": {"digest": "ab"}}) == story.result
+
+
+def test_a_change_since_the_last_run_is_shown_only_where_both_are_sure() -> None:
+    last = {"capacity": 100.0, "low": 99.0, "high": 102.0}
+    assert difference({"capacity": 80.0, "low": 79.0, "high": 82.0}, last, "run-1")["shown"]
+    near = difference({"capacity": 101.0, "low": 100.0, "high": 103.0}, last, "run-1")
+    assert not near["shown"]
+    assert near["sentence"].startswith("No difference to run-1 can be shown")
+    assert not difference({"capacity": 120.0, "low": 119.0, "high": None}, last | {"high": None}, "run-1")["shown"]
