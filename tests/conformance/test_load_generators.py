@@ -143,7 +143,7 @@ def test_users_come_and_go(world: World) -> None:
         if number in (1, 3):
             await generator.set_users(20 if number == 1 else 4)
 
-    seconds = world.run(world.plan(users=10, max_connections=50, duration_s=5.0), act)
+    seconds = world.run(world.plan(endpoints=(world.slow,), users=10, max_connections=50, duration_s=5.0), act)
     assert [seconds[place].in_flight for place in (0, 2, 4)] == pytest.approx([10, 20, 4], abs=2)
 
 

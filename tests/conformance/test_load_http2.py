@@ -139,7 +139,8 @@ def test_users_share_connections(proxy: Proxy) -> None:
     seconds = run(plan_of(proxy.clear, users=20))
     assert set(outcomes(seconds)) == {200}
     assert total(seconds, "answered") > 500
-    assert seconds[0].in_flight == 20
+    assert max(each.in_flight for each in seconds) <= 20
+    assert seconds[0].connections < 20
 
 
 def test_without_keep_alive_each_request_has_a_connection_of_its_own(proxy: Proxy) -> None:
@@ -326,7 +327,9 @@ def test_a_server_that_takes_no_such_body_is_an_error() -> None:
     small = frame(SETTINGS, 0, 0, struct.pack(">HI", 4, 10))
     with scripted(lambda *_: None, small) as script:
         request = Request("a.example", "/", "POST", body=b"x" * 100)
-        assert set(outcomes(run(plan_of(script.port, request=request)))) == {"protocol"}
+        found = outcomes(run(plan_of(script.port, request=request)))
+        assert found["protocol"] > 0
+        assert 200 not in found
 
 
 def test_tls_asks_for_http2() -> None:

@@ -67,6 +67,8 @@ class Connection(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         """A whole answer; interim ones (1xx) are not the answer yet."""
+        if self._engine.headless:
+            return
         if self._parser is not None and self._parser.get_status_code() >= 200:
             self._answered(self._parser)
 
@@ -96,6 +98,8 @@ class Connection(asyncio.Protocol):
     def close(self) -> None:
         """At once, whatever is under way."""
         self.busy = False
+        if self in self.lane.idle:
+            self.lane.idle.remove(self)
         if self._transport is not None:
             self._transport.abort()
         elif self.opening is not None:

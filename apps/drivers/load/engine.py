@@ -209,16 +209,19 @@ class Engine:
         self._counting.answer(status, clock() - connection.due)
         self._done(0.0)
 
-    def failed(self, connection: Speaker, kind: str) -> None:
-        """A request came to nothing; one that the server may never have seen is sent again."""
-        stale = kind == "reset" and connection.used and not connection.received
-        stale = stale and clock() - connection.due < STALE_S
+    def failed(self, connection: Speaker, kind: str, *, untouched: bool = False) -> None:
+        """A request came to nothing; one that the server says it left untouched, or never saw, is sent again."""
         lane = connection.lane
-        if stale and self.plan.request.method in REPEATABLE and not self._stopping and lane.open <= lane.most:
+        if (untouched or self._stale(connection, kind)) and not self._stopping and lane.open <= lane.most:
             self._open(lane, connection.due)
             return
         self._counting.error(kind)
         self._done(AFTER_ERROR_S)
+
+    def _stale(self, connection: Speaker, kind: str) -> bool:
+        """Whether the server closed a used connection while the request was on its way; it may be repeated."""
+        unseen = kind == "reset" and connection.used > 0 and not connection.received
+        return unseen and clock() - connection.due < STALE_S and self.plan.request.method in REPEATABLE
 
     def closed(self, connection: Speaker) -> None:
         """It is no more."""

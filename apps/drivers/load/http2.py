@@ -72,30 +72,28 @@ class Http2Connection(asyncio.Protocol):
         self._engine, self.lane, self.due = engine, lane, due
         self._transport: asyncio.Transport | None = None
         self.opening: asyncio.Task[None] | None = None
-        self._streams = {1: _Stream(due)}
-        self._number = 3
+        self._streams: dict[int, _Stream] = {}
+        self._number = 1
         self._limit, self._window, self._taken = USUAL_STREAMS, FIRST_WINDOW, 0
         self._buffer = b""
         self.leaving = False
         self.used = self.received = 0
+        self.send(due)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The preface, and the request that it was opened for, unless that has timed out meanwhile."""
+        """The preface, and the requests that wait for it."""
         self._transport = cast("asyncio.Transport", transport)
         secured = transport.get_extra_info("ssl_object")
         if secured is not None and secured.selected_alpn_protocol() != "h2":
             self.fail("protocol")
             return
-        if not self._streams:
-            self._transport.abort()
-            return
-        self._transport.write(PREFACE + self._request(1))
-        self._offer()
+        self._transport.write(PREFACE + b"".join(map(self._request, self._streams)))
 
     def send(self, due: float) -> None:
-        """One more request on this connection."""
+        """One more request on this connection; it waits while the connection is not open yet."""
         number, self._number = self._number, self._number + 2
         self._streams[number] = _Stream(due)
+        self._window -= len(self._engine.plan.request.body)
         if self._transport is not None:
             self._transport.write(self._request(number))
         self._offer()
@@ -103,14 +101,13 @@ class Http2Connection(asyncio.Protocol):
     def _request(self, number: int) -> bytes:
         body = self._engine.plan.request.body
         head = frame(HEADERS, END_HEADERS | (0 if body else END_STREAM), number, self._engine.wire)
-        self._window -= len(body)
         return head + frame(DATA, END_STREAM, number, body) if body else head
 
     def _offer(self) -> None:
         """Stand where the engine looks, when there is room for one more."""
         room = len(self._streams) < self._limit and self._window >= len(self._engine.plan.request.body)
         room = room and self._engine.plan.keep_alive and not self.leaving and self._number < LAST_STREAM
-        if room and self._transport is not None and self not in self.lane.idle:
+        if room and self not in self.lane.idle:
             self.lane.idle.append(self)
 
     def data_received(self, data: bytes) -> None:
@@ -176,11 +173,11 @@ class Http2Connection(asyncio.Protocol):
         self._engine.answered(self, stream.status)
         self._after()
 
-    def _lose(self, number: int, kind: str) -> None:
+    def _lose(self, number: int, kind: str, *, untouched: bool = False) -> None:
         """A request came to nothing; the others go on."""
         stream = self._streams.pop(number)
         self.due, self.received = stream.due, stream.received
-        self._engine.failed(self, kind)
+        self._engine.failed(self, kind, untouched=untouched)
         self._after()
 
     def _after(self) -> None:
@@ -201,11 +198,9 @@ class Http2Connection(asyncio.Protocol):
 
     def _go(self, last: int) -> None:
         """The server answers up to this stream and no further."""
-        self.leaving = True
-        if self in self.lane.idle:
-            self.lane.idle.remove(self)
+        self._leave()
         for number in [each for each in self._streams if each > last]:
-            self._lose(number, "reset")
+            self._lose(number, "reset", untouched=True)
         if not self._streams:
             self.close()
 
@@ -225,19 +220,25 @@ class Http2Connection(asyncio.Protocol):
 
     def fail(self, kind: str) -> None:
         """All requests came to nothing; so does the connection."""
-        self.leaving = True
+        self._leave()
         for number in list(self._streams):
             self._lose(number, kind)
         self.close()
 
     def close(self) -> None:
         """At once, whatever is under way."""
-        self.leaving = True
+        self._leave()
         self._streams.clear()
         if self._transport is not None:
             self._transport.abort()
         elif self.opening is not None:
             self.opening.cancel()
+
+    def _leave(self) -> None:
+        """Take no more requests."""
+        self.leaving = True
+        if self in self.lane.idle:
+            self.lane.idle.remove(self)
 
     def _write(self, data: bytes) -> None:
         if self._transport is not None:
