@@ -68,7 +68,7 @@ SCHEDULES_API: tuple[Row, ...] = (
         headers=ANY,
     ),
     Row("api:triggers-rotate", "POST", WRITE_OWN, OF_TRIGGER, "trigger", headers=ANY),
-    # Topics live in Redis, which these tests do without; whose topic is read: tests/doors/test_api_schedules.py.
-    Row("api:topics-messages", "GET", codes(503, 503, 503), {"name": "nightly"}),
+    # Topics live in Redis, which may be away here; whose topic is read: tests/doors/test_api_schedules.py.
+    Row("api:topics-messages", "GET", codes(422, 422, 422), {"name": "nightly"}, query={"after": "never"}),
     Row("hook", "POST", Open(404, 404), {"key_id": "x" * 22}),
 )
