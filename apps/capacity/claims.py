@@ -8,6 +8,8 @@ from typing import Any
 from django.db import transaction
 from django.db.models import F, Q
 
+from apps.accounts.actors import platform_actor
+from apps.audit import services as audit
 from apps.capacity.models import Run
 from apps.core.clock import database_now
 from apps.core.events import publish, publish_after_commit
@@ -47,16 +49,28 @@ def finish(run: Run, state: str, why: str, result: dict[str, Any] | None) -> Non
         ended = {"state": state, "why": why[:400], "result": result, "ended_at": database_now(), "lease_until": None}
         if not _ours(run).update(doing="", **ended):
             raise ClaimLost(f"attempt {run.attempt} of {run.name} is over")
-        publish_after_commit("runs", run=run.pk)
+        record_end(run, state, why)
     run.refresh_from_db()
+
+
+def record_end(run: Run, state: str, why: str) -> None:
+    """Inside the transaction of the end: the audit record has it, and open pages are told after commit."""
+    audit.record(
+        actor=platform_actor(),
+        action="finish",
+        kind="Run",
+        object_id=run.pk,
+        label=f"{run.label} {run.name}",
+        account=run.account,
+        after={"state": str(state), "why": why[:400]},
+    )
+    publish_after_commit("runs", run=run.pk)
 
 
 def _ours(run: Run) -> Any:
     return Run.objects.filter(pk=run.pk, attempt=run.attempt, state__in=Run.ACTIVE)
 
 
-def lost(instant_lag: timedelta = timedelta()) -> Any:
+def lost() -> Any:
     """Active runs whose worker let the lease end."""
-    return Run.objects.filter(state__in=Run.ACTIVE).filter(
-        Q(lease_until=None) | Q(lease_until__lt=database_now() - instant_lag)
-    )
+    return Run.objects.filter(state__in=Run.ACTIVE).filter(Q(lease_until=None) | Q(lease_until__lt=database_now()))

@@ -6,10 +6,11 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from apps.capacity.bottleneck import ServerSample
 from apps.capacity.brakes import Neighbour, Surroundings
 from apps.capacity.checking import refusal, shortage, standing, trouble_of_region
 from apps.core.clock import now
-from apps.definitions.models import CapacityTest
+from apps.definitions.models import CapacityTest, Server
 from apps.fleet.models import Node
 from apps.observe import live
 from apps.observe.deltas import Counts
@@ -49,6 +50,33 @@ def look(watched: Watch) -> Surroundings:
         forbidden=wrong.sentence if wrong else "",
         trouble=trouble_of_region(test),
         shortage=shortage(test, watched.traffic),
+    )
+
+
+def servers_now(watched: Watch) -> list[ServerSample]:
+    """What each server of the pool in the region does, as the region's nodes see it together; empty without nodes."""
+    test = watched.test
+    rows = Server.objects.filter(backend__pool=test.pool_id, backend__region=test.region_id)
+    if test.server:
+        rows = rows.filter(name=test.server)
+    windows = (live.read_kind(watched.nodes, "server") or {}).values()
+    found = []
+    for pk, name in rows.order_by("name").values_list("pk", "name"):
+        seen = [window.rows[key] for window in windows if (key := ("server", f"srv-{pk}")) in window.rows]
+        if seen:
+            found.append(_server(name, seen))
+    return found
+
+
+def _server(name: str, rows: Sequence[Counts]) -> ServerSample:
+    answered = sum(getattr(row, field) for row in rows for field in RESPONSES)
+    return ServerSample(
+        name,
+        queue=sum(row.queue_now for row in rows),
+        connections=sum(row.connections_now for row in rows),
+        p95_ms=float(max(row.latency_ms for row in rows)),
+        error_share=sum(row.status_5xx for row in rows) / answered if answered else 0.0,
+        up=not any(row.status.startswith("DOWN") for row in rows),
     )
 
 

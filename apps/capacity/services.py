@@ -97,7 +97,7 @@ def _request(
     else:
         run.begin_by = instant + BEGIN_WITHIN
     run.save()
-    _record(actor, "run", run, {"state": run.state, "why": run.why}, reason)
+    _record(actor, "request", run, {"state": run.state, "why": run.why}, reason)
     if run.begin_by:
         wake_after_commit(RUN_TASK, run.pk)
     return run
@@ -171,8 +171,9 @@ def _give_up(run: Run) -> None:
     """A higher attempt fences the lost worker out, should it come back; the pass goes with it."""
     fence = Run.objects.filter(pk=run.pk, attempt=run.attempt, state__in=Run.ACTIVE)
     over: dict[str, Any] = {"state": Run.State.FAILED, "why": LOST, "doing": "", "lease_until": None}
-    if fence.update(**over, ended_at=database_now(), attempt=run.attempt + 1):
-        publish_after_commit("runs", run=run.pk)
+    with transaction.atomic():
+        if fence.update(**over, ended_at=database_now(), attempt=run.attempt + 1):
+            claims.record_end(run, Run.State.FAILED, LOST)
     passes.deactivate(run)
 
 

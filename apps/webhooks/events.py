@@ -41,6 +41,10 @@ DONE = {
     "release": "released",
     "end_rest": "rest_ended",
     "finish": "finished",
+    "request": "requested",
+    "compare": "requested",
+    "approve": "approved",
+    "stop": "stopped",
     "view_as": "viewed",
     "stop_viewing": "viewing_stopped",
     "sign_in": "signed_in",
@@ -83,6 +87,10 @@ CATALOGUE: dict[str, tuple[str, ...]] = {
     "schedule": (*_USUAL, "missed", "paused", "resumed", "run", "retried", "rotated"),
     "fire": ("given_up",),
     "trigger": (*_USUAL, "rotated", "called"),
+    "capacity_test": _USUAL,
+    "run": ("requested", "approved", "stopped", "finished"),
+    "comparison": ("requested",),
+    "blackout": ("created", "deleted"),
 }
 
 

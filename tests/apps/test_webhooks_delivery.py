@@ -469,6 +469,10 @@ RECORDED = {
     "Grant": "create update delete",
     "LoadBalancer": "create update delete",
     "Rollout": "finish",
+    "CapacityTest": "create update delete",
+    "Run": "request approve stop finish",
+    "Comparison": "compare",
+    "Blackout": "create delete",
 }
 
 
