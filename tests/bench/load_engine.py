@@ -13,7 +13,6 @@ import json
 import os
 import re
 import shutil
-import statistics
 import subprocess
 import tempfile
 import time
@@ -32,10 +31,10 @@ from tests.bench.load_backend import CONSTANT, EXPONENTIAL, PAUSE_EVERY_S, PAUSE
 RATES = (1_000, 2_000, 5_000, 10_000, 15_000, 20_000, 25_000, 30_000, 40_000, 50_000)
 SECONDS = 5.0
 TRIES = 3
-ROUNDS = 3
-ROUND_S = 5.0
+ROUNDS = 5
+ROUND_S = 3.0
 USERS = 20
-PRIORITY = -5
+PRIORITY = -10  # as generators take for themselves
 SCRIPT = """
 done = function(summary, latency, requests)
   io.write(string.format("P50 %d\\nP95 %d\\nP99 %d\\n", latency:percentile(50), latency:percentile(95),
@@ -169,7 +168,7 @@ def by_engine(port: int, **values: Any) -> Percentiles:
 
 
 def agreed(name: str, tool: str, ours: Callable[[], Percentiles], theirs: Callable[[], Percentiles]) -> dict[str, Any]:
-    """Both in turn, some rounds; the medians of each, and how far apart they are."""
+    """Both in turn, some rounds; the best of each, as other work on the machine only adds; how far apart they are."""
     if shutil.which(tool) is None:
         print(f"{name:<44} {tool} is not installed: not compared")
         return {"name": name, "tool": tool, "missing": True}
@@ -178,7 +177,7 @@ def agreed(name: str, tool: str, ours: Callable[[], Percentiles], theirs: Callab
     for key in ("p50", "p95"):
         if key not in rounds[0][1]:
             continue
-        mine, other = (statistics.median(each[side][key] for each in rounds) for side in (0, 1))
+        mine, other = (min(each[side][key] for each in rounds) for side in (0, 1))
         result[key] = {"ours_ms": mine, "theirs_ms": other, "apart_percent": round((mine / other - 1) * 100, 2)}
         print(
             f"{name:<44} {key}  {mine:9.2f} ms  {tool:<8} {other:9.2f} ms  {(mine / other - 1) * 100:+6.2f} %",

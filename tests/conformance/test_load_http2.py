@@ -286,6 +286,13 @@ def test_a_server_that_goes_away_is_left_and_what_it_did_not_take_is_asked_again
         assert script.connections >= RATE / 6
 
 
+def test_a_server_that_always_goes_away_is_not_asked_without_end() -> None:
+    with scripted(lambda talk, _: talk.say(frame(GOAWAY, 0, 0, struct.pack(">II", 0, 0)))) as script:
+        seconds = run(plan_of(script.port))
+        assert outcomes(seconds) == {"reset": total(seconds, "sent")}
+        assert script.requests <= RATE
+
+
 def test_no_more_streams_than_the_server_allows() -> None:
     held: dict[int, int] = {}
 

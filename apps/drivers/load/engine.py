@@ -212,7 +212,9 @@ class Engine:
     def failed(self, connection: Speaker, kind: str, *, untouched: bool = False) -> None:
         """A request came to nothing; one that the server says it left untouched, or never saw, is sent again."""
         lane = connection.lane
-        if (untouched or self._stale(connection, kind)) and not self._stopping and lane.open <= lane.most:
+        again = untouched or self._stale(connection, kind)
+        # A connection that answered nothing yet is not left for a new one: that could go on without end.
+        if again and connection.used and not self._stopping and lane.open <= lane.most:
             self._open(lane, connection.due)
             return
         self._counting.error(kind)
@@ -220,7 +222,7 @@ class Engine:
 
     def _stale(self, connection: Speaker, kind: str) -> bool:
         """Whether the server closed a used connection while the request was on its way; it may be repeated."""
-        unseen = kind == "reset" and connection.used > 0 and not connection.received
+        unseen = kind == "reset" and not connection.received
         return unseen and clock() - connection.due < STALE_S and self.plan.request.method in REPEATABLE
 
     def closed(self, connection: Speaker) -> None:
