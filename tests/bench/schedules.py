@@ -18,7 +18,9 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -113,9 +115,11 @@ def killing(scene: Stage, *, schedules: int, seconds: int, kills: int, crashes: 
         judge.fill(schedules, every_s=1, first=first, ends_at=first + timedelta(seconds=seconds))
         _close()
         _sleep_until(first)
-        kill_for(keeper, scene, seconds=seconds, kills=kills, crashes=crashes)
+        done = partial(judge.sent, scene.redis_url)
+        kill_for(keeper, scene, seconds=seconds, kills=kills, crashes=crashes, done=done)
+        meanwhile = done()
         judge.wait_for(schedules * seconds, DRAIN_S)
-    return judge.judge(scene.redis_url, first, seconds)
+    return replace(judge.judge(scene.redis_url, first, seconds), sent_while_killing=meanwhile)
 
 
 def control(scene: Stage) -> Verdict:
@@ -175,7 +179,7 @@ def _show(rows: list[dict[str, Any]]) -> None:
 
 def _show_verdict(verdict: Verdict, kills: int, crashes: int) -> None:
     numbers = (verdict.expected, kills, crashes, verdict.missed, verdict.doubled)
-    more = (verdict.unfinished, verdict.second_attempts, verdict.sent_again)
+    more = (verdict.unfinished, verdict.second_attempts, verdict.sent_again, verdict.sent_while_killing)
     heads = (
         "instants",
         "kill -9",

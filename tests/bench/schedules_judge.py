@@ -27,6 +27,7 @@ class Verdict:
     sent_again: int
     second_attempts: int
     unfinished: int
+    sent_while_killing: int = 0
 
     @property
     def clean(self) -> bool:
@@ -128,6 +129,16 @@ def wait_for(count: int, seconds: float) -> int:
             break
         time.sleep(0.25)
     return done
+
+
+def sent(url: str) -> int:
+    """How many messages were sent so far, as Redis counts them; it lives while the database does not."""
+    client = redis.Redis.from_url(url, decode_responses=True)
+    streams: list[Any] = list(client.scan_iter("spillway:topic:*", count=1000))
+    pipe = client.pipeline(transaction=False)
+    for stream in streams:
+        pipe.xlen(stream)
+    return sum(pipe.execute())
 
 
 def judge(url: str, first: datetime, seconds: int) -> Verdict:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +23,7 @@ from tests.both_databases import as_user, postgresql, postgresql_bin
 
 ROOT = Path(__file__).resolve().parents[2]
 CREW = [sys.executable, "-m", "tests.bench.schedules_crew"]
+LONGEST_REST_S = 3.0
 
 
 class Keeper:
@@ -128,13 +129,21 @@ def stage() -> Iterator[Stage]:
         yield Stage(places[0], redis_url, environment)
 
 
-def kill_for(keeper: Keeper, stage_: Stage, *, seconds: float, kills: int, crashes: int) -> None:
-    """Spread the kills evenly over the time, and the crashes of the database between them."""
+def kill_for(
+    keeper: Keeper, scene: Stage, *, seconds: float, kills: int, crashes: int, done: Callable[[], int]
+) -> None:
+    """Spread the kills evenly over the time, and the crashes of the database between them.
+
+    Each kill waits until something was `done` since the last one, so that it meets work and not only beginnings.
+    """
     dice, began = random.Random(5), time.monotonic()
     crash_after = {round(kills * (number + 1) / (crashes + 1)) for number in range(crashes)}
     for number in range(kills):
+        before, patience = done(), time.monotonic() + LONGEST_REST_S
         time.sleep(max(0.0, began + seconds * (number + 0.5) / kills - time.monotonic()))
+        while done() <= before and time.monotonic() < patience:
+            time.sleep(0.05)
         keeper.kill_one(dice)
         if number in crash_after:
-            stage_.crash_database()
+            scene.crash_database()
     time.sleep(max(0.0, began + seconds - time.monotonic()))
