@@ -69,9 +69,13 @@ bench-overflow-cost: .venv/.stamp-tests ## requests/s with limits against the sa
 bench-limit-live: .venv/.stamp-tests ## a limit changed under load: how soon on every node, how many requests failed
 	$(PY) -m tests.bench.limit_live $(ARGS)
 
-bench-capacity: .venv/.stamp-tests ## servers of known capacity, found by the search; ARGS="--only tutorial --at-once 2", "--compare"
+bench-capacity: .venv/.stamp-tests ## servers of known capacity, found by the search; ARGS="--only tutorial --at-once 2"
 	@deploy/packages.sh haproxy
 	$(PY) -m tests.bench.capacity $(ARGS)
+
+bench-capacity-compare: .venv/.stamp-tests ## balancer against direct, HAProxy against nginx, TLS against plain, A B A B
+	@deploy/packages.sh haproxy nginx-light
+	$(PY) -m tests.bench.capacity_compare $(ARGS)
 
 bench-overflow-windows: .venv/.stamp-tests ## which windows hold a limit best; ARGS="--parts simulated --quick"
 	@deploy/packages.sh haproxy
