@@ -114,7 +114,7 @@ def _apply(run: Run, policy: dict[str, Any]) -> str:
     if value == backend.limit_value:
         return " ".join([f"The limit stays at {value} {UNITS[wanted.kind]}.", *notes])
     actor = actor_behind(run)
-    found = f"{run.name} found {wanted.capacity:g} {UNITS[wanted.kind]}"
+    found = f"{run.name} found {_number(wanted.capacity)} {UNITS[wanted.kind]}"
     why = " ".join([f"{found}: the limit goes from {backend.limit_value} to {value}.", *notes])
     _store(replace(actor, name=f"{run.name} for {actor.name}"), run, wanted, value, None, why)
     return why
@@ -159,9 +159,9 @@ def _proposal(run: Run, margin: float) -> Proposal:
         )
         return Proposal(kind, scope, 0, before, margin, found, refusal, refusal)
     place = f"{run.pool} in {run.region}"
-    sentence = (
-        f"The limit of {place} becomes {value} {unit} ({before} now): {run.name} found {found:g}, less {margin:.0%}."
-    )
+    same = (backend.limit_kind, backend.limit_scope, backend.limit_value) == (str(kind), str(scope), value)
+    becomes = f"is {value} {unit} already" if same else f"becomes {value} {unit} ({before} now)"
+    sentence = f"The limit of {place} {becomes}: {run.name} found {_number(found)}, less {margin:.0%}."
     return Proposal(kind, scope, value, before, margin, found, sentence)
 
 
@@ -201,6 +201,10 @@ def _backend(run: Run) -> Backend:
 
 def _servers(backend: Backend) -> int:
     return backend.servers.filter(state=ServerState.READY.value).count()
+
+
+def _number(value: float) -> str:
+    return f"{value:,.1f}".removesuffix(".0")
 
 
 def _words(backend: Backend) -> str:

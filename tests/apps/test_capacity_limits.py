@@ -96,6 +96,13 @@ def test_what_was_measured_less_the_margin_becomes_the_limit_with_the_run_as_rea
     assert run.limit_set_by == limited.operator.name
 
 
+def test_a_limit_that_is_set_already_is_called_so(limited: World) -> None:
+    run = done(limited, capacity=14.925)
+    limits.set_as_limit(actor=limited.operator, run_id=run.pk)
+    said = limits.proposal(limited.operator, run.pk).sentence
+    assert said == f"The limit of blue in here is 13 requests/s already: {run.name} found 14.9, less 10%."
+
+
 @pytest.mark.parametrize(("margin", "value"), [(0, 15), (0.2, 12), (0.5, 7), (0.9, 1)])
 def test_the_margin_may_be_said(limited: World, margin: float, value: int) -> None:
     run = done(limited)
