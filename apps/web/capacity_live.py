@@ -147,7 +147,7 @@ def brakes(run: Run, seconds: Sequence[Second], steps: Sequence[Step]) -> list[B
         _slow(seconds, steps),
         _used("rate", "Rate", last.target if last else 0.0, rate, f"of {rate:,}/s"),
         _used("connections", "In flight", flight, connections, f"of {connections:,}"),
-        _used("time", "Time", min(spent, longest), longest, f"s of {spoken(longest)}"),
+        _brake("time", "Time", spent / longest, f"{spoken(min(spent, longest))} of {spoken(longest)}"),
     ]
 
 
