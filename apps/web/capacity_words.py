@@ -40,6 +40,9 @@ LIMITED_BY = {
     "generator": "The generator could not make more load",
     "time": "The time was up",
     "overload": "The time that may be spent in overload was up",
+    "nothing": "Not even the lowest rate met the objective",
+    "no_recovery": "It did not come back to normal after a step that was too much",
+    "noise": "The answers scattered too much to decide",
     "stopped": "It was stopped",
 }
 
