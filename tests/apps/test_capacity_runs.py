@@ -12,7 +12,7 @@ from pytest_django.fixtures import Settings
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Membership
-from apps.capacity import claims, running, services
+from apps.capacity import claims, facts, running, services
 from apps.capacity.models import Run
 from apps.core.clock import now
 from apps.core.errors import Conflict, Forbidden, NotFound
@@ -93,7 +93,7 @@ def test_another_tenant_that_gets_slower_ends_the_run(
     calm = Counts(seconds=10.0, requests=50, status_2xx=50, latency={50: 50})
     nodes.rows[("backend", "pool-77")] = calm
     nodes.read()
-    looks = running.facts.look
+    looks = facts.look
 
     def look(watch: Any) -> Any:
         if slower and Run.objects.filter(state=Run.State.RUNNING, seconds__isnull=False).exists():
@@ -101,7 +101,7 @@ def test_another_tenant_that_gets_slower_ends_the_run(
             nodes.read()
         return looks(watch)
 
-    monkeypatch.setattr(running.facts, "look", look)
+    monkeypatch.setattr(facts, "look", look)
     run = ran(editor, load=HOLD)
     assert ("gets slower" in run.why) is slower, run.why
     assert (run.state == Run.State.STOPPED) is slower
@@ -110,14 +110,14 @@ def test_another_tenant_that_gets_slower_ends_the_run(
 def test_a_region_that_is_drained_meanwhile_ends_the_run(
     editor: Actor, backend: MemoryBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looks = running.facts.look
+    looks = facts.look
 
     def look(watch: Any) -> Any:
         if Run.objects.filter(seconds__isnull=False).exists():
             Region.objects.filter(name="here").update(drained=True)
         return looks(watch)
 
-    monkeypatch.setattr(running.facts, "look", look)
+    monkeypatch.setattr(facts, "look", look)
     run = ran(editor, load=HOLD)
     assert (run.state, run.why) == (Run.State.STOPPED, "Brake: here is drained: its traffic is elsewhere.")
     assert run.seconds.count() <= 2
@@ -139,14 +139,14 @@ def test_viewers_stop_what_they_see_and_nobody_else_does(editor: Actor, backend:
 def test_a_stop_in_the_middle_ends_the_load_with_the_second(
     editor: Actor, backend: MemoryBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looks = running.facts.look
+    looks = facts.look
 
     def look(watch: Any) -> Any:
         for run in Run.objects.filter(state=Run.State.RUNNING, stop_requested_at=None):
             services.stop_run(actor=editor, run_id=run.pk)
         return looks(watch)
 
-    monkeypatch.setattr(running.facts, "look", look)
+    monkeypatch.setattr(facts, "look", look)
     run = ran(editor, load=HOLD)
     assert (run.state, run.why) == (Run.State.STOPPED, "somebody of acme stopped it.")
     assert run.seconds.count() == 2
