@@ -189,6 +189,7 @@ def _show_verdict(verdict: Verdict, kills: int, crashes: int) -> None:
         "not done",
         "second attempts",
         "sent again",
+        "sent while killing",
     )
     print(table(heads, [[f"{each:,}" for each in (*numbers, *more)]]))
 
