@@ -46,6 +46,7 @@ SERVICE_TIMES = 30
 DRAIN_S = 30.0
 CONFIRMATIONS = 4
 VOIDS = 3
+PAUSE_S = 2  # so many bad seconds may be a pause of the target (a collection of garbage, a checkpoint), not its limit
 GROWTH_S = 10.0  # a queue that grows is seen within so many seconds
 
 
@@ -74,6 +75,7 @@ class Search:
         self._bad: list[float] = []
         self._saturated: dict[float, float] = {}
         self._seen_twice: set[float] = set()
+        self._overloaded_at: dict[float, int] = {}
         self._ceiling = self.max_rate
         self._voids = 0
         self._drain = False
@@ -238,9 +240,10 @@ class Search:
         return 2.0 ** max(0, found - 1)
 
     def _steep(self, rate: float) -> bool:
-        """Whether a rate was refused beyond doubt: most requests were slow or failed by the end, or the queue grew."""
+        """Whether a rate was refused beyond doubt: the queue grew, or most were slow or failed longer than a pause."""
         last = [outcome for outcome in self.outcomes if outcome.step.rate == rate][-1]
-        return max(last.measured.slow_share, last.measured.error_share) > 0.5 or "grows" in last.verdict.why
+        most = max(last.measured.slow_share, last.measured.error_share) > 0.5
+        return "grows" in last.verdict.why or (most and self._overloaded_at.get(rate, 0) > PAUSE_S)
 
     def _confirm(self, low: float) -> StepPlan:
         fit = self._fit() if self._bad else None
@@ -291,7 +294,9 @@ class Search:
         outcome = Outcome(step, measure(judged, self.objective), verdict)
         self.elapsed += len(seconds)
         if verdict.word is Word.BAD or step.purpose is Purpose.DRAIN:
-            self.overloaded_s += sum(overloaded(second, self.objective) for second in seconds)
+            spent = sum(overloaded(second, self.objective) for second in seconds)
+            self.overloaded_s += spent
+            self._overloaded_at[step.rate] = spent
         if step.purpose is Purpose.DRAIN:
             self._drain = False
             if verdict.word is Word.BAD:
