@@ -45,6 +45,7 @@ def read(proxy: Proxy) -> dict[str, Any]:
         "admitted": _admitted(tables.get("st_limits", [])),
         "peers": _peers(tables.get("peers", [])),
         "distances_ms": _distances(shown),
+        "in_use": in_use(info),
     }
 
 
@@ -150,6 +151,17 @@ def _peers(lines: list[str]) -> dict[str, bool]:
         elif current and " state=EST" in line:
             peers[current] = True
     return peers
+
+
+def in_use(info: dict[str, str]) -> dict[str, float]:
+    """The shares (0–1) of its processor time and of its connections that this worker uses."""
+    found = {}
+    if info.get("Idle_pct", "").isdigit():
+        found["cpu"] = 1 - min(100, int(info["Idle_pct"])) / 100
+    most = info.get("Maxconn", "")
+    if most.isdigit() and int(most):
+        found["connections"] = min(1.0, int(info.get("CurrConns", "0")) / int(most))
+    return found
 
 
 def _distances(shown: list[dict[str, str]]) -> dict[str, int]:

@@ -14,6 +14,7 @@ ERRORS_SHARE, ERRORS_S = 0.05, 5
 SLOWER_BY, SLOWER_S = 3.0, 10
 BASELINE_S = 5
 MOST_USE = 0.8
+BUSY_S = 3
 SILENT_S = 6.0
 # Of a neighbour: so few requests in the ten seconds of a window say nothing.
 FEW = 10
@@ -74,8 +75,8 @@ def brake(moments: Sequence[Moment], before: Surroundings) -> Brake | None:
     if not moments:
         return None
     last = moments[-1].around
-    found = (*_of_place(last), *_of_neighbours(before, last), *_of_errors(moments), *_of_latency(moments))
-    return next(iter(found), None)
+    found = [*_of_place(last), *_of_nodes(moments), *_of_neighbours(before, last)]
+    return next(iter([*found, *_of_errors(moments), *_of_latency(moments)]), None)
 
 
 def distances(moments: Sequence[Moment]) -> Mapping[str, tuple[float, float]]:
@@ -108,9 +109,16 @@ def _of_place(around: Surroundings) -> Iterator[Brake]:
     if around.silent_s is None or around.silent_s > SILENT_S:
         ago = "at all" if around.silent_s is None else f"for {around.silent_s:.0f} s"
         yield Brake("heartbeat", f"A node of the region was not read {ago}: nobody sees what the load does.")
-    for word, share in (("CPU", around.node_cpu), ("connections", around.node_connections)):
-        if share is not None and share > MOST_USE:
-            yield Brake("node", f"A node uses {share:.0%} of its {word}; {MOST_USE:.0%} is where tests end.")
+
+
+def _of_nodes(moments: Sequence[Moment]) -> Iterator[Brake]:
+    """Three seconds in a row: a process that others kept from running for a moment looks busy as well."""
+    recent = [moment.around for moment in moments[-BUSY_S:]]
+    used = {"CPU": [each.node_cpu for each in recent], "connections": [each.node_connections for each in recent]}
+    for word, shares in used.items():
+        least = min((share or 0.0 for share in shares), default=0.0)
+        if len(shares) == BUSY_S and least > MOST_USE:
+            yield Brake("node", f"A node uses {least:.0%} of its {word}; {MOST_USE:.0%} is where tests end.")
 
 
 def _of_neighbours(before: Surroundings, around: Surroundings) -> Iterator[Brake]:

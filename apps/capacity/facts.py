@@ -46,11 +46,18 @@ def look(watched: Watch) -> Surroundings:
     windows = live.read_kind(watched.nodes, "backend") or {}
     return Surroundings(
         silent_s=_silent_s(watched.nodes, windows),
+        node_cpu=_busiest(windows, "cpu"),
+        node_connections=_busiest(windows, "connections"),
         neighbours=_neighbours(f"pool-{test.pool_id}", windows),
         forbidden=wrong.sentence if wrong else "",
         trouble=trouble_of_region(test),
         shortage=shortage(test, watched.traffic),
     )
+
+
+def _busiest(windows: Mapping[int, LiveNode], what: str) -> float | None:
+    """The largest share of it that a node uses; None where no node says."""
+    return max((window.in_use[what] for window in windows.values() if what in window.in_use), default=None)
 
 
 def servers_now(watched: Watch) -> list[ServerSample]:

@@ -7,7 +7,7 @@ import json
 import logging
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import redis
@@ -29,10 +29,14 @@ LATENCY = NAMES.index("latency")
 
 @dataclass(frozen=True, slots=True)
 class LiveNode:
-    """The window of one node that ended at `at` (Unix seconds by the collector's clock)."""
+    """The window of one node that ended at `at` (Unix seconds by the collector's clock).
+
+    `in_use` are the shares (0–1) of its processor time and connections that it used then; empty where it does not say.
+    """
 
     at: float
     rows: Mapping[Key, Counts]
+    in_use: Mapping[str, float] = field(default_factory=dict)
 
 
 @functools.cache
@@ -76,7 +80,8 @@ def write(windows: Mapping[int, LiveNode], readings: Mapping[int, CounterReading
     pipe = client().pipeline(transaction=True)
     for node_id, window in windows.items():
         live = {f"{kind}:{name}": encode(counts) for (kind, name), counts in window.rows.items()}
-        _replace(pipe, live_key(node_id), {"at": str(window.at), **live})
+        head = {"at": str(window.at), "in_use": json.dumps(dict(window.in_use))}
+        _replace(pipe, live_key(node_id), {**head, **live})
     for node_id, reading in readings.items():
         _replace(pipe, totals_key(node_id), totals_of(reading))
     pipe.execute()
@@ -126,7 +131,7 @@ def read_kind(node_ids: Iterable[int], kind: str) -> dict[int, LiveNode] | None:
     for node_id, answer in zip(nodes, answers, strict=True):
         if "at" in answer:
             rows = {_key(name): decode(text) for name, text in answer.items() if name.startswith(prefix)}
-            found[node_id] = LiveNode(float(answer["at"]), rows)
+            found[node_id] = LiveNode(float(answer["at"]), rows, json.loads(answer.get("in_use", "{}")))
     return found
 
 

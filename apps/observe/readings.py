@@ -22,6 +22,7 @@ OBJECT_IDS = {
     "flow": re.compile(r"pool-[0-9]{1,18}/(?:to|queue|refuse|from|bounce)/rgn-[0-9]{1,18}/(?:[a-z]{1,12}|-)"),
 }
 NODE, REGION = re.compile(r"node-[0-9]{1,18}"), re.compile(r"rgn-[0-9]{1,18}")
+IN_USE = frozenset({"cpu", "connections"})
 ADMITTED = re.compile(r"pool-[0-9]{1,18}/node-[0-9]{1,18}(?:/guest)?")
 A_MINUTE = 60_000
 NEVER = re.compile(r"(?!)")
@@ -111,6 +112,11 @@ def sound(reading: CounterReading) -> CounterReading:
             region: ms
             for region, ms in reading.distances_ms.items()
             if REGION.fullmatch(region) and _fits(ms, A_MINUTE)
+        },
+        in_use={
+            name: float(share)
+            for name, share in reading.in_use.items()
+            if name in IN_USE and isinstance(share, int | float) and 0 <= share <= 1
         },
     )
 

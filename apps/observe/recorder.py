@@ -174,8 +174,8 @@ class Recorder:
         """Live numbers and wake-ups for open pages. Raises redis.RedisError."""
         counters = {node_id: reading.counters for node_id, reading in readings.items() if reading.counters is not None}
         windows = {
-            node_id: live.LiveNode(readings[node_id].at.timestamp(), self.windows[node_id])
-            for node_id in counters
+            node_id: live.LiveNode(readings[node_id].at.timestamp(), self.windows[node_id], read.in_use)
+            for node_id, read in counters.items()
             if node_id in self.windows
         }
         if windows:

@@ -60,9 +60,10 @@ def document(prefix: str, listener: int, server: int) -> list[dict[str, Any]]:
 
 @dataclass
 class Watched:
-    """The nodes of the world; `rows` is what is observed on each of them, `silent` ends the observing."""
+    """The nodes of the world; `rows` and `in_use` are what is observed on each of them, `silent` ends the observing."""
 
     rows: dict[Key, Counts] = field(default_factory=dict)
+    in_use: dict[str, float] = field(default_factory=dict)
     silent: bool = False
     ended: threading.Event = field(default_factory=threading.Event)
 
@@ -77,7 +78,8 @@ class Watched:
     def read(self) -> None:
         """One look of the collector at every node."""
         if not self.silent:
-            window = LiveNode(now().timestamp(), {("backend", "pool-0"): Counts(seconds=10.0), **self.rows})
+            rows = {("backend", "pool-0"): Counts(seconds=10.0), **self.rows}
+            window = LiveNode(now().timestamp(), rows, self.in_use)
             live.write(dict.fromkeys(Node.objects.values_list("pk", flat=True), window), {})
 
 

@@ -107,6 +107,17 @@ def test_another_tenant_that_gets_slower_ends_the_run(
     assert (run.state == Run.State.STOPPED) is slower
 
 
+@pytest.mark.parametrize("busy", [0.9, 0.5])
+def test_a_node_without_processor_time_to_spare_ends_the_run(
+    editor: Actor, nodes: Watched, backend: MemoryBackend, busy: float
+) -> None:
+    nodes.in_use["cpu"] = busy
+    nodes.read()
+    run = ran(editor, load=HOLD)
+    assert ("90% of its CPU" in run.why) is (busy == 0.9), run.why
+    assert (run.state == Run.State.STOPPED) is (busy == 0.9)
+
+
 def test_a_region_that_is_drained_meanwhile_ends_the_run(
     editor: Actor, backend: MemoryBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -226,6 +226,13 @@ def test_flows_and_counts_of_both_nodes_are_told(world: World) -> None:
     assert found.distances_ms == {}
 
 
+def test_a_node_says_how_much_of_its_processor_and_its_connections_it_uses(world: World) -> None:
+    world.driver.push_bundle(make_bundle(world.port), 1)
+    used = world.driver.read_counters().in_use
+    assert set(used) == {"cpu", "connections"}
+    assert all(0 <= share <= 1 for share in used.values())
+
+
 def test_a_node_that_counts_alone_tells_of_no_others(world: World) -> None:
     world.driver.push_bundle(make_bundle(world.port), 1)
     found = world.driver.read_counters()

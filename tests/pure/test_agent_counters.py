@@ -33,6 +33,12 @@ def rows() -> dict[str, dict[str, Any]]:
     return {row["object_id"]: row for row in reading["rows"]}
 
 
+def test_idle_time_and_connections_are_told_as_shares_and_left_out_where_haproxy_does_not_say() -> None:
+    info = {"Idle_pct": "75", "CurrConns": "10", "Maxconn": "4000"}
+    assert counters.in_use(info) == {"cpu": 0.25, "connections": 0.0025}
+    assert counters.in_use({"Maxconn": "0"}) == {}
+
+
 def test_our_own_probes_are_no_traffic_of_a_listener() -> None:
     found = rows()["lst-1"]
     assert (found["requests"], found["status_2xx"], found["status_4xx"]) == (35, 30, 5)

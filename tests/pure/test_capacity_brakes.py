@@ -65,8 +65,6 @@ def test_a_step_that_looks_for_the_breaking_point_may_be_slow() -> None:
     [
         (replace(CALM, silent_s=6.1), "heartbeat"),
         (replace(CALM, silent_s=None), "heartbeat"),
-        (replace(CALM, node_cpu=0.81), "node"),
-        (replace(CALM, node_connections=0.81), "node"),
         (replace(CALM, forbidden="The account is suspended."), "forbidden"),
         (replace(CALM, trouble="A rollout is under way."), "region"),
         (replace(CALM, shortage="No room."), "headroom"),
@@ -77,6 +75,13 @@ def test_a_step_that_looks_for_the_breaking_point_may_be_slow() -> None:
 )
 def test_what_is_seen_around_brakes_in_the_same_second(around: Surroundings, word: str) -> None:
     assert words([GOOD, GOOD, replace(GOOD, around=around)]) == (3, word)
+
+
+@pytest.mark.parametrize("around", [replace(CALM, node_cpu=0.81), replace(CALM, node_connections=0.81)])
+def test_a_node_that_is_busy_for_three_seconds_brakes(around: Surroundings) -> None:
+    busy = replace(GOOD, around=around)
+    assert words([GOOD, *[busy] * 9]) == (4, "node")
+    assert first([GOOD, busy, busy, GOOD] * 9) is None
 
 
 @pytest.mark.parametrize(

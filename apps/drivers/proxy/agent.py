@@ -80,6 +80,7 @@ class AgentDriver:
                 admitted=answer.get("admitted", {}),
                 peers=answer.get("peers", {}),
                 distances_ms=answer.get("distances_ms", {}),
+                in_use=answer.get("in_use", {}),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise Unreachable(f"{self._target.name}: the agent's answer cannot be read ({error!r}).") from error

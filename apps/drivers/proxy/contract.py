@@ -124,7 +124,8 @@ class CounterReading:
     and, for overflow that came from elsewhere, `<pool>/<node>/guest`; zeros may be missing. It is this node's word for
     the others, so it differs from node to node for a moment, and for longer when peers lose each other. `peers` says
     for every other node of the region whether the two exchange counters; it is empty where the node counts alone.
-    `distances_ms` is the round trip to the nearest node of each other region, by the last check of it.
+    `distances_ms` is the round trip to the nearest node of each other region, by the last check of it. `in_use` are
+    the shares (0–1) of its processor time (cpu) and of its connections (connections) that the node uses.
     """
 
     epoch: str
@@ -134,6 +135,7 @@ class CounterReading:
     admitted: Mapping[str, int] = field(default_factory=dict)
     peers: Mapping[str, bool] = field(default_factory=dict)
     distances_ms: Mapping[str, int] = field(default_factory=dict)
+    in_use: Mapping[str, float] = field(default_factory=dict)
 
 
 class ProxyDriver(Protocol):

@@ -29,7 +29,7 @@ from apps.drivers.proxy.contract import (
 class MemoryNode:
     """A node's state and the controls of its world.
 
-    `unreachable` makes every call fail; `refusal` is raised by the next pushes and operations; `rows` to `distances_ms`
+    `unreachable` makes every call fail; `refusal` is raised by the next pushes and operations; `rows` to `in_use`
     are what read_counters answers; writing to `files` is what a stranger who edits them does.
     """
 
@@ -41,6 +41,7 @@ class MemoryNode:
     admitted: Mapping[str, int] = field(default_factory=dict)
     peers: Mapping[str, bool] = field(default_factory=dict)
     distances_ms: Mapping[str, int] = field(default_factory=dict)
+    in_use: Mapping[str, float] = field(default_factory=lambda: {"cpu": 0.0, "connections": 0.0})
     files: dict[str, bytes] = field(default_factory=dict)
     generation: int = 0
     digest: str = ""
@@ -144,6 +145,7 @@ class MemoryDriver:
                 admitted=self._node.admitted,
                 peers=self._node.peers,
                 distances_ms=self._node.distances_ms,
+                in_use=self._node.in_use,
             )
 
     def _reach(self) -> None:
