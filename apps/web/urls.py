@@ -7,6 +7,7 @@ from django.urls import path, re_path
 from apps.web import (
     accounts,
     audit,
+    blackouts,
     calendar_page,
     capacity_acting,
     capacity_comparing,
@@ -131,6 +132,8 @@ urlpatterns = [
     path("capacity-tests/<int:pk>/compare", capacity_comparing.start, name="capacity-test-compare"),
     path("capacity-comparisons/<int:pk>", capacity_comparing.detail, name="capacity-comparison"),
     path("sizing", sizing.index, name="sizing"),
+    path("blackouts", blackouts.index, name="blackouts"),
+    path("blackouts/<int:pk>/end", blackouts.end, name="blackout-end"),
     path("capacity-runs/<int:pk>", capacity_runs.detail, name="capacity-run"),
     path("capacity-runs/<int:pk>/stop", capacity_acting.stop, name="capacity-run-stop"),
     path("capacity-runs/<int:pk>/approve", capacity_acting.approve, name="capacity-run-approve"),

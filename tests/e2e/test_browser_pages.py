@@ -66,6 +66,7 @@ PAGES = {
     "capacity-test": ("/capacity-tests/{}", "capacity-tests"),
     "capacity-test-new": ("/capacity-tests/new", ""),
     "capacity-test-edit": ("/capacity-tests/{}/edit", "capacity-tests"),
+    "blackouts": ("/blackouts", ""),
     "sizing": ("/sizing?rate=30&margin=10&lose=1", ""),
     "webhooks": ("/webhooks", ""),
     "webhook-new": ("/webhooks/new", ""),
@@ -92,7 +93,7 @@ PARTS = {
     *("sign-in", "sign-out", "search", "route-check", "route-delete", "pool-servers", "pool-delete", "pool-limit"),
     # The form of certificate-new under another heading; the demo has no certificate to renew.
     *("certificate-renew", "certificate-delete"),
-    "audit-export",
+    *("audit-export", "blackout-end"),
     # The demo has no run yet; what runs look like is looked at in test_capacity_looks.py.
     *("capacity-run", "capacity-runs-compare", "capacity-comparison", "capacity-run-limit"),
     *("capacity-run-stop", "capacity-run-approve", "capacity-run-export"),

@@ -27,6 +27,7 @@ MANAGE = codes(404, "403 403 302", "403 302 302")
 OPERATE = codes(404, 404, "403 200 200")
 OPERATED = codes(404, 404, "403 302 302")
 PUSHED = codes(403, 403, "403 302 302")
+WINDOW = {"/starts_at": "2041-01-01T00:00", "/ends_at": "2041-01-02T00:00", "/reason": "x"}
 
 
 def shown(url: str, allowed: Codes, holds: str, path: Mapping[str, str] | None = None) -> Iterable[Row]:
@@ -106,6 +107,9 @@ PAGES: tuple[Row, ...] = (
         rounds="3",
     ),
     *shown("sizing", LIST, "all"),
+    Row("web:blackouts", "GET", LIST),
+    sent("blackouts", PUSHED, form=WINDOW),
+    sent("blackout-end", PUSHED, path={"pk": "$blackout"}),
     *shown("capacity-runs-compare", codes(302, 302, 302), ""),
     *shown("capacity-comparison", READ_OWN, "comparison", {"pk": "$comparison"}),
     *shown("capacity-run", READ_OWN, "run", {"pk": "$run"}),
