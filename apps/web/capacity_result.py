@@ -5,25 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from apps.capacity import selectors, staleness
+from apps.capacity import staleness
 from apps.capacity.models import Run
 from apps.capacity.results import Point, Result, result_of
 from apps.web.capacity_live import words_of
 from apps.web.capacity_words import LIMITED_BY, spoken
 from apps.web.figures import share
-from apps.web.pages import PageRequest
 from apps.web.run_drawing import draw_curve, short
 
 CURVE_LEGEND = (("p50", "p50"), ("p95", "p95"), ("p99", "p99"), ("objective", "objective"))
 
 
-def result_context(request: PageRequest, run: Run) -> dict[str, Any]:
+def result_context(run: Run) -> dict[str, Any]:
     """What the page shows of a run that is over; little where nothing was found."""
     if not run.result:
         return {"found": None}
     found = result_of(run.result)
     below = (run.plan.get("objective") or {}).get("below_ms", 600)
-    earlier = _earlier(request, run)
     return {
         "found": found,
         "stale": staleness.verdict(run),
@@ -38,8 +36,7 @@ def result_context(request: PageRequest, run: Run) -> dict[str, Any]:
         "curve": _curve(found, below) if len(found.curve) > 1 else None,
         "curve_legend": CURVE_LEGEND,
         "curve_rows": [_row(point) for point in found.curve],
-        "earlier": earlier,
-        "difference": difference_words(found, earlier),
+        "since_last": _sentence(run.result.get("since_last")),
     }
 
 
@@ -62,26 +59,6 @@ def capacity_of(run: Run) -> float | None:
     """The capacity that a run found, requests/s; None where it found none."""
     value = (run.result or {}).get("capacity")
     return float(value) if value is not None else None
-
-
-def _earlier(request: PageRequest, run: Run) -> Run | None:
-    """The last run of the same test before this one that found a capacity."""
-    rows = selectors.runs(request.actor).filter(test=run.test_id, pk__lt=run.pk, state=Run.State.DONE)
-    return next((each for each in rows[:10] if capacity_of(each) is not None), None) if run.test_id else None
-
-
-def difference_words(found: Result, earlier: Run | None) -> str:
-    """`+4 % since run 12 (14.6/s)`, and whether that is more than chance."""
-    before = capacity_of(earlier) if earlier else None
-    if earlier is None or not before or found.capacity is None:
-        return ""
-    change = 100 * (found.capacity - before) / before
-    words = f"{change:+.0f} % against run {earlier.pk} ({short(before)}/s)"
-    low, high = (earlier.result or {}).get("low"), (earlier.result or {}).get("high")
-    known = None not in (low, high, found.low, found.high)
-    if known and found.low <= high and low <= found.high:  # type: ignore[operator] # None is ruled out above
-        words += ", within what chance explains"
-    return words
 
 
 def _curve(found: Result, below: float) -> Any:

@@ -57,7 +57,7 @@ def run_context(request: PageRequest, run: Run) -> dict[str, Any]:
         going_on = {"doing": doing(run, seconds, steps), "brakes": brakes(run, seconds, steps)}
         return context | going_on | {"needs_approval": run.doing if waits else ""}
     limit = limit_context(request, run) if run.result else {}
-    return context | result_context(request, run) | limit
+    return context | result_context(run) | limit
 
 
 def _took(run: Run) -> str:
