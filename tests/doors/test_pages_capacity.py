@@ -13,6 +13,7 @@ from django.test import Client
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Membership
+from apps.capacity.history import since_last
 from apps.capacity.models import Comparison, Run
 from apps.core.clock import now
 from apps.definitions.models import CapacityTest, Pool
@@ -184,9 +185,11 @@ def test_the_result_shows_the_capacity_its_curve_and_the_change_of_the_limit(
 ) -> None:
     make_run(shop_test, ago=timedelta(days=1), result=result_of_steps(shop_test, 12.0), ended_at=now())
     run = make_run(shop_test)
+    run.result = (run.result or {}) | {"since_last": since_last(run, run.result or {})}
+    run.save()
     page = text(client_of(tutorial_world), f"/capacity-runs/{run.pk}")
     assert "95 % sure: between 14.8 and 15.6" in page
-    assert "+25 % against run" in page
+    assert "25.0% more than run-" in page
     assert "capacity 15/s" in page
     assert "becomes 13 requests/s" in page
     assert "worked on 2 requests at once" in page
