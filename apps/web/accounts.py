@@ -130,8 +130,10 @@ def _quotas(actor: Actor, account: Account) -> list[dict[str, Any]]:
 
 def _quota(words: str, most: int | None, used: int | None) -> dict[str, Any]:
     row: dict[str, Any] = {"words": words, "percent": None}
-    if most is None or used is None:
-        return row | {"text": f"at most {most:,}" if used is None else f"{used:,}"}
+    if most is None:
+        return row | {"text": "no limit" if used is None else f"{used:,}"}
+    if used is None:
+        return row | {"text": f"at most {most:,}"}
     percent = round(100 * used / most) if most else 100
     kind = "bad" if used >= most else "warn" if percent >= 80 else ""
     return row | {"percent": percent, "kind": kind, "text": f"{used:,} of {most:,}"}

@@ -170,6 +170,8 @@ def test_every_list_and_each_of_its_objects_is_shown_as_written_down(api: Api, h
     for path, operations in WRITTEN["paths"].items():
         if "{" in path or "get" not in operations or operations["get"]["security"] == []:
             continue
+        if path == "/api/v1/sizing":  # a question, not a list
+            continue
         content = operations["get"]["responses"]["200"]["content"]
         if "text/event-stream" in content:
             continue

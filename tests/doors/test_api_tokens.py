@@ -225,4 +225,5 @@ def test_every_noun_of_the_api_is_a_scope() -> None:
 
     words = {str(pattern.pattern).lstrip("^").split("/")[0].split(":")[0].rstrip("$") for pattern in urlpatterns}
     open_to_all = {"", "apply", "plans", "openapi.json"}
-    assert words - set(NOUNS) - open_to_all == set()
+    asked_as_capacity_tests = {"capacity-runs", "capacity-comparisons", "sizing", "blackouts"}
+    assert words - set(NOUNS) - open_to_all - asked_as_capacity_tests == set()

@@ -160,12 +160,13 @@ def test_a_scheduled_test_finds_the_capacity_that_becomes_the_limit_above_which_
 
 
 def closed(demo: RunningDemo, run: dict[str, Any]) -> int:
-    """What the limit must be now. By itself only a confirmed answer moves it, by a fifth at most.
+    """What the limit must be now. By itself only an answer without doubt moves it, by a fifth at most.
 
-    A busy machine may not let the generator confirm its answer: then the limit has not moved, and a person moves it.
+    On a busy machine the answer may not be confirmed, or the bracket not be closed: then the limit has not moved, and
+    a person moves it.
     """
     wanted = int(run["result"]["capacity"] * (1 - MARGIN))
-    if run["result"]["confirmed"]:
+    if run["result"]["confirmed"] and run["result"]["limited_by"] == "objective":
         return min(wanted, round(BEFORE * 1.2))
     assert "decide by hand" in run["result"]["applied"]["sentence"]
     assert api(demo, "GET", LIMIT)["limit"]["value"] == BEFORE

@@ -13,7 +13,7 @@ from apps.api.v1.schemas import words, writing
 
 Schema = type[serializers.Serializer[Any]]
 NOTHING: Mapping[int, Schema | None] = MappingProxyType({})
-READ_REFUSALS = (401, 403, 406, 414, 422, 429, 500)
+READ_REFUSALS = (401, 403, 405, 406, 414, 422, 429, 500)
 WRITE_REFUSALS = (400, *READ_REFUSALS, 409, 413, 415)
 ORIGIN = ("X-Change-Reason", "X-Change-Commit", "X-Change-Pipeline")
 

@@ -120,7 +120,7 @@ class CapacityRun(words.Shown):
     started_at = words.instant(allow_null=True)
     ended_at = words.instant(allow_null=True)
     plan = words.Anything()
-    result = words.Anything(allow_null=True)
+    result = words.Anything()
     limit_set_at = words.instant(allow_null=True)
     limit_set_by = words.text(150)
 
@@ -221,7 +221,7 @@ class Comparison(words.Shown):
     actor = serializers.CharField()
     created_at = words.instant()
     runs = serializers.ListField(child=serializers.IntegerField())
-    result = words.Anything(allow_null=True)
+    result = words.Anything()
 
 
 class ComparisonOrder(words.Sent):

@@ -119,6 +119,7 @@ REFUSALS: dict[int, tuple[str, str]] = {
     401: ("Unauthenticated", "There is no token, or one that is not valid (any more)."),
     403: ("NotAllowed", "The account, its role or the token's scopes do not allow this."),
     404: ("NotFound", "There is no such object, or you may not see it."),
+    405: ("MethodNotAllowed", "There is something here, but this is not done to it."),
     406: ("NotAcceptable", "Answers are JSON."),
     409: ("Conflict", "The object is in use, managed by another, exists already, or its key is in flight."),
     412: ("Stale", "The object has another version than the one you saw."),
