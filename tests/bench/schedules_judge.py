@@ -15,6 +15,7 @@ from typing import Any
 import redis
 
 TOPICS = 100
+TRIES = 20
 
 
 @dataclass(frozen=True)
@@ -57,11 +58,18 @@ def lags_of(seconds: list[float]) -> Lags:
 
 
 def clear(url: str) -> None:
-    """No schedules, no fires, no messages."""
-    from django.db import connection
+    """No schedules, no fires, no messages; workers may still be at the last ones."""
+    from django.db import OperationalError, connection
 
-    with connection.cursor() as cursor:
-        cursor.execute("TRUNCATE schedules_fire, schedules_trigger, definitions_schedule CASCADE")
+    for left in range(TRIES, 0, -1):
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute("TRUNCATE schedules_fire, schedules_trigger, definitions_schedule CASCADE")
+            break
+        except OperationalError:  # a deadlock with a worker
+            if left == 1:
+                raise
+            time.sleep(0.5)
     redis.Redis.from_url(url).flushall()
 
 
