@@ -57,10 +57,12 @@ def notes(monkeypatch: pytest.MonkeyPatch) -> Notes:
 
 
 def a_schedule(owner: Actor, name: str = "beat", **columns: Any) -> Schedule:
-    """A schedule of every minute with a webhook, due from a minute ago, unless columns say otherwise."""
+    """A schedule of every minute with a webhook, due from a minute ago, unless columns say otherwise.
+
+    It counts from its first instant, so that no minute that happens to begin during a test adds a fire.
+    """
     usual: dict[str, Any] = {"every_s": 60, "target_kind": "webhook", "overlap": "allow"}
-    if "next_at" not in columns:
-        usual["next_at"] = _last_minute()
+    usual["next_at"] = usual["starts_at"] = columns.get("next_at", _last_minute())
     return Schedule.objects.create(account=owner.account, name=name, **(usual | columns))
 
 
