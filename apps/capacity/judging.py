@@ -16,6 +16,7 @@ three observations decide it:
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import ceil, log, sqrt
 from statistics import fmean, median
 
@@ -28,6 +29,7 @@ UNDECIDED = Verdict(Word.UNDECIDED)
 RAMP_SECONDS = 1
 FEWEST_BAD = 2
 ENOUGH_SECONDS = 20
+WARM_ENOUGH, DOUBLE_ENOUGH = 3, 20
 Z_95 = 1.645
 HORIZON_S = 60.0
 SETTLED = 1.25
@@ -82,13 +84,31 @@ def _scatter(batches: Sequence[Sequence[Tally]], share: float) -> float:
     return sum(squares) / max(1, len(squares) - 1)
 
 
-def judge_step(step: StepPlan, seconds: Sequence[Second], objective: ObjectiveSpec, *, constant: bool) -> Verdict:
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What earlier steps found: the median latency of a calm one (ms), the highest rate (requests/s) that was good."""
+
+    usual_ms: float | None = None
+    good_rate: float = 0.0
+
+
+NOTHING_KNOWN = Known()
+
+
+def judge_step(
+    step: StepPlan,
+    seconds: Sequence[Second],
+    objective: ObjectiveSpec,
+    *,
+    constant: bool,
+    known: Known = NOTHING_KNOWN,
+) -> Verdict:
     """The verdict on a step by the seconds it has had; `constant` says that arrivals come evenly."""
     if _generator_limited(seconds):
         return _void(seconds[-1], step)
     kept = [second for second in seconds if not second.generator_limited]
     judged = [second for second in seconds[RAMP_SECONDS:] if not second.generator_limited]
-    broken = kept and _curtailed(step, kept, objective, constant=constant)
+    broken = kept and _curtailed(step, kept, objective, known, constant=constant)
     broken = broken or _growing(judged, objective, constant=constant)
     if broken or not judged:
         return broken or UNDECIDED
@@ -115,12 +135,35 @@ def overdue(second: Second, rate: float, objective: ObjectiveSpec, *, constant: 
     return max(0, int(second.in_flight - recent - (1 if constant else 3 * sqrt(recent) + 1)))
 
 
-def _curtailed(step: StepPlan, judged: Sequence[Second], objective: ObjectiveSpec, *, constant: bool) -> Verdict | None:
+def doomed(
+    seconds: Sequence[Second], rate: float, objective: ObjectiveSpec, known: Known, *, constant: bool
+) -> int:
+    """How many requests in flight will be slower than the objective: more are open than are answered within it.
+
+    A target that keeps up has about rate × latency open (Little). With more than that open, what it answers is all that
+    it can, and whoever comes last waits for all before it. That is known long before the first slow answer.
+    """
+    last, usual_s = seconds[-1], (known.usual_ms or float(objective.below_ms)) / 1000
+    usual = rate * usual_s
+    if last.in_flight <= usual + (1 if constant else 2 * sqrt(usual) + 2):
+        return 0
+    window = seconds[-max(2, ceil(2 * usual_s)) :]
+    answered = sum(second.answered for second in window)
+    pace = max(known.good_rate, (answered + (1 if constant else 1 + sqrt(answered))) / len(window))
+    return max(0, int(last.in_flight - pace * objective.below_ms / 1000 - 1))
+
+
+def _curtailed(
+    step: StepPlan, judged: Sequence[Second], objective: ObjectiveSpec, known: Known, *, constant: bool
+) -> Verdict | None:
     """Bad when more were slow, or failed, than the whole step may have."""
     counted = tally_all(judged, objective)
     length = max(step.seconds_max, len(judged))
     planned = max(step.rate * length, counted.ended * length / len(judged) if step.users else 0.0)
-    waiting = overdue(judged[-1], step.rate, objective, constant=constant) if step.rate else 0
+    waiting = 0
+    if step.rate:
+        waiting = overdue(judged[-1], step.rate, objective, constant=constant)
+        waiting = max(waiting, doomed(judged, step.rate, objective, known, constant=constant))
     if counted.slow + waiting > max(FEWEST_BAD, allowed_slow(objective) * planned):
         return Verdict(Word.BAD, _slow_sentence(judged, counted.slow + waiting, counted.ended + waiting, objective))
     if counted.failed > max(FEWEST_BAD, objective.errors_below * planned):
@@ -199,7 +242,8 @@ def _certain(step: StepPlan, judged: Sequence[Second], counted: Tally, objective
     if counted.slow > allowed_slow(objective) * counted.ended / 20 and len(judged) < ENOUGH_SECONDS:
         return False
     if step.purpose in {Purpose.WARM_UP, Purpose.DOUBLE}:
-        return counted.ended >= 20 and counted.slow + counted.failed == 0
+        enough = WARM_ENOUGH if step.purpose is Purpose.WARM_UP else DOUBLE_ENOUGH
+        return counted.ended >= enough and counted.slow + counted.failed == 0
     independent = counted.ended / design_effect([tally(second, objective) for second in judged])
     slow = round(counted.slow * independent / max(1, counted.ended))
     return (
@@ -226,7 +270,7 @@ def overloaded(second: Second, objective: ObjectiveSpec) -> bool:
     """
     counted = tally(second, objective)
     if not counted.ended:
-        return second.in_flight > 1
+        return overdue(second, second.target, objective, constant=False) > 0
     failing = lower_bound(counted.failed, counted.ended) > max(FAILING, objective.errors_below)
     return failing or counted.slow > counted.ended / 2
 

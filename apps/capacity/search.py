@@ -17,6 +17,7 @@ from statistics import median
 from apps.capacity.fitting import LEAST_SHARE, Crossing, crossing
 from apps.capacity.judging import (
     RAMP_SECONDS,
+    Known,
     allowed_slow,
     enough_requests,
     judge_drain,
@@ -42,7 +43,11 @@ OVERLOAD_S = 10.0
 BOLD_UNTIL_S = 6.0
 LOWEST_RATE = 0.1
 WARM_UP = 0.1
+WARM_RATE = 1.0
+HALF_BUSY = 0.5
+UNGUESSED_RATE = 5.0
 SERVICE_TIMES = 30
+PROBE_SERVICE_TIMES = 10
 DRAIN_S = 30.0
 CONFIRMATIONS = 4
 VOIDS = 3
@@ -70,7 +75,9 @@ class Search:
         self.elapsed = 0.0
         self.overloaded_s = 0.0
         self.usual_ms: float | None = None
-        self._warm_rate = min(max(LOWEST_RATE, WARM_UP * start_rate if start_rate else 1.0), self.max_rate)
+        self._guess = start_rate
+        one_at_a_time = 1000 / objective.below_ms  # a single server that meets the objective at all keeps up with it
+        self._warm_rate = min(max(LOWEST_RATE, min(WARM_RATE, one_at_a_time)), self.max_rate)
         self._good: list[float] = []
         self._bad: list[float] = []
         self._saturated: dict[float, float] = {}
@@ -119,7 +126,7 @@ class Search:
         if self._confirmed is not None:
             self._ending = self._border() if self._bad else self._ceiling_reached()
             return None
-        if self.usual_ms is None:
+        if self.usual_ms is None and not self._bad:
             return self._warm_up()
         low, high = self.low, self.high
         if low is None:
@@ -138,7 +145,7 @@ class Search:
         return Ending.OVERLOAD if self.overloaded_s >= BOLD_UNTIL_S else Ending.TIME
 
     def _warm_up(self) -> StepPlan:
-        length = max(4.0, min(15.0, 10 / self._warm_rate))
+        length = max(4.0, min(20.0, 5 / self._warm_rate))
         return StepPlan(Purpose.WARM_UP, 3, length, self._warm_rate, saying=f"Warms up at {self._warm_rate:g}/s.")
 
     def _lower(self) -> StepPlan | None:
@@ -152,8 +159,16 @@ class Search:
     def _double(self, low: float) -> StepPlan | None:
         if low >= self._ceiling:
             return self._confirm(low)
-        rate = min(self._ceiling, low * self._factor())
+        rate = min(self._ceiling, max(low * self._factor(), self._first_rate()))
         return self._step(Purpose.DOUBLE, rate, f"{low:g}/s is fine; tries {rate:g}/s.")
+
+    def _first_rate(self) -> float:
+        """What the target surely bears, once it is known how long a request takes: one at a time, half of the time.
+
+        A guess only makes it less: one that is far too high must not be what the search begins with.
+        """
+        safe = HALF_BUSY * 1000 / max(1.0, self.usual_ms or 1000.0)
+        return min(safe, WARM_UP * self._guess) if self._guess else min(safe, UNGUESSED_RATE)
 
     def _factor(self) -> float:
         """Two while latency is as it was; less as soon as it has risen, because the knee is near."""
@@ -259,17 +274,20 @@ class Search:
 
     def _length(self) -> float:
         """The shortest step that means something: 30 service times."""
-        service = (self.usual_ms or 0.0) / 1000
-        return RAMP_SECONDS + max(3.0, min(30.0, float(ceil(SERVICE_TIMES * service))))
+        return self._long(SERVICE_TIMES)
+
+    def _long(self, services: int) -> float:
+        service = (self.usual_ms or self.objective.below_ms / 2) / 1000
+        return RAMP_SECONDS + max(3.0, min(30.0, float(ceil(services * service))))
 
     def _confirm_s(self) -> float:
         return min(max(20.0 if self.constant else 45.0, 2.5 * self._length()), self.seconds / 4)
 
     def _step(self, purpose: Purpose, rate: float, saying: str) -> StepPlan:
-        shortest = self._length()
         if purpose is Purpose.DOUBLE:
+            shortest = self._long(PROBE_SERVICE_TIMES)
             return StepPlan(purpose, shortest, max(shortest, GROWTH_S, min(15.0, 20 / rate)), rate, saying=saying)
-        return StepPlan(purpose, shortest, self._longest(rate), rate, saying=saying)
+        return StepPlan(purpose, self._length(), self._longest(rate), rate, saying=saying)
 
     def _longest(self, rate: float) -> float:
         """What a step of the bisection may take: an equal part of the time that is left before the confirmation."""
@@ -286,7 +304,8 @@ class Search:
         """What the seconds of the step so far say; decided at the latest after `seconds_max`."""
         if step.purpose is Purpose.DRAIN:
             return judge_drain(step, seconds, self.usual_ms or float(self.objective.below_ms))
-        return judge_step(step, seconds, self.objective, constant=self.constant)
+        known = Known(self.usual_ms, self.low or 0.0)
+        return judge_step(step, seconds, self.objective, constant=self.constant, known=known)
 
     def record(self, step: StepPlan, seconds: Sequence[Second], verdict: Verdict) -> Outcome:
         """Take note of a step that is over."""
@@ -331,8 +350,6 @@ class Search:
             self._saturated[step.rate] = float(median(full))
         self._bad.append(step.rate)
         self._good = [rate for rate in self._good if rate < step.rate]
-        if self.usual_ms is None:
-            self.usual_ms = float(self.objective.below_ms)
         if step.purpose is Purpose.CONFIRM:
             self._confirmations += 1
             self._good = [rate for rate in self._good if rate < step.rate * (1 - PRECISION / 2)]

@@ -18,13 +18,7 @@ def error_share(predicted: Flow, actual: Flow) -> float | None:
 
 
 def _fates(flow: Flow) -> dict[tuple[str, str], float]:
-    found: dict[tuple[str, str], float] = {}
-    for use in flow.regions:
-        found[use.region_id, use.region_id] = use.own_per_s
-        found[use.region_id, "refused"] = use.refused_per_s
-        found[use.region_id, "queued"] = use.queued_per_s
-    for lane in flow.lanes:
-        if lane.source_id != lane.target_id:
-            key = (lane.source_id, lane.target_id)
-            found[key] = found.get(key, 0.0) + lane.per_s
-    return found
+    """Where everything is served, and what was refused or waits."""
+    refused = {(use.region_id, "refused"): use.refused_per_s for use in flow.regions}
+    queued = {(use.region_id, "queued"): use.queued_per_s for use in flow.regions}
+    return flow.served() | refused | queued

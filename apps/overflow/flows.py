@@ -70,6 +70,15 @@ class Flow:
     age_s: float | None
     stale: bool
 
+    def served(self) -> dict[tuple[str, str], float]:
+        """Requests/s by (region of the clients, region that serves them), what stays at home included."""
+        found = {(use.region_id, use.region_id): use.own_per_s for use in self.regions}
+        for lane in self.lanes:
+            if lane.source_id != lane.target_id:
+                way = (lane.source_id, lane.target_id)
+                found[way] = found.get(way, 0.0) + lane.per_s
+        return found
+
 
 @dataclass(frozen=True, slots=True)
 class Point:

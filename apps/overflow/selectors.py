@@ -70,14 +70,8 @@ def what_if(actor: Actor, pool: Pool | None, question: WhatIf) -> tuple[Flow, Fl
     facts = gather(actor, pool, None)
     before, after = _planned(facts, NO_QUESTION), _planned(facts, question)
     moved = _moved_clients(facts, question)
-    longer = reasons.longer_way(*(mean_added_ms(_fates(flow), facts.latencies) for flow in (before, after)))
+    longer = reasons.longer_way(*(mean_added_ms(flow.served(), facts.latencies) for flow in (before, after)))
     return before, after, (*moved, *reasons.differences(before.regions, after.regions), *longer)
-
-
-def _fates(flow: Flow) -> dict[tuple[str, str], float]:
-    """Where everything is served, what stays at home included."""
-    lanes = {(use.region_id, use.region_id): use.own_per_s for use in flow.regions}
-    return lanes | {(lane.source_id, lane.target_id): lane.per_s for lane in flow.lanes}
 
 
 def _moved_clients(facts: Facts, question: WhatIf) -> tuple[str, ...]:

@@ -25,6 +25,7 @@ from apps.observe import selectors as observe
 from apps.observe.models import NodeReport
 from apps.overflow import selectors
 from apps.overflow.flows import Flow, Lane, RegionUse, WhatIf
+from apps.overflow.reasons import overloads
 from apps.web.capacity_measured import Measured, Place, measured
 from apps.web.flow_parts import lanes_in, lanes_out, shown
 from apps.web.flow_words import rate, use_kind, use_words, why
@@ -257,18 +258,5 @@ def _preview(request: PageRequest, region: Region) -> dict[str, Any]:
         "then": shown(then, "drain-then"),
         "differences": differences,
         "measured": before.at is not None,
-        "warnings": _warnings(before, then) if before.at is not None else [],
+        "warnings": overloads(before.regions, then.regions) if before.at is not None else (),
     }
-
-
-def _warnings(before: Flow, then: Flow) -> list[str]:
-    """What would not fit."""
-    found = []
-    more = then.refused_per_s - before.refused_per_s
-    if more > 0:
-        found.append(f"It does not fit: {rate(more)} requests/s more would be refused.")
-    for use in then.regions:
-        if use.capacity_per_s is not None and not use.drained and use.served_per_s > use.capacity_per_s * 1.005:
-            words = f"{rate(use.served_per_s)} of {rate(use.capacity_per_s)} requests/s"
-            found.append(f"{use.name} would be over its limit: {words}.")
-    return found

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from datetime import datetime
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from django.utils.dateparse import parse_datetime
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -19,7 +17,9 @@ from apps.api.v1.writes import no_dry_run
 from apps.capacity import checking, limits, selectors, services
 from apps.capacity.models import Blackout, Run, Second, Step
 from apps.core.errors import Fault, Invalid
+from apps.definitions.reading import Reader
 from apps.definitions.selectors import capacity_tests
+from apps.definitions.tags import instant
 
 POLL_S = 0.2
 NOUN = "capacity-tests"
@@ -171,11 +171,7 @@ class Stop(APIView):
 
     def post(self, request: Request, pk: str) -> Response:
         """No body; 202 with the run as it is. The load is at zero within two seconds."""
-        no_dry_run(request)
-        run = _run(request, pk)
-        reason = requests.reason(request)
-        stopped = services.stop_run(actor=requests.actor_of(request), run_id=run.pk, reason=reason)
-        return _answer(request, stopped, 202)
+        return _act(request, pk, services.stop_run)
 
 
 class Approve(APIView):
@@ -185,11 +181,7 @@ class Approve(APIView):
 
     def post(self, request: Request, pk: str) -> Response:
         """No body; 202 with the run. 409 for one that does not wait."""
-        no_dry_run(request)
-        run = _run(request, pk)
-        reason = requests.reason(request)
-        approved = services.approve_run(actor=requests.actor_of(request), run_id=run.pk, reason=reason)
-        return _answer(request, approved, 202)
+        return _act(request, pk, services.approve_run)
 
 
 class SetLimit(APIView):
@@ -225,15 +217,16 @@ class BlackoutList(APIView):
         """`{starts_at, ends_at, reason}`; operators only."""
         no_dry_run(request)
         data = requests.only(request, ("starts_at", "ends_at", "reason"))
+        faults: list[Fault] = []
+        reader = Reader(data, "", faults)
+        starts_at, ends_at = (reader.required(field, instant) for field in ("starts_at", "ends_at"))
         reason = data.get("reason", "")
         if not isinstance(reason, str):
-            raise Invalid([Fault("/reason", "not_text", "Write the reason as text.")])
-        made = services.set_blackout(
-            actor=requests.actor_of(request),
-            starts_at=_instant(data, "starts_at"),
-            ends_at=_instant(data, "ends_at"),
-            reason=reason,
-        )
+            reader.fault("reason", "not_text", "Write the reason as text.")
+        if faults:
+            raise Invalid(faults)
+        actor = requests.actor_of(request)
+        made = services.set_blackout(actor=actor, starts_at=starts_at, ends_at=ends_at, reason=reason)
         return Response(blackout_shape(made), status=201, headers={"Location": f"/api/v1/blackouts/{made.pk}"})
 
 
@@ -259,17 +252,14 @@ def _run(request: Request, pk: str) -> Run:
     return found
 
 
+def _act(request: Request, pk: str, service: Callable[..., Run]) -> Response:
+    """Do to a run what needs no more than its number and, perhaps, a reason."""
+    no_dry_run(request)
+    run = _run(request, pk)
+    reason = requests.reason(request)
+    return _answer(request, service(actor=requests.actor_of(request), run_id=run.pk, reason=reason), 202)
+
+
 def _answer(request: Request, run: Run, status: int) -> Response:
     headers = {"Location": f"/api/v1/capacity-runs/{run.pk}"}
     return Response(run_shape(_run(request, str(run.pk))), status=status, headers=headers)
-
-
-def _instant(data: Mapping[str, Any], field: str) -> datetime:
-    value = data.get(field)
-    try:
-        found = parse_datetime(value) if isinstance(value, str) and len(value) <= 40 else None
-    except ValueError:
-        found = None
-    if found is None or found.tzinfo is None:
-        raise Invalid([Fault(f"/{field}", "instant", f"Write {field} as RFC 3339, such as 2026-12-24T18:00:00Z.")])
-    return found

@@ -1,0 +1,93 @@
+"""OBSERVE, the cloud border: what every reader of a cloud promises. Reading only: Terraform alone writes.
+
+Readers stand behind it for AWS (`aws.py`, boto3) and Google (`google.py`, google-cloud-compute and -monitoring), chosen
+in `registry.py`; `memory.py` is an honest fake. Readers know the world and nothing of Django.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Protocol
+
+
+class CloudError(Exception):
+    """The cloud did not answer or said no; `message` is a sentence for operators, without any secret."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+@dataclass(frozen=True, slots=True)
+class CloudPlace:
+    """Where to ask: the cloud's region, its project (Google), another endpoint where it is not empty.
+
+    `credentials` is a reference (`env:NAME`, `role:ARN`, `profile:NAME`, empty for the process's own).
+    """
+
+    cloud: str
+    region: str
+    project: str = ""
+    endpoint_url: str = ""
+    credentials: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TargetHealth:
+    """One server as the cloud's check sees it; `group` is the cloud's id of the target group or backend service.
+
+    `object_id` is ours (`bkd-4`) by the tag or name that we gave the group, empty where it is not ours.
+    """
+
+    group: str
+    object_id: str
+    address: str
+    port: int
+    state: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """What one group or load balancer did in the minute that ends at `at`; counts, and percentiles in ms or None."""
+
+    group: str
+    object_id: str
+    at: datetime
+    requests: int = 0
+    status_2xx: int = 0
+    status_3xx: int = 0
+    status_4xx: int = 0
+    status_5xx: int = 0
+    connections: int = 0
+    p50_ms: float | None = None
+    p95_ms: float | None = None
+    p99_ms: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FoundLoadBalancer:
+    """An existing load balancer with everything below it, as the cloud described it (plain data, without secrets)."""
+
+    kind: str
+    name: str
+    id: str
+    described: dict[str, Any] = field(default_factory=dict)
+
+
+class CloudReader(Protocol):
+    """One cloud account in one region. Every call may raise CloudError; none blocks longer than its timeout."""
+
+    def target_health(self) -> Sequence[TargetHealth]:
+        """Every target of the groups that are ours."""
+
+    def numbers(self, since: datetime) -> Sequence[Numbers]:
+        """Whole minutes since then, oldest first, of the groups and load balancers that are ours."""
+
+    def load_balancers(self) -> Sequence[FoundLoadBalancer]:
+        """Load balancers that could be adopted: names and ids only (`described` is empty)."""
+
+    def describe(self, found_id: str) -> FoundLoadBalancer:
+        """One of them with all that it does."""

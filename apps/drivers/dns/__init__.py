@@ -1,0 +1,1 @@
+"""PUSH + OBSERVE for DNS: name servers behind a contract."""

@@ -1,0 +1,1 @@
+"""PUSH to clouds: Terraform behind a contract, and the subprocess that synthesizes."""
