@@ -52,6 +52,8 @@ INSTALLED_APPS = [
     "apps.definitions",
     "apps.observe",
     "apps.rollouts",
+    "apps.stacks",
+    "apps.dns",
     "apps.capacity",
     "apps.schedules",
     "apps.retries",
@@ -275,6 +277,8 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
 CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_TASK_ROUTES = {
     "apps.rollouts.tasks.*": {"queue": "push"},
+    "apps.stacks.tasks.*": {"queue": "terraform"},
+    "apps.dns.tasks.*": {"queue": "dns"},
     "apps.webhooks.tasks.*": {"queue": "webhooks"},
     "apps.schedules.tasks.*": {"queue": "schedules"},
     "apps.capacity.tasks.*": {"queue": "capacity"},

@@ -13,7 +13,8 @@ from django.db.models import Q
 
 from apps.accounts.models import Account, Hostname
 from apps.compiler import model
-from apps.fleet.models import Fleet, Region, StaticIP
+from apps.compiler.stacks import RecordType
+from apps.fleet.models import Fleet, Region, Stack, StaticIP
 
 
 def _choices(enum: type[StrEnum]) -> list[tuple[str, str]]:
@@ -134,9 +135,10 @@ class Server(models.Model):
 
 
 class LoadBalancer(Definition):
-    """The front: listeners on the nodes of its fleets, and the routes that they all serve."""
+    """The front: listeners on the nodes of its fleets and in its clouds' stacks, and the routes that they all serve."""
 
     fleets = models.ManyToManyField(Fleet, related_name="load_balancers")
+    stacks = models.ManyToManyField(Stack, related_name="load_balancers")
 
 
 class Listener(models.Model):
@@ -306,3 +308,55 @@ class CapacityTest(Definition):
     objective = models.JSONField(default=dict)
     guards = models.JSONField(default=dict)
     policy = models.JSONField(default=dict)
+
+
+class Zone(Definition):
+    """A DNS zone of the operator: `domain` (no final dot), which server serves it, and how it is written there.
+
+    `driver` rfc2136 (server `host:port`, TSIG key `key_name`), powerdns (server is the URL of its API), route53 (the
+    `stack` keeps it), or memory (tests). `credentials` is a reference (`env:NAME`). A grant of a tag (`key=value` of
+    `tags`) lets another account see the zone and keep records of its own in it. `resolvers` are asked what is really
+    served (`address` or `address:port`). `desired_generation` rises with every change of the zone or its records.
+    """
+
+    class Driver(models.TextChoices):
+        RFC2136 = "rfc2136"
+        POWERDNS = "powerdns"
+        ROUTE53 = "route53"
+        MEMORY = "memory"
+
+    domain = models.CharField(max_length=253, unique=True)
+    driver = models.CharField(max_length=8, choices=Driver.choices)
+    server = models.CharField(max_length=400, blank=True, default="")
+    key_name = models.CharField(max_length=253, blank=True, default="")
+    key_algorithm = models.CharField(max_length=20, blank=True, default="hmac-sha256")
+    credentials = models.CharField(max_length=2048, blank=True, default="")
+    stack = models.ForeignKey(Stack, on_delete=models.PROTECT, null=True, related_name="zones")
+    resolvers = models.JSONField(default=list)
+    tags = models.JSONField(default=dict)
+    desired_generation = models.PositiveBigIntegerField(default=0)
+
+
+class Record(Definition):
+    """One set of DNS records of a zone: all values of one name and type.
+
+    `label` is the name below the zone's domain (`www`, `*.api`, `@` for the domain itself). Exactly one of `values`,
+    `static_ip` (the record follows the address) and `load_balancer` (its addresses; an alias on Route 53) says what
+    is served.
+    """
+
+    zone = models.ForeignKey(Zone, on_delete=models.PROTECT, related_name="records")
+    label = models.CharField(max_length=253)
+    type = models.CharField(max_length=5, choices=_choices(RecordType))
+    ttl = models.PositiveIntegerField(default=300)
+    values = models.JSONField(default=list)
+    static_ip = models.ForeignKey(StaticIP, on_delete=models.PROTECT, null=True, related_name="records")
+    load_balancer = models.ForeignKey(LoadBalancer, on_delete=models.PROTECT, null=True, related_name="records")
+    tags = models.JSONField(default=dict)
+
+    class Meta(Definition.Meta):
+        constraints = (
+            *Definition.Meta.constraints,
+            models.UniqueConstraint(fields=("zone", "label", "type"), name="one_record_set_per_name_and_type"),
+        )
+        indexes = (models.Index(fields=("zone", "label", "type")),)

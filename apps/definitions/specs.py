@@ -19,7 +19,9 @@ from apps.compiler.model import (
     ServerState,
     WhenFull,
 )
+from apps.compiler.stacks import AddressKind, Cloud, Network, RecordType
 
+NO_NETWORK = Network()
 NO_LIMIT = Limit()
 
 
@@ -74,11 +76,50 @@ class NodeSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class StaticIPSpec:
-    """An address that stays; None for the region where it is announced everywhere."""
+class CloudAccountSpec:
+    """An account at a cloud; `credentials` is a reference, never a secret."""
 
-    address: str
+    cloud: Cloud
+    credentials: str = ""
+    project: str = ""
+    endpoint_url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StackSpec:
+    """One cloud account in one of its regions; `region` is ours, None where the stack stands for all."""
+
+    cloud_account: str
+    cloud_region: str
     region: str | None = None
+    network: Network = NO_NETWORK
+    approval: str = "by_hand"
+
+
+@dataclass(frozen=True, slots=True)
+class AddressPoolSpec:
+    """CIDR blocks that static IPs are allotted from."""
+
+    blocks: tuple[str, ...]
+    region: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StaticIPSpec:
+    """An address that stays; None for the region where it is announced everywhere.
+
+    On fleets `address` is given or allotted from `pool`; in a cloud `stack` says where, and the cloud chooses it. What is
+    None of `address` and `router_id` stays as it is, or is allotted. `owner` is the account that it was given to.
+    """
+
+    kind: AddressKind = AddressKind.NODE
+    address: str | None = None
+    region: str | None = None
+    pool: str | None = None
+    stack: str | None = None
+    owner: str | None = None
+    protected: bool = False
+    router_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +198,7 @@ class LoadBalancerSpec:
 
     fleets: tuple[str, ...] = ()
     listeners: tuple[ListenerSpec, ...] = ()
+    stacks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,17 +334,54 @@ class CapacityTestSpec:
     policy: PolicySpec = PolicySpec()
 
 
+@dataclass(frozen=True, slots=True)
+class ZoneSpec:
+    """A DNS zone and who serves it; fields as in models.Zone."""
+
+    domain: str
+    driver: str
+    server: str = ""
+    key_name: str = ""
+    key_algorithm: str = "hmac-sha256"
+    credentials: str = ""
+    stack: str | None = None
+    resolvers: tuple[str, ...] = ()
+    tags: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RecordSpec:
+    """One set of DNS records; exactly one of `values`, `static_ip` and `load_balancer` says what is served.
+
+    `zone` is a reference (`zone`, or `account/zone` of a shared one).
+    """
+
+    zone: str
+    label: str
+    type: RecordType
+    ttl: int = 300
+    values: tuple[str, ...] = ()
+    static_ip: str | None = None
+    load_balancer: str | None = None
+    tags: tuple[tuple[str, str], ...] = ()
+
+
 Spec = (
     AccountSpec
     | RegionSpec
     | FleetSpec
     | NodeSpec
+    | CloudAccountSpec
+    | StackSpec
+    | AddressPoolSpec
     | StaticIPSpec
     | GrantSpec
     | CertificateSpec
     | PoolSpec
     | LoadBalancerSpec
     | RouteSpec
+    | ZoneSpec
+    | RecordSpec
     | ScheduleSpec
     | CapacityTestSpec
 )

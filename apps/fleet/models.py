@@ -1,4 +1,4 @@
-"""Places as rows: regions and how far apart, fleets of HAProxy nodes, and the static IPs that listeners bind."""
+"""Places as rows: regions, fleets of HAProxy nodes, cloud accounts and their stacks, static IPs that listeners bind."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from apps.accounts.models import Account
+from apps.compiler.stacks import AddressKind, Cloud
 
 
 class Region(models.Model):
@@ -101,13 +102,99 @@ class Node(models.Model):
         return self.name
 
 
+class CloudAccount(models.Model):
+    """An account at a cloud, by a reference to its credentials: `env:NAME`, `profile:NAME`, `role:ARN`, or blank.
+
+    A secret is never stored: the reference is resolved in the process that calls the cloud. `project` is Google's word for
+    the account, `endpoint_url` replaces the cloud's own API (private clouds, tests).
+    """
+
+    account = models.ForeignKey(Account, on_delete=models.PROTECT, related_name="cloud_accounts")
+    name = models.CharField(max_length=63, unique=True)
+    cloud = models.CharField(max_length=6, choices=[(each.value, each.value) for each in Cloud])
+    credentials = models.CharField(max_length=2048, blank=True, default="")
+    project = models.CharField(max_length=63, blank=True, default="")
+    endpoint_url = models.CharField(max_length=400, blank=True, default="")
+    manager = models.CharField(max_length=63, blank=True, default="")
+    version = models.PositiveIntegerField(default=1)
+
+    class Meta:
+        ordering = ("name",)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Stack(models.Model):
+    """One cloud account in one of its regions, kept as one Terraform state.
+
+    `region` is ours, null where the stack stands for all of them (Google's global load balancers); `cloud_region` is the
+    cloud's word. `network` is `{vpc, subnets, client_networks, log_bucket, zones: {region: zone}}`. `approval` says who
+    lets a plan be applied: a person (by_hand), anybody's plan that deletes and replaces nothing (automatic_safe), or
+    nobody (automatic). `desired_generation` rises in the transaction of every change that may concern the stack.
+    """
+
+    class Approval(models.TextChoices):
+        BY_HAND = "by_hand"
+        AUTOMATIC_SAFE = "automatic_safe"
+        AUTOMATIC = "automatic"
+
+    account = models.ForeignKey(Account, on_delete=models.PROTECT, related_name="stacks")
+    name = models.CharField(max_length=63, unique=True)
+    cloud_account = models.ForeignKey(CloudAccount, on_delete=models.PROTECT, related_name="stacks")
+    region = models.ForeignKey(Region, on_delete=models.PROTECT, null=True, related_name="stacks")
+    cloud_region = models.CharField(max_length=40)
+    network = models.JSONField(default=dict)
+    approval = models.CharField(max_length=14, choices=Approval.choices, default=Approval.BY_HAND)
+    desired_generation = models.PositiveBigIntegerField(default=0)
+    manager = models.CharField(max_length=63, blank=True, default="")
+    version = models.PositiveIntegerField(default=1)
+
+    class Meta:
+        ordering = ("name",)
+        constraints = (models.UniqueConstraint(fields=("cloud_account", "cloud_region"), name="one_stack_per_region"),)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class AddressPool(models.Model):
+    """Addresses that static IPs may be allotted from: CIDR blocks, of one region or of all."""
+
+    account = models.ForeignKey(Account, on_delete=models.PROTECT, related_name="address_pools")
+    name = models.CharField(max_length=63, unique=True)
+    region = models.ForeignKey(Region, on_delete=models.PROTECT, null=True, related_name="address_pools")
+    blocks = models.JSONField(default=list)
+    manager = models.CharField(max_length=63, blank=True, default="")
+    version = models.PositiveIntegerField(default=1)
+
+    class Meta:
+        ordering = ("name",)
+
+    def __str__(self) -> str:
+        return self.name
+
+
 class StaticIP(models.Model):
-    """An address that stays with its owner whatever stands behind it; listeners bind it."""
+    """An address that stays with its owner whatever stands behind it; listeners bind it.
+
+    `address` is null until a cloud has chosen it; `addresses` are all that a cloud allotted (one for each subnet). An
+    address of a fleet is given or comes from `pool`. `owner` is whom it was given to: itself an operator's, or a
+    customer's, who sees it. A `protected` address is not deleted and no plan releases it. `router_id` (1–255) names a
+    vip to VRRP, unique among those of its region.
+    """
 
     account = models.ForeignKey(Account, on_delete=models.PROTECT, related_name="static_ips")
     name = models.CharField(max_length=63, unique=True)
-    address = models.GenericIPAddressField(unique=True)
+    kind = models.CharField(max_length=11, choices=[(each.value, each.value) for each in AddressKind], default="node")
+    address = models.GenericIPAddressField(unique=True, null=True)
+    addresses = models.JSONField(default=list)
     region = models.ForeignKey(Region, on_delete=models.PROTECT, null=True, related_name="static_ips")
+    pool = models.ForeignKey(AddressPool, on_delete=models.PROTECT, null=True, related_name="static_ips")
+    stack = models.ForeignKey(Stack, on_delete=models.PROTECT, null=True, related_name="static_ips")
+    owner = models.ForeignKey(Account, on_delete=models.PROTECT, null=True, related_name="owned_addresses")
+    protected = models.BooleanField(default=False)
+    router_id = models.PositiveSmallIntegerField(null=True)
     manager = models.CharField(max_length=63, blank=True, default="")
     version = models.PositiveIntegerField(default=1)
 
@@ -116,4 +203,4 @@ class StaticIP(models.Model):
         verbose_name = "static IP"
 
     def __str__(self) -> str:
-        return f"{self.name} ({self.address})"
+        return f"{self.name} ({self.address or 'no address yet'})"
