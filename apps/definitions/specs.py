@@ -108,8 +108,8 @@ class AddressPoolSpec:
 class StaticIPSpec:
     """An address that stays; None for the region where it is announced everywhere.
 
-    On fleets `address` is given or allotted from `pool`; in a cloud `stack` says where, and the cloud chooses it. What is
-    None of `address` and `router_id` stays as it is, or is allotted. `owner` is the account that it was given to.
+    On fleets `address` is given or allotted from `pool`; in a cloud `stack` says where, and the cloud chooses it. What
+    is None of `address` and `router_id` stays as it is, or is allotted. `owner` is the account that it was given to.
     """
 
     kind: AddressKind = AddressKind.NODE

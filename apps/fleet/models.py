@@ -105,8 +105,8 @@ class Node(models.Model):
 class CloudAccount(models.Model):
     """An account at a cloud, by a reference to its credentials: `env:NAME`, `profile:NAME`, `role:ARN`, or blank.
 
-    A secret is never stored: the reference is resolved in the process that calls the cloud. `project` is Google's word for
-    the account, `endpoint_url` replaces the cloud's own API (private clouds, tests).
+    A secret is never stored: the reference is resolved in the process that calls the cloud. `project` is Google's word
+    for the account, `endpoint_url` replaces the cloud's own API (private clouds, tests).
     """
 
     account = models.ForeignKey(Account, on_delete=models.PROTECT, related_name="cloud_accounts")
@@ -128,8 +128,8 @@ class CloudAccount(models.Model):
 class Stack(models.Model):
     """One cloud account in one of its regions, kept as one Terraform state.
 
-    `region` is ours, null where the stack stands for all of them (Google's global load balancers); `cloud_region` is the
-    cloud's word. `network` is `{vpc, subnets, client_networks, log_bucket, zones: {region: zone}}`. `approval` says who
+    `region` is ours, null where the stack stands for all of them (Google's global load balancers); `cloud_region` is
+    the cloud's word. `network` is `{vpc, subnets, client_networks, log_bucket, zones: {region: zone}}`. `approval` says who
     lets a plan be applied: a person (by_hand), anybody's plan that deletes and replaces nothing (automatic_safe), or
     nobody (automatic). `desired_generation` rises in the transaction of every change that may concern the stack.
     """

@@ -61,8 +61,8 @@ class StackSync(models.Model):
 class StackRun(models.Model):
     """One travel of a revision to its cloud: plan, a decision, apply.
 
-    waiting → planning → planned (waits for a person) → approved → applying → done; or unchanged (nothing to do), failed,
-    discarded (a person said no), superseded (something newer is planned), stale (the state moved on: planned again).
+    waiting → planning → planned (waits for a person) → approved → applying → done; or unchanged (nothing to do),
+    failed, discarded (a person said no), superseded (something newer is planned), stale (the state moved on: planned again).
     `plan` is the sealed JSON of the changes, `plan_file` the sealed bytes that alone may be applied; both are
     forgotten when the run ends. `to_*` count resources. `check` runs look for drift and apply nothing.
     """
@@ -144,7 +144,7 @@ class RunEvent(models.Model):
 
 
 class StateVersion(models.Model):
-    """One state of a stack as Terraform wrote it, sealed; the newest is the stack's. `md5` is that of the plain text."""
+    """One state of a stack as Terraform wrote it, sealed; the newest counts. `md5` is that of the plain text."""
 
     stack = models.ForeignKey(Stack, on_delete=models.CASCADE, related_name="states")
     number = models.PositiveIntegerField()
