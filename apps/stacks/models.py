@@ -62,7 +62,8 @@ class StackRun(models.Model):
     """One travel of a revision to its cloud: plan, a decision, apply.
 
     waiting → planning → planned (waits for a person) → approved → applying → done; or unchanged (nothing to do),
-    failed, discarded (a person said no), superseded (something newer is planned), stale (the state moved on: planned again).
+    failed, discarded (a person said no), superseded (something newer is planned), stale (the state moved on: planned
+    again).
     `plan` is the sealed JSON of the changes, `plan_file` the sealed bytes that alone may be applied; both are
     forgotten when the run ends. `to_*` count resources. `check` runs look for drift and apply nothing.
     """
