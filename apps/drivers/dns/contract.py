@@ -63,11 +63,22 @@ class Edit:
     after: RecordSet | None
 
 
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What a zone holds: record sets of the types that can be managed, without SOA and the zone's own NS.
+
+    `complete` is False where the server gives no whole zone away: then only what was asked for by name is there.
+    """
+
+    records: tuple[RecordSet, ...]
+    complete: bool = True
+
+
 class DnsDriver(Protocol):
     """One zone on one server. Every call may raise Unreachable or Refused; none blocks longer than its timeout."""
 
-    def read(self) -> tuple[RecordSet, ...]:
-        """Every record set of the zone that can be managed; SOA and the NS of the zone itself are not among them."""
+    def read(self, known: Sequence[tuple[str, str]]) -> Contents:
+        """The zone; `known` are names and types to ask for one by one where it cannot be had as a whole."""
 
     def write(self, edits: Sequence[Edit]) -> None:
-        """All of the edits or none. Raises Refused when a `before` no longer holds, where the protocol can tell."""
+        """All of the edits or none. Raises Refused when something else is served now than a `before` says."""

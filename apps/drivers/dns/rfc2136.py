@@ -1,0 +1,193 @@
+"""PUSH + OBSERVE, name servers that speak RFC 2136 (BIND, Knot, Windows …): TSIG on everything, TCP only.
+
+A write is one UPDATE message whose prerequisites say what was seen before, so that the server itself refuses it when
+somebody else was faster (RFC 2136, 2.4); a zone is read by a transfer (RFC 5936), or name by name where that is
+refused.
+"""
+
+from __future__ import annotations
+
+import binascii
+import ipaddress
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypedDict
+
+import dns.exception
+import dns.flags
+import dns.message
+import dns.name
+import dns.query
+import dns.rcode
+import dns.rdataclass
+import dns.rdataset
+import dns.rdatatype
+import dns.resolver
+import dns.tsig
+import dns.tsigkeyring
+import dns.update
+import dns.xfr
+import dns.zone
+
+from apps.drivers.dns.contract import Contents, Edit, RecordSet, Refused, ServerTarget, Unreachable
+from apps.drivers.dns.records import canonical_text, manageable
+
+SECONDS = 10.0
+# A message of TCP holds 65 535 bytes; a big zone's first push goes in pieces, each whole names.
+EDITS_IN_MESSAGE = 200
+WORDS = {
+    dns.rcode.REFUSED: "refuses the update of {domain}: this key may not, or an MX or NS points to a name without address",
+    dns.rcode.NOTAUTH: "does not serve {domain}, or does not know the key",
+    dns.rcode.NOTZONE: "found a name that is not in {domain}",
+    dns.rcode.NXRRSET: "serves something else now than was seen before",
+    dns.rcode.YXRRSET: "serves something else now than was seen before",
+    dns.rcode.FORMERR: "did not understand the update",
+    dns.rcode.NOTIMP: "takes no updates",
+}
+WRONG_KEY = (dns.tsig.PeerError, dns.tsig.BadSignature, dns.tsig.BadKey)
+
+
+class _Key(TypedDict):
+    """What signs a message, by the names of dnspython."""
+
+    keyring: dict[dns.name.Name, dns.tsig.Key] | None
+    keyname: dns.name.Name | None
+    keyalgorithm: dns.name.Name
+
+
+class Rfc2136Driver:
+    """One zone on a server at `host:port`."""
+
+    def __init__(self, target: ServerTarget) -> None:
+        self._target = target
+        self._origin = dns.name.from_text(target.domain)
+
+    def read(self, known: Sequence[tuple[str, str]]) -> Contents:
+        """By transfer, else by asking for each known name and type."""
+        try:
+            return Contents(self._transfer(), complete=True)
+        except dns.xfr.TransferError:
+            return Contents(self._ask_each(known), complete=False)
+
+    def write(self, edits: Sequence[Edit]) -> None:
+        """One message where all edits fit; a name is never divided between two."""
+        for part in _whole_names(edits):
+            answer = self._query(self._message(part))
+            if answer.rcode() != dns.rcode.NOERROR:
+                said = WORDS.get(answer.rcode(), f"answered {dns.rcode.to_text(answer.rcode())}")
+                raise Refused(f"The name server {self._target.server} {said.format(domain=self._target.domain)}.")
+
+    def _message(self, edits: Sequence[Edit]) -> dns.update.UpdateMessage:
+        message = dns.update.UpdateMessage(self._origin, **self._key())
+        for edit in edits:
+            name = dns.name.from_text(edit.name)
+            if edit.before is None:
+                message.absent(name, edit.type)
+            else:
+                message.present(name, _rdataset(replace(edit.before, ttl=0)))  # RFC 2136, 2.4.2
+        for edit in edits:
+            message.delete(dns.name.from_text(edit.name), edit.type)
+        for edit in edits:
+            if edit.after is not None:
+                message.add(dns.name.from_text(edit.name), _rdataset(edit.after))
+        return message
+
+    def _transfer(self) -> tuple[RecordSet, ...]:
+        zone = dns.zone.Zone(self._origin, relativize=False)
+        query, _ = dns.xfr.make_query(zone, **self._key())
+        host, port = self._place()
+        try:
+            dns.query.inbound_xfr(host, zone, query, port=port, timeout=SECONDS, lifetime=4 * SECONDS)
+        except dns.xfr.TransferError:
+            raise
+        except WRONG_KEY as error:
+            raise self._bad_key(error) from None
+        except (dns.exception.DNSException, OSError, EOFError) as error:
+            raise self._silent(error) from None
+        found = (_record_set(name, rdataset) for name, node in zone.nodes.items() for rdataset in node.rdatasets)
+        return tuple(sorted(each for each in found if manageable(each.name, each.type, self._target.domain)))
+
+    def _ask_each(self, known: Sequence[tuple[str, str]]) -> tuple[RecordSet, ...]:
+        found = []
+        for name, rdtype in sorted(set(known)):
+            asked = dns.name.from_text(name)
+            query = dns.message.make_query(asked, rdtype)
+            query.flags &= ~dns.flags.RD
+            key = self._key()
+            if key["keyring"] is not None:
+                query.use_tsig(key["keyring"], key["keyname"], algorithm=key["keyalgorithm"])
+            answer = self._query(query)
+            rrset = answer.get_rrset(dns.message.ANSWER, asked, dns.rdataclass.IN, dns.rdatatype.from_text(rdtype))
+            if rrset is not None:
+                found.append(_record_set(asked, rrset))
+        return tuple(sorted(found))
+
+    def _query(self, message: dns.message.Message) -> dns.message.Message:
+        host, port = self._place()
+        try:
+            return dns.query.tcp(message, host, timeout=SECONDS, port=port)
+        except WRONG_KEY as error:
+            raise self._bad_key(error) from None
+        except (dns.exception.DNSException, OSError, EOFError) as error:
+            raise self._silent(error) from None
+
+    def _place(self) -> tuple[str, int]:
+        """The address and port to connect to; a name is resolved each time."""
+        host, _, port = self._target.server.rpartition(":")
+        host = host.strip("[]")
+        try:
+            return str(ipaddress.ip_address(host)), int(port)
+        except ValueError:
+            pass
+        try:
+            answer = dns.resolver.resolve_name(host, lifetime=SECONDS)
+        except (dns.exception.DNSException, OSError):
+            raise Unreachable(f"The name server {self._target.server} has no address.") from None
+        for address in answer.addresses():
+            return address, int(port)
+        raise Unreachable(f"The name server {self._target.server} has no address.")
+
+    def _key(self) -> _Key:
+        if not self._target.secret:
+            return {"keyring": None, "keyname": None, "keyalgorithm": dns.tsig.default_algorithm}
+        try:
+            keyring = dns.tsigkeyring.from_text({self._target.key_name: self._target.secret})
+        except (binascii.Error, ValueError, dns.exception.DNSException):
+            raise Refused(f"The key {self._target.key_name} is not base64: look at the reference.") from None
+        return {
+            "keyring": keyring,
+            "keyname": dns.name.from_text(self._target.key_name),
+            "keyalgorithm": dns.name.from_text(self._target.key_algorithm),
+        }
+
+    def _bad_key(self, error: Exception) -> Refused:
+        return Refused(
+            f"The name server {self._target.server} does not accept the key {self._target.key_name} "
+            f"({type(error).__name__}): compare name, algorithm and secret, and both clocks."
+        )
+
+    def _silent(self, error: Exception) -> Unreachable:
+        return Unreachable(f"The name server {self._target.server} did not answer ({type(error).__name__}).")
+
+
+def _rdataset(found: RecordSet) -> dns.rdataset.Rdataset:
+    return dns.rdataset.from_text_list(dns.rdataclass.IN, found.type, found.ttl, list(found.values))
+
+
+def _record_set(name: dns.name.Name, rdataset: dns.rdataset.Rdataset) -> RecordSet:
+    values = tuple(sorted(canonical_text(each) for each in rdataset))
+    text = name.to_text(omit_final_dot=True).lower()
+    return RecordSet(text, dns.rdatatype.to_text(rdataset.rdtype), rdataset.ttl, values)
+
+
+def _whole_names(edits: Sequence[Edit]) -> list[list[Edit]]:
+    """The edits in messages of at most so many, all edits of one name in the same."""
+    parts: list[list[Edit]] = [[]]
+    by_name: dict[str, list[Edit]] = {}
+    for edit in edits:
+        by_name.setdefault(edit.name, []).append(edit)
+    for group in by_name.values():
+        if parts[-1] and len(parts[-1]) + len(group) > EDITS_IN_MESSAGE:
+            parts.append([])
+        parts[-1].extend(group)
+    return [part for part in parts if part]

@@ -1,0 +1,171 @@
+"""PUSH + OBSERVE: one suite for every DNS driver: the fake in memory, BIND over RFC 2136 and TSIG, PowerDNS."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from apps.drivers.dns.contract import DnsDriver, Edit, RecordSet, Refused, ServerTarget, Unreachable
+from apps.drivers.dns.memory import memory_server
+from apps.drivers.dns.records import BadValue, canonical, record_set
+from apps.drivers.dns.registry import open_dns
+from tests.e2e.name_servers import API_KEY, KEY_NAME, SECRET, kill, running_bind, running_powerdns
+from tests.ports import spare_port
+
+DOMAIN = "example.test"
+
+
+@dataclass
+class World:
+    """A driver, the way to its server, and how the server is ended."""
+
+    kind: str
+    target: ServerTarget
+    end: Callable[[], None]
+
+    @property
+    def driver(self) -> DnsDriver:
+        """A new one, as every push makes it."""
+        return open_dns(self.kind, self.target)
+
+
+@pytest.fixture(params=["memory", "rfc2136", "powerdns"])
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+    if request.param == "memory":
+        server = memory_server(uuid.uuid4().hex)
+        server.secret = "word"
+        target = ServerTarget(DOMAIN, f"memory://{server.name}", "word")
+        yield World("memory", target, lambda: setattr(server, "unreachable", True))
+    elif request.param == "rfc2136":
+        with running_bind(tmp_path, DOMAIN) as bind:
+            target = ServerTarget(DOMAIN, bind.server, SECRET, KEY_NAME)
+            yield World("rfc2136", target, lambda: kill(bind.process))
+    else:
+        with running_powerdns(tmp_path, DOMAIN) as powerdns:
+            target = ServerTarget(DOMAIN, powerdns.server, API_KEY)
+            yield World("powerdns", target, lambda: kill(powerdns.process))
+
+
+def one(name: str, rdtype: str, *values: str, ttl: int = 300) -> RecordSet:
+    return record_set(f"{name}.{DOMAIN}" if name != "@" else DOMAIN, rdtype, ttl, values, DOMAIN)
+
+
+def make(*wanted: RecordSet) -> list[Edit]:
+    return [Edit(each.name, each.type, None, each) for each in wanted]
+
+
+def served(world: World, *known: RecordSet) -> set[RecordSet]:
+    found = world.driver.read([(each.name, each.type) for each in known]).records
+    return {each for each in found if not each.name.startswith("ns.")}
+
+
+EVERY_TYPE = (
+    one("www", "A", "192.0.2.1", "192.0.2.2"),
+    one("www", "AAAA", "2001:db8::1"),
+    one("mail", "A", "192.0.2.25"),
+    one("@", "MX", "10 mail", "20 mail.elsewhere.test."),
+    one("@", "TXT", '"v=spf1 -all"', '"a \\"quoted\\" word; and a \\\\ backslash"'),
+    one("alias", "CNAME", "www"),
+    one("*.apps", "A", "192.0.2.9"),
+    one("_sip._tcp", "SRV", "10 60 5060 sip"),
+    one("@", "CAA", '0 issue "letsencrypt.org"'),
+    one("below", "NS", "ns1.below", "ns2.elsewhere.test."),
+    one("long", "TXT", " ".join(['"' + "x" * 255 + '"', '"' + "y" * 200 + '"'])),
+)
+
+
+def test_every_type_comes_back_as_it_was_written(world: World) -> None:
+    world.driver.write(make(*EVERY_TYPE))
+    assert served(world, *EVERY_TYPE) == set(EVERY_TYPE)
+
+
+def test_values_change_ttls_change_and_records_go_in_one_write(world: World) -> None:
+    old, other, gone = one("a", "A", "192.0.2.1"), one("b", "A", "192.0.2.2"), one("c", "TXT", '"bye"')
+    world.driver.write(make(old, other, gone))
+    new, slower = one("a", "A", "192.0.2.7", "192.0.2.8"), replace(other, ttl=900)
+    edits = [Edit(old.name, "A", old, new), Edit(other.name, "A", other, slower), Edit(gone.name, "TXT", gone, None)]
+    world.driver.write(edits)
+    assert served(world, old, other, gone) == {new, slower}
+
+
+def test_a_name_passes_from_addresses_to_an_alias_in_one_write(world: World) -> None:
+    address, alias = one("shop", "A", "192.0.2.1"), one("shop", "CNAME", "www")
+    world.driver.write(make(address))
+    world.driver.write([Edit(alias.name, "CNAME", None, alias), Edit(address.name, "A", address, None)])
+    assert served(world, address, alias) == {alias}
+
+
+def test_a_write_whose_before_no_longer_holds_changes_nothing(world: World) -> None:
+    there, fresh = one("a", "A", "192.0.2.1"), one("b", "A", "192.0.2.5")
+    world.driver.write(make(there))
+    wrong = Edit(there.name, "A", one("a", "A", "192.0.2.99"), one("a", "A", "192.0.2.2"))
+    with pytest.raises(Refused):
+        world.driver.write([*make(fresh), wrong])
+    assert served(world, there, fresh) == {there}
+    with pytest.raises(Refused):
+        world.driver.write(make(one("a", "A", "192.0.2.3")))
+    assert served(world, there) == {there}
+
+
+def test_three_hundred_records_are_written_and_read(world: World) -> None:
+    many = [one(f"host-{number}", "A", f"192.0.2.{number % 250 + 1}") for number in range(300)]
+    world.driver.write(make(*many))
+    assert served(world, *many) == set(many)
+
+
+def test_what_belongs_to_the_server_is_not_read(world: World) -> None:
+    kinds = {(each.name, each.type) for each in world.driver.read([(DOMAIN, "NS"), (DOMAIN, "SOA")]).records}
+    assert (DOMAIN, "NS") not in kinds
+    assert not {rdtype for _, rdtype in kinds} & {"SOA", "RRSIG", "DNSKEY"}
+
+
+def test_a_wrong_key_is_refused_in_words_without_the_key(world: World) -> None:
+    stranger = open_dns(world.kind, replace(world.target, secret="d3Jvbmcga2V5IG9mIHNvbWVib2R5"))
+    with pytest.raises(Refused) as caught:
+        stranger.write(make(one("a", "A", "192.0.2.1")))
+    assert "key" in caught.value.message
+    assert "d3Jvbmcg" not in caught.value.message
+
+
+def test_a_server_that_is_away_is_unreachable(world: World) -> None:
+    world.end()
+    with pytest.raises(Unreachable):
+        world.driver.read(())
+    with pytest.raises(Unreachable):
+        world.driver.write(make(one("a", "A", "192.0.2.1")))
+
+
+def test_where_the_zone_is_not_given_away_known_names_are_asked_for(tmp_path: Path) -> None:
+    with running_bind(tmp_path, DOMAIN, transfer=False) as bind:
+        driver = open_dns("rfc2136", ServerTarget(DOMAIN, bind.server, SECRET, KEY_NAME))
+        driver.write(make(*EVERY_TYPE[:6]))
+        contents = driver.read([(each.name, each.type) for each in (*EVERY_TYPE[:2], EVERY_TYPE[7])])
+        assert not contents.complete
+        assert set(contents.records) == set(EVERY_TYPE[:2])
+
+
+def test_nobody_listens_and_names_without_an_address_are_unreachable() -> None:
+    target = ServerTarget(DOMAIN, f"127.0.0.1:{spare_port()}", SECRET, KEY_NAME)
+    with pytest.raises(Unreachable):
+        open_dns("rfc2136", target).read(())
+    with pytest.raises(Refused):
+        open_dns("nobody", target)
+
+
+@pytest.mark.parametrize(
+    ("rdtype", "value"),
+    [("A", "192.0.2.300"), ("AAAA", "192.0.2.1"), ("MX", "mail"), ("SRV", "1 2 mail"), ("CAA", "x")],
+)
+def test_a_value_that_is_none_of_its_type_is_named(rdtype: str, value: str) -> None:
+    with pytest.raises(BadValue):
+        canonical(rdtype, value, DOMAIN)
+
+
+def test_equal_values_in_other_spellings_are_equal() -> None:
+    assert one("www", "AAAA", "2001:DB8:0::1") == one("WWW", "AAAA", "2001:db8::1")
+    assert one("a", "CNAME", "WWW") == one("a", "CNAME", f"www.{DOMAIN}.")
+    assert one("t", "TXT", '"ab" "cd"') == one("t", "TXT", "abcd")
