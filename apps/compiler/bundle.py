@@ -12,6 +12,9 @@ every node of a fleet, and the taste on spare ports runs the very file that will
 | `SPILLWAY_PROBE` | secret path segment of the probe, new for each node | agent |
 | `SPILLWAY_NODE` | id of this node (`node-5`), under which it counts as a peer | agent, from `manifest.nodes` |
 | `SPILLWAY_BIND_<listener id, upper case, - as _>` | `address:port` of one listener | agent, from `manifest.binds` |
+
+Where static IPs move among the nodes, `keepalived.conf` and `bird.conf` lie beside it, equal on every node as well: the
+agent writes `node-vrrp.conf` and `node-bird.conf`, which include them (see `apps/agent/vrrp.py` and `anycast.py`).
 """
 
 from __future__ import annotations
@@ -50,7 +53,8 @@ class Bundle:
 
     `digest` is the SHA-256 (hex) over path and content digest of every file, sorted by path. `line_owners`
     says which object wrote which line of haproxy.cfg (1-based), so that a refusal can name the object. `nodes` maps
-    what each node of the region calls itself to its id, so that a node knows which peer it is.
+    what each node of the region calls itself to its id, so that a node knows which peer it is. `addresses` maps each
+    address that moves to `vip` or `anycast`: the node need not have it when a listener binds it.
     """
 
     files: Mapping[str, bytes]
@@ -58,6 +62,7 @@ class Bundle:
     binds: tuple[Bind, ...]
     line_owners: Mapping[int, str] = field(default_factory=dict)
     nodes: Mapping[str, str] = field(default_factory=dict)
+    addresses: Mapping[str, str] = field(default_factory=dict)
 
 
 def digest_of(content: bytes) -> str:
@@ -79,11 +84,12 @@ def assemble(
     binds: tuple[Bind, ...],
     line_owners: Mapping[int, str],
     nodes: Mapping[str, str] | None = None,
+    addresses: Mapping[str, str] | None = None,
 ) -> Bundle:
     """Add `manifest.json` to the compiled files and seal them.
 
     The manifest is `{"digest", "files": {path: sha256}, "binds": [{listener_id, address, port, protocol}],
-    "nodes": {name: id}}`;
+    "nodes": {name: id}, "addresses": {address: kind}}`;
     it carries no generation, which belongs to a push and not to the content.
     """
     file_digests = {path: digest_of(content) for path, content in files.items()}
@@ -101,6 +107,8 @@ def assemble(
             for bind in binds
         ],
         "nodes": dict(nodes or {}),
+        "addresses": dict(addresses or {}),
     }
     content = json.dumps(manifest, indent=1, sort_keys=True).encode() + b"\n"
-    return Bundle({**files, MANIFEST: content}, digest, binds, line_owners, dict(nodes or {}))
+    sealed = {**files, MANIFEST: content}
+    return Bundle(sealed, digest, binds, line_owners, dict(nodes or {}), dict(addresses or {}))

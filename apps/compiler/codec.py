@@ -49,6 +49,7 @@ def bundle_to_bytes(bundle: Bundle) -> bytes:
         "binds": [_encode(bind) for bind in bundle.binds],
         "line_owners": {str(line): owner for line, owner in bundle.line_owners.items()},
         "nodes": dict(bundle.nodes),
+        "addresses": dict(bundle.addresses),
     }
     return zlib.compress(json.dumps(document, sort_keys=True, separators=(",", ":")).encode(), level=3)
 
@@ -67,6 +68,7 @@ def bundle_from_bytes(stored: bytes) -> Bundle:
         tuple(_decoder(Bind)(bind) for bind in document["binds"]),
         {int(line): owner for line, owner in document["line_owners"].items()},
         document.get("nodes", {}),
+        document.get("addresses", {}),
     )
 
 

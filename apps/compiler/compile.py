@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from apps.compiler.bundle import Bundle, assemble
 from apps.compiler.checks.snapshot import examine
 from apps.compiler.model import Finding, Snapshot
-from apps.compiler.targets.haproxy.render import check, nodes_of, render
+from apps.compiler.targets.haproxy.render import addresses_of, check, nodes_of, render
 
 
 class CompileError(Exception):
@@ -40,5 +40,7 @@ def compile_snapshot(snapshot: Snapshot) -> Compilation:
     surprises = check(rendering)
     if surprises:
         raise CompileError(tuple(surprises))
-    bundle = assemble(rendering.files, rendering.binds, rendering.line_owners, nodes_of(examination.accepted))
+    accepted = examination.accepted
+    named = (nodes_of(accepted), addresses_of(accepted))
+    bundle = assemble(rendering.files, rendering.binds, rendering.line_owners, *named)
     return Compilation(bundle, examination.quarantined, examination.warnings)

@@ -37,7 +37,7 @@ _DOTS = re.compile(r"(?:^|/)\.{1,2}(?:/|$)")
 _HEADER_NAME = re.compile(r"[A-Za-z](?:[A-Za-z0-9-]{0,62}[A-Za-z0-9])?")
 _HEADER_VALUE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9 ._~+=:@/*!&?<>-]{0,254}[A-Za-z0-9._~+=:@/*!&?>-])?")
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
-_OBJECT_ID = re.compile(r"(?:lb|lst|route|pool|srv|crt)-(?:0|[1-9][0-9]{0,17})")
+_OBJECT_ID = re.compile(r"(?:lb|lst|route|pool|srv|crt|ip)-(?:0|[1-9][0-9]{0,17})")
 _GENERATED = re.compile(
     r"(?:lb|lst|route|pool|queue|srv|crt|group|ip|node|fleet|rgn)-[0-9]+|(?:to|tcp)-rgn-[0-9]+(?:-[a-z0-9-]+)?"
 )

@@ -300,6 +300,29 @@ class OverflowPorts:
     tcp: int = 9900
 
 
+class FleetAddressKind(StrEnum):
+    """How a static IP finds a node: VRRP moves it among the nodes, or every healthy node announces it by BGP."""
+
+    VIP = "vip"
+    ANYCAST = "anycast"
+
+
+@dataclass(frozen=True, slots=True)
+class FleetAddress:
+    """A static IP that the nodes of a fleet hold or announce; listeners name it by `address`.
+
+    `nodes` are the ids of those that stand in for each other (vip only; in the order of their ids), `router_id`
+    (1–255) is the vip's name to VRRP.
+    """
+
+    id: str
+    label: str
+    address: str
+    kind: FleetAddressKind
+    router_id: int = 0
+    nodes: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Unreadable:
     """An object whose stored row says nothing that could be meant; `field` is the column."""
@@ -339,7 +362,8 @@ class Snapshot:
     `regions` are all regions that have nodes, the fleet's own (`region_id`) among them; `overflow_key` is the secret
     by which fleets know each other's overflow. Without them every limit is this fleet's alone and nothing overflows.
     `unreadable` are objects that could not even be frozen; they are left out and named like others that are refused.
-    `test_passes` are those of the capacity tests that run in this region now.
+    `test_passes` are those of the capacity tests that run in this region now. `addresses` are the static IPs of
+    listeners that are not simply there: the nodes hold or announce them only while they serve.
     """
 
     fleet: str
@@ -355,6 +379,7 @@ class Snapshot:
     overflow_ports: OverflowPorts = OverflowPorts()
     unreadable: tuple[Unreadable, ...] = ()
     test_passes: tuple[RunPass, ...] = ()
+    addresses: tuple[FleetAddress, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,9 +82,9 @@ def _compare_file_sets(running: Bundle, wanted: Bundle) -> list[str]:
 def _compare_configs(running: Bundle, wanted: Bundle) -> tuple[list[Operation], list[str]]:
     """Operations for servers whose weight or maintenance changed; or the reasons why that is not all."""
     before, after = running.files.get(CONFIG, b""), wanted.files.get(CONFIG, b"")
-    if before == after and running.binds == wanted.binds:
+    if before == after and (running.binds, running.addresses) == (wanted.binds, wanted.addresses):
         return [], []
-    if running.binds != wanted.binds:
+    if (running.binds, running.addresses) != (wanted.binds, wanted.addresses):
         return [], ["the addresses of listeners changed"]
     operations: list[Operation] = []
     for old, new in zip_longest(read_config(before), read_config(after)):

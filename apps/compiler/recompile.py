@@ -38,7 +38,8 @@ def compile_change(previous: Compilation, before: Snapshot, after: Snapshot) -> 
     files = _patched(previous, front[1].id, old, new)
     if files is None:
         return compile_snapshot(after)
-    bundle = assemble(files, previous.bundle.binds, previous.bundle.line_owners, previous.bundle.nodes)
+    last = previous.bundle
+    bundle = assemble(files, last.binds, last.line_owners, last.nodes, last.addresses)
     return Compilation(bundle, (), previous.warnings)
 
 

@@ -15,6 +15,7 @@ from django.db import transaction
 from django.db.models import Count, F, Prefetch, Q, QuerySet
 
 from apps.compiler import model
+from apps.compiler.stacks import ON_FLEETS
 from apps.core.sealing import derived_key, unseal
 from apps.definitions.frozen_routes import frozen_routes
 from apps.definitions.models import (
@@ -30,10 +31,11 @@ from apps.definitions.models import (
 )
 from apps.definitions.presenting import Presented, certificates_of
 from apps.fleet import distances
-from apps.fleet.models import Fleet, Node, Region
+from apps.fleet.models import Fleet, Node, Region, StaticIP
 from apps.fleet.selectors import latency_table
 
 OVERFLOW_KEY = "spillway overflow between fleets 1"
+_VIP = model.FleetAddressKind.VIP
 PassesOf = Callable[[int], Iterable[model.RunPass]]
 _passes_of: list[PassesOf] = []
 
@@ -73,6 +75,33 @@ def snapshot_of(fleet: Fleet) -> model.Snapshot:
         overflow_ports=model.OverflowPorts(fleet.peer_port, fleet.overflow_port, fleet.overflow_tcp_port),
         unreadable=tuple(unreadable),
         test_passes=_test_passes(fleet, pools),
+        addresses=_addresses(fleet),
+    )
+
+
+def _addresses(fleet: Fleet) -> tuple[model.FleetAddress, ...]:
+    """Static IPs of the fleet's listeners that its nodes hold or announce.
+
+    A vip moves among the nodes of all fleets of the region that serve a listener of it.
+    """
+    kinds = [each.value for each in model.FleetAddressKind]
+    moving = StaticIP.objects.filter(kind__in=kinds, address__isnull=False)
+    rows = moving.filter(listeners__load_balancer__fleets=fleet).distinct().order_by("id")
+    path = "fleet__load_balancers__listeners__static_ip"
+    in_region = Node.objects.filter(fleet__region_id=fleet.region_id, **{f"{path}__in": rows}).order_by("id")
+    nodes: dict[int, list[str]] = defaultdict(list)
+    for address, node in in_region.values_list(path, "pk").distinct():
+        nodes[address].append(f"node-{node}")
+    return tuple(
+        model.FleetAddress(
+            id=f"ip-{row.pk}",
+            label=row.name,
+            address=str(row.address),
+            kind=model.FleetAddressKind(row.kind),
+            router_id=row.router_id or 0,
+            nodes=tuple(nodes[row.pk]) if row.kind == _VIP else (),
+        )
+        for row in rows
     )
 
 
@@ -129,15 +158,16 @@ def _load_balancers(
 def _listeners(fleet: Fleet, presented: Presented) -> dict[int, list[model.Listener]]:
     wanted = Listener.objects.filter(load_balancer__fleets=fleet)
     found: dict[int, list[model.Listener]] = defaultdict(list)
-    fields = ("id", "load_balancer_id", "name", "protocol", "port", "static_ip__address", "default_pool_id")
-    for pk, balancer, name, protocol, port, address, pool in wanted.order_by("id").values_list(*fields):
+    place = ("port", "static_ip__kind", "static_ip__address")
+    fields = ("id", "load_balancer_id", "name", "protocol", *place, "default_pool_id")
+    for pk, balancer, name, protocol, port, kind, address, pool in wanted.order_by("id").values_list(*fields):
         found[balancer].append(
             model.Listener(
                 id=f"lst-{pk}",
                 label=name,
                 protocol=model.Protocol(protocol),
                 port=port,
-                address=address,
+                address=address if kind in ON_FLEETS else None,  # one that a cloud keeps is not the nodes' to bind
                 certificate_ids=tuple(f"crt-{key}" for key in presented.by_listener.get(pk, ())),
                 default_pool_id=f"pool-{pool}" if pool else None,
             )

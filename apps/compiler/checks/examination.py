@@ -7,9 +7,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from apps.compiler.grammar import GrammarError
-from apps.compiler.model import Certificate, Finding, Listener, LoadBalancer, Pool, Route, RunPass, Server, Unreadable
+from apps.compiler.model import (
+    Certificate,
+    Finding,
+    FleetAddress,
+    Listener,
+    LoadBalancer,
+    Pool,
+    Route,
+    RunPass,
+    Server,
+    Unreadable,
+)
 
-Named = Certificate | Listener | LoadBalancer | Pool | Route | Server | RunPass | Unreadable
+Named = Certificate | FleetAddress | Listener | LoadBalancer | Pool | Route | Server | RunPass | Unreadable
 
 
 @dataclass(slots=True)

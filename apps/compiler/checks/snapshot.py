@@ -3,7 +3,7 @@
 1. Fields of certificates, pools and servers; a bad server leaves its pool without it, a bad pool leaves.
 2. Fields and actions of routes, then owners of host names, then twins.
 3. Fields of listeners, their certificates and default pools, then ports.
-4. Load balancers; one that leaves takes its listeners and routes along. Passes of capacity tests.
+4. Load balancers; one that leaves takes its listeners and routes along. Passes of capacity tests, static IPs.
 5. Advice on what is left.
 
 Every rule prefers the older object, so that a newcomer can never push somebody out.
@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from apps.compiler.checks.addresses import accepted_addresses, check_addresses, check_listeners_of_addresses
 from apps.compiler.checks.advice import advise
 from apps.compiler.checks.examination import Named, Notes
 from apps.compiler.checks.fields import (
@@ -49,6 +50,8 @@ def examine(snapshot: Snapshot) -> Examination:
     certificates = _accepted_certificates(notes, snapshot)
     pools = _accepted_pools(notes, snapshot)
     _check_routes(notes, snapshot, pools)
+    check_addresses(notes, snapshot)
+    check_listeners_of_addresses(notes, snapshot)
     fronts = _accepted_fronts(notes, snapshot, pools, certificates)
     accepted = replace(
         snapshot,
@@ -56,6 +59,7 @@ def examine(snapshot: Snapshot) -> Examination:
         pools=tuple(pools.values()),
         certificates=tuple(certificates.values()),
         test_passes=accepted_passes(notes, snapshot.test_passes, pools),
+        addresses=accepted_addresses(notes, snapshot),
     )
     advise(notes, accepted)
     return Examination(accepted, _in_order(notes.quarantined), _in_order(notes.warnings))
@@ -69,6 +73,7 @@ def _in_order(findings: list[Finding]) -> tuple[Finding, ...]:
 
 def _everything(snapshot: Snapshot) -> Iterator[Named]:
     yield from snapshot.certificates
+    yield from snapshot.addresses
     for pool in snapshot.pools:
         yield pool
         yield from pool.servers

@@ -17,6 +17,7 @@ from apps.compiler.model import (
     Route,
     Snapshot,
 )
+from apps.compiler.routing import NO_ROUTE
 from apps.compiler.targets.haproxy.admission import Rules, add_departure, found, needs_of, no
 from apps.compiler.targets.haproxy.guests import tcp_marker
 from apps.compiler.targets.haproxy.maps import (
@@ -29,12 +30,11 @@ from apps.compiler.targets.haproxy.maps import (
     map_path,
     rewrite_length,
 )
-from apps.compiler.targets.haproxy.overflow import add_home_rules, own_region
+from apps.compiler.targets.haproxy.overflow import add_home_rules, other_regions, own_region
 from apps.compiler.targets.haproxy.passes import add_recognition
 from apps.compiler.targets.haproxy.settings import HTTP, LATENCY_MAP, LATENCY_TABLE, REDIRECT_BACKEND, ROUTE_TABLE, TCP
 from apps.compiler.targets.haproxy.writer import Argument, Call, Document, Expanded, Section, Value
 
-NO_ROUTE = "No route is defined for this host and path.\n"
 _FORGED_HEADERS = ("Forwarded", "X-Forwarded-Port", "X-Real-IP")
 _FOUND = ("{", "var(txn.route)", "-m", "found", "}")
 _NOT_FOUND = ("if", "!", *_FOUND)
@@ -58,18 +58,32 @@ def add_listener(
     section = document.section("frontend", listener.id, "from", defaults, owner=listener.id)
     # The digest covers this file and not the manifest: where the listener binds must be part of it.
     section.add("description", f"{listener.address or '*'}:{listener.port}")
-    section.add("bind", Expanded(f"${{{bind_variable(listener.id)}}}"), *_tls(listener))
+    _add_binds(section, snapshot, listener)
     own = own_region(snapshot)
     if listener.protocol is not Protocol.TCP:
         _add_http_rules(section, snapshot, load_balancer, listener, maps)
     elif own is not None and listener.default_pool_id:
-        section.add("unique-id-format", tcp_marker(own.id))
+        if other_regions(snapshot):  # HAProxy opens a map that only this line names from where it was started
+            section.add("unique-id-format", tcp_marker(own.id))
         rules = Rules(section, is_http=False, **needs_of(snapshot))
         rules.let("action", f"str({listener.default_pool_id})")
         add_home_rules(rules, snapshot, own)
         section.add("use_backend", "%[var(txn.action)]")
     if listener.default_pool_id:
         section.add("default_backend", listener.default_pool_id)
+
+
+def _add_binds(section: Section, snapshot: Snapshot, listener: Listener) -> None:
+    """Where clients connect. An address that moves is bound while another node has it: `transparent` lets haproxy.
+
+    Nobody can ask this node there then, so the agent and keepalived's check get a private socket to the same rules.
+    Connections of tcp would go on to a server; those listeners are asked about at the worker.
+    """
+    moves = any(each.address == listener.address for each in snapshot.addresses)
+    endpoint = Expanded(f"${{{bind_variable(listener.id)}}}")
+    section.add("bind", endpoint, *(("transparent",) if moves else ()), *_tls(listener))
+    if moves and listener.protocol is not Protocol.TCP:
+        section.add("bind", Expanded(f"unix@${{SPILLWAY_RUN}}/{listener.id}.sock"), "mode", "600")
 
 
 def _tls(listener: Listener) -> tuple[str, ...]:

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from apps.compiler.bundle import Bind
-from apps.compiler.model import Certificate, Finding, Listener, LoadBalancer, Protocol, Region, Snapshot
+from apps.compiler.model import Certificate, Finding, Listener, LoadBalancer, Protocol, Region, RegionNode, Snapshot
 from apps.compiler.routing import number_of
-from apps.compiler.targets.haproxy import admission, receipt, settings
+from apps.compiler.targets.haproxy import address_receipt, admission, receipt, settings
+from apps.compiler.targets.haproxy.anycast import BIRD_FILE, render_anycast
 from apps.compiler.targets.haproxy.frontends import (
     add_latency,
     add_listener,
@@ -29,6 +30,7 @@ from apps.compiler.targets.haproxy.overflow import (
 )
 from apps.compiler.targets.haproxy.passes import pass_map
 from apps.compiler.targets.haproxy.pools import add_fixed_response, add_pool, add_queue
+from apps.compiler.targets.haproxy.vrrp import VRRP_FILE, render_vrrp
 from apps.compiler.targets.haproxy.writer import Document, Section
 
 CONFIG = "haproxy.cfg"
@@ -44,6 +46,7 @@ class Rendering:
     document: Document
     maps: Mapping[str, Entries]
     certificate_lists: Mapping[str, Mapping[str, tuple[str, ...]]]
+    snapshot: Snapshot
 
 
 def render(snapshot: Snapshot) -> Rendering:
@@ -57,7 +60,21 @@ def render(snapshot: Snapshot) -> Rendering:
     files |= {path: map_content(entries) for path, entries in maps.items()}
     files |= {path: _list_content(wanted) for path, wanted in lists.items()}
     files |= {certificate_path(item.id): item.pem.encode("ascii") for item in _used_certificates(snapshot)}
-    return Rendering(files, _binds(snapshot), owners, document, maps, lists)
+    files |= _address_files(snapshot)
+    return Rendering(files, _binds(snapshot), owners, document, maps, lists, snapshot)
+
+
+def _address_files(snapshot: Snapshot) -> dict[str, bytes]:
+    """Configurations of keepalived and BIRD, where there are addresses that they move."""
+    texts = {
+        VRRP_FILE: render_vrrp(snapshot.addresses, _nodes_by_id(snapshot)),
+        BIRD_FILE: render_anycast(snapshot.addresses),
+    }
+    return {path: text.encode("ascii") for path, text in texts.items() if text}
+
+
+def _nodes_by_id(snapshot: Snapshot) -> dict[str, RegionNode]:
+    return {node.id: node for region in snapshot.regions for node in region.nodes}
 
 
 def check(rendering: Rendering) -> list[Finding]:
@@ -67,7 +84,15 @@ def check(rendering: Rendering) -> list[Finding]:
         findings += receipt.check_map(path, rendering.files[path], entries)
     for path, wanted in rendering.certificate_lists.items():
         findings += receipt.check_certificate_list(path, rendering.files[path], wanted)
-    return findings
+    return findings + _check_addresses(rendering)
+
+
+def _check_addresses(rendering: Rendering) -> list[Finding]:
+    snapshot = rendering.snapshot
+    texts = {path: rendering.files.get(path, b"").decode("latin-1") for path in (VRRP_FILE, BIRD_FILE)}
+    nodes = _nodes_by_id(snapshot)
+    findings = address_receipt.check_vrrp(texts[VRRP_FILE], VRRP_FILE, snapshot.addresses, nodes)
+    return findings + address_receipt.check_anycast(texts[BIRD_FILE], BIRD_FILE, snapshot.addresses)
 
 
 def _document(snapshot: Snapshot, fronts: list[tuple[LoadBalancer, RouteMaps]]) -> Document:
@@ -144,6 +169,11 @@ def nodes_of(snapshot: Snapshot) -> dict[str, str]:
     """What each node of the region calls itself → its id, for the manifest."""
     own = own_region(snapshot)
     return {node.name: node.id for node in own.nodes} if own else {}
+
+
+def addresses_of(snapshot: Snapshot) -> dict[str, str]:
+    """Each address that moves → how, for the manifest."""
+    return {each.address: each.kind.value for each in sorted(snapshot.addresses, key=lambda each: number_of(each.id))}
 
 
 def _certificate_lists(snapshot: Snapshot) -> dict[str, dict[str, tuple[str, ...]]]:
