@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from django import forms
@@ -17,14 +18,14 @@ from apps.accounts.actors import Actor
 from apps.accounts.models import Account
 from apps.accounts.quotas import DEFAULTS, quotas_of
 from apps.accounts.selectors import account_named, accounts
-from apps.core.errors import Conflict, Invalid, NotFound
+from apps.core.errors import NotFound
 from apps.definitions.describing import describe
-from apps.definitions.services import save_object
 from apps.definitions.services.quotas import counts
 from apps.members import selectors, viewing
 from apps.web.faults import blame
 from apps.web.pages import PageRequest, operators_only, page, recognise, show
 from apps.web.people import people_of
+from apps.web.saving import Typed, saved_or_blamed, tell
 from apps.webhooks.selectors import webhooks
 
 PER_PAGE = 100
@@ -156,29 +157,14 @@ def edit(request: PageRequest, name: str) -> HttpResponse:
 def _form(request: PageRequest, stored: Account | None) -> HttpResponse:
     request.actor.must_operate("accounts")
     form = AccountForm(request.POST if request.method == "POST" else None, stored=stored)
-    if form.is_bound and form.is_valid() and (saved := _saved(request, form, stored)):
-        messages.success(request, f"{saved.title} is stored." if stored else f"{saved.title} is made. Invite somebody.")
-        return redirect("web:account", saved.name)
+    if form.is_bound and form.is_valid():
+        typed = Typed(kind="Account", row=stored, name=form.cleaned_data.get("/name", ""), spec=form.spec(stored))
+        if saved := saved_or_blamed(request, typed, partial(blame, form)):
+            done = f"{saved.title} is stored." if stored else f"{saved.title} is made. Invite somebody."
+            tell(request, typed, saved, done)
+            return redirect("web:account", saved.name)
     context = {"form": form, "stored": stored}
     return show(request, "pages/accounts/form.html", context, status=422 if form.is_bound else 200)
-
-
-def _saved(request: PageRequest, form: AccountForm, stored: Account | None) -> Account | None:
-    try:
-        saved: Account = save_object(
-            actor=request.actor,
-            kind="Account",
-            name=stored.name if stored else form.cleaned_data["/name"],
-            spec=form.spec(stored),
-            create_only=stored is None,
-        )
-    except Invalid as error:
-        blame(form, error)
-    except Conflict as error:
-        form.add_error("/name" if stored is None else None, error.detail)
-    else:
-        return saved
-    return None
 
 
 @page
@@ -193,18 +179,8 @@ def suspend(request: PageRequest, name: str) -> HttpResponse:
     if reason and not fault:
         suspended = account.suspended_at is None
         spec = describe(account) | {"suspended": suspended}
-        try:
-            save_object(
-                actor=request.actor,
-                kind="Account",
-                name=name,
-                spec=spec,
-                expected_version=account.version,
-                reason=reason,
-            )
-        except Conflict as error:
-            messages.error(request, error.detail)
-        else:
+        typed = Typed(kind="Account", row=account, spec=spec, version=account.version, reason=reason)
+        if saved_or_blamed(request, typed, lambda error: messages.error(request, error.detail)):
             words = "is suspended; its traffic goes on" if suspended else "may act again"
             messages.success(request, f"{account.title} {words}.")
         return redirect("web:account", name)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from django import forms
-from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
@@ -13,15 +13,15 @@ from django.views.decorators.http import require_POST
 from apps.accounts.models import Account
 from apps.accounts.quotas import quota
 from apps.accounts.selectors import accounts
-from apps.core.errors import Conflict, Fault, Invalid
+from apps.core.errors import Fault, Invalid
 from apps.definitions.capacity_tests import capacity_test_document, spec_of
 from apps.definitions.models import CapacityTest
 from apps.definitions.selectors import capacity_tests, only
-from apps.definitions.services import save_object
 from apps.web.capacity_form import CapacityTestForm
 from apps.web.capacity_words import what_happens
 from apps.web.faults import blame
 from apps.web.pages import PageRequest, page, show
+from apps.web.saving import Typed, saved_or_blamed, tell, version_sent
 
 TEMPLATE = "pages/capacity_tests/form.html"
 # What the chosen pool narrows.
@@ -63,8 +63,9 @@ def _form(request: PageRequest, stored: CapacityTest | None) -> HttpResponse:
     form = CapacityTestForm(request.actor, stored, data, request.GET.dict())
     if form.is_bound:
         form.is_valid()
-        if saved := _saved(request, form, stored):
-            messages.success(request, f"Capacity test {saved.name} is stored. Nothing runs until it is started.")
+        typed = _typed(request, form)
+        if saved := saved_or_blamed(request, typed, partial(_blame, form)):
+            tell(request, typed, saved, f"Capacity test {saved.name} is stored. Nothing runs until it is started.")
             return redirect("web:capacity-test", pk=saved.pk)
     spec = form.spec() if form.is_bound else CapacityTestForm(request.actor, stored, _as_sent(form), {}).spec()
     context = {"form": form, "stored": stored, **said_of(spec, _owner(request, stored))}
@@ -90,29 +91,22 @@ def _owner(request: PageRequest, stored: CapacityTest | None) -> Account:
     return chosen or request.actor.account
 
 
-def _saved(request: PageRequest, form: CapacityTestForm, stored: CapacityTest | None) -> CapacityTest | None:
-    """The stored row; None after every fault was put beside its field."""
-    version = request.POST.get("version", "")
-    try:
-        saved: CapacityTest = save_object(
-            actor=request.actor,
-            kind="CapacityTest",
-            name=stored.name if stored else request.POST.get("/name", "").strip(),
-            account=stored.account.name if stored else request.POST.get("/account") or None,
-            spec=form.spec(),
-            create_only=stored is None,
-            expected_version=int(version) if stored and version.isdecimal() and len(version) < 10 else None,
-            break_glass=request.POST.get("break_glass") == "true",
-            reason=request.POST.get("reason", "").strip()[:400],
-        )
-    except Invalid as error:
-        form.errors.clear()
-        blame(form, error)
-    except Conflict as error:
-        form.add_error(None, error.detail)
-    else:
-        return saved
-    return None
+def _typed(request: PageRequest, form: CapacityTestForm) -> Typed:
+    return Typed(
+        kind="CapacityTest",
+        row=form.stored,
+        name=request.POST.get("/name", "").strip(),
+        account=request.POST.get("/account"),
+        spec=form.spec(),
+        version=version_sent(request),
+        reason=request.POST.get("reason", "").strip()[:400],
+    )
+
+
+def _blame(form: CapacityTestForm, error: Invalid) -> None:
+    """The document's own sentences instead of those of the fields."""
+    form.errors.clear()
+    blame(form, error)
 
 
 def said_of(spec: dict[str, Any], owner: Account) -> dict[str, Any]:

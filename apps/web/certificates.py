@@ -16,9 +16,10 @@ from apps.core.clock import now
 from apps.core.errors import Conflict, Invalid
 from apps.definitions import selectors
 from apps.definitions.models import Certificate
-from apps.definitions.services import delete_object, save_object
+from apps.definitions.services import delete_object
 from apps.web.pages import PageRequest, page, show
 from apps.web.pool_form import Text
+from apps.web.saving import Typed, saved_or_blamed, tell
 
 PER_PAGE = 100
 SOON = 21  # days: authorities that renew by themselves do so earlier
@@ -132,32 +133,20 @@ def _upload(request: PageRequest, stored: Certificate | None) -> HttpResponse:
     data, files = (request.POST, request.FILES) if request.method == "POST" else (None, None)
     form = CertificateForm(data, files, stored=stored, is_operator=request.actor.is_operator)
     if data is not None:
-        if form.is_valid() and (saved := _save(request, form, stored)):
-            messages.success(request, f"Certificate {saved.name} is stored; listeners that use it get it.")
-            return redirect("web:certificates")
+        if form.is_valid():
+            typed = _typed(form, stored)
+            if saved := saved_or_blamed(request, typed, form.blame):
+                tell(request, typed, saved, f"Certificate {saved.name} is stored; listeners that use it get it.")
+                return redirect("web:certificates")
         form.forget_key()
     status = 422 if form.is_bound else 200
     return show(request, form.template, {"form": form, "stored": stored}, status=status)
 
 
-def _save(request: PageRequest, form: CertificateForm, stored: Certificate | None) -> Certificate | None:
+def _typed(form: CertificateForm, stored: Certificate | None) -> Typed:
+    name, account = (form.cleaned_data.get(field, "") for field in ("/name", "/account"))
     spec = {"chain": form.pem("chain"), "key": form.pem("key")}
-    try:
-        saved: Certificate = save_object(
-            actor=request.actor,
-            kind="Certificate",
-            name=stored.name if stored else form.cleaned_data["/name"],
-            account=stored.account.name if stored else form.cleaned_data.get("/account") or None,
-            spec=spec,
-            create_only=stored is None,
-        )
-    except Invalid as error:
-        form.blame(error)
-    except Conflict as error:
-        form.add_error("/name" if stored is None else None, error.detail)
-    else:
-        return saved
-    return None
+    return Typed(kind="Certificate", row=stored, name=name, account=account, spec=spec)
 
 
 @require_POST

@@ -18,13 +18,14 @@ from apps.accounts.rights import claims_under
 from apps.accounts.selectors import accounts
 from apps.audit.selectors import entries_of
 from apps.core.clock import now
-from apps.core.errors import Conflict, Invalid, NotFound
+from apps.core.errors import Conflict, NotFound
 from apps.definitions import selectors
-from apps.definitions.services import delete_object, save_object
+from apps.definitions.services import delete_object
 from apps.definitions.sharing import tagged
 from apps.definitions.tags import instant_text
 from apps.web.faults import blame
 from apps.web.pages import PageRequest, operators_only, page, show
+from apps.web.saving import Typed, saved_or_blamed, tell
 
 PER_PAGE = 100
 SHOWN = 50
@@ -158,31 +159,25 @@ def _form(request: PageRequest, stored: Grant | None, initial: dict[str, Any]) -
     request.actor.must_operate("grants")
     data = request.POST if request.method == "POST" else None
     form = GrantForm(data, request=request, stored=stored, initial=initial)
-    if form.is_bound and form.is_valid() and (saved := _saved(request, form, stored)):
-        messages.success(request, f"Grant {saved.name} is stored.")
-        return redirect("web:grant", saved.name)
+    if form.is_bound and form.is_valid():
+        typed = _typed(form, stored)
+        if saved := saved_or_blamed(request, typed, functools.partial(blame, form)):
+            tell(request, typed, saved, f"Grant {saved.name} is stored.")
+            return redirect("web:grant", saved.name)
     context = {"form": form, "stored": stored}
     return show(request, "pages/grants/form.html", context, status=422 if form.is_bound else 200)
 
 
-def _saved(request: PageRequest, form: GrantForm, stored: Grant | None) -> Grant | None:
-    try:
-        saved: Grant = save_object(
-            actor=request.actor,
-            kind="Grant",
-            name=stored.name if stored else form.cleaned_data["/name"],
-            spec=form.spec(),
-            create_only=stored is None,
-            expected_version=form.cleaned_data["version"] if stored else None,
-            reason=form.cleaned_data["reason"],
-        )
-    except Invalid as error:
-        blame(form, error)
-    except Conflict as error:
-        form.add_error(None, error.detail)
-    else:
-        return saved
-    return None
+def _typed(form: GrantForm, stored: Grant | None) -> Typed:
+    got = form.cleaned_data
+    return Typed(
+        kind="Grant",
+        row=stored,
+        name=got.get("/name", ""),
+        spec=form.spec(),
+        version=got["version"] or 0,
+        reason=got["reason"],
+    )
 
 
 @require_POST

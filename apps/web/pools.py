@@ -15,7 +15,7 @@ from apps.core.errors import Conflict, Invalid, Stale
 from apps.definitions import selectors
 from apps.definitions.describing import envelope
 from apps.definitions.models import Listener, Pool
-from apps.definitions.services import delete_object, save_object, set_server
+from apps.definitions.services import delete_object, set_server
 from apps.definitions.sharing import must_own
 from apps.fleet.models import Region
 from apps.fleet.selectors import regions
@@ -27,7 +27,7 @@ from apps.web.pages import PageRequest, page, show
 from apps.web.pool_form import PoolForm, texts_of_pool
 from apps.web.pool_limits import limit_notes
 from apps.web.pool_tables import backends_table, charts, number_cells, policy_of
-from apps.web.three_way import meeting
+from apps.web.saving import Typed, save, tell, two_edits, version_sent
 
 PER_PAGE = 50
 SHOWN_ROUTES = 50
@@ -117,9 +117,11 @@ def new(request: PageRequest) -> HttpResponse:
     """The empty form, and creating."""
     request.actor.may_write()
     form = PoolForm(request.POST or None, actor=request.actor, regions=_regions(request))
-    if request.method == "POST" and form.is_valid() and (saved := _save(request, form, None)):
-        messages.success(request, f"Pool {saved.name} is there; every fleet that uses it gets it.")
-        return redirect("web:pool", pk=saved.pk)
+    if request.method == "POST" and form.is_valid():
+        try:
+            return _saved(request, _typed(request, form, None), "is there; every fleet that uses it gets it")
+        except Invalid as error:
+            form.blame(error)
     return _form_page(request, form, None)
 
 
@@ -132,55 +134,49 @@ def edit(request: PageRequest, pk: int) -> HttpResponse:
     texts = texts_of_pool(pool, places)
     form = PoolForm(request.POST or None, actor=request.actor, regions=places, texts=texts)
     form.notes = limit_notes(pool)
-    try:
-        if request.method == "POST" and form.is_valid() and (saved := _save(request, form, pool)):
-            messages.success(request, f"Pool {saved.name} is saved and on its way to the nodes.")
-            return redirect("web:pool", pk=saved.pk)
-    except Stale:
-        return _two_edits(request, form, pk, places)
+    if request.method == "POST" and form.is_valid():
+        typed = _typed(request, form, pool)
+        try:
+            return _saved(request, typed, "is saved and on its way to the nodes")
+        except Stale:
+            return _two_edits(request, form, typed, places)
+        except Invalid as error:
+            form.blame(error)
     return _form_page(request, form, pool)
 
 
-def _two_edits(request: PageRequest, form: PoolForm, pk: int, places: list[Region]) -> HttpResponse:
-    """All three sides, and a form that holds both changes; sending it decides over what is live now."""
-    live = selectors.only(selectors.pools(request.actor), pk)
-    met = meeting(request.actor, "Pool", live, form.spec(), form.text("began"))
-    texts = texts_of_pool(live, places, met.merged) | {"reason": form.text("reason")}
-    both = PoolForm(actor=request.actor, regions=places, texts=texts)
-    both.notes = limit_notes(live)
-    return show(request, "pages/pools/form.html", {"form": both, "pool": live, "meeting": met}, status=409)
+def _typed(request: PageRequest, form: PoolForm, pool: Pool | None) -> Typed:
+    return Typed(
+        kind="Pool",
+        row=pool,
+        name=form.text("/name"),
+        account=form.text("/account"),
+        spec=form.spec(),
+        version=version_sent(request),
+        reason=form.text("reason"),
+    )
+
+
+def _saved(request: PageRequest, typed: Typed, done: str) -> HttpResponse:
+    saved: Pool = save(request, typed)
+    tell(request, typed, saved, f"Pool {saved.name} {done}.")
+    return redirect("web:pool", pk=saved.pk)
+
+
+def _two_edits(request: PageRequest, form: PoolForm, typed: Typed, places: list[Region]) -> HttpResponse:
+    live = selectors.only(selectors.pools(request.actor), typed.row.pk)
+
+    def again(spec: dict[str, Any]) -> dict[str, Any]:
+        texts = texts_of_pool(live, places, spec) | {"reason": typed.reason}
+        both = PoolForm(actor=request.actor, regions=places, texts=texts)
+        both.notes = limit_notes(live)
+        return {"form": both, "pool": live}
+
+    return two_edits(request, "pages/pools/form.html", typed, live=live, began=form.text("began"), again=again)
 
 
 def _regions(request: PageRequest) -> list[Region]:
     return list(regions(request.actor).prefetch_related(None))  # without how far they are from each other
-
-
-def _save(request: PageRequest, form: PoolForm, pool: Pool | None) -> Pool | None:
-    """The stored row; None after every fault was put beside its field. Raises Stale."""
-    name = pool.name if pool else form.text("/name")
-    owner = pool.account.name if pool else form.text("/account") or None
-    version = form.text("version")
-    try:
-        saved: Pool = save_object(
-            actor=request.actor,
-            kind="Pool",
-            name=name,
-            account=owner,
-            spec=form.spec(),
-            create_only=pool is None,
-            expected_version=int(version) if pool and version.isdecimal() else None,
-            break_glass=request.POST.get("break_glass") == "true",
-            reason=form.text("reason"),
-        )
-    except Invalid as error:
-        form.blame(error)
-    except Stale:
-        raise
-    except Conflict as error:
-        form.add_error("/name" if pool is None else None, error.detail)
-    else:
-        return saved
-    return None
 
 
 def _form_page(request: PageRequest, form: PoolForm, pool: Pool | None) -> HttpResponse:

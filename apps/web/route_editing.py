@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
 from apps.accounts.models import Account
 from apps.accounts.selectors import accounts
-from apps.core.errors import Conflict, Invalid, Stale
+from apps.core.errors import Invalid, Stale
 from apps.definitions.models import Route
 from apps.definitions.selectors import only, pools, route_conflicts
 from apps.definitions.selectors import routes as visible_routes
-from apps.definitions.services import save_object
 from apps.web.pages import PageRequest, page, show
 from apps.web.rendering import rendered_route
 from apps.web.route_form import RouteEntry
-from apps.web.three_way import meeting
+from apps.web.saving import Typed, save, tell, two_edits
 
 FORM = "pages/routes/form.html"
 # Names offered while typing; any other name can be typed as well.
@@ -46,60 +44,49 @@ def _form(request: PageRequest, row: Route | None) -> HttpResponse:
         return show(request, FORM, _page(request, entry) | _blank_check(entry))
     entry = RouteEntry(request.actor, row, request.POST, {})
     if entry.is_valid():
+        typed = _typed(entry)
         try:
-            return _saved(request, row, _save(request, entry))
+            return _saved(request, typed)
         except Stale:
-            return _two_edits(request, entry)
-        except (Invalid, Conflict) as error:
+            return _two_edits(request, entry, typed)
+        except Invalid as error:
             # Before the faults are noted: a field with a fault is not part of the spec any more.
             context = _checked(request, entry)
-            _refused(entry, error)
+            entry.add_faults(error.faults)
     else:
         context = _checked(request, entry)
         entry.add_faults(context.get("faults", ()))
     return show(request, FORM, context | _page(request, entry), status=422)
 
 
-def _refused(entry: RouteEntry, error: Invalid | Conflict) -> None:
-    """Put what was refused where it belongs in the form."""
-    if isinstance(error, Invalid):
-        entry.add_faults(error.faults)
-    else:
-        entry.head.add_error("name" if "name" in entry.head.fields else None, error.detail)
-
-
-def _save(request: PageRequest, entry: RouteEntry) -> Route:
-    got, row = entry.head.cleaned_data, entry.row
-    saved: Route = save_object(
-        actor=request.actor,
+def _typed(entry: RouteEntry) -> Typed:
+    got = entry.head.cleaned_data
+    return Typed(
         kind="Route",
-        name=row.name if row else got["name"],
+        row=entry.row,
+        name=got.get("name", ""),
+        account=got.get("account"),
         spec=entry.spec(),
-        account=row.account.name if row else got.get("account") or None,
-        expected_version=(got.get("version") or 0) if row else None,
-        create_only=row is None,
-        break_glass=request.POST.get("break_glass") == "true",
+        version=got.get("version") or 0,
         reason=got.get("reason", ""),
     )
-    return saved
 
 
-def _saved(request: HttpRequest, row: Route | None, saved: Route) -> HttpResponse:
-    if row is not None and saved.version == row.version:
-        messages.info(request, "Nothing was different, so nothing was changed.")
-    else:
-        messages.success(request, f"Route {saved.name} is saved and on its way to the nodes.")
+def _saved(request: PageRequest, typed: Typed) -> HttpResponse:
+    saved: Route = save(request, typed)
+    tell(request, typed, saved, f"Route {saved.name} is saved and on its way to the nodes.")
     return redirect("web:route", pk=saved.pk)
 
 
-def _two_edits(request: PageRequest, entry: RouteEntry) -> HttpResponse:
-    """All three sides, and a form that holds both changes; sending it decides over what is live now."""
-    assert entry.row is not None  # noqa: S101 - only a route that is there can be stale
-    live = only(visible_routes(request.actor), entry.row.pk)
-    met = meeting(request.actor, "Route", live, entry.spec(), entry.head.cleaned_data.get("began", ""))
-    both = RouteEntry(request.actor, live, None, {}, spec=met.merged)
-    both.head.initial["reason"] = entry.head.cleaned_data.get("reason", "")
-    return show(request, FORM, _page(request, both) | _blank_check(both) | {"meeting": met}, status=409)
+def _two_edits(request: PageRequest, entry: RouteEntry, typed: Typed) -> HttpResponse:
+    live = only(visible_routes(request.actor), typed.row.pk)
+
+    def again(spec: dict[str, Any]) -> dict[str, Any]:
+        both = RouteEntry(request.actor, live, None, {}, spec=spec)
+        both.head.initial["reason"] = typed.reason
+        return _page(request, both) | _blank_check(both)
+
+    return two_edits(request, FORM, typed, live=live, began=entry.head.cleaned_data.get("began", ""), again=again)
 
 
 def _page(request: PageRequest, entry: RouteEntry) -> dict[str, Any]:

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
 from apps.calendars import CalendarError, describe
 from apps.core.clock import now
-from apps.core.errors import Conflict, Fault, Invalid, Stale
+from apps.core.errors import Invalid, Stale
 from apps.definitions.models import Schedule
 from apps.definitions.selectors import only
 from apps.definitions.selectors import schedules as visible_schedules
-from apps.definitions.services import save_object
 from apps.definitions.timing import timing_of
 from apps.web.pages import PageRequest, page, show
+from apps.web.saving import Typed, save, tell, two_edits
 from apps.web.schedules_form import OF_CALENDAR, ScheduleForm, opened, sent, zones
 from apps.web.schedules_words import is_timed, next_instants
-from apps.web.three_way import meeting
 
 FORM = "pages/schedules/form.html"
 PREVIEW = "pages/schedules/preview.html"
@@ -50,14 +48,13 @@ def _form(request: PageRequest, row: Schedule | None) -> HttpResponse:
         _note(form, ahead)
         return show(request, FORM, _page(form) | ahead)
     if readable:
+        typed = _typed(form)
         try:
-            return _saved(request, row, _save(request, form))
+            return _saved(request, typed)
         except Stale:
-            return _two_edits(request, form)
+            return _two_edits(request, form, typed)
         except Invalid as error:
             form.add_faults(error.faults)
-        except Conflict as error:
-            form.add_faults([Fault("/name", "conflict", error.detail)])
     else:
         _note(form, ahead)
     return show(request, FORM, _page(form) | ahead, status=422)
@@ -70,38 +67,34 @@ def _note(form: ScheduleForm, ahead: dict[str, Any]) -> None:
         form.add_error(field, ahead["refused"])
 
 
-def _save(request: PageRequest, form: ScheduleForm) -> Schedule:
-    got, row = form.cleaned_data, form.row
-    saved: Schedule = save_object(
-        actor=request.actor,
+def _typed(form: ScheduleForm) -> Typed:
+    got = form.cleaned_data
+    return Typed(
         kind="Schedule",
-        name=row.name if row else got["name"],
+        row=form.row,
+        name=got.get("name", ""),
+        account=got.get("account"),
         spec=form.spec(),
-        account=row.account.name if row else got.get("account") or None,
-        expected_version=(got.get("version") or 0) if row else None,
-        create_only=row is None,
-        break_glass=request.POST.get("break_glass") == "true",
+        version=got.get("version") or 0,
         reason=got.get("reason", ""),
     )
-    return saved
 
 
-def _saved(request: PageRequest, row: Schedule | None, saved: Schedule) -> HttpResponse:
-    if row is not None and saved.version == row.version:
-        messages.info(request, "Nothing was different, so nothing was changed.")
-    else:
-        messages.success(request, f"Schedule {saved.name} is saved.")
+def _saved(request: PageRequest, typed: Typed) -> HttpResponse:
+    saved: Schedule = save(request, typed)
+    tell(request, typed, saved, f"Schedule {saved.name} is saved.")
     return redirect("web:schedule", pk=saved.pk)
 
 
-def _two_edits(request: PageRequest, form: ScheduleForm) -> HttpResponse:
-    """All three sides, and a form that holds both changes; sending it decides over what is stored now."""
-    assert form.row is not None  # noqa: S101 - only a schedule that is there can be stale
-    live = only(visible_schedules(request.actor), form.row.pk)
-    met = meeting(request.actor, "Schedule", live, form.spec(), form.cleaned_data.get("began", ""))
-    both = opened(request.actor, live, {}, spec=met.merged)
-    both.initial["reason"] = form.cleaned_data.get("reason", "")
-    return show(request, FORM, _page(both) | _stored_instants(both) | {"meeting": met}, status=409)
+def _two_edits(request: PageRequest, form: ScheduleForm, typed: Typed) -> HttpResponse:
+    live = only(visible_schedules(request.actor), typed.row.pk)
+
+    def again(spec: dict[str, Any]) -> dict[str, Any]:
+        both = opened(request.actor, live, {}, spec=spec)
+        both.initial["reason"] = typed.reason
+        return _page(both) | _stored_instants(both)
+
+    return two_edits(request, FORM, typed, live=live, began=form.cleaned_data.get("began", ""), again=again)
 
 
 def _page(form: ScheduleForm) -> dict[str, Any]:
