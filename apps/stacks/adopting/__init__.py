@@ -1,0 +1,1 @@
+"""Existing load balancers of clouds as definitions of ours: pure mappings, one for each cloud."""
