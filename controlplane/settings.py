@@ -301,6 +301,8 @@ OUTBOUND_NETWORKS = [
 ]
 # Who is asked whether a hostname is proved ("address" or "address:port"); empty for the machine's own resolvers.
 RESOLVERS = [entry for entry in os.environ.get("SPILLWAY_RESOLVERS", "").split(",") if entry]
+# Seconds between two looks at what the server of a DNS zone serves.
+DNS_LOOK_S = int(os.environ.get("SPILLWAY_DNS_LOOK_S", "60"))
 # Days for which a released hostname rests before another account may claim it.
 HOSTNAME_GRACE_DAYS = int(os.environ.get("SPILLWAY_HOSTNAME_GRACE_DAYS", "7"))
 # Days after which what a capacity test found counts as old.

@@ -10,3 +10,10 @@ class DnsConfig(AppConfig):
 
     name = "apps.dns"
     label = "dns"
+
+    def ready(self) -> None:
+        """Metrics of zones stand beside those of nodes."""
+        from apps.dns.metrics import families
+        from apps.observe.metrics import add_family
+
+        add_family(families)

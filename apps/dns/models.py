@@ -11,8 +11,10 @@ class ZoneSync(models.Model):
     """How far a zone has come; `claimed_until` is a lease by database time, `attempt` its fence.
 
     `pushed_generation` is the last desired generation that the server took. `drift` are record sets that somebody
-    changed on the server since (`{name, type, wanted, served}`); `unmanaged` are names and types there that nobody
-    defined here, which are never touched.
+    changed on the server since (`{name, type, wanted, served}`), `in_the_way` those of others where ours should be;
+    `unmanaged` are names and types there that nobody defined here, which are never touched. `refused` are
+    record sets that the server does not take (`{name, type, message}`); they are tried again. `repair` is what somebody
+    asked for: `{keys: [[name, type]] (empty for all), take_over, actor, reason}`, until it is done.
     """
 
     zone = models.OneToOneField(Zone, on_delete=models.CASCADE, related_name="sync")
@@ -20,7 +22,10 @@ class ZoneSync(models.Model):
     pushed_at = models.DateTimeField(null=True)
     read_at = models.DateTimeField(null=True)
     drift = models.JSONField(default=list)
+    in_the_way = models.JSONField(default=list)
     unmanaged = models.JSONField(default=list)
+    refused = models.JSONField(default=list)
+    repair = models.JSONField(null=True)
     error = models.CharField(max_length=2000, blank=True)
     next_try_at = models.DateTimeField(null=True)
     failures = models.PositiveIntegerField(default=0)

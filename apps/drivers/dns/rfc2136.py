@@ -36,7 +36,7 @@ SECONDS = 10.0
 # A message of TCP holds 65 535 bytes; a big zone's first push goes in pieces, each whole names.
 EDITS_IN_MESSAGE = 200
 WORDS = {
-    dns.rcode.REFUSED: "refuses the update of {domain}: this key may not, or an MX or NS points to a name without address",
+    dns.rcode.REFUSED: "refuses the update of {domain}: this key may not, or an MX or NS has a name without address",
     dns.rcode.NOTAUTH: "does not serve {domain}, or does not know the key",
     dns.rcode.NOTZONE: "found a name that is not in {domain}",
     dns.rcode.NXRRSET: "serves something else now than was seen before",

@@ -1,0 +1,131 @@
+"""SHOW zones: how far they have come and what is served, to operators wholly, to others as far as it is theirs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Prefetch
+
+from apps.accounts.actors import Actor
+from apps.core.errors import NotFound
+from apps.definitions.models import Record, Zone
+from apps.definitions.selectors import records, zones
+from apps.definitions.zone_records import values_of
+from apps.dns.models import ServedRecord, ZonePush, ZoneSync
+from apps.dns.planning import Key
+
+
+@dataclass(frozen=True, slots=True)
+class RecordState:
+    """One record as a page shows it: what is wanted, what each resolver answered, what is wrong with it."""
+
+    record: Record
+    name: str
+    values: list[str]
+    served: list[ServedRecord]
+    drift: dict[str, Any] | None = None
+    in_the_way: dict[str, Any] | None = None
+    refused: str = ""
+    pushed: bool = False
+
+    @property
+    def is_served(self) -> bool | None:
+        """Whether every resolver that was asked answers as wanted; None when nobody was asked yet."""
+        return all(each.as_wanted for each in self.served) if self.served else None
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneState:
+    """How far a zone has come: in_sync, behind, drifted, blocked, refused, failing, unknown."""
+
+    zone: Zone
+    sync: ZoneSync | None
+    word: str
+    message: str = ""
+
+
+def zone_for(actor: Actor, zone_id: int) -> Zone:
+    """The zone, as far as the actor may know of it. Raises NotFound."""
+    found = zones(actor).filter(pk=zone_id).first()
+    if found is None:
+        raise NotFound("There is no such zone, or you may not see it.")
+    return found
+
+
+def key_of(zone: Zone, record: Record) -> Key:
+    """The absolute name and the type of a record."""
+    return (zone.domain if record.label == "@" else f"{record.label}.{zone.domain}"), record.type
+
+
+def zone_states(actor: Actor) -> list[ZoneState]:
+    """Every zone that the actor sees; what concerns only records of others makes it no worse for a customer."""
+    rows = list(zones(actor).order_by("domain"))
+    syncs = {sync.zone_id: sync for sync in ZoneSync.objects.filter(zone__in=rows)}
+    mine = None if actor.is_operator else _own_keys(actor, rows)
+    return [_state(zone, syncs.get(zone.pk), mine) for zone in rows]
+
+
+def state_of_zone(actor: Actor, zone: Zone) -> ZoneState:
+    """As `zone_states`, for one."""
+    mine = None if actor.is_operator else _own_keys(actor, [zone])
+    return _state(zone, ZoneSync.objects.filter(zone=zone).first(), mine)
+
+
+def _own_keys(actor: Actor, rows: list[Zone]) -> set[Key]:
+    own = Record.objects.filter(zone__in=rows, account=actor.account).select_related("zone")
+    return {key_of(row.zone, row) for row in own}
+
+
+def _state(zone: Zone, sync: ZoneSync | None, mine: set[Key] | None) -> ZoneState:
+    def concerns(entries: list[dict[str, Any]]) -> int:
+        return sum(mine is None or (each["name"], each["type"]) in mine for each in entries)
+
+    if zone.driver == Zone.Driver.ROUTE53:
+        return ZoneState(zone, None, "of_stack", "Its stack keeps it.")
+    if sync is None:
+        return ZoneState(zone, sync, "behind", "Nothing was pushed yet.")
+    if sync.error:
+        return ZoneState(zone, sync, "failing", sync.error if mine is None else "The name server takes no changes now.")
+    for word, entries in (("refused", sync.refused), ("blocked", sync.in_the_way), ("drifted", sync.drift)):
+        if count := concerns(entries):
+            return ZoneState(zone, sync, word, f"{count} record{'s' if count > 1 else ''}")
+    if zone.desired_generation > sync.pushed_generation:
+        return ZoneState(zone, sync, "behind", "A push is under way.")
+    return ZoneState(zone, sync, "in_sync")
+
+
+def record_states(actor: Actor, zone: Zone) -> list[RecordState]:
+    """The zone's records that the actor sees, with what is served; the same number of queries whatever their number."""
+    served = Prefetch("served", ServedRecord.objects.order_by("resolver"))
+    rows = records(actor).filter(zone=zone).prefetch_related(served).order_by("label", "type")
+    sync = ZoneSync.objects.filter(zone=zone).first()
+    pushed = set(zone.pushed_records.values_list("name", "type"))
+    drift = _by_key(sync.drift if sync else [])
+    blocked = _by_key(sync.in_the_way if sync else [])
+    refused = _by_key(sync.refused if sync else [])
+    found = []
+    for row in rows:
+        key = key_of(zone, row)
+        found.append(
+            RecordState(
+                record=row,
+                name=key[0],
+                values=values_of(row),
+                served=list(row.served.all()),
+                drift=drift.get(key),
+                in_the_way=blocked.get(key),
+                refused=refused.get(key, {}).get("message", ""),
+                pushed=key in pushed,
+            )
+        )
+    return found
+
+
+def _by_key(entries: list[dict[str, Any]]) -> dict[Key, dict[str, Any]]:
+    return {(each["name"], each["type"]): each for each in entries}
+
+
+def pushes(actor: Actor, zone: Zone) -> list[ZonePush]:
+    """The last fifty writes to the zone's server; operators only, they tell of everybody's records."""
+    return list(ZonePush.objects.filter(zone=zone)[:50]) if actor.is_operator else []
