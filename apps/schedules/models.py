@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from django.db import models
 from django.db.models import Q
 
 from apps.accounts.models import Account
+from apps.core.clock import now
 from apps.definitions.models import Schedule
 
 
@@ -87,7 +90,8 @@ class Fire(models.Model):
 class Trigger(models.Model):
     """An inbound URL of a schedule: `/hooks/<key_id>`, with a secret of its own or signatures of a known sender.
 
-    The secret is sealed, because signatures need it; `per_minute` bounds how often it fires.
+    Secrets are sealed, because signatures need them; the one before proves a caller as well until `previous_until`.
+    `per_minute` bounds how often it fires.
     """
 
     class Sender(models.TextChoices):
@@ -101,6 +105,8 @@ class Trigger(models.Model):
     name = models.CharField(max_length=63)
     key_id = models.CharField(max_length=22, unique=True)
     sealed_secret = models.BinaryField()
+    previous_secret = models.BinaryField(null=True)
+    previous_until = models.DateTimeField(null=True)
     sender = models.CharField(max_length=17, choices=Sender.choices, default=Sender.SECRET)
     per_minute = models.PositiveIntegerField(default=60)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -114,6 +120,11 @@ class Trigger(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def old_secret_until(self) -> datetime | None:
+        """Until when the secret before works as well; None when it does no more."""
+        return self.previous_until if self.previous_until and self.previous_until > now() else None
 
 
 class SigningSecret(models.Model):

@@ -22,7 +22,7 @@ def fire(actor: Actor, pk: int) -> Fire:
 
 def triggers(actor: Actor) -> QuerySet[Trigger]:
     """Inbound URLs of schedules, never with their secrets."""
-    rows = Trigger.objects.select_related("schedule__account").defer("sealed_secret")
+    rows = Trigger.objects.select_related("schedule__account").defer("sealed_secret", "previous_secret")
     return actor.visible(rows).order_by("schedule__name", "name")
 
 

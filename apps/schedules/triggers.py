@@ -24,6 +24,7 @@ from apps.core.clock import now
 from apps.core.errors import Conflict, Fault, Invalid, NotFound, SpillwayError, Stale
 from apps.core.sealing import seal, unseal
 from apps.definitions.selectors import only, schedules
+from apps.definitions.tags import instant_text
 from apps.schedules import selectors
 from apps.schedules.models import Fire, Trigger
 from apps.schedules.services import fire_by_trigger
@@ -31,6 +32,9 @@ from apps.schedules.triggers_proof import Headers, delivery_of, make_secret, pro
 
 NOUN = "triggers"
 MOST_PER_MINUTE = 600
+# How long a secret works after it was rotated, unless its owner names another time.
+GRACE_S = 24 * 3600
+MOST_GRACE_S = 7 * GRACE_S
 MOST_BYTES = 64 * 1024
 UNKNOWN = "There is no such trigger, or the secret is wrong."
 
@@ -118,13 +122,29 @@ def change_trigger(
 
 
 @transaction.atomic
-def rotate_trigger(*, actor: Actor, trigger_id: int, expected_version: int | None = None, reason: str = "") -> str:
-    """Make a new secret, returned this once; the one before is refused from now on, for it may have leaked."""
+def rotate_trigger(
+    *,
+    actor: Actor,
+    trigger_id: int,
+    grace_s: object = GRACE_S,
+    expected_version: int | None = None,
+    reason: str = "",
+) -> str:
+    """Make a new secret, returned this once; the one before works for `grace_s` more seconds, 0 to seven days.
+
+    With 0 it is refused from now on, for it may have leaked. One that an earlier rotation left working ends at once:
+    there are never more than two. Raises NotFound, Forbidden, Invalid, Stale.
+    """
     row = _locked(actor, trigger_id, expected_version)
+    faults: list[Fault] = []
+    grace = timedelta(seconds=_whole("grace_s", grace_s, 0, MOST_GRACE_S, faults))
+    if faults:
+        raise Invalid(faults)
     secret = make_secret(row.sender)
+    row.previous_secret, row.previous_until = (row.sealed_secret, now() + grace) if grace else (None, None)
     row.sealed_secret, row.version = seal(secret.encode()), row.version + 1
-    row.save(update_fields=("sealed_secret", "version"))
-    _record(actor, "rotate", row, reason=reason)
+    row.save(update_fields=("sealed_secret", "previous_secret", "previous_until", "version"))
+    _record(actor, "rotate", row, after={"old_secret_until": instant_text(row.previous_until)}, reason=reason)
     return secret
 
 
@@ -148,22 +168,33 @@ def call(*, key_id: str, call: Call) -> tuple[Fire, bool]:
     Conflict (paused, suspended).
     """
     row = Trigger.objects.select_related("schedule", "account").filter(key_id=key_id).first()
-    secret = unseal(row.sealed_secret if row else _decoy()).decode()
-    sender = row.sender if row else Trigger.Sender.SECRET
-    if not proves(sender, secret, call.headers, call.body, now()) or row is None:
+    new, old = _proved(row, call)
+    if not (new or old) or row is None:
         raise NotFound(UNKNOWN)
     body, delivery = _text(call.body), delivery_of(row.sender, call.headers)
     if row.account.suspended_at is not None:
         raise Conflict("The account of this trigger is suspended; nothing was fired. Its people can ask an operator.")
     try:
-        return _fire(row, call.address, body, delivery)
+        return _fire(row, call.address, body, delivery, with_old_secret=not new)
     except IntegrityError:
         # The same delivery twice in this moment: the other one has fired.
         return Fire.objects.get(trigger=row, delivery=delivery), True
 
 
+def _proved(row: Trigger | None, call: Call) -> tuple[bool, bool]:
+    """Whether the caller knows the secret, and the one before it; two are tried whether or not there are two."""
+    moment, sender = now(), row.sender if row else Trigger.Sender.SECRET
+    present = row.sealed_secret if row else _decoy(sender)
+    before = row.previous_secret if row and row.old_secret_until else None
+    new, old = (
+        proves(sender, unseal(sealed).decode(), call.headers, call.body, moment)
+        for sealed in (present, before or _decoy(sender))
+    )
+    return new, old
+
+
 @transaction.atomic
-def _fire(row: Trigger, address: str, body: str, delivery: str) -> tuple[Fire, bool]:
+def _fire(row: Trigger, address: str, body: str, delivery: str, *, with_old_secret: bool) -> tuple[Fire, bool]:
     # One at a time per trigger: the count below and the fire that follows must not pass each other.
     Trigger.objects.select_for_update().filter(pk=row.pk).first()
     if delivery and (known := Fire.objects.filter(trigger=row, delivery=delivery).first()):
@@ -181,14 +212,15 @@ def _fire(row: Trigger, address: str, body: str, delivery: str) -> tuple[Fire, b
     )
     Trigger.objects.filter(pk=row.pk).update(last_used_at=moment)
     door = Actor(f"trigger {row.name} from {address}"[:150], row.account, Membership.Role.EDITOR)
-    _record(door, "call", row, after={"fire": fire.pk, "delivery": delivery, "state": str(fire.state)})
+    said = {"fire": fire.pk, "delivery": delivery, "state": str(fire.state)}
+    _record(door, "call", row, after=said | ({"with_old_secret": True} if with_old_secret else {}))
     return fire, False
 
 
 @functools.cache
-def _decoy() -> bytes:
-    """A secret that nobody has, so that an unknown trigger costs what a known one costs."""
-    return seal(make_secret(Trigger.Sender.SECRET).encode())
+def _decoy(sender: str) -> bytes:
+    """A secret that nobody has, so that an unknown trigger costs what a known one costs, whatever secrets it has."""
+    return seal(make_secret(sender).encode())
 
 
 def _text(body: bytes) -> str:
@@ -220,11 +252,15 @@ def _name(value: object, faults: list[Fault]) -> str:
 
 
 def _rate(value: object, faults: list[Fault]) -> int:
+    return _whole("per_minute", value, 1, MOST_PER_MINUTE, faults)
+
+
+def _whole(field: str, value: object, lowest: int, highest: int, faults: list[Fault]) -> int:
     try:
-        return grammar.integer(value, 1, MOST_PER_MINUTE)
+        return grammar.integer(value, lowest, highest)
     except GrammarError as error:
-        faults.append(Fault("/per_minute", error.code, error.message))
-        return 1
+        faults.append(Fault(f"/{field}", error.code, error.message))
+        return lowest
 
 
 def _sender(value: object, faults: list[Fault]) -> str:

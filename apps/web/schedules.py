@@ -23,8 +23,10 @@ from apps.definitions.services import delete_object
 from apps.definitions.timing import timing_of
 from apps.schedules import selectors, services
 from apps.schedules.models import Fire, Trigger
+from apps.schedules.triggers import GRACE_S
 from apps.web.pages import PageRequest, page, show
 from apps.web.schedules_rows import FILTERS, STATES, last_fires, listed, narrowed, page_of, page_of_fires
+from apps.web.schedules_triggers import GRACES
 from apps.web.schedules_words import (
     CAUSES,
     FIRES,
@@ -195,6 +197,8 @@ def _around(request: PageRequest, row: Schedule) -> dict[str, Any]:
     return {
         "triggers": list(selectors.triggers(request.actor).filter(schedule=row)),
         "senders": [(value, Trigger.Sender(value).label) for value in Trigger.Sender.values],
+        "graces": GRACES,
+        "grace": GRACE_S,
         "entries": entries_of(request.actor, "Schedule", row.pk, limit=8),
     }
 

@@ -19,6 +19,13 @@ from apps.schedules.models import Trigger
 from apps.schedules.signing import rotate_signing_secret
 from apps.web.pages import PageRequest, page, show
 
+# How long an old secret may go on working, in seconds and in words.
+GRACES = (
+    (0, "no more: it is refused from now on"),
+    (3600, "for an hour"),
+    (triggers.GRACE_S, "for a day"),
+    (triggers.MOST_GRACE_S, "for seven days"),
+)
 # How a sender of each kind proves itself, as a command to try it; the secret stands in a variable on purpose.
 SIGNING_HOW = "Every message carries its signature; any library of Standard Webhooks checks it, in Python"
 BY_HAND = "curl -X POST {url} -H 'Content-Type: application/json' -d '{{}}' -H "
@@ -61,10 +68,16 @@ def make(request: PageRequest, pk: int) -> HttpResponse:
 @require_POST
 @page
 def rotate(request: PageRequest, pk: int, trigger: int) -> HttpResponse:
-    """A new secret, shown this once; the one before is worth nothing any more."""
+    """A new secret, shown this once; the one before works for as long as was chosen."""
     row = _own(request, pk, trigger)
-    secret = triggers.rotate_trigger(actor=request.actor, trigger_id=row.pk)
-    return _secret(request, row, secret)
+    grace = request.POST.get("grace_s", str(triggers.GRACE_S))
+    whole = grace.isascii() and grace.isdecimal() and len(grace) < 10
+    try:
+        secret = triggers.rotate_trigger(actor=request.actor, trigger_id=row.pk, grace_s=int(grace) if whole else grace)
+    except Invalid as error:
+        messages.error(request, error.detail)
+        return redirect("web:schedule", pk=pk)
+    return _secret(request, _own(request, pk, trigger), secret)
 
 
 def _secret(request: PageRequest, row: Trigger, secret: str) -> HttpResponse:

@@ -146,6 +146,12 @@ def test_triggers_are_made_changed_given_a_new_secret_and_closed(api: Api) -> No
     assert (changed["per_minute"], changed["version"]) == (6, 2)
     rotated = api("POST", f"triggers/{trigger['id']}/rotate", If_Match="*").json()
     assert rotated["secret"] != secret
+    assert rotated["old_secret_until"] is not None
+    ended = api("POST", f"triggers/{trigger['id']}/rotate", {"grace_s": 0}, If_Match="*").json()
+    assert ended["old_secret_until"] is None
+    for wrong in (-1, 7 * 86_400 + 1, True, "60"):
+        answer = api("POST", f"triggers/{trigger['id']}/rotate", {"grace_s": wrong}, If_Match="*")
+        assert [error["pointer"] for error in assert_problem(answer, 422)["errors"]] == ["/grace_s"]
     assert api("DELETE", f"triggers/{trigger['id']}", If_Match="*").status_code == 204
     assert api("GET", "triggers").json()["items"] == []
 

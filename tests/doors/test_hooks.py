@@ -6,6 +6,7 @@ import base64
 import hashlib
 import hmac
 import time
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from apps.audit.models import Entry
 from apps.core.clock import now
 from apps.definitions.models import Schedule
 from apps.definitions.services import save_object
+from apps.definitions.tags import instant_text
 from apps.schedules.models import Fire, Trigger
 from apps.schedules.triggers import make_trigger, rotate_trigger
 
@@ -126,11 +128,49 @@ def test_the_secret_may_stand_in_a_header_of_its_own_and_never_in_the_url(acme: 
     assert Client().get(url).status_code == 405
 
 
-def test_a_new_secret_ends_the_old_one_at_once(acme: Actor, schedule: Schedule) -> None:
+def test_a_new_secret_without_grace_ends_the_old_one_at_once(acme: Actor, schedule: Schedule) -> None:
     url, secret = made(acme, schedule)
-    fresh = rotate_trigger(actor=acme, trigger_id=Trigger.objects.get().pk)
+    fresh = rotate_trigger(actor=acme, trigger_id=Trigger.objects.get().pk, grace_s=0)
     assert call(url, {"X-Trigger-Secret": secret}).status_code == 404
     assert call(url, {"X-Trigger-Secret": fresh}).status_code == 202
+    assert Trigger.objects.get().previous_secret is None
+
+
+@pytest.mark.parametrize("sender", SENDERS)
+def test_an_old_secret_works_until_its_grace_is_over_and_ends_by_itself(
+    acme: Actor, schedule: Schedule, sender: str
+) -> None:
+    url, secret = made(acme, schedule, sender)
+    fresh = rotate_trigger(actor=acme, trigger_id=Trigger.objects.get().pk, grace_s=3600)
+    for delivery, each in enumerate((secret, fresh)):
+        assert call(url, signed(sender, each, delivery=f"d-{delivery}")).status_code == 202
+    Trigger.objects.update(previous_until=now() - timedelta(seconds=1))
+    assert call(url, signed(sender, secret, delivery="d-2")).status_code == 404
+    assert call(url, signed(sender, fresh, delivery="d-3")).status_code == 202
+
+
+def test_the_record_says_until_when_an_old_secret_works_and_who_still_calls_with_it(
+    acme: Actor, schedule: Schedule
+) -> None:
+    url, secret = made(acme, schedule)
+    fresh = rotate_trigger(actor=acme, trigger_id=Trigger.objects.get().pk)
+    row = Trigger.objects.get()
+    left = (row.previous_until or now()) - now()
+    assert timedelta(hours=23) < left <= timedelta(hours=24)
+    assert Entry.objects.get(object_kind="Trigger", action="rotate").after == {
+        "old_secret_until": instant_text(row.previous_until)
+    }
+    for each in (secret, fresh):
+        call(url, {"X-Trigger-Secret": each})
+    calls = Entry.objects.filter(object_kind="Trigger", action="call").order_by("id")
+    assert ["with_old_secret" in entry.after for entry in calls] == [True, False]
+
+
+def test_there_are_never_more_than_two_secrets(acme: Actor, schedule: Schedule) -> None:
+    url, first = made(acme, schedule)
+    second, third = (rotate_trigger(actor=acme, trigger_id=Trigger.objects.get().pk) for _ in range(2))
+    answers = [call(url, {"X-Trigger-Secret": each}).status_code for each in (first, second, third)]
+    assert answers == [404, 202, 202]
 
 
 def test_a_trigger_fires_at_most_so_often_a_minute(acme: Actor, schedule: Schedule) -> None:

@@ -219,6 +219,13 @@ def test_a_trigger_is_made_rotated_and_deleted_and_its_secret_shown_once(client:
     (secret,) = re.findall(r"Authorization: Bearer ([^&\"' ]+)", page)
     rotated = client.post(f"/schedules/{row.pk}/triggers/{trigger.pk}/rotate").content.decode()
     assert secret not in rotated
+    assert "The secret before works until" in rotated
+    assert "old secret works until" in text_of(client, f"/schedules/{row.pk}")
+    ended = client.post(f"/schedules/{row.pk}/triggers/{trigger.pk}/rotate", {"grace_s": "0"}).content.decode()
+    assert "The secret before works until" not in ended
+    assert "old secret works until" not in text_of(client, f"/schedules/{row.pk}")
+    wrong = client.post(f"/schedules/{row.pk}/triggers/{trigger.pk}/rotate", {"grace_s": "forever"}, follow=True)
+    assert 'toast bad"' in wrong.content.decode()
     for url in (f"/schedules/{row.pk}", "/audit", "/schedules"):
         assert secret not in text_of(client, url)
     assert trigger.key_id in text_of(client, f"/schedules/{row.pk}")

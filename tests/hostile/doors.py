@@ -20,6 +20,7 @@ from django.test import Client
 from django.urls import reverse
 
 from apps.accounts.models import Hostname
+from apps.schedules.models import Trigger
 from tests.hostile.corpus import CORPUS
 from tests.hostile.fields import FIELDS, Field, with_value
 from tests.hostile.orders import ORDERS
@@ -224,7 +225,8 @@ def order(client: Client) -> Door:
 
     def send(field: Field, value: Any) -> Told:
         method, url, body = ORDERS[field.kind]
-        url = url.format(hostname=Hostname.objects.earliest("pk").pk)
+        trigger = Trigger.objects.first()
+        url = url.format(hostname=Hostname.objects.earliest("pk").pk, trigger=trigger.pk if trigger else 0)
         sent = json.dumps(with_value(body, field.pointer, value))
         headers = {"If-Match": "*"}
         return _told(lambda: client.generic(method, f"/api/v1/{url}", sent, "application/json", headers=headers))

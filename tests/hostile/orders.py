@@ -61,6 +61,7 @@ ORDERS: dict[str, tuple[str, str, Document]] = {
         },
     ),
     "latency": ("PUT", "regions/us-central1/latency/europe-west1", {"ms": 98.5}),
+    "rotation": ("POST", "triggers/{trigger}/rotate", {"grace_s": 3600}),
     "proof": ("POST", "hostnames/{hostname}/proof", {"reason": "Contract 4711"}),
 }  # fmt: skip
 
@@ -92,6 +93,7 @@ RULES: dict[str, Legal] = {
     "kind": one_of("none", "rate", "connections"), "value": whole(1, 10_000_000), "scope": one_of("backend", "server"),
     "cron": FIELD_RULES["when/cron"], "zone": FIELD_RULES["zone"], "starts_at": instant, "ends_at": instant,
     "capacity_scaler": real(0, 1), "measured_by": maybe(NAME), "ms": real(0, 60_000), "reason": reason,
+    "grace_s": maybe(whole(0, 7 * 86_400)),
 }  # fmt: skip
 
 

@@ -16,6 +16,8 @@ from apps.accounts.actors import Actor
 from apps.accounts.founding import replace_token
 from apps.compiler.compile import Compilation, compile_snapshot
 from apps.compiler.model import Snapshot
+from apps.definitions.models import Schedule
+from apps.schedules.triggers import make_trigger
 from tests.doors.people import client_of
 from tests.hostile.corpus import CORPUS, VALUES
 from tests.hostile.doors import Door, Told, api, apply, command, fields_of, order, page, patch, tour, typed
@@ -24,7 +26,7 @@ from tests.hostile.orders import fields_of_orders
 
 pytestmark = pytest.mark.django_db
 LIMIT_MS = 200.0
-OURS = ("accounts", "audit", "fleet", "definitions", "rollouts", "webhooks")
+OURS = ("accounts", "audit", "fleet", "definitions", "rollouts", "schedules", "webhooks")
 # What every request may write, refused or not: when a token was used, and what was counted.
 MOVING = {"accounts.ApiToken", "accounts.FailedSignIn", "sessions.Session"}
 # Fields that a form offers as a fixed choice or not at all: a browser sends no other, and Django refuses what does.
@@ -137,7 +139,10 @@ def test_the_command_refuses_them(tutorial_world: Actor, tmp_path: Path, wire: W
     assert walk(command(tmp_path), tour(fields_of()), wire) > 700
 
 
-def test_claims_invitations_tokens_webhooks_and_small_calls_refuse_them(operators_token: Client, wire: Wire) -> None:
+def test_claims_invitations_tokens_webhooks_and_small_calls_refuse_them(
+    operators_token: Client, wire: Wire, tutorial_world: Actor
+) -> None:
+    make_trigger(actor=tutorial_world, schedule_id=Schedule.objects.earliest("pk").pk, name="door")
     assert walk(order(operators_token), tour(fields_of_orders(), whole=True), wire) > 700
 
 

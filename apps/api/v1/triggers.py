@@ -32,6 +32,7 @@ def shape(row: Trigger) -> dict[str, Any]:
         "created_at": row.created_at,
         "created_by": row.created_by,
         "last_used_at": row.last_used_at,
+        "old_secret_until": row.old_secret_until,
     }
 
 
@@ -98,14 +99,16 @@ class TriggerDetail(APIView):
 
 
 class Rotate(APIView):
-    """POST: a new secret; the one before is refused from now on."""
+    """POST: a new secret; the one before works for a while as well."""
 
     def post(self, request: Request, pk: str) -> Response:
-        """`If-Match`; the answer holds `secret`, this once."""
+        """`If-Match`, `{grace_s?}`: 0 to seven days, else a day; the answer holds `secret`, this once."""
         actor = requests.actor_of(request)
         row = one(selectors.triggers(actor), pk)
+        data = requests.only(request, ("grace_s",)) if request.data else {}
+        given = {field: value for field, value in data.items() if value is not None}
         version = requests.expected_version(request, present=row.version)
         secret = services.rotate_trigger(
-            actor=actor, trigger_id=row.pk, expected_version=version, reason=requests.reason(request)
+            actor=actor, trigger_id=row.pk, expected_version=version, reason=requests.reason(request), **given
         )
         return _changed(selectors.trigger(actor, row.pk), secret=secret)

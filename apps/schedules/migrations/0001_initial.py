@@ -31,6 +31,8 @@ class Migration(migrations.Migration):
                 ('name', models.CharField(max_length=63)),
                 ('key_id', models.CharField(max_length=22, unique=True)),
                 ('sealed_secret', models.BinaryField()),
+                ('previous_secret', models.BinaryField(null=True)),
+                ('previous_until', models.DateTimeField(null=True)),
                 ('sender', models.CharField(choices=[('secret', 'Secret'), ('standard_webhooks', 'Standard Webhooks'), ('github', 'Github'), ('gitlab', 'Gitlab')], default='secret', max_length=17)),
                 ('per_minute', models.PositiveIntegerField(default=60)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),

@@ -54,7 +54,11 @@ OPERATIONS: Table = {
     ("triggers-detail", "PATCH"): at_once(change("Change a trigger", {200: schedules.Trigger}, schedules.TriggerPatch)),
     ("triggers-detail", "DELETE"): at_once(remove("a trigger: close it at once")),
     ("triggers-rotate", "POST"): at_once(
-        change("Make a new secret; the one before is refused from now on", {200: schedules.TriggerSecret}, None)
+        change(
+            "Make a new secret; the one before works for as long as is said",
+            {200: schedules.TriggerSecret},
+            schedules.TriggerRotation,
+        )
     ),
     ("topics-messages", "GET"): replace(
         detail(schedules.Messages, "what was sent to a topic", "after", "limit", "wait", version=False),

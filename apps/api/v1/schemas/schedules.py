@@ -183,6 +183,7 @@ class Trigger(words.Shown):
     created_at = words.instant()
     created_by = words.text(150)
     last_used_at = words.instant(allow_null=True)
+    old_secret_until = words.instant(allow_null=True, help_text="Until when the secret before works as well.")
 
 
 class TriggerSecret(Trigger):
@@ -198,6 +199,12 @@ class TriggerOrder(words.Sent):
     name = words.name()
     sender = words.word(TriggerRow.Sender.values, required=False)
     per_minute = words.whole(1, 600, required=False)
+
+
+class TriggerRotation(words.Sent):
+    """A new secret for a trigger."""
+
+    grace_s = words.whole(0, 7 * DAY_S, required=False, help_text="How long the old secret works; a day if left out.")
 
 
 class TriggerPatch(words.Sent):
