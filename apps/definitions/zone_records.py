@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from django.db import transaction
@@ -12,6 +12,14 @@ from apps.definitions.models import Listener, LoadBalancer, Record, Zone
 from apps.fleet.models import Node, StaticIP
 
 ADDRESS_TYPES = {4: RecordType.A, 6: RecordType.AAAA}
+NamesOf = Callable[[int], Iterable[str]]
+_names_of: list[NamesOf] = []
+
+
+def add_cloud_names(source: NamesOf) -> None:
+    """Let an app above this one say which DNS names clouds gave to a load balancer (primary key), at start."""
+    if source not in _names_of:
+        _names_of.append(source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +72,8 @@ def values_of(record: Record) -> list[str]:
     """Its values, or the addresses of what it follows; empty while these are not known."""
     if record.static_ip is not None:
         return sorted(_of_type(_addresses_of(record.static_ip), record.type))
+    if record.load_balancer is not None and record.type == RecordType.CNAME:
+        return _cloud_names(record.load_balancer)
     if record.load_balancer is not None:
         return sorted(_of_type(_addresses_in_front(record.load_balancer), record.type))
     return [str(value) for value in record.values]
@@ -72,7 +82,15 @@ def values_of(record: Record) -> list[str]:
 def _why_empty(record: Record) -> str:
     if record.static_ip is not None:
         return f"The static IP {record.static_ip.name} has no address of type {record.type} yet."
+    if record.type == RecordType.CNAME:
+        return f"No cloud has given the load balancer {record.load_balancer} a name yet."
     return f"The load balancer {record.load_balancer} has no address of type {record.type} yet."
+
+
+def _cloud_names(balancer: LoadBalancer) -> list[str]:
+    """The one name that a CNAME may have: the first of those that clouds gave, absolute."""
+    found = sorted({name for source in _names_of for name in source(balancer.pk)})
+    return [f"{found[0].rstrip('.')}."] if found else []
 
 
 def _of_type(addresses: Iterable[str], rdtype: str) -> set[str]:

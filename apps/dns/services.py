@@ -36,6 +36,7 @@ from apps.dns.targets import driver_of
 from apps.drivers.dns.contract import DnsError
 
 RECONCILE_ZONE_TASK = "apps.dns.tasks.reconcile_zone"
+ASK_TASK = "apps.dns.tasks.ask_resolvers"
 ROUNDS = 20
 KEPT_FOR = timedelta(days=90)
 

@@ -12,3 +12,9 @@ def reconcile_zone(zone_id: int) -> None:
     """Bring the zone's server to what the definitions say, then ask the resolvers."""
     services.reconcile_zone(zone_id=zone_id)
     asking.ask_due(zone_id=zone_id)
+
+
+@shared_task(name=services.ASK_TASK)
+def ask_resolvers() -> None:
+    """Ask resolvers for the records whose last answer is old."""
+    asking.ask_due()

@@ -87,7 +87,7 @@ def _control_plane(place: Place, environment: dict[str, str]) -> Iterator[Progra
         "worker", [*worker, "-Q", "default,push", "--without-mingle"], "control-plane", environment, stop_wait=20
     )
     courier = [_tool("celery"), "-A", "controlplane.celery", "worker", "--pool", "threads", "--concurrency", "4"]
-    courier += ["-Q", "webhooks,schedules", "--without-mingle"]
+    courier += ["-Q", "webhooks,schedules,dns", "--without-mingle"]
     yield Program("courier", courier, "control-plane", environment, stop_wait=15)
     tester = [_tool("celery"), "-A", "controlplane.celery", "worker", "--pool", "threads", "--concurrency", "4"]
     yield Program("tester", [*tester, "-Q", "capacity", "--without-mingle"], "control-plane", environment)

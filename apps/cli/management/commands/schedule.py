@@ -22,6 +22,7 @@ from apps.capacity.ageing import judge_measurements
 from apps.core.clock import now
 from apps.core.queue import wake
 from apps.definitions.services import hostnames
+from apps.dns import services as dns
 from apps.fleet.services import RECONCILE_TASK
 from apps.observe import services as observe
 from apps.rollouts import services as rollouts
@@ -32,6 +33,7 @@ from apps.webhooks.services import DELIVER_TASK
 
 logger = logging.getLogger(__name__)
 TIDY_SECONDS = 300.0
+ZONE_SECONDS = 30.0
 LINK_SECONDS = 1.0
 HEAD_SECONDS = 3600.0
 Work = Callable[[], float | None]
@@ -58,6 +60,7 @@ class Command(BaseCommand):
             (every, capacity.sweep),
             (every, comparisons.advance_all),
             (every, prove),
+            (ZONE_SECONDS, ask_resolvers),
             (TIDY_SECONDS, tidy),
             (HEAD_SECONDS, note_head),
         ]
@@ -76,11 +79,13 @@ class Command(BaseCommand):
 
 
 def sweep() -> None:
-    """Wake a worker for every fleet and endpoint that needs one; fleets are worked on here without a broker."""
+    """Wake a worker for every fleet, zone and endpoint that needs one; fleets are worked on here without a broker."""
     for fleet_id in rollouts.fleets_to_sweep():
         if not wake(RECONCILE_TASK, fleet_id):
             rollouts.reconcile_fleet(fleet_id=fleet_id)
 
+    for zone_id in dns.zones_to_sweep():
+        wake(dns.RECONCILE_ZONE_TASK, zone_id, expires_s=ZONE_SECONDS)
     for webhook_id in delivering.due_webhooks():
         wake(DELIVER_TASK, webhook_id)
 
@@ -98,11 +103,17 @@ def prove() -> None:
     hostnames.sweep(now())
 
 
+def ask_resolvers() -> None:
+    """Let a worker ask what is really served of DNS zones."""
+    wake(dns.ASK_TASK, expires_s=ZONE_SECONDS)
+
+
 def tidy() -> None:
     """Forget what is too old to be shown."""
     observe.prune(now())
     delivering.prune(now())
     prune_fires(now())
+    dns.prune(now())
     judge_measurements(now())
 
 
