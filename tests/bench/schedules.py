@@ -2,9 +2,10 @@
 
 `python -m tests.bench.schedules [--quick]`, `make bench-schedules`: PostgreSQL that syncs to disk, Redis, three
 `manage.py schedule` and six workers. First all schedules fall due at one instant, then a hundred each second, with
-1 000, 10 000 and 100 000 schedules; beside them Celery beat, its worker and a task that does the same. Then `kill -9`
-for a random process, 200 times, and two crashes of the database, with every schedule due each second. Lags count from
-the instant to the effect, a message in a stream. Exit code 1 when an instant was missed or done twice.
+1 000, 10 000 and 100 000 schedules; beside them Celery beat, six workers and a task that does the same. Then both are
+killed alike: `kill -9` for a scheduler, six times, started again at once. Last `kill -9` for a random process, 200
+times, and two crashes of the database, with every schedule due each second. Lags count from the instant to the effect,
+a message in a stream. Exit code 1 when we missed an instant or did it twice.
 """
 
 from __future__ import annotations
@@ -12,30 +13,25 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import subprocess
 import sys
-import tempfile
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-import redis
-
 from tests.bench import schedules_judge as judge
+from tests.bench import schedules_rival as rival
 from tests.bench.schedules_judge import Lags, Verdict, lags_of
-from tests.bench.schedules_stage import ROOT, Stage, kill_for, stage
+from tests.bench.schedules_rival import Kept
+from tests.bench.schedules_stage import Stage, kill_for, sleep_until, stage
 from tests.bench.tables import facts, table
 
 SCHEDULERS, WORKERS = 3, 6
 PER_SECOND, SPREAD_S = 100, 12
 LONGEST_BURST_S = 30.0
 START_S = 2.0
-BEAT_START_S = 15.0
+# Schedules, seconds and kills of schedulers where both are killed alike.
+BESIDE, BESIDE_S, BESIDE_KILLS = 70, 30, 6
 DRAIN_S = 120.0
 
 
@@ -44,7 +40,7 @@ def burst(scene: Stage, count: int) -> Lags:
     judge.clear(scene.redis_url)
     first = judge.next_whole(START_S + count / 4000)
     judge.fill(count, every_s=86_400, first=first)
-    _sleep_until(first)
+    sleep_until(first.timestamp())
     judge.wait_for(count, LONGEST_BURST_S)
     return lags_of(judge.effects(scene.redis_url))
 
@@ -54,57 +50,8 @@ def spread(scene: Stage, count: int) -> Lags:
     judge.clear(scene.redis_url)
     first, every_s = judge.next_whole(START_S + count / 4000), count // PER_SECOND
     judge.fill(count, every_s=every_s, first=first, spread_s=every_s)
-    _sleep_until(first + timedelta(seconds=min(SPREAD_S, every_s)))
+    sleep_until(first.timestamp() + min(SPREAD_S, every_s))
     return lags_of(judge.effects(scene.redis_url))
-
-
-def beat(scene: Stage, count: int, *, spread_out: bool) -> Lags:
-    """The same with Celery beat: one process, because a second one would do everything twice, and six workers."""
-    client = redis.Redis.from_url(scene.redis_url)
-    client.flushall()
-    first = judge.next_whole(BEAT_START_S)
-    every_s = count // PER_SECOND if spread_out else 86_400
-    with _beat(scene, f"{count} {every_s} {int(first.timestamp())} {every_s if spread_out else 0}"):
-        _sleep_until(first + timedelta(seconds=min(SPREAD_S, every_s) if spread_out else 0))
-        ends = time.monotonic() + LONGEST_BURST_S
-        while not spread_out and client.xlen("beat") < count and time.monotonic() < ends:
-            time.sleep(0.25)
-        return _lags_of_beat(client, first, every_s if spread_out else 0)
-
-
-def _lags_of_beat(client: redis.Redis, first: datetime, spread_s: int) -> Lags:
-    rows: Any = client.xrange("beat")
-    seen: set[int] = set()
-    lags = []
-    for place, fields in rows:
-        number = int(fields[b"number"])
-        if number not in seen:
-            seen.add(number)
-            due = first.timestamp() + (number % spread_s if spread_s else 0)
-            lags.append(int(place.split(b"-")[0]) / 1000 - due)
-    return lags_of(lags)
-
-
-@contextmanager
-def _beat(scene: Stage, words: str) -> Iterator[None]:
-    environment = scene.environment | {"SPILLWAY_BEAT": words}
-    celery = [sys.executable, "-m", "celery", "-A", "tests.bench.schedules_beat"]
-    worker = [*celery, "worker", "--pool", "threads", "--concurrency", "2", "-Q", "beat", "-l", "ERROR"]
-    worker += ["--without-mingle", "--without-gossip", "--without-heartbeat"]
-    with tempfile.TemporaryDirectory() as place:
-        leader = [*celery, "beat", "-l", "ERROR", "-s", str(Path(place) / "beat"), "--pidfile", ""]
-        commands = [leader, *[worker] * WORKERS]
-        children = [
-            subprocess.Popen(each, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            for each in commands
-        ]
-        try:
-            yield
-        finally:
-            for child in children:
-                child.kill()
-            for child in children:
-                child.wait()
 
 
 def killing(scene: Stage, *, schedules: int, seconds: int, kills: int, crashes: int, crew: tuple[int, int]) -> Verdict:
@@ -114,7 +61,7 @@ def killing(scene: Stage, *, schedules: int, seconds: int, kills: int, crashes: 
         first = judge.next_whole(START_S)
         judge.fill(schedules, every_s=1, first=first, ends_at=first + timedelta(seconds=seconds))
         _close()
-        _sleep_until(first)
+        sleep_until(first.timestamp())
         done = partial(judge.sent, scene.redis_url)
         kill_for(keeper, scene, seconds=seconds, kills=kills, crashes=crashes, done=done)
         meanwhile = done()
@@ -144,17 +91,16 @@ def _close() -> None:
     db.connections.close_all()
 
 
-def _sleep_until(moment: datetime) -> None:
-    time.sleep(max(0.0, moment.timestamp() - time.time()))
-
-
 def rates(scene: Stage) -> list[dict[str, Any]]:
     """Every table row: who, how many, due at once or spread, and the lags."""
     rows: list[dict[str, Any]] = []
 
     def note(who: str, count: int, how: str, lags: Lags) -> None:
+        expected = count if how == "at once" else PER_SECOND * min(SPREAD_S, count // PER_SECOND)
         per_second = lags.count / lags.last if how == "at once" and lags.last > 0 else None
-        rows.append({"who": who, "schedules": count, "due": how, "per_second": per_second, **vars(lags)})
+        rows.append(
+            {"who": who, "schedules": count, "due": how, "expected": expected, "per_second": per_second, **vars(lags)}
+        )
         print(f"  {who} {count:,} {how}: {' '.join(lags.cells())}", file=sys.stderr, flush=True)
 
     with scene.processes(SCHEDULERS, WORKERS):
@@ -162,9 +108,29 @@ def rates(scene: Stage) -> list[dict[str, Any]]:
             note("Spillway", count, "at once", burst(scene, count))
             note("Spillway", count, "100/s", spread(scene, count))
     for count in (1000, 10_000):
-        note("Celery beat", count, "at once", beat(scene, count, spread_out=False))
-        note("Celery beat", count, "100/s", beat(scene, count, spread_out=True))
+        note("Celery beat", count, "at once", rival.burst(scene, count, LONGEST_BURST_S))
+        lags = rival.spread(scene, count, per_second=PER_SECOND, seconds=SPREAD_S)
+        note("Celery beat", count, "100/s", lags)
     return rows
+
+
+def killed_alike(scene: Stage) -> list[Kept]:
+    """Spillway and Celery beat with the same schedules, each due each second, and the same kills of schedulers."""
+    numbers = {"entries": BESIDE, "seconds": BESIDE_S}
+    judge.clear(scene.redis_url)
+    with scene.processes(SCHEDULERS, WORKERS) as keeper:
+        first = judge.next_whole(START_S)
+        judge.fill(BESIDE, every_s=1, first=first, ends_at=first + timedelta(seconds=BESIDE_S))
+        rival.kill_schedulers(keeper, "scheduler", first, seconds=BESIDE_S, kills=BESIDE_KILLS)
+        judge.wait_for(BESIDE * BESIDE_S, DRAIN_S)
+    ours = judge.judge(scene.redis_url, first, BESIDE_S)
+    return [
+        Kept("Spillway, 3 schedulers", ours.expected, BESIDE_KILLS, ours.missed, ours.doubled),
+        rival.killing(scene, "Celery beat", **numbers, kills=0),
+        rival.killing(scene, "Celery beat", **numbers, kills=BESIDE_KILLS),
+        rival.killing(scene, "Celery beat, beat_sync_every=1", **numbers, kills=BESIDE_KILLS, sync_every=1),
+        rival.killing(scene, "2 Celery beats", **numbers, kills=0, beats=2),
+    ]
 
 
 def _show(rows: list[dict[str, Any]]) -> None:
@@ -173,8 +139,15 @@ def _show(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         rate = f"{row['per_second']:,.0f}" if row["per_second"] else ""
         lags = [f"{row[each]:.2f} s" for each in ("p50", "p99", "last")]
-        cells.append([row["who"], f"{row['schedules']:,}", row["due"], f"{row['count']:,}", rate, *lags])
-    print(table(heads, cells))
+        done = f"{row['count']:,} of {row['expected']:,}"
+        cells.append([row["who"], f"{row['schedules']:,}", row["due"], done, rate, *lags])
+    print(table(heads, cells), flush=True)
+
+
+def _show_killed(rows: list[Kept]) -> None:
+    heads = ("who", "instants", "kill -9 of a scheduler", "missed", "doubled")
+    cells = [[row.who, *(f"{each:,}" for each in (row.expected, row.kills, row.missed, row.doubled))] for row in rows]
+    print(table(heads, cells), flush=True)
 
 
 def _show_verdict(verdict: Verdict, kills: int, crashes: int) -> None:
@@ -198,7 +171,7 @@ def main() -> int:
     """Measure, judge, print; the last line is JSON."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="few kills of few processes, no rates, below a minute")
-    parser.add_argument("--only", choices=("rates", "kills"), help="one half of it")
+    parser.add_argument("--only", choices=("rates", "kills"), help="one half: rates and Celery beat, or the 200 kills")
     options = parser.parse_args()
     plan = {"schedules": 70, "seconds": 150, "kills": 200, "crashes": 2, "crew": (SCHEDULERS, WORKERS)}
     if options.quick:
@@ -210,13 +183,17 @@ def main() -> int:
         if not options.quick and options.only != "kills":
             found["rates"] = rates(scene)
             _show(found["rates"])
+            beside = killed_alike(scene)
+            _show_killed(beside)
+            found["killed_alike"] = [vars(each) for each in beside]
+            clean = not (beside[0].missed or beside[0].doubled)
         if options.only != "rates":
             verdict = killing(scene, **plan)  # type: ignore[arg-type]  # a plan of these very words
             _show_verdict(verdict, int(str(plan["kills"])), int(str(plan["crashes"])))
             doubled = control(scene).doubled
             print(f"Without the key (schedule, instant), {doubled} of 20 instants are done twice.")
             found |= {"kills": vars(verdict), "control_doubled": doubled}
-            clean = verdict.clean and doubled > 0
+            clean = clean and verdict.clean and doubled > 0
         _close()
     print(f"load in the end {os.getloadavg()[0]:.1f}")
     print(json.dumps(found))

@@ -1,7 +1,8 @@
 """The crew of the bench of schedules: a process that has loaded the product and forks a scheduler or worker when asked.
 
 A killed process comes back within a fraction of a second, as under a supervisor on a machine with cores to spare; each
-runs exactly what `manage.py schedule` and the worker's command line run. Reads a word per line, answers with a pid.
+runs exactly what `manage.py schedule` and the worker's command line run. Celery beat and its workers, which ours are
+compared with, begin in the same way. Reads a word per line, answers with a pid.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ import os
 import signal
 import sys
 
-WORKER = ["worker", "--pool", "threads", "--concurrency", "2", "-Q", "schedules", "-l", "ERROR"]
+LOG = "SPILLWAY_BENCH_LOG"
+STORE = "SPILLWAY_BENCH_STORE"
+WORKER = ["worker", "--pool", "threads", "--concurrency", "2", "-l", "ERROR"]
 WORKER += ["--without-mingle", "--without-gossip", "--without-heartbeat"]
 
 PRELOADED = (
@@ -26,17 +29,30 @@ PRELOADED = (
 def _become(word: str) -> None:
     """Run until killed."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    quiet = os.open(os.devnull, os.O_RDWR)
+    said = os.open(os.environ.get(LOG, os.devnull), os.O_RDWR | os.O_CREAT | os.O_APPEND)
     for number in (0, 1, 2):
-        os.dup2(quiet, number)
+        os.dup2(said, number)
     if word == "scheduler":
         from django.core.management import call_command
 
         call_command("schedule")
-    else:
+    elif word == "worker":
         from controlplane.celery import app
 
-        app.worker_main([*WORKER, "-n", f"w{os.getpid()}@bench"])
+        app.worker_main([*WORKER, "-Q", "schedules", "-n", f"w{os.getpid()}@bench"])
+    else:
+        _become_beat(word)
+
+
+def _become_beat(word: str) -> None:
+    """`beat`, `beat-2` … with a store each, or `beat-worker`."""
+    from tests.bench.schedules_beat import QUEUE, app
+
+    if word == "beat-worker":
+        app.worker_main([*WORKER, "-Q", QUEUE, "-n", f"w{os.getpid()}@bench"])
+    else:
+        store = f"{os.environ[STORE]}/{word}"
+        app.start(["beat", "-l", "ERROR", "-s", store, "--pidfile", ""])
 
 
 def main() -> None:

@@ -42,7 +42,13 @@ class Keeper:
 
     def kill_one(self, dice: random.Random) -> None:
         """`kill -9` for one of them, whatever it does at the moment; another takes its place at once."""
-        index = dice.randrange(len(self._running))
+        self._kill(dice.randrange(len(self._running)))
+
+    def kill_a(self, word: str, dice: random.Random) -> None:
+        """`kill -9` for one that was started for this word; another takes its place at once."""
+        self._kill(dice.choice([index for index, (each, _) in enumerate(self._running) if each == word]))
+
+    def _kill(self, index: int) -> None:
         word, pid = self._running[index]
         os.kill(pid, signal.SIGKILL)
         self._running[index] = (word, self._spawn(word))
@@ -83,14 +89,18 @@ class Stage:
             [*control, *log, "-m", "immediate", "restart"], check=True, stdout=subprocess.DEVNULL, cwd=self.database
         )
 
+    def waiting(self) -> int:
+        """How many workers wait for wake-ups."""
+        clients: Any = redis.Redis.from_url(self.redis_url).client_list()
+        return sum(each["cmd"] == "brpop" for each in clients)
+
     def wait_until_ready(self, schedulers: int, workers: int, seconds: float = 120.0) -> None:
         """Wait until so many schedulers ask the database, and so many workers wait for wake-ups."""
         from django.db import connection
 
-        client, ends = redis.Redis.from_url(self.redis_url), time.monotonic() + seconds
+        ends = time.monotonic() + seconds
         while time.monotonic() < ends:
-            clients: Any = client.client_list()
-            waiting = sum(each["cmd"] == "brpop" for each in clients)
+            waiting = self.waiting()
             with connection.cursor() as cursor:
                 cursor.execute("SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'")
                 asking = cursor.fetchone()[0] - 1
@@ -147,3 +157,8 @@ def kill_for(
         if number in crash_after:
             scene.crash_database()
     time.sleep(max(0.0, began + seconds - time.monotonic()))
+
+
+def sleep_until(moment: float) -> None:
+    """Sleep until this Unix time; not at all when it is over."""
+    time.sleep(max(0.0, moment - time.time()))
