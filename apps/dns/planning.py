@@ -105,32 +105,34 @@ class _Desk:
     def settle(self, key: Key, wanted: RecordSet) -> None:
         """Bring one wanted record set about, or say why not."""
         there, ours = self.served.get(key), self.ours.get(key)
-        blocked = self._blocked(key) if there is None else None
+        others = self._beside(key)
         if there == wanted:
             self.after[key] = wanted
         elif ours == wanted and key not in self._repair:
             self.drift.append(Difference(wanted, there))
-        elif blocked is not None or (ours is None and there is not None):
-            self._pass(key, wanted, there or blocked)
+        elif others or (ours is None and there is not None):
+            self._pass(key, wanted, others)
         else:
             self._write(key, there, wanted)
 
-    def _pass(self, key: Key, wanted: RecordSet, other: RecordSet | None) -> None:
+    def _pass(self, key: Key, wanted: RecordSet, others: list[RecordSet]) -> None:
         """Somebody else's record stands there: taken over by a repair that says so, else left."""
-        if not (self._take_over and key in self._repair) or other is None:
-            self.in_the_way.append(Difference(wanted, other))
+        there = self.served.get(key)
+        if not (self._take_over and key in self._repair):
+            self.in_the_way.append(Difference(wanted, there or others[0]))
             return
-        if _key(other) != key:
-            self.edits.append(Edit(other.name, other.type, other, None))
-        self._write(key, self.served.get(key), wanted)
+        gone = [Edit(other.name, other.type, other, None) for other in others]
+        self.edits += [edit for edit in gone if edit not in self.edits]
+        self._write(key, there, wanted)
 
-    def _blocked(self, key: Key) -> RecordSet | None:
-        """What of others keeps the record away: beside a CNAME nothing may stand."""
+    def _beside(self, key: Key) -> list[RecordSet]:
+        """What of others keeps the record away: beside a CNAME nothing may stand (RFC 1034, 3.6.2)."""
         name, rdtype = key
-        for (at, kind), there in self.served.items():
-            if at == name and (kind == "CNAME") != (rdtype == "CNAME") and (at, kind) not in self.ours:
-                return there
-        return None
+        return [
+            there
+            for (at, kind), there in sorted(self.served.items())
+            if at == name and kind != rdtype and "CNAME" in (kind, rdtype) and (at, kind) not in self.ours
+        ]
 
     def _write(self, key: Key, there: RecordSet | None, wanted: RecordSet) -> None:
         self.edits.append(Edit(*key, there, wanted))
