@@ -19,6 +19,8 @@ from collections.abc import Iterable, Mapping
 
 from apps.compiler.model import HeaderCondition, HeaderMatch, LoadBalancer, PathKind, Route
 
+NO_ROUTE = "No route is defined for this host and path.\n"
+"""What a client reads that no route takes, with 404, whatever the target."""
 Rank = tuple[bool, bool, int, int, bool, int]
 
 

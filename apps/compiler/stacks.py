@@ -73,8 +73,10 @@ class Network:
     """Where load balancers of the stack stand.
 
     AWS: `vpc` and `subnets` (ids; an ALB needs two in different zones), `log_bucket` for access logs where it is not
-    empty. Google: `vpc` is the network's self link or name, `zones` says in which zone the endpoints of each region of
-    ours are registered. `client_networks` are CIDR blocks whose clients may connect.
+    empty; `vpc_networks` are the VPC's own CIDR blocks, by which servers outside of it are known: without them those in
+    the stack's own region count as inside, all others as outside. Google: `vpc` is the network's self link or name,
+    `zones` says in which zone the endpoints of each region of ours are registered. `client_networks` are CIDR blocks
+    whose clients may connect.
     """
 
     vpc: str = ""
@@ -82,6 +84,7 @@ class Network:
     client_networks: tuple[str, ...] = ("0.0.0.0/0",)
     log_bucket: str = ""
     zones: tuple[tuple[str, str], ...] = ()
+    vpc_networks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +146,11 @@ class CloudRecord:
     values: tuple[str, ...] = ()
     address_id: str = ""
     load_balancer_id: str = ""
+
+    @property
+    def label(self) -> str:
+        """What findings call it: `www A`."""
+        return f"{self.name} {self.type}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,20 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from apps.compiler.grammar import GrammarError
-from apps.compiler.model import (
-    Certificate,
-    Finding,
-    FleetAddress,
-    Listener,
-    LoadBalancer,
-    Pool,
-    Route,
-    RunPass,
-    Server,
-    Unreadable,
-)
-
-Named = Certificate | FleetAddress | Listener | LoadBalancer | Pool | Route | Server | RunPass | Unreadable
+from apps.compiler.losses import Named
+from apps.compiler.model import Finding
 
 
 @dataclass(slots=True)
@@ -33,8 +21,12 @@ class Notes:
 
     def quarantine(self, thing: Named, code: str, message: str, field_name: str = "") -> None:
         """Leave the object out and say why."""
-        self._out.add(thing.id)
-        self.quarantined.append(Finding(code, thing.id, thing.label, message, field_name))
+        self.refuse(Finding(code, thing.id, thing.label, message, field_name))
+
+    def refuse(self, finding: Finding) -> None:
+        """The same for what somebody else has found."""
+        self._out.add(finding.object_id)
+        self.quarantined.append(finding)
 
     def warn(self, thing: Named, code: str, message: str, field_name: str = "") -> None:
         """Let the object through and say what people should know."""

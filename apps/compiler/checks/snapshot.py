@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 from apps.compiler.checks.addresses import accepted_addresses, check_addresses, check_listeners_of_addresses
 from apps.compiler.checks.advice import advise
-from apps.compiler.checks.examination import Named, Notes
+from apps.compiler.checks.examination import Notes
 from apps.compiler.checks.fields import (
     check_certificate,
     check_listener,
@@ -29,6 +29,7 @@ from apps.compiler.checks.fields import (
 from apps.compiler.checks.listeners import check_listener_use, check_ports, with_known_certificates
 from apps.compiler.checks.passes import accepted_passes
 from apps.compiler.checks.routes import check_action, check_owners, check_twins
+from apps.compiler.losses import Named
 from apps.compiler.model import Certificate, Finding, LoadBalancer, Pool, Snapshot
 
 

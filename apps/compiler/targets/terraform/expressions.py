@@ -8,7 +8,7 @@ import re
 from apps.compiler.targets.terraform.document import terraform_name
 
 _MARKS = re.compile(r"[$%]")
-_SIGNS = re.compile(r"[^A-Za-z0-9]+")
+_SIGNS = re.compile(r"[^A-Za-z0-9]")
 _DIGEST = 8
 
 

@@ -1,0 +1,279 @@
+"""CHECK: the examination of a stack's snapshot: what passes, what is refused and why, what people should know.
+
+The rules of a fleet hold for a cloud as well, so they are asked first (`checks/fields.py`, `checks/routes.py`,
+`checks/listeners.py`); then the target says what it cannot do (`losses.py`). What is refused is left out with all that
+needs it, never changed.
+
+1. Fields of certificates, pools and servers. A refused server leaves its pool without it, a refused pool leaves.
+2. Fields, actions, owners and twins of routes.
+3. Fields of listeners, static IPs, certificates, default pools, ports.
+4. Load balancers, zones and records; what the target cannot do once everything is looked at.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from ipaddress import ip_network
+
+from apps.compiler import grammar
+from apps.compiler.abilities import Abilities
+from apps.compiler.checks.examination import Notes
+from apps.compiler.checks.fields import check_certificate, check_listener, check_pool, check_route, check_server
+from apps.compiler.checks.listeners import check_listener_use, with_known_certificates
+from apps.compiler.checks.routes import check_action, check_owners, check_twins
+from apps.compiler.losses import Loss, Named
+from apps.compiler.model import Certificate, Finding, Listener, LoadBalancer, Pool
+from apps.compiler.routing import number_of
+from apps.compiler.stacks import CloudBackend, CloudPool, CloudZone, StackSnapshot
+
+_ID = re.compile(r"[a-z]{2,6}-(?:0|[1-9][0-9]{0,17})")
+_SUBNET = re.compile(r"[A-Za-z0-9-]{1,64}")
+_RECORD_NAME = re.compile(r"@|(?:\*\.)?[a-z0-9_](?:[a-z0-9_.-]{0,250}[a-z0-9_])?|\*")
+
+
+@dataclass(frozen=True, slots=True)
+class StackExamination:
+    """The snapshot that may be rendered, who was left out of it, and what people should know."""
+
+    accepted: StackSnapshot
+    refused: tuple[Finding, ...]
+    warnings: tuple[Finding, ...]
+
+
+def examine_stack(snapshot: StackSnapshot, abilities: Abilities) -> StackExamination:
+    """Apply all checks; never raises for what a definition says."""
+    examiner = _Examiner(snapshot, abilities, Notes())
+    accepted = examiner.accepted()
+    notes = examiner.notes
+    return StackExamination(accepted, _in_order(notes.quarantined), _in_order(notes.warnings))
+
+
+def as_pool(pool: CloudPool) -> Pool:
+    """The pool as the checks of fleets see it."""
+    return Pool(
+        id=pool.id,
+        label=pool.label,
+        account=pool.account,
+        protocol=pool.protocol,
+        balance=pool.balance,
+        health_check=pool.health_check,
+        connect_timeout_ms=pool.connect_timeout_ms,
+        server_timeout_ms=pool.server_timeout_ms,
+        queue_timeout_ms=pool.queue_timeout_ms,
+        server_keepalive_ms=pool.server_keepalive_ms,
+        when_full=pool.when_full,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Examiner:
+    """One examination."""
+
+    snapshot: StackSnapshot
+    abilities: Abilities
+    notes: Notes
+
+    def accepted(self) -> StackSnapshot:
+        """What is left. The target looks at the whole last, and what it refuses then takes its users along."""
+        for row in self.snapshot.unreadable:
+            message = f"What is stored as {row.field} cannot be read; save it again."
+            self.notes.quarantine(row, "unreadable", message, row.field)
+        self._check_identities()
+        self._check_network()
+        certificates, pools = self._certificates(), self._pools()
+        fronts = self._fronts(certificates, pools)
+        kept = replace(
+            self.snapshot,
+            load_balancers=fronts,
+            pools=tuple(pools.values()),
+            certificates=tuple(certificates.values()),
+            addresses=tuple(each for each in self.snapshot.addresses if not self.notes.is_out(each.id)),
+        )
+        self._take(self.abilities.losses_of_stack(kept))
+        return self._without_refused(kept)
+
+    def _take(self, losses: Iterable[Loss]) -> None:
+        for loss in losses:
+            finding = loss.finding
+            if loss.refused:
+                self.notes.refuse(finding)
+            else:
+                self.notes.warnings.append(finding)
+
+    def _check_identities(self) -> None:
+        """One id, one object: ids become the names of resources."""
+        everything = list(_everything(self.snapshot))
+        counts = Counter(thing.id for thing in everything)
+        for thing in everything:
+            if counts[thing.id] > 1:
+                message = f"Report this to the operators: {thing.id} names two objects."
+                self.notes.quarantine(thing, "id_twice", message, "id")
+            elif not _ID.fullmatch(thing.id):
+                message = "Identifiers are made by Spillway: a prefix, a hyphen and a number."
+                self.notes.quarantine(thing, "object_id", message, "id")
+
+    def _check_network(self) -> None:
+        """The stack's own network is written by operators; one that cannot be read keeps every load balancer out."""
+        network = self.snapshot.network
+        blocks = (*network.client_networks, *network.vpc_networks)
+        fault = next((each for each in blocks if not _is_network(each)), None)
+        fault = fault or next((each for each in network.subnets if not _SUBNET.fullmatch(each)), None)
+        for front in self.snapshot.load_balancers if fault is not None else ():
+            message = f"Correct {fault!r} in the network of stack {self.snapshot.label}."
+            self.notes.quarantine(front, "network", message, "stacks")
+
+    def _certificates(self) -> dict[str, Certificate]:
+        for certificate in self.snapshot.certificates:
+            check_certificate(self.notes, certificate)
+        return {each.id: each for each in self.snapshot.certificates if not self.notes.is_out(each.id)}
+
+    def _pools(self) -> dict[str, CloudPool]:
+        for pool in self.snapshot.pools:
+            check_pool(self.notes, as_pool(pool))
+            self._take(self.abilities.losses_of_pool(pool))
+            for server in (server for backend in pool.backends for server in backend.servers):
+                check_server(self.notes, server, local_development=False)
+                if not self.notes.is_out(server.id):
+                    self._take(self.abilities.losses_of_server(server))
+        kept = (pool for pool in self.snapshot.pools if not self.notes.is_out(pool.id))
+        return {pool.id: replace(pool, backends=tuple(map(self._backend, pool.backends))) for pool in kept}
+
+    def _backend(self, backend: CloudBackend) -> CloudBackend:
+        servers = tuple(server for server in backend.servers if not self.notes.is_out(server.id))
+        return backend if servers == backend.servers else replace(backend, servers=servers)
+
+    def _fronts(self, certificates: dict[str, Certificate], pools: dict[str, CloudPool]) -> tuple[LoadBalancer, ...]:
+        seen = {pool.id: as_pool(pool) for pool in pools.values()}
+        for front in self.snapshot.load_balancers:
+            self._check_routes(front, seen)
+        routes = [route for front in self.snapshot.load_balancers for route in front.routes]
+        check_owners(self.notes, (route for route in routes if not self.notes.is_out(route.id)))
+        fronts = []
+        for front in self.snapshot.load_balancers:
+            check_twins(self.notes, front)
+            listeners = tuple(self._checked(listener, front, seen, certificates) for listener in front.listeners)
+            self._take(self.abilities.losses_of_load_balancer(front))
+            fronts.append(replace(front, listeners=listeners))
+        _check_ports(self.notes, fronts)
+        return tuple(self._without(front) for front in fronts if not self.notes.is_out(front.id))
+
+    def _check_routes(self, front: LoadBalancer, pools: dict[str, Pool]) -> None:
+        for route in front.routes:
+            check_route(self.notes, route)
+            check_action(self.notes, route, pools)
+            if not self.notes.is_out(route.id):
+                self._take(self.abilities.losses_of_route(route, front))
+
+    def _checked(
+        self, listener: Listener, front: LoadBalancer, pools: dict[str, Pool], certificates: dict[str, Certificate]
+    ) -> Listener:
+        """Its address is the id of a static IP here, which `losses_of_stack` looks up."""
+        check_listener(self.notes, replace(listener, address=None))
+        check_listener_use(self.notes, listener, pools)
+        self._take(self.abilities.losses_of_listener(listener, front))
+        return with_known_certificates(self.notes, listener, certificates)
+
+    def _without(self, front: LoadBalancer) -> LoadBalancer:
+        return replace(
+            front,
+            listeners=tuple(each for each in front.listeners if not self.notes.is_out(each.id)),
+            routes=tuple(each for each in front.routes if not self.notes.is_out(each.id)),
+        )
+
+    def _without_refused(self, kept: StackSnapshot) -> StackSnapshot:
+        """Once more, for what was refused last: an address takes its listeners along, a load balancer its records."""
+        addresses = {each.id for each in kept.addresses if not self.notes.is_out(each.id)}
+        for front in kept.load_balancers:
+            for listener in front.listeners:
+                if listener.address is not None and listener.address not in addresses:
+                    self._once(listener, "unknown_address", "Choose a static IP that is there, or none.", "static_ip")
+        fronts = tuple(self._without(each) for each in kept.load_balancers if not self.notes.is_out(each.id))
+        for front in fronts:
+            if not front.listeners:
+                self.notes.warn(front, "no_listener", "Add a listener; nobody can reach this load balancer.")
+        reachable = {front.id for front in fronts if front.listeners}
+        return replace(
+            kept,
+            load_balancers=tuple(front for front in fronts if front.listeners),
+            addresses=tuple(each for each in kept.addresses if each.id in addresses),
+            zones=tuple(self._zone(zone, reachable, addresses) for zone in self._zones(kept.zones)),
+        )
+
+    def _zones(self, zones: Iterable[CloudZone]) -> Iterator[CloudZone]:
+        for zone in zones:
+            self.notes.ask(zone, "domain", grammar.redirect_host, zone.domain)
+            if not self.notes.is_out(zone.id):
+                yield zone
+
+    def _zone(self, zone: CloudZone, reachable: set[str], addresses: set[str]) -> CloudZone:
+        for record in zone.records:
+            if not _RECORD_NAME.fullmatch(record.name):
+                self.notes.quarantine(record, "record_name", "Use a name of letters, digits, - and _, or @.", "label")
+            elif not all(value.isascii() and value.isprintable() for value in record.values):
+                self.notes.quarantine(record, "record_value", "Use printable ASCII characters alone.", "values")
+            elif not (record.values or record.address_id or record.load_balancer_id):
+                self.notes.quarantine(record, "record_value", "Give the record a value.", "values")
+            elif record.load_balancer_id and record.load_balancer_id not in reachable:
+                self._once(
+                    record, "unknown_load_balancer", "Its load balancer is missing or left out.", "load_balancer"
+                )
+            elif record.address_id and record.address_id not in addresses:
+                self._once(record, "unknown_address", "Its static IP is missing or left out.", "static_ip")
+        return replace(zone, records=tuple(each for each in zone.records if not self.notes.is_out(each.id)))
+
+    def _once(self, thing: Named, code: str, message: str, field: str) -> None:
+        """Say it unless something else was said of the object already."""
+        if not self.notes.is_out(thing.id):
+            self.notes.quarantine(thing, code, message, field)
+
+
+def _check_ports(notes: Notes, fronts: Iterable[LoadBalancer]) -> None:
+    """One listener for each port: of a static IP, or of the load balancer, which has addresses of its own."""
+    _one_each(notes, fronts, lambda _front, listener: listener.address)
+    _one_each(notes, fronts, lambda front, _listener: front.id)
+
+
+def _one_each(
+    notes: Notes, fronts: Iterable[LoadBalancer], place_of: Callable[[LoadBalancer, Listener], str | None]
+) -> None:
+    taken: dict[tuple[str, int], Listener] = {}
+    pairs = [(front, listener) for front in fronts for listener in front.listeners if not notes.is_out(listener.id)]
+    for front, listener in sorted(pairs, key=lambda pair: number_of(pair[1].id)):
+        place = place_of(front, listener)
+        if place is None:
+            continue
+        first = taken.setdefault((place, listener.port), listener)
+        if first is not listener:
+            message = f"Choose another port; {first.label} ({first.id}) already listens on {listener.port}."
+            notes.quarantine(listener, "port_twice", message, "port")
+
+
+def _everything(snapshot: StackSnapshot) -> Iterator[Named]:
+    yield from snapshot.certificates
+    yield from snapshot.addresses
+    for pool in snapshot.pools:
+        yield pool
+        for backend in pool.backends:
+            yield from backend.servers
+    for front in snapshot.load_balancers:
+        yield front
+        yield from front.listeners
+        yield from front.routes
+    for zone in snapshot.zones:
+        yield zone
+        yield from zone.records
+
+
+def _is_network(text: str) -> bool:
+    try:
+        return str(ip_network(text)) == text
+    except ValueError:
+        return False
+
+
+def _in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Each matter once, whoever found it."""
+    return tuple(sorted(set(findings), key=lambda each: (each.object_id, each.field, each.code, each.message)))

@@ -1,0 +1,1 @@
+"""COMPILE for AWS: Application and Network Load Balancers, their rules, groups, addresses and zones."""

@@ -1,0 +1,108 @@
+"""COMPILE for AWS, target groups: one for each backend and each load balancer that uses it, which is all AWS allows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from ipaddress import IPv4Address, IPv4Network
+from typing import Any
+
+from apps.compiler.model import Balance, HealthCheck, Protocol, Server, ServerState
+from apps.compiler.stacks import CloudBackend, CloudPool, StackSnapshot
+from apps.compiler.targets.terraform.aws.limits import NAME
+from apps.compiler.targets.terraform.aws.naming import tags
+from apps.compiler.targets.terraform.aws.timeouts import check_times, seconds
+from apps.compiler.targets.terraform.draft import Draft, Resource
+from apps.compiler.targets.terraform.expressions import cloud_name, resource_name
+
+_GROUP, _ATTACHMENT = "aws_lb_target_group", "aws_lb_target_group_attachment"
+_PORTS = {Protocol.HTTP: 80, Protocol.HTTPS: 443, Protocol.TCP: 80}
+_ALGORITHMS = {
+    Balance.ROUNDROBIN: "round_robin",
+    Balance.LEASTCONN: "least_outstanding_requests",
+    Balance.SOURCE: "round_robin",
+    Balance.RANDOM: "weighted_random",
+}
+_STICKY_S = 86_400
+_LONGEST_DELAY_S = 3600
+_WITHOUT_CHECK = HealthCheck(interval_ms=10_000, timeout_ms=5_000, rise=2, fall=3)
+
+
+@dataclass(slots=True)
+class Groups:
+    """Target groups of the draft, made when somebody first needs them."""
+
+    draft: Draft
+    snapshot: StackSnapshot
+    _made: dict[tuple[str, str], Resource] = field(default_factory=dict)
+
+    def group(self, pool: CloudPool, backend: CloudBackend, user: str) -> Resource:
+        """The group of a backend behind the load balancer `user` (`lb-3`, `lb-3-tcp`, `ip-4`)."""
+        key = (backend.id, user)
+        if key not in self._made:
+            self._made[key] = self._make(pool, backend, user)
+        return self._made[key]
+
+    def _make(self, pool: CloudPool, backend: CloudBackend, user: str) -> Resource:
+        body = {
+            "name": cloud_name(self.snapshot.id, backend.id, user, pool.protocol.value, longest=NAME),
+            "target_type": "ip",
+            "port": _PORTS[pool.protocol],
+            "protocol": pool.protocol.value.upper(),
+            "vpc_id": self.snapshot.network.vpc,
+            "deregistration_delay": str(min(seconds(pool.server_timeout_ms), _LONGEST_DELAY_S)),
+            "health_check": [_health_check(pool)],
+            "tags": tags(backend.id, pool.account),
+            "lifecycle": {"create_before_destroy": True},
+            **_choice(pool),
+        }
+        group = self.draft.add(_GROUP, resource_name(backend.id, user), backend.id, body)
+        for server in _takers(backend):
+            self._attach(group, backend, server, user)
+        return group
+
+    def _attach(self, group: Resource, backend: CloudBackend, server: Server, user: str) -> None:
+        body = {"target_group_arn": group["arn"], "target_id": server.address, "port": server.port}
+        if self._is_outside(backend, server):
+            body["availability_zone"] = "all"
+        self.draft.add(_ATTACHMENT, resource_name(server.id, user), server.id, body)
+
+    def _is_outside(self, backend: CloudBackend, server: Server) -> bool:
+        """Whether AWS must be told that the address is not in the VPC: it refuses one that it does not find there."""
+        networks = self.snapshot.network.vpc_networks
+        if networks:
+            return not any(IPv4Address(server.address) in IPv4Network(each) for each in networks)
+        return bool(self.snapshot.region) and backend.region != self.snapshot.region
+
+
+def _takers(backend: CloudBackend) -> list[Server]:
+    """The servers that get traffic; a drained region has none."""
+    if backend.capacity_scaler <= 0:
+        return []
+    return [each for each in backend.servers if each.state is ServerState.READY and each.weight > 0]
+
+
+def _choice(pool: CloudPool) -> dict[str, Any]:
+    """How a server is chosen, and whether clients stay with it."""
+    is_source = pool.balance is Balance.SOURCE
+    if pool.protocol is Protocol.TCP:
+        return {
+            "preserve_client_ip": "false",
+            "stickiness": [{"type": "source_ip", "enabled": is_source}],
+        }
+    return {
+        "load_balancing_algorithm_type": _ALGORITHMS[pool.balance],
+        "stickiness": [{"type": "lb_cookie", "enabled": is_source, "cookie_duration": _STICKY_S}],
+    }
+
+
+def _health_check(pool: CloudPool) -> dict[str, Any]:
+    """As near to ours as a target group comes; a check that is always on asks for a path unless it only connects."""
+    check = pool.health_check or _WITHOUT_CHECK
+    interval, timeout, rise, fall = check_times(check)
+    times = {"interval": interval, "timeout": timeout, "healthy_threshold": rise, "unhealthy_threshold": fall}
+    common = {"enabled": True, "port": "traffic-port", **times}
+    if pool.protocol is Protocol.TCP and not check.path:
+        return {**common, "protocol": "TCP"}
+    protocol = "HTTPS" if pool.protocol is Protocol.HTTPS else "HTTP"
+    matcher = str(check.expect_status) if check.path else "200-499"
+    return {**common, "protocol": protocol, "path": check.path or "/", "matcher": matcher}

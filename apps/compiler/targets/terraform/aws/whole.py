@@ -1,0 +1,146 @@
+"""COMPILE for AWS, what it cannot do once a whole stack is looked at: networks, addresses, groups, quotas, records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from apps.compiler.losses import Loss, Target, lossy, refused
+from apps.compiler.model import Listener, LoadBalancer, Protocol, Route
+from apps.compiler.stacks import AddressKind, Cloud, CloudAddress, CloudPool, CloudZone, RecordType, StackSnapshot
+from apps.compiler.targets.terraform.aws import limits
+from apps.compiler.targets.terraform.aws.rules import rules_of
+from apps.compiler.targets.terraform.aws.shares import shares_of_pool, shares_of_route
+from apps.compiler.targets.terraform.aws.timeouts import idle_timeout_s, pools_of
+
+Pools = Mapping[str, CloudPool]
+
+
+def losses_of_stack(snapshot: StackSnapshot) -> Iterator[Loss]:
+    """What needs more than one object to be seen."""
+    pools = {pool.id: pool for pool in snapshot.pools}
+    addresses = {address.id: address for address in snapshot.addresses}
+    for address in snapshot.addresses:
+        yield from _of_address(snapshot, address)
+    for front in snapshot.load_balancers:
+        yield from _of_network(snapshot, front)
+        yield from _of_quotas(front)
+        yield from _of_patience(front, pools)
+        for listener in front.listeners:
+            yield from _of_listener(listener, addresses, pools)
+        for route in front.routes:
+            yield from _of_groups(route, pools)
+    for zone in snapshot.zones:
+        yield from _of_records(zone, addresses)
+
+
+def _of_network(snapshot: StackSnapshot, front: LoadBalancer) -> Iterator[Loss]:
+    needed = limits.SUBNETS_OF_ALB if _speaks_http(front) else 1
+    if not snapshot.network.vpc or len(set(snapshot.network.subnets)) < needed:
+        word = "two subnets in different zones" if needed > 1 else "a subnet"
+        yield refused(
+            Target.AWS, front, "network", "stacks",
+            f"Stack {snapshot.label} names no VPC with {word}.", "Write them into the stack's network.",
+        )  # fmt: skip
+
+
+def _speaks_http(front: LoadBalancer) -> bool:
+    return any(each.protocol is not Protocol.TCP for each in front.listeners)
+
+
+def _of_quotas(front: LoadBalancer) -> Iterator[Loss]:
+    """AWS raises these on request, so they are said and not enforced."""
+    http = [each for each in front.listeners if each.protocol is not Protocol.TCP]
+    count = len(rules_of(front)) * len(http)
+    if count > limits.RULES:
+        yield lossy(
+            Target.AWS, front, "rules_quota", "routes",
+            f"This load balancer needs {count} rules; AWS allows {limits.RULES} until a higher quota is granted.",
+            "Ask AWS for a higher quota, or serve http by a redirect of its own.",
+        )  # fmt: skip
+    more = sum(len(each.certificate_ids[1:]) for each in http)
+    if more > limits.CERTIFICATES:
+        yield lossy(
+            Target.AWS, front, "certificates_quota", "listeners.certificates",
+            f"This load balancer needs {more} certificates beside the first ones; AWS allows {limits.CERTIFICATES} "
+            "until a higher quota is granted.", "Ask AWS for a higher quota, or use certificates for several names.",
+        )  # fmt: skip
+
+
+def _of_patience(front: LoadBalancer, pools: Pools) -> Iterator[Loss]:
+    """An ALB has one idle timeout for all of its pools."""
+    seconds = idle_timeout_s(front, pools)
+    for pool_id in sorted(pools_of(front) & pools.keys()):
+        if pools[pool_id].server_timeout_ms != seconds * 1000 and _speaks_http(front):
+            yield lossy(
+                Target.AWS, pools[pool_id], "server_timeout", "server_timeout_ms",
+                f"ALB has one timeout for all pools of {front.label}: {seconds} s.",
+                "Give these pools the same server timeout, in whole seconds up to 4000.",
+            )  # fmt: skip
+
+
+def _of_listener(listener: Listener, addresses: Mapping[str, CloudAddress], pools: Pools) -> Iterator[Loss]:
+    if listener.address is not None and listener.address not in addresses:
+        yield refused(
+            Target.AWS, listener, "unknown_address", "static_ip",
+            "The listener's static IP does not belong to this stack.", "Choose one of the stack, or none.",
+        )  # fmt: skip
+    pool = pools.get(listener.default_pool_id or "")
+    if pool is None:
+        return
+    count = len(shares_of_pool(pool))
+    if listener.protocol is Protocol.TCP and count > 1:
+        yield lossy(
+            Target.AWS, pool, "regions_of_tcp", "backends",
+            "NLB sends a listener's connections to one region: the one with the largest share.",
+            "Serve tcp in several regions from fleets, or give each region a listener.",
+        )  # fmt: skip
+    elif count > limits.TARGET_GROUPS_PER_ACTION:
+        yield _too_many_groups(listener, "default_pool", count)
+
+
+def _of_groups(route: Route, pools: Pools) -> Iterator[Loss]:
+    if any(share.pool_id not in pools for share in route.pools):
+        return  # said by the checks
+    count = len(shares_of_route(route, pools)) if route.pools else 0
+    if count > limits.TARGET_GROUPS_PER_ACTION:
+        yield _too_many_groups(route, "pools", count)
+
+
+def _too_many_groups(thing: Route | Listener, field: str, count: int) -> Loss:
+    return refused(
+        Target.AWS, thing, "too_many_groups", field,
+        f"ALB shares traffic among at most {limits.TARGET_GROUPS_PER_ACTION} target groups; these pools are {count} in "
+        "their regions.", "Use fewer pools, or pools in fewer regions.",
+    )  # fmt: skip
+
+
+def _of_address(snapshot: StackSnapshot, address: CloudAddress) -> Iterator[Loss]:
+    if address.kind not in (AddressKind.ELASTIC, AddressKind.ACCELERATOR):
+        yield refused(
+            Target.AWS, address, "address_kind", "kind",
+            f"{Cloud.AWS.upper()} keeps no static IP of kind {address.kind}.", "Use elastic or accelerator.",
+        )  # fmt: skip
+    if address.kind is AddressKind.ELASTIC and not snapshot.network.subnets:
+        yield refused(
+            Target.AWS, address, "network", "stack",
+            f"Stack {snapshot.label} names no subnets to keep Elastic IPs for.", "Write them into its network.",
+        )  # fmt: skip
+
+
+def _of_records(zone: CloudZone, addresses: Mapping[str, CloudAddress]) -> Iterator[Loss]:
+    for record in zone.records:
+        if record.type is RecordType.NS and record.name == "@":
+            yield refused(
+                Target.AWS, record, "own_name_servers", "type",
+                "Route 53 keeps the name servers of a zone itself.", "Remove the record.",
+            )  # fmt: skip
+        if record.address_id and record.address_id not in addresses:
+            yield refused(
+                Target.AWS, record, "unknown_address", "static_ip",
+                "The record's static IP does not belong to this stack.", "Write its addresses as values.",
+            )  # fmt: skip
+        elif record.address_id and record.type is not RecordType.A:
+            yield refused(
+                Target.AWS, record, "address_version", "type",
+                "Static IPs of AWS are of version 4: only a record of type A can follow one.", "Use type A.",
+            )  # fmt: skip

@@ -1,0 +1,25 @@
+"""COMPILE for Terraform, certificates: clouds want the certificate, those above it and the private key apart."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_BLOCK = re.compile(r"-----BEGIN ([A-Z ]+)-----\n[^-]+-----END \1-----\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """A PEM by what clouds want apart: the certificate itself, those above it, the key."""
+
+    body: str
+    chain: str
+    key: str
+
+
+def parts_of(pem: str) -> Parts:
+    """Split a chain with its key; the first certificate is the one that clients see (grammar.pem has been asked)."""
+    blocks = [(match[1], match[0]) for match in _BLOCK.finditer(pem)]
+    certificates = [text for kind, text in blocks if kind == "CERTIFICATE"]
+    keys = [text for kind, text in blocks if kind != "CERTIFICATE"]
+    return Parts(certificates[0], "".join(certificates[1:]), keys[0])
