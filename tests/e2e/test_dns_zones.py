@@ -1,0 +1,162 @@
+"""DNS end to end: two hundred records to a real BIND over TSIG and to a real PowerDNS, changed, drifted, repaired."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import dns.message
+import dns.query
+import dns.rdatatype
+import dns.tsigkeyring
+import dns.update
+import pytest
+
+from apps.accounts.actors import Actor
+from apps.definitions.models import Record, Zone
+from apps.dns import asking, selectors, services
+from apps.dns.models import ZonePush, ZoneSync
+from tests.e2e.name_servers import (
+    API_KEY,
+    KEY_NAME,
+    SECRET,
+    Server,
+    call_powerdns,
+    kill,
+    running_bind,
+    running_powerdns,
+)
+
+pytestmark = [pytest.mark.e2e, pytest.mark.django_db]
+
+DOMAIN, RECORDS, CHANGED, DRIFTED = "example.test", 200, 50, 10
+
+
+@pytest.fixture(params=["rfc2136", "powerdns"])
+def server(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    monkeypatch.setattr(services, "wake_after_commit", lambda *_: None)
+    monkeypatch.setenv("SPILLWAY_DNS_EXAMPLE", SECRET if request.param == "rfc2136" else API_KEY)
+    start = running_bind if request.param == "rfc2136" else running_powerdns
+    with start(tmp_path, DOMAIN) as running:
+        yield running
+
+
+@pytest.fixture
+def zone(operator: Actor, server: Server) -> Zone:
+    return Zone.objects.create(
+        account=operator.account,
+        name="example",
+        domain=DOMAIN,
+        driver=server.driver,
+        server=server.server,
+        key_name=KEY_NAME if server.driver == "rfc2136" else "",
+        credentials="env:EXAMPLE",
+        resolvers=[server.resolver],
+        desired_generation=1,
+    )
+
+
+def raise_generation(zone: Zone) -> None:
+    Zone.objects.filter(pk=zone.pk).update(desired_generation=zone.desired_generation + 1)
+    zone.refresh_from_db()
+
+
+def push(zone: Zone) -> ZoneSync:
+    services.reconcile_zone(zone_id=zone.pk)
+    return ZoneSync.objects.get(zone=zone)
+
+
+def answer(server: Server, label: str, rdtype: str = "A") -> list[str]:
+    """What the server itself answers for a name."""
+    said = dns.query.tcp(dns.message.make_query(f"{label}.{DOMAIN}", rdtype), server.address, 5, server.port)
+    kind = dns.rdatatype.from_text(rdtype)
+    return sorted(each.to_text() for rrset in said.answer if rrset.rdtype == kind for each in rrset)
+
+
+def by_hand(server: Server, label: str, address: str) -> None:
+    """What somebody does at the server with its own tools."""
+    name = f"{label}.{DOMAIN}."
+    if server.driver == "powerdns":
+        records = [{"content": address, "disabled": False}]
+        rrset = {"name": name, "type": "A", "changetype": "REPLACE", "ttl": 300, "records": records}
+        call_powerdns(server.server, "PATCH", DOMAIN, {"rrsets": [rrset]})
+        return
+    update = dns.update.UpdateMessage(DOMAIN, keyring=dns.tsigkeyring.from_text({KEY_NAME: SECRET}))
+    update.replace(f"{label}", 300, "A", address)
+    assert dns.query.tcp(update, server.address, 5, server.port).rcode() == 0
+
+
+def two_hundred(owner: Actor, zone: Zone) -> None:
+    Record.objects.bulk_create(
+        Record(
+            account=owner.account,
+            zone=zone,
+            name=f"host-{number}",
+            label=f"host-{number}",
+            type="A",
+            values=[f"192.0.2.{number % 250 + 1}"],
+        )
+        for number in range(RECORDS)
+    )
+    raise_generation(zone)
+
+
+def test_two_hundred_records_are_pushed_changed_drifted_and_repaired(
+    operator: Actor, zone: Zone, server: Server
+) -> None:
+    two_hundred(operator, zone)
+    by_hand(server, "theirs", "198.51.100.200")
+    began = time.monotonic()
+    sync = push(zone)
+    pushed = time.monotonic() - began
+    assert (sync.error, sync.refused, len(ZonePush.objects.get().edits)) == ("", [], RECORDS)
+    assert answer(server, "host-0") == ["192.0.2.1"]
+    assert answer(server, f"host-{RECORDS - 1}") == [f"192.0.2.{(RECORDS - 1) % 250 + 1}"]
+
+    changed = list(Record.objects.order_by("pk")[:CHANGED])
+    for record in changed:
+        Record.objects.filter(pk=record.pk).update(values=["203.0.113.1", "203.0.113.2"], ttl=600)
+    raise_generation(zone)
+    sync = push(zone)
+    assert len(ZonePush.objects.first().edits) == CHANGED  # type: ignore[union-attr]  # there are two
+    assert answer(server, changed[0].label) == ["203.0.113.1", "203.0.113.2"]
+
+    drifted = [record.label for record in Record.objects.order_by("-pk")[:DRIFTED]]
+    for label in drifted:
+        by_hand(server, label, "198.51.100.66")
+    sync = push(zone)
+    assert sorted(each["name"] for each in sync.drift) == sorted(f"{label}.{DOMAIN}" for label in drifted)
+    assert answer(server, drifted[0]) == ["198.51.100.66"], "found is not repaired"
+    services.repair(actor=operator, zone_id=zone.pk, reason="By mistake.")
+    began = time.monotonic()
+    sync = push(zone)
+    repaired = time.monotonic() - began
+    assert sync.drift == []
+    assert "198.51.100.66" not in {value for label in drifted for value in answer(server, label)}
+    assert answer(server, "theirs") == ["198.51.100.200"], "what nobody defined here is never touched"
+    assert {"name": f"theirs.{DOMAIN}", "type": "A"} in sync.unmanaged
+    print(f"{server.driver}: {RECORDS} records pushed in {pushed:.2f} s, {DRIFTED} repaired in {repaired:.2f} s")
+
+
+def test_a_page_tells_wanted_from_served_by_resolver(operator: Actor, zone: Zone, server: Server) -> None:
+    Record.objects.create(account=operator.account, zone=zone, name="www", label="www", type="A", values=["192.0.2.1"])
+    Record.objects.create(
+        account=operator.account, zone=zone, name="any", label="*.apps", type="A", values=["192.0.2.2"]
+    )
+    asking.ask_due()
+    assert [state.is_served for state in selectors.record_states(operator, zone)] == [False, False]
+    raise_generation(zone)
+    push(zone)
+    for record in Record.objects.all():
+        record.served.all().delete()
+    asking.ask_due()
+    states = selectors.record_states(operator, zone)
+    assert [(state.record.label, state.is_served) for state in states] == [("*.apps", True), ("www", True)]
+    kill(server.process)
+    for record in Record.objects.all():
+        record.served.all().delete()
+    asking.ask_due()
+    (first, _) = selectors.record_states(operator, zone)
+    assert first.is_served is False
+    assert first.served[0].error.startswith("No answer")
