@@ -1,7 +1,7 @@
 """ADOPT, the promise of every mapping: documents of ours, and a line for everything that was found.
 
-A mapping is a pure function `adopt(found: FoundLoadBalancer, wish: Wish) -> Adoption`. It never guesses: a condition that
-we cannot say is left out with its route, since a route without it would take more than the cloud's rule did.
+A mapping is a pure function `adopt(found: FoundLoadBalancer, wish: Wish) -> Adoption`. It never guesses: a condition
+that we cannot say is left out with its route, since a route without it would take more than the cloud's rule did.
 """
 
 from __future__ import annotations
@@ -38,9 +38,10 @@ class ReportLine:
 class Wish:
     """What the cloud cannot know: names of ours.
 
-    `name` is that of the load balancer, `account` owns what is not the operator's. `regions` says in which of our regions
-    the cloud's zones, subnets or regions are; `certificates` and `addresses` are those of ours that stand for the cloud's
-    (by their names there), since private keys cannot be read. `stack` is where the load balancer shall stand.
+    `name` is that of the load balancer, `account` owns what is not the operator's. `regions` says in which of our
+    regions the cloud's zones, subnets or regions are; `certificates` and `addresses` are those of ours that stand for
+    the cloud's (by their names there), since private keys cannot be read. `stack` is where the load balancer shall
+    stand.
     """
 
     name: str
