@@ -196,6 +196,32 @@ def test_tokens_are_made_listed_and_revoked_and_a_narrow_one_changes_nothing(spi
     assert "not valid any more" in spillway("status", SPILLWAY_TOKEN=token).stderr
 
 
+def test_a_schedule_is_shown_paused_resumed_and_fired(spillway: Spillway) -> None:
+    listed = spillway("schedule", "list")
+    assert listed.returncode == 0, listed.stderr
+    assert "acme/measure-shop" in listed.stdout
+    assert spillway("schedule", "pause", "measure-shop", "--reason", "a sale").returncode == 0
+    assert "Next: paused" in spillway("schedule", "show", "acme/measure-shop").stdout
+    assert "; next " in spillway("schedule", "resume", "measure-shop").stdout
+    fired = spillway("schedule", "run", "measure-shop", "--output", "json")
+    assert fired.returncode == 0, fired.stderr
+    fire = json.loads(fired.stdout)["id"]
+    assert [row["id"] for row in json.loads(spillway("schedule", "fires", "--output", "json").stdout)] == [fire]
+    assert "There is no schedule nightly" in spillway("schedule", "show", "nightly").stderr
+
+
+def test_a_capacity_test_is_shown_with_what_stands_in_its_way_and_its_runs(spillway: Spillway) -> None:
+    assert "acme/shop-us" in spillway("capacity", "list").stdout
+    shown = spillway("capacity", "show", "shop-us")
+    assert shown.returncode == 0, shown.stderr
+    assert "It may not run now:" in shown.stdout
+    asked = spillway("capacity", "start", "shop-us", "--output", "json")
+    run = json.loads(asked.stdout)
+    assert asked.returncode == (1 if run["terminal"] else 0), asked.stderr
+    assert str(run["id"]) in spillway("capacity", "runs", "shop-us").stdout
+    assert spillway("capacity", "set-limit", str(run["id"])).returncode == 1
+
+
 def test_a_customer_and_an_operator_see_their_status(spillway: Spillway, console: Console) -> None:
     assert "routes" in spillway("status").stdout
     seen = spillway("status", SPILLWAY_TOKEN=console.operator)
