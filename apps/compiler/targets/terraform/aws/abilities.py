@@ -289,10 +289,10 @@ def _of_balance(pool: CloudPool) -> Iterator[Loss]:
 def _of_health_check(pool: CloudPool, check: HealthCheck | None) -> Iterator[Loss]:
     is_tcp = pool.protocol is Protocol.TCP
     if check is None or (not check.path and not is_tcp):
-        asks = "connects" if is_tcp else "asks GET / and takes any answer from 200 to 499"
+        asks = "connects to its servers" if is_tcp else "asks GET / and takes any answer from 200 to 499"
         yield _lossy(
             pool, "health_check_default", "health_check",
-            f"Target groups always check, and an ALB always by a request: it {asks}.",
+            f"Target groups always check: this one {asks}.",
             "Write a health check with a path.",
         )  # fmt: skip
     if check is None:

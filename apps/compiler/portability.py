@@ -1,0 +1,98 @@
+"""COMPILE, the report before a load balancer moves: what each target refuses of it, and what works there but differs.
+
+It asks the same modules that compiling asks (`abilities.py`), so that what is listed here is what will happen. A target
+that has no loss listed runs the load balancer as it is written.
+
+HAProxy loses nothing: routes, pools and listeners are defined by what it does. Only a static IP that a cloud keeps
+cannot stand on a fleet, as little as one of a fleet in a cloud.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from apps.compiler.abilities import ABILITIES
+from apps.compiler.losses import Loss, Severity, Target, refused
+from apps.compiler.model import Certificate, LoadBalancer
+from apps.compiler.stacks import OF_CLOUD, ON_FLEETS, Cloud, CloudAddress, CloudPool, Network, StackSnapshot
+
+__all__ = ["Loss", "Severity", "Target", "portability"]
+KINDS = {Target.HAPROXY: ON_FLEETS, Target.AWS: OF_CLOUD[Cloud.AWS], Target.GOOGLE: OF_CLOUD[Cloud.GOOGLE]}
+_NAMES = {Target.HAPROXY: "A fleet", Target.AWS: "AWS", Target.GOOGLE: "Google"}
+
+
+def portability(
+    load_balancer: LoadBalancer,
+    pools: Sequence[CloudPool],
+    certificates: Sequence[Certificate] = (),
+    addresses: Sequence[CloudAddress] = (),
+) -> tuple[Loss, ...]:
+    """What would be lost on each target, what is refused first. Empty for a target means: nothing.
+
+    `pools`, `certificates` and `addresses` are those that the load balancer names; an address has the kind that it has
+    now, wherever it stands.
+    """
+    found = [loss for target in Target for loss in _of_addresses(target, addresses)]
+    for cloud in ABILITIES:
+        found += _of_cloud(_as_stack(cloud, load_balancer, pools, certificates))
+    return tuple(_in_order(found))
+
+
+def _of_cloud(snapshot: StackSnapshot) -> Iterator[Loss]:
+    abilities = ABILITIES[snapshot.cloud]
+    yield from abilities.losses_of_stack(snapshot)
+    for front in snapshot.load_balancers:
+        yield from abilities.losses_of_load_balancer(front)
+        for route in front.routes:
+            yield from abilities.losses_of_route(route, front)
+        for listener in front.listeners:
+            yield from abilities.losses_of_listener(listener, front)
+    for pool in snapshot.pools:
+        yield from abilities.losses_of_pool(pool)
+        for backend in pool.backends:
+            for server in backend.servers:
+                yield from abilities.losses_of_server(server)
+
+
+def _as_stack(
+    cloud: Cloud, load_balancer: LoadBalancer, pools: Sequence[CloudPool], certificates: Sequence[Certificate]
+) -> StackSnapshot:
+    """The load balancer alone on a stack that has all that operators must prepare: only its own losses are left.
+
+    Static IPs are looked at apart, because they do not move along.
+    """
+    regions = sorted({backend.region for pool in pools for backend in pool.backends})
+    listeners = tuple(replace(each, address=None) for each in load_balancer.listeners)
+    return StackSnapshot(
+        id="stk-0",
+        label="stack",
+        cloud=cloud,
+        cloud_region="region",
+        network=Network("vpc", ("subnet-a", "subnet-b"), zones=tuple((region, "zone") for region in regions)),
+        load_balancers=(replace(load_balancer, listeners=listeners),),
+        pools=tuple(pools),
+        certificates=tuple(certificates),
+    )
+
+
+def _of_addresses(target: Target, addresses: Iterable[CloudAddress]) -> Iterator[Loss]:
+    fitting = KINDS[target]
+    for address in addresses:
+        if address.kind not in fitting:
+            kinds = " or ".join(sorted(kind.value for kind in fitting))
+            yield refused(
+                target, address, "address_kind", "static_ip",
+                f"{_NAMES[target]} keeps no static IP of kind {address.kind}: the address does not move along.",
+                f"Give the listener one of kind {kinds} there, and let DNS lead clients to it before the old one goes.",
+            )  # fmt: skip
+
+
+def _in_order(losses: Iterable[Loss]) -> list[Loss]:
+    """Each once: by target, refused ones first, then by object."""
+    order = list(Target)
+
+    def key(loss: Loss) -> tuple[object, ...]:
+        return order.index(loss.target), not loss.refused, loss.object_id, loss.field, loss.code, loss.message
+
+    return sorted(set(losses), key=key)
