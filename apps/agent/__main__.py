@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import argparse
 import fcntl
+import ipaddress
+import json
 import os
 import signal
+import subprocess
 import sys
 import threading
 import types
 from pathlib import Path
 
+from apps.agent.addresses import Addresses
 from apps.agent.drift import find_drift
 from apps.agent.events import Events
 from apps.agent.node import Node
@@ -44,8 +48,40 @@ def parse(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--confirm-timeout", default=10.0, type=float, help="seconds that a new worker has to answer")
     parser.add_argument("--drift-every", default=10.0, type=float, help="seconds between two looks for drift")
     parser.add_argument("--leave-running", action="store_true", help="do not end haproxy when the agent ends")
+    parser.add_argument("--interface", default="", help="where static IPs of VRRP are put; else the one of --address")
+    parser.add_argument("--bgp-as", default=0, type=int, help="AS number by which this node announces static IPs")
+    parser.add_argument(
+        "--bgp-neighbour", default=[], type=neighbour, action="append", metavar="AS@ADDRESS", help="a router to tell"
+    )
+    parser.add_argument("--bgp-password-file", type=Path, help="password of the sessions with the routers (TCP MD5)")
+    parser.add_argument("--keepalived", default="keepalived", help="the binary")
+    parser.add_argument("--bird", default="bird", help="the binary")
+    parser.add_argument("--drain", action="store_true", help="give the static IPs away, keep serving, and leave")
+    parser.add_argument("--undrain", action="store_true", help="take part in holding static IPs again, and leave")
     parser.add_argument("--stop", action="store_true", help="end the haproxy of this state directory and leave")
     return parser.parse_args(words)
+
+
+def neighbour(word: str) -> tuple[int, str]:
+    """`65000@10.0.0.1` → (65000, "10.0.0.1")."""
+    number, _, address = word.partition("@")
+    if not number.isdecimal():
+        raise argparse.ArgumentTypeError(f"{word!r} is not AS@ADDRESS, such as 65000@10.0.0.1")
+    try:
+        return int(number), str(ipaddress.ip_address(address))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{address!r} is no IP address") from None
+
+
+def interface_of(address: str) -> str:
+    """The interface that has the address, as `ip` says; empty where none has, or where there is no `ip`."""
+    try:
+        command = ["ip", "-json", "address", "show", "to", address]
+        rows = json.loads(subprocess.run(command, capture_output=True, timeout=5, check=False).stdout or b"[]")
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return ""
+    names = [str(row["ifname"]) for row in rows if row.get("ifname")]
+    return names[0] if names else ""
 
 
 def settings_from(words: argparse.Namespace) -> Settings:
@@ -62,9 +98,16 @@ def settings_from(words: argparse.Namespace) -> Settings:
         reload_gap=words.reload_gap,
         confirm_timeout=words.confirm_timeout,
         leave_running=words.leave_running,
+        keepalived=words.keepalived,
+        bird=words.bird,
+        interface=words.interface or interface_of(words.address),
+        bgp_as=words.bgp_as,
+        bgp_neighbours=tuple(words.bgp_neighbour),
+        bgp_password_file=words.bgp_password_file,
     )
     problems = settings.problems()
-    if not words.stop and bool(words.unix) == bool(words.listen):
+    no_door = words.stop or words.drain or words.undrain
+    if not no_door and bool(words.unix) == bool(words.listen):
         problems.append("Give either --unix or --listen.")
     if words.listen and not (words.ca and words.certificate and words.key):
         problems.append("--listen needs --ca, --certificate and --key.")
@@ -82,6 +125,16 @@ def take_lock(state_dir: Path) -> int:
     except OSError:
         sys.exit(f"Another agent owns {state_dir}.")
     return descriptor
+
+
+def set_maintenance(settings: Settings, on: bool) -> int:
+    """Leave word for the sentry, beside an agent that runs; addresses move within three seconds."""
+    if on:
+        settings.state_dir.mkdir(parents=True, exist_ok=True)
+        settings.maintenance.touch()
+    else:
+        settings.maintenance.unlink(missing_ok=True)
+    return 0
 
 
 def open_door(words: argparse.Namespace, node: Node) -> Door:
@@ -113,8 +166,11 @@ def main(words: list[str] | None = None) -> int:
     given = parse(words)
     settings = settings_from(given)
     os.umask(0o077)
+    if given.drain or given.undrain:
+        return set_maintenance(settings, given.drain)
     lock = take_lock(settings.state_dir)
     if given.stop:
+        Addresses(settings, settings.state_dir / "live").stop()
         Proxy(settings, settings.state_dir / "live").stop()
         return 0
     events = Events()

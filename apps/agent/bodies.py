@@ -16,11 +16,12 @@ from apps.agent.errors import Malformed
 
 MANIFEST = "manifest.json"
 PATH = re.compile(
-    r"haproxy\.cfg|manifest\.json|(?:maps|secrets)/[a-z0-9-]{1,100}\.map|certs/[a-z0-9-]{1,100}\.(?:pem|list)"
+    r"haproxy\.cfg|keepalived\.conf|bird\.conf|manifest\.json|(?:maps|secrets)/[a-z0-9-]{1,100}\.map|certs/[a-z0-9-]{1,100}\.(?:pem|list)"
 )
 DIGEST = re.compile(r"[0-9a-f]{64}")
 LISTENER = re.compile(r"[a-z]{2,8}-[0-9]{1,18}|overflow|overflow-tcp")
 NODE = re.compile(r"node-[0-9]{1,18}")
+MOVED_BY = {"vip": "keepalived.conf", "anycast": "bird.conf"}
 MOST_FILES = 20_000
 LARGEST_FILE = 64 * 1024 * 1024
 
@@ -42,13 +43,21 @@ class Bind:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a bundle's manifest.json says: digest of the whole, of each file, the binds, and each node's id by name."""
+    """What a bundle's manifest.json says: digest of the whole, of each file, the binds, and each node's id by name.
+
+    `addresses` are those that this node may or may not have at a time: address → vip or anycast.
+    """
 
     digest: str
     files: Mapping[str, str]
     binds: tuple[Bind, ...]
     raw: bytes
     nodes: Mapping[str, str] = field(default_factory=dict)
+    addresses: Mapping[str, str] = field(default_factory=dict)
+
+    def moves(self, bind: Bind) -> bool:
+        """Whether the listener's address is one of those."""
+        return bind.address in self.addresses
 
 
 @dataclass(frozen=True)
@@ -129,7 +138,18 @@ def read_manifest(raw: bytes) -> Manifest:
             raise Malformed(f"The manifest names a file that no bundle has: {path[:120]!r}.")
     if data.get("digest") != digest_of_all(files):
         raise Malformed("The manifest's digest is not that of its files.")
-    return Manifest(data["digest"], files, tuple(_bind(each) for each in binds), raw, _nodes(data.get("nodes", {})))
+    named = (_nodes(data.get("nodes", {})), _addresses(data.get("addresses", {}), files))
+    return Manifest(data["digest"], files, tuple(_bind(each) for each in binds), raw, *named)
+
+
+def _addresses(data: Any, files: Mapping[str, str]) -> dict[str, str]:
+    """Addresses that move, and by what; each kind comes with the file of the program that moves it."""
+    if not isinstance(data, dict) or not set(data.values()) <= set(MOVED_BY):
+        raise Malformed("The manifest's addresses must be an object of address → vip or anycast.")
+    for kind, path in MOVED_BY.items():
+        if (kind in data.values()) != (path in files):
+            raise Malformed(f"A bundle has {path} exactly when it has addresses of kind {kind}.")
+    return {_ip(address, "An address that moves"): kind for address, kind in data.items()}
 
 
 def _nodes(data: Any) -> dict[str, str]:
@@ -151,11 +171,15 @@ def _bind(data: Any) -> Bind:
     if protocol not in ("http", "https", "tcp"):
         raise Malformed(f"{listener}: the protocol must be http, https or tcp.")
     if address is not None:
-        try:
-            address = str(ipaddress.ip_address(address))
-        except ValueError:
-            raise Malformed(f"{listener}: the address is not an IP address.") from None
+        address = _ip(address, listener)
     return Bind(listener, address, port, protocol)
+
+
+def _ip(value: Any, whose: str) -> str:
+    try:
+        return str(ipaddress.ip_address(value))
+    except ValueError:
+        raise Malformed(f"{whose}: the address is not an IP address.") from None
 
 
 def _generation(data: Mapping[str, Any]) -> int:

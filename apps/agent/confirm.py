@@ -47,7 +47,7 @@ def _confirm_port(settings: Settings, wanted: Wanted, bind: Bind, deadline: floa
     identity = (str(wanted.generation), wanted.manifest.digest)
     row = 0
     while row < SURE:
-        answer = probes.probe(bind, address, port, wanted.secret, wanted.release)
+        answer = ask(settings, wanted.manifest, bind, wanted.secret, wanted.release)
         right = not answer.problem and (answer.generation, answer.digest) in (("", ""), identity)
         row = row + 1 if right else 0
         if answer.foreign or time.monotonic() > deadline:
@@ -55,6 +55,18 @@ def _confirm_port(settings: Settings, wanted: Wanted, bind: Bind, deadline: floa
             raise Refusal(f"{bind.listener_id}: {words} on {nodecfg.written(address, port)}.", "confirm")
         if not right:
             time.sleep(0.01)
+
+
+def ask(settings: Settings, manifest: Manifest, bind: Bind, secret: str, release: Path) -> probes.Answer:
+    """Ask one listener of this node. Where its address moves another node might answer, so it is asked privately.
+
+    A tcp listener with such an address is confirmed by the worker that came up with it.
+    """
+    if not manifest.moves(bind):
+        return probes.probe(bind, *nodecfg.endpoint(settings, bind), secret, release)
+    if bind.protocol == "tcp":
+        return probes.Answer()
+    return probes.ask_privately(nodecfg.private_socket(settings, bind), secret)
 
 
 def worker_identity(proxy: Proxy) -> tuple[int, str]:

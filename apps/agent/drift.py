@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from apps.agent import nodecfg, probes
+from apps.agent import nodecfg
 from apps.agent.bodies import Manifest
+from apps.agent.confirm import ask
 from apps.agent.errors import Malformed
 from apps.agent.node import Node
 
@@ -25,6 +26,7 @@ def find_drift(node: Node) -> None:
         try:
             manifest = node.releases.manifest(live)
             words = [*_files(node, live, manifest), *_maps(node, live, manifest), *_ports(node, live, manifest)]
+            words += node.addresses.drift(live, manifest)
         except (OSError, Malformed) as error:
             words = [f"the live files cannot be read: {error}"]
         for word in set(words) - set(node.drift):
@@ -70,7 +72,7 @@ def _ports(node: Node, live: Path, manifest: Manifest) -> list[str]:
     for bind in manifest.binds:
         address, port = nodecfg.endpoint(node.settings, bind)
         for _ in range(8):
-            answer = probes.probe(bind, address, port, node.probe_secret, live)
+            answer = ask(node.settings, manifest, bind, node.probe_secret, live)
             if answer.problem:
                 words.append(f"{bind.listener_id}: {answer.problem} on {nodecfg.written(address, port)}")
                 break

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from apps.agent import VERSION, memo, nodecfg, runtime
-from apps.agent.bodies import BundleBody, Manifest, RuntimeBody, read_bundle
+from apps.agent.addresses import Addresses
+from apps.agent.bodies import MOVED_BY, BundleBody, Manifest, RuntimeBody, read_bundle
 from apps.agent.box import readable_group
 from apps.agent.confirm import Wanted
 from apps.agent.errors import Malformed, Refusal
@@ -35,6 +36,7 @@ class Node:
             make_dir(folder, group)
         self.releases = Releases(settings.state_dir, group, safeguards.replace_link)
         self.proxy = Proxy(settings, self.releases.live_link)
+        self.addresses = Addresses(settings, self.releases.live_link)
         self.switching = threading.RLock()
         self.drift: tuple[str, ...] = ()
         self._preparing = threading.Lock()
@@ -62,7 +64,9 @@ class Node:
             self._fence(body.generation)
             release = self._write(body)
             try:
+                self._check_words(body)
                 self._guards.check(self._box, release, release / "node.cfg")
+                self._guards.addresses(self.addresses, release, body.manifest)
                 self._guards.taste(self.settings, self._box, release, body.manifest, body.generation, self.probe_secret)
                 with self.switching:
                     self._fence(body.generation)
@@ -122,6 +126,7 @@ class Node:
             "last_known_good": confirmed.last_known_good,
             "address": self.settings.address,
             "port_offset": self.settings.port_offset,
+            "addresses": self.addresses.state(),
         }
 
     # The switch
@@ -141,6 +146,7 @@ class Node:
     def _put_back(self, old: Path | None, manifest: Manifest | None, generation: int) -> None:
         self._guards.put_back(self.releases, old)
         if old is None or manifest is None:
+            self.addresses.stop()
             self.proxy.stop()
             return
         try:
@@ -149,13 +155,17 @@ class Node:
             self._note_error(f"The old configuration was put back and does not answer: {refusal.message}")
 
     def _reload(self, release: Path, manifest: Manifest, generation: int) -> None:
-        """Let a worker load what lies at `live` and wait until it answers; raises Refusal."""
+        """Let a worker load what lies at `live`, wait until it answers, then let it have addresses; raises Refusal."""
+        identity = (generation, manifest.digest)
+        self.addresses.switching(manifest, identity, self.probe_secret)
         offset = self.proxy.log_end()
         self._hand_on_health(release)
         self.proxy.reload_or_start()
         self._last_reload = time.monotonic()
         wanted = Wanted(release, manifest, generation, self.probe_secret)
         self._guards.confirm(self.settings, self.proxy, wanted, offset)
+        self.addresses.settled(manifest, identity, self.probe_secret)
+        self.addresses.bring(release, manifest)
 
     def _hand_on_health(self, release: Path) -> None:
         """Write down which servers are down now, so that the next worker does not have to find out by requests."""
@@ -176,6 +186,12 @@ class Node:
         if self._stopping:
             raise Refusal("This agent is being stopped.", "switch")
 
+    def _check_words(self, body: BundleBody) -> None:
+        """What programs with more rights than haproxy would read."""
+        for path in MOVED_BY.values():
+            if path in body.files:
+                self._guards.only_allowed(path, body.files[path].decode("latin-1"))
+
     def _write(self, body: BundleBody) -> Path:
         draft = self.releases.prepare(body.generation, body.files, None, frozenset())
         self._write_node_cfg(draft, body.manifest, body.generation)
@@ -183,6 +199,8 @@ class Node:
 
     def _write_node_cfg(self, draft: Path, manifest: Manifest, generation: int) -> None:
         write_file(draft / "node.cfg", self.node_cfg(manifest, generation).encode(), readable_group(self.settings))
+        for name, content in self.addresses.node_files(manifest).items():
+            write_file(draft / name, content)
 
     def node_cfg(self, manifest: Manifest, generation: int) -> str:
         """Text of node.cfg for this node."""
@@ -216,7 +234,8 @@ class Node:
         for name, address, port in self._endpoints(release, manifest):
             if port > 65535:
                 raise Refusal(f"{name}: port {port}, with this node's offset, is above 65535.", "switch")
-            reason = None if (address, port) in held else self._guards.port_taken(address, port)
+            moves = address in manifest.addresses
+            reason = None if (address, port) in held else self._guards.port_taken(address, port, moves)
             if reason:
                 raise Refusal(f"{name}: port {port} on {address} {reason}.", "switch")
 
@@ -262,12 +281,20 @@ class Node:
             found = self.proxy.processes()
             if found and live.name == self.confirmed.release:
                 self.events.add("state", f"took over haproxy {found.master}, generation {self.confirmed.generation}")
+                self._take_over_addresses(live)
                 return
             try:
                 self._bring_up(live)
             except (Refusal, Malformed, OSError) as error:
                 self._note_error(f"The live configuration could not be started: {error}")
                 self._fall_back(live)
+
+    def _take_over_addresses(self, live: Path) -> None:
+        """Find keepalived and BIRD again, or start them; haproxy goes on in any case."""
+        try:
+            self.addresses.bring(live, self.releases.manifest(live))
+        except (Refusal, Malformed, OSError) as error:
+            self._note_error(f"The static IPs could not be taken over: {error}")
 
     def _bring_up(self, release: Path) -> None:
         manifest = self.releases.manifest(release)
@@ -304,9 +331,17 @@ class Node:
                 self.recover()
                 return self.proxy.running()
             self._promote()
-            return True
+            return self._tend_addresses()
         finally:
             self.switching.release()
+
+    def _tend_addresses(self) -> bool:
+        missing, live = self.addresses.missing(), self.releases.live()
+        if not missing or live is None:
+            return True
+        self.events.add("error", f"{' and '.join(missing)} is gone and is started again")
+        self._take_over_addresses(live)
+        return not self.addresses.missing()
 
     def _promote(self) -> None:
         confirmed = self.confirmed
@@ -321,6 +356,7 @@ class Node:
         with self.switching:
             self._stopping = True
             if not self.settings.leave_running:
+                self.addresses.stop()
                 self.proxy.stop()
 
 

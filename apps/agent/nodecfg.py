@@ -22,6 +22,11 @@ def endpoint(settings: Settings, bind: Bind) -> tuple[str, int]:
     return settings.address, bind.port + settings.port_offset
 
 
+def private_socket(settings: Settings, bind: Bind) -> Path:
+    """Where haproxy answers for a listener whose address another node may have just now."""
+    return settings.run_dir / f"{bind.listener_id}.sock"
+
+
 def peer_endpoint(config: str, node: str) -> tuple[str, int] | None:
     """Where haproxy.cfg has this node (`node-5`) listen for its peers; None when it is none of them."""
     for name, address, port in PEER.findall(config):

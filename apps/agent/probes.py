@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from apps.agent.bodies import Bind
+from apps.agent.sentry import listener_identity
+
+IP_FREEBIND = 15  # Linux; Python has no name for it
 
 
 @dataclass(frozen=True)
@@ -79,11 +82,27 @@ def _http(protocol: str, host: str, port: int, secret: str, name: str, timeout: 
         return Answer(False, generation, digest)
 
 
-def taken(address: str, port: int) -> str | None:
-    """Why a port that we do not hold yet cannot be bound, as the end of a sentence; None when it can."""
+def ask_privately(path: Path, secret: str) -> Answer:
+    """Ask a listener on its private socket, whoever has its address now."""
+    try:
+        generation, digest = listener_identity(str(path), secret)
+    except OSError as error:
+        return Answer(problem=f"nobody answers as expected ({error})")
+    if not generation:
+        return Answer(problem="it answers something else")
+    return Answer(False, generation, digest)
+
+
+def taken(address: str, port: int, moves: bool = False) -> str | None:
+    """Why a port that we do not hold yet cannot be bound, as the end of a sentence; None when it can.
+
+    An address that moves need not be on this machine.
+    """
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as trial:
         trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if moves:
+            trial.setsockopt(socket.IPPROTO_IP, IP_FREEBIND, 1)
         try:
             trial.bind((address, port))
             trial.listen(1)

@@ -13,6 +13,7 @@ from typing import Any
 from apps.agent.bodies import Manifest, digest_of_all, read_manifest, sha256
 
 RELEASE = re.compile(r"[0-9]+(?:-[0-9]+)?")
+CONFIGS = ("haproxy.cfg", "keepalived.conf", "bird.conf")
 MODES = 0o750, 0o640
 
 
@@ -121,7 +122,7 @@ class Releases:
 
 
 def _bundle_files(release: Path) -> list[Path]:
-    found = [release / "haproxy.cfg"] if (release / "haproxy.cfg").is_file() else []
+    found = [release / name for name in CONFIGS if (release / name).is_file()]
     for folder in ("maps", "certs", "secrets"):
         if (release / folder).is_dir():
             found += [path for path in (release / folder).iterdir() if path.is_file()]

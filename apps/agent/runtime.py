@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from apps.agent.bodies import PATH, Manifest, RuntimeBody, sha256
+from apps.agent.bodies import MOVED_BY, PATH, Manifest, RuntimeBody, sha256
 from apps.agent.errors import Malformed, Missing, Refusal
 from apps.agent.proxy import Proxy
 
@@ -70,11 +70,16 @@ def prepare(
     for path, content in files.items():
         if sha256(content) != wanted.get(path):
             raise Refusal(f"The operations do not lead to the wanted content of {path}.", "runtime")
-    silent = {path for path in files if path.startswith(("maps/", "secrets/"))} - by_map.keys()
-    if silent or (body.manifest.binds, body.manifest.nodes) != (base.binds, base.nodes):
+    silent = {path for path in files if path.startswith(("maps/", "secrets/", *MOVED_BY.values()))} - by_map.keys()
+    if silent or _named(body.manifest) != _named(base):
         raise Refusal("The change needs a reload.", "runtime")
     same = frozenset(wanted.keys() - files.keys())
     return {**files, "manifest.json": body.manifest.raw}, same, Commands(tuple(changes), tuple(servers))
+
+
+def _named(manifest: Manifest) -> tuple[object, ...]:
+    """What a running worker cannot be told."""
+    return manifest.binds, manifest.nodes, manifest.addresses
 
 
 def _sort(

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from apps.agent import bodies, runtime
+from apps.agent.addresses import Addresses
+from apps.agent.allowed import only_allowed
 from apps.agent.bodies import Manifest
 from apps.agent.box import Box
 from apps.agent.confirm import Wanted, confirm
@@ -42,9 +44,11 @@ class Safeguards:
     same_content: Callable[[Mapping[str, str], Mapping[str, str]], bool] = bodies.same_content
     fence: Callable[[int, int], None] = newer_only
     box: Callable[[Settings], Box] = Box
+    only_allowed: Callable[[str, str], None] = only_allowed
     check: Callable[[Box, Path, Path], None] = Box.check
+    addresses: Callable[[Addresses, Path, Manifest], None] = Addresses.check
     taste: Callable[[Settings, Box, Path, Manifest, int, str], None] = taste
-    port_taken: Callable[[str, int], str | None] = taken
+    port_taken: Callable[[str, int, bool], str | None] = taken
     replace_link: Callable[[Path, Path], None] = replace_link
     health: Callable[[str, str], str] = state_file
     confirm: Callable[[Settings, Proxy, Wanted, int], None] = confirm

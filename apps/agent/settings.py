@@ -10,12 +10,18 @@ from pathlib import Path
 
 WORKER = "haproxy"  # the user that distributions make for it
 SAFE_PATH = re.compile(r"/[A-Za-z0-9._/-]+")
+INTERFACE = re.compile(r"[A-Za-z0-9_.@-]{1,15}")
+PASSWORD = re.compile(r"[!#-&(-~]{1,80}")
+LARGEST_AS = 4_294_967_294
 LONGEST_SOCKET = 84  # haproxy binds `<path>.<pid>.tmp` first and a unix address ends at 108 bytes
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Seconds are seconds; `state_dir` is absolute; `user` only counts where the agent runs as root."""
+    """Seconds are seconds; `state_dir` is absolute; `user` only counts where the agent runs as root.
+
+    `interface` is where addresses that VRRP moves are put; `bgp_neighbours` are (AS number, address) of the routers.
+    """
 
     name: str
     state_dir: Path
@@ -29,6 +35,12 @@ class Settings:
     reload_gap: float = 2.0
     confirm_timeout: float = 10.0
     leave_running: bool = False
+    keepalived: str = "keepalived"
+    bird: str = "bird"
+    interface: str = ""
+    bgp_as: int = 0
+    bgp_neighbours: tuple[tuple[int, str], ...] = ()
+    bgp_password_file: Path | None = None
 
     @property
     def run_dir(self) -> Path:
@@ -55,6 +67,21 @@ class Settings:
         """Which servers were down before the last reload, for the worker that it starts."""
         return self.run_dir / "servers"
 
+    @property
+    def sentry(self) -> Path:
+        """The program that keepalived and BIRD's watch ask; it does not need the agent."""
+        return self.state_dir / "sentry.py"
+
+    @property
+    def facts(self) -> Path:
+        """What the sentry goes by."""
+        return self.run_dir / "facts.json"
+
+    @property
+    def maintenance(self) -> Path:
+        """While this file is there the node keeps no addresses."""
+        return self.state_dir / "maintenance"
+
     def problems(self) -> list[str]:
         """Sentences that say why the agent cannot start with these settings; empty when it can."""
         found = []
@@ -72,7 +99,30 @@ class Settings:
             )
         if not 0 <= self.port_offset <= 60000:
             found.append("The port offset must lie between 0 and 60000.")
+        return found + self._address_problems()
+
+    def _address_problems(self) -> list[str]:
+        """The same for what addresses that move need."""
+        found = []
+        if self.interface and not INTERFACE.fullmatch(self.interface):
+            found.append(f"{self.interface!r} is no name of an interface.")
+        if not 0 <= self.bgp_as <= LARGEST_AS or not all(0 < number <= LARGEST_AS for number, _ in self.bgp_neighbours):
+            found.append(f"An AS number lies between 1 and {LARGEST_AS}.")
+        if bool(self.bgp_as) != bool(self.bgp_neighbours):
+            found.append("--bgp-as and --bgp-neighbour need each other.")
+        if self.bgp_password_file is not None and not PASSWORD.fullmatch(text_of(self.bgp_password_file)):
+            found.append(
+                f"{self.bgp_password_file} must hold one password of at most 80 signs, without quotes and spaces."
+            )
         return found
+
+
+def text_of(path: Path) -> str:
+    """What a small file says, without the end of its line; empty when it cannot be read."""
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""
 
 
 def exists(user: str) -> bool:

@@ -65,7 +65,8 @@ class NodeState:
 
     `digest` and `generation` are what the worker that answers runs, ("", 0) when nothing was ever pushed. `on_disk`
     is the digest of the files at the live path, computed from the bytes: unequal to `digest` means
-    that somebody edited them. `drift` names what differs, in words. `workers` counts live haproxy workers.
+    that somebody edited them. `drift` names what differs, in words. `workers` counts live haproxy workers. `addresses`
+    are the static IPs that move: held or standby (VRRP), announced or withdrawn (BGP).
     """
 
     generation: int
@@ -79,6 +80,7 @@ class NodeState:
     reloads: int
     drift: tuple[str, ...] = ()
     last_error: str = ""
+    addresses: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
