@@ -24,7 +24,8 @@ class CloudError(Exception):
 class CloudPlace:
     """Where to ask: the cloud's region, its project (Google), another endpoint where it is not empty.
 
-    `credentials` is a reference (`env:NAME`, `role:ARN`, `profile:NAME`, empty for the process's own).
+    `credentials` is a reference (`env:NAME`, `role:ARN`, `profile:NAME`, empty for the process's own). What is ours
+    carries the tag `spillway-stack` with the value `stack`.
     """
 
     cloud: str
@@ -32,6 +33,7 @@ class CloudPlace:
     project: str = ""
     endpoint_url: str = ""
     credentials: str = ""
+    stack: str = ""
 
 
 @dataclass(frozen=True, slots=True)

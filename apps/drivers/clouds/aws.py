@@ -1,0 +1,113 @@
+"""OBSERVE AWS: target health, numbers and existing load balancers by boto3. Reading only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from apps.drivers.clouds import aws_describing
+from apps.drivers.clouds.aws_numbers import Counted, read_numbers
+from apps.drivers.clouds.aws_session import client, in_words
+from apps.drivers.clouds.contract import CloudError, CloudPlace, FoundLoadBalancer, Numbers, TargetHealth
+
+TAGS_IN_CALL = 20
+OBJECT, STACK = "spillway-object", "spillway-stack"
+# CloudWatch has a minute's counts complete a while after it ended.
+SETTLED = timedelta(seconds=60)
+STATES = {"initial": "unknown", "unused": "unused", "unavailable": "unknown"}
+
+
+class AwsReader:
+    """One AWS account in one region."""
+
+    def __init__(self, place: CloudPlace) -> None:
+        self._place = place
+        self._balancing = client(place, "elbv2")
+
+    def target_health(self) -> Sequence[TargetHealth]:
+        """Every target of the groups that are ours; `state` healthy, unhealthy, draining, unused or unknown."""
+        found = []
+        with in_words():
+            for group, object_id in self._our_groups():
+                said = self._balancing.describe_target_health(TargetGroupArn=group["TargetGroupArn"])
+                found += [_health(group, object_id, each) for each in said["TargetHealthDescriptions"]]
+        return found
+
+    def numbers(self, since: datetime) -> Sequence[Numbers]:
+        """Whole minutes since then, as far as CloudWatch has them."""
+        until = (datetime.now(UTC) - SETTLED).replace(second=0, microsecond=0)
+        if since >= until:
+            return []
+        cloudwatch = client(self._place, "cloudwatch")
+        with in_words():
+            return read_numbers(cloudwatch, list(self._counted()), since, until)
+
+    def load_balancers(self) -> Sequence[FoundLoadBalancer]:
+        """Application, Network and Classic Load Balancers of the region."""
+        with in_words():
+            newer = [
+                FoundLoadBalancer(aws_describing.KINDS[each["Type"]], each["LoadBalancerName"], each["LoadBalancerArn"])
+                for each in self._pages("describe_load_balancers", "LoadBalancers")
+                if each["Type"] in aws_describing.KINDS
+            ]
+            return sorted(
+                [*newer, *aws_describing.classic_ones(client(self._place, "elb"))], key=lambda each: each.name
+            )
+
+    def describe(self, found_id: str) -> FoundLoadBalancer:
+        """One of them with everything below it."""
+        with in_words():
+            if found_id.startswith(aws_describing.CLASSIC):
+                return aws_describing.describe_classic(client(self._place, "elb"), found_id)
+            for each in self._pages("describe_load_balancers", "LoadBalancers"):
+                if each["LoadBalancerArn"] == found_id:
+                    return aws_describing.describe(self._balancing, each)
+        raise CloudError("AWS has no such load balancer in this region any more.")
+
+    def _our_groups(self) -> Iterator[tuple[dict[str, Any], str]]:
+        """Target groups that carry our tags, with the id of ours."""
+        groups = list(self._pages("describe_target_groups", "TargetGroups"))
+        known = self._tags([group["TargetGroupArn"] for group in groups])
+        for group in groups:
+            tags = known.get(group["TargetGroupArn"], {})
+            if tags.get(STACK) == self._place.stack and OBJECT in tags:
+                yield group, tags[OBJECT]
+
+    def _counted(self) -> Iterator[Counted]:
+        for group, object_id in self._our_groups():
+            for balancer in group.get("LoadBalancerArns", ()):
+                if ":loadbalancer/app/" in balancer:
+                    own = group["TargetGroupArn"].rpartition(":")[2]
+                    dimensions = (("TargetGroup", own), ("LoadBalancer", _dimension(balancer)))
+                    yield Counted(group["TargetGroupArn"], object_id, dimensions)
+        balancers = [each["LoadBalancerArn"] for each in self._pages("describe_load_balancers", "LoadBalancers")]
+        for arn, tags in self._tags(balancers).items():
+            if tags.get(STACK) == self._place.stack and OBJECT in tags and ":loadbalancer/net/" in arn:
+                yield Counted(arn, tags[OBJECT], (("LoadBalancer", _dimension(arn)),), is_tcp=True)
+
+    def _tags(self, arns: Sequence[str]) -> dict[str, dict[str, str]]:
+        found = {}
+        for at in range(0, len(arns), TAGS_IN_CALL):
+            said = self._balancing.describe_tags(ResourceArns=list(arns[at : at + TAGS_IN_CALL]))
+            for each in said["TagDescriptions"]:
+                found[each["ResourceArn"]] = {tag["Key"]: tag.get("Value", "") for tag in each["Tags"]}
+        return found
+
+    def _pages(self, call: str, field: str) -> Iterator[dict[str, Any]]:
+        for page in self._balancing.get_paginator(call).paginate():
+            yield from page[field]
+
+
+def _dimension(arn: str) -> str:
+    """`arn:…:loadbalancer/app/front/50dc6c` → `app/front/50dc6c`, as CloudWatch names it."""
+    return arn.partition(":loadbalancer/")[2]
+
+
+def _health(group: dict[str, Any], object_id: str, each: dict[str, Any]) -> TargetHealth:
+    health = each["TargetHealth"]
+    state = STATES.get(health["State"], health["State"].replace(".", "_"))
+    reason = health.get("Description") or health.get("Reason", "")
+    target = each["Target"]
+    port = int(target.get("Port") or group.get("Port") or 0)
+    return TargetHealth(group["TargetGroupArn"], object_id, target["Id"], port, state, reason)

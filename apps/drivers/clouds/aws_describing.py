@@ -1,0 +1,84 @@
+"""OBSERVE AWS, for adoption: one load balancer with everything below it, in the words of AWS's API.
+
+`described` of an ALB or NLB: `loadBalancer`, `attributes`, `listeners` (each with `Rules` and `Certificates`),
+`targetGroups` (by ARN, each with `Attributes` and `Targets`); of a Classic Load Balancer: `loadBalancer`, `attributes`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from apps.drivers.clouds.contract import CloudError, FoundLoadBalancer
+
+KINDS = {"application": "Application Load Balancer", "network": "Network Load Balancer"}
+CLASSIC_KIND, CLASSIC = "Classic Load Balancer", "classic/"
+
+
+def describe(balancing: Any, balancer: dict[str, Any]) -> FoundLoadBalancer:
+    """An ALB or NLB."""
+    arn = balancer["LoadBalancerArn"]
+    listeners = [_listener(balancing, each) for each in _pages(balancing, "describe_listeners", "Listeners", arn)]
+    groups = _pages(balancing, "describe_target_groups", "TargetGroups", arn)
+    said = balancing.describe_load_balancer_attributes(LoadBalancerArn=arn)
+    described = {
+        "loadBalancer": balancer,
+        "attributes": _attributes(said),
+        "listeners": listeners,
+        "targetGroups": {each["TargetGroupArn"]: _group(balancing, each) for each in groups},
+    }
+    kind = KINDS[balancer["Type"]]
+    return FoundLoadBalancer(kind, balancer["LoadBalancerName"], arn, _plain(described))
+
+
+def _listener(balancing: Any, listener: dict[str, Any]) -> dict[str, Any]:
+    arn = listener["ListenerArn"]
+    rules = balancing.describe_rules(ListenerArn=arn)["Rules"]
+    certificates = []
+    if listener["Protocol"] in ("HTTPS", "TLS"):
+        certificates = balancing.describe_listener_certificates(ListenerArn=arn)["Certificates"]
+    return {**listener, "Rules": rules, "Certificates": certificates or listener.get("Certificates", [])}
+
+
+def _group(balancing: Any, group: dict[str, Any]) -> dict[str, Any]:
+    arn = group["TargetGroupArn"]
+    health = balancing.describe_target_health(TargetGroupArn=arn)["TargetHealthDescriptions"]
+    said = balancing.describe_target_group_attributes(TargetGroupArn=arn)
+    return {**group, "Attributes": _attributes(said), "Targets": [each["Target"] for each in health]}
+
+
+def _attributes(said: dict[str, Any]) -> dict[str, str]:
+    return {each["Key"]: each.get("Value", "") for each in said["Attributes"]}
+
+
+def _pages(balancing: Any, call: str, field: str, arn: str) -> Iterator[dict[str, Any]]:
+    for page in balancing.get_paginator(call).paginate(LoadBalancerArn=arn):
+        yield from page[field]
+
+
+def classic_ones(balancing: Any) -> list[FoundLoadBalancer]:
+    """The Classic Load Balancers of the region: names and ids."""
+    return [
+        FoundLoadBalancer(CLASSIC_KIND, each["LoadBalancerName"], CLASSIC + each["LoadBalancerName"])
+        for page in balancing.get_paginator("describe_load_balancers").paginate()
+        for each in page["LoadBalancerDescriptions"]
+    ]
+
+
+def describe_classic(balancing: Any, found_id: str) -> FoundLoadBalancer:
+    """One Classic Load Balancer."""
+    name = found_id.removeprefix(CLASSIC)
+    found = balancing.describe_load_balancers(LoadBalancerNames=[name])["LoadBalancerDescriptions"]
+    if not found:
+        raise CloudError("AWS has no such load balancer in this region any more.")
+    attributes = balancing.describe_load_balancer_attributes(LoadBalancerName=name)["LoadBalancerAttributes"]
+    described = {"loadBalancer": found[0], "attributes": attributes}
+    return FoundLoadBalancer(CLASSIC_KIND, name, found_id, _plain(described))
+
+
+def _plain(value: Any) -> Any:
+    """Without moments, which say nothing about what a load balancer does."""
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items() if not isinstance(each, datetime)}
+    return [_plain(each) for each in value] if isinstance(value, list) else value

@@ -1,0 +1,25 @@
+"""OBSERVE clouds, the choice: which reader asks a cloud; each is imported when the first is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+
+from apps.drivers.clouds.contract import CloudError, CloudPlace, CloudReader
+from apps.drivers.clouds.memory import SCHEME, MemoryReader
+
+READERS: Mapping[str, str] = {
+    "aws": "apps.drivers.clouds.aws:AwsReader",
+    "google": "apps.drivers.clouds.google:GoogleReader",
+}
+
+
+def open_reader(place: CloudPlace) -> CloudReader:
+    """The reader of a place. Raises CloudError when nobody speaks its cloud, or its credentials lead nowhere."""
+    if place.endpoint_url.startswith(SCHEME):
+        return MemoryReader(place)
+    if place.cloud not in READERS:
+        raise CloudError(f"No reader speaks {place.cloud}.")
+    module, _, name = READERS[place.cloud].partition(":")
+    reader: Callable[[CloudPlace], CloudReader] = getattr(import_module(module), name)
+    return reader(place)

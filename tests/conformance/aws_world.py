@@ -1,0 +1,99 @@
+"""A cloud for tests: moto's server with a VPC, and load balancers that somebody made by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import boto3
+from moto.server import ThreadedMotoServer
+
+from tests.ports import spare_port
+
+REGION = "eu-central-1"
+KEYS = {"AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "testing-secret"}
+
+
+@dataclass(frozen=True)
+class AwsWorld:
+    """Where the fake cloud answers, and what stands in it."""
+
+    endpoint: str
+    vpc: str
+    subnets: tuple[str, ...]
+
+    def client(self, service: str) -> Any:
+        """A client of boto3 for this cloud."""
+        session: Any = boto3.Session(KEYS["AWS_ACCESS_KEY_ID"], KEYS["AWS_SECRET_ACCESS_KEY"])
+        return session.client(service, region_name=REGION, endpoint_url=self.endpoint)
+
+
+@contextmanager
+def running_aws() -> Iterator[AwsWorld]:
+    """An empty account with one VPC of two subnets in different zones; everything is forgotten at the end."""
+    port = spare_port()
+    server = ThreadedMotoServer("127.0.0.1", port, verbose=False)
+    server.start()
+    endpoint = f"http://127.0.0.1:{port}"
+    try:
+        empty = AwsWorld(endpoint, "", ())
+        ec2 = empty.client("ec2")
+        vpc = ec2.create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
+        subnets = tuple(
+            ec2.create_subnet(VpcId=vpc, CidrBlock=f"10.0.{number}.0/24", AvailabilityZone=REGION + zone)["Subnet"][
+                "SubnetId"
+            ]
+            for number, zone in enumerate("ab")
+        )
+        yield AwsWorld(endpoint, vpc, subnets)
+    finally:
+        import urllib3
+
+        urllib3.request("POST", f"{endpoint}/moto-api/reset")
+        server.stop()
+
+
+def make_balancer(world: AwsWorld, name: str, kind: str = "application", **tags: str) -> str:
+    """A load balancer in the two subnets; its ARN."""
+    said = world.client("elbv2").create_load_balancer(
+        Name=name, Type=kind, Subnets=list(world.subnets), Scheme="internet-facing", Tags=_tags(tags)
+    )
+    return str(said["LoadBalancers"][0]["LoadBalancerArn"])
+
+
+def make_group(world: AwsWorld, name: str, *targets: tuple[str, int], protocol: str = "HTTP", **tags: str) -> str:
+    """A target group by IP with its targets; its ARN."""
+    balancing = world.client("elbv2")
+    said = balancing.create_target_group(
+        Name=name,
+        Protocol=protocol,
+        Port=80,
+        VpcId=world.vpc,
+        TargetType="ip",
+        HealthCheckPath="/health" if protocol == "HTTP" else "",
+        Matcher={"HttpCode": "200"},
+        Tags=_tags(tags),
+    )
+    arn = str(said["TargetGroups"][0]["TargetGroupArn"])
+    if targets:
+        found = [{"Id": address, "Port": port} for address, port in targets]
+        balancing.register_targets(TargetGroupArn=arn, Targets=found)
+    return arn
+
+
+def make_listener(world: AwsWorld, balancer: str, group: str, port: int = 80, protocol: str = "HTTP") -> str:
+    """A listener that forwards to the group; its ARN."""
+    said = world.client("elbv2").create_listener(
+        LoadBalancerArn=balancer,
+        Protocol=protocol,
+        Port=port,
+        DefaultActions=[{"Type": "forward", "TargetGroupArn": group}],
+    )
+    return str(said["Listeners"][0]["ListenerArn"])
+
+
+def _tags(tags: dict[str, str]) -> list[dict[str, str]]:
+    words = {name.replace("_", "-"): value for name, value in tags.items()} or {"made-by": "hand"}
+    return [{"Key": name, "Value": value} for name, value in words.items()]

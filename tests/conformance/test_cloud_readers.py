@@ -1,0 +1,132 @@
+"""OBSERVE clouds: the AWS reader against moto's server, the fake in memory beside it, and what neither may do."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from apps.drivers.clouds.contract import CloudError, CloudPlace, FoundLoadBalancer, Numbers, TargetHealth
+from apps.drivers.clouds.memory import memory_cloud
+from apps.drivers.clouds.registry import open_reader
+from tests.conformance.aws_world import KEYS, REGION, AwsWorld, make_balancer, make_group, make_listener, running_aws
+from tests.ports import spare_port
+
+OURS = {"spillway_stack": "stk-3", "spillway_object": "bkd-4"}
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[AwsWorld]:
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
+    with running_aws() as running:
+        yield running
+
+
+def place(world: AwsWorld, **changes: str) -> CloudPlace:
+    return CloudPlace("aws", REGION, endpoint_url=world.endpoint, stack=changes.get("stack", "stk-3"))
+
+
+def test_the_health_of_our_targets_is_read_and_only_of_ours(world: AwsWorld) -> None:
+    balancer = make_balancer(world, "front")
+    ours = make_group(world, "ours", ("10.0.0.10", 8080), ("10.0.0.11", 8080), **OURS)
+    make_group(world, "theirs", ("10.0.0.99", 80))
+    make_listener(world, balancer, ours)
+    found = open_reader(place(world)).target_health()
+    assert {(each.object_id, each.address, each.port) for each in found} == {
+        ("bkd-4", "10.0.0.10", 8080),
+        ("bkd-4", "10.0.0.11", 8080),
+    }
+    assert {each.state for each in found} <= {"healthy", "unused", "unknown"}
+    assert open_reader(place(world, stack="stk-9")).target_health() == []
+
+
+def test_a_minute_of_cloudwatch_is_a_minute_here(world: AwsWorld) -> None:
+    balancer, ours = make_balancer(world, "front"), make_group(world, "ours", **OURS)
+    make_listener(world, balancer, ours)
+    minute = (datetime.now(UTC) - timedelta(minutes=5)).replace(second=0, microsecond=0)
+    dimensions = [
+        {"Name": "TargetGroup", "Value": ours.rpartition(":")[2]},
+        {"Name": "LoadBalancer", "Value": balancer.partition(":loadbalancer/")[2]},
+    ]
+    counts = {"RequestCount": 120, "HTTPCode_Target_2XX_Count": 118, "HTTPCode_Target_5XX_Count": 2}
+    data = [
+        {"MetricName": name, "Dimensions": dimensions, "Timestamp": minute, "Value": value, "Unit": "Count"}
+        for name, value in counts.items()
+    ]
+    world.client("cloudwatch").put_metric_data(Namespace="AWS/ApplicationELB", MetricData=data)
+    (found,) = open_reader(place(world)).numbers(minute - timedelta(minutes=3))
+    assert (found.object_id, found.at) == ("bkd-4", minute + timedelta(minutes=1))
+    assert (found.requests, found.status_2xx, found.status_5xx, found.status_4xx) == (120, 118, 2, 0)
+    assert open_reader(place(world)).numbers(datetime.now(UTC)) == []
+
+
+def test_load_balancers_that_could_be_adopted_are_listed_and_described(world: AwsWorld) -> None:
+    balancer, group = make_balancer(world, "front"), make_group(world, "web", ("10.0.0.10", 8080))
+    listener = make_listener(world, balancer, group)
+    world.client("elbv2").create_rule(
+        ListenerArn=listener,
+        Priority=10,
+        Conditions=[{"Field": "path-pattern", "Values": ["/api/*"]}],
+        Actions=[{"Type": "forward", "TargetGroupArn": group}],
+    )
+    world.client("elb").create_load_balancer(
+        LoadBalancerName="old",
+        AvailabilityZones=[f"{REGION}a"],
+        Listeners=[{"Protocol": "HTTP", "LoadBalancerPort": 80, "InstanceProtocol": "HTTP", "InstancePort": 8080}],
+    )
+    reader = open_reader(place(world))
+    found = {each.name: each for each in reader.load_balancers()}
+    assert {name: each.kind for name, each in found.items()} == {
+        "front": "Application Load Balancer",
+        "old": "Classic Load Balancer",
+    }
+    described = reader.describe(found["front"].id).described
+    assert [rule["Priority"] for rule in described["listeners"][0]["Rules"]] == ["10", "default"]
+    assert described["targetGroups"][group]["Targets"] == [{"Id": "10.0.0.10", "Port": 8080}]
+    classic = reader.describe(found["old"].id).described["loadBalancer"]
+    assert classic["ListenerDescriptions"][0]["Listener"]["LoadBalancerPort"] == 80
+    with pytest.raises(CloudError):
+        reader.describe("arn:aws:elasticloadbalancing:eu-central-1:1:loadbalancer/app/gone/1")
+
+
+def test_a_cloud_that_does_not_answer_says_so_without_a_key(world: AwsWorld) -> None:
+    away = CloudPlace("aws", REGION, endpoint_url=f"http://127.0.0.1:{spare_port()}", stack="stk-3")
+    with pytest.raises(CloudError) as caught:
+        open_reader(away).target_health()
+    assert "AWS did not answer" in caught.value.message
+    assert KEYS["AWS_SECRET_ACCESS_KEY"] not in caught.value.message
+    with pytest.raises(CloudError):
+        open_reader(CloudPlace("elsewhere", "x"))
+
+
+def test_the_fake_answers_like_a_cloud() -> None:
+    name, moment = uuid.uuid4().hex, datetime(2026, 11, 21, 12, tzinfo=UTC)
+    cloud = memory_cloud(name)
+    cloud.health = [TargetHealth("g", "bkd-4", "10.0.0.1", 80, "healthy")]
+    cloud.counted = [Numbers("g", "bkd-4", moment + timedelta(minutes=number)) for number in (2, 1, 0)]
+    cloud.balancers = [FoundLoadBalancer("Application Load Balancer", "front", "front-1", {"listeners": []})]
+    reader = open_reader(CloudPlace("aws", REGION, endpoint_url=f"memory://{name}"))
+    assert [each.at.minute for each in reader.numbers(moment)] == [1, 2]
+    assert reader.load_balancers()[0].described == {}
+    assert reader.describe("front-1").described == {"listeners": []}
+    cloud.failure = "It is away."
+    with pytest.raises(CloudError):
+        reader.target_health()
+
+
+def test_whoever_asks_no_cloud_pays_for_none() -> None:
+    """The clouds' own libraries take a second and a hundred megabytes."""
+    code = (
+        "import os, sys; os.environ['DJANGO_SETTINGS_MODULE'] = 'controlplane.settings'\n"
+        "import django; django.setup()\n"
+        "import controlplane.urls, controlplane.celery, apps.drivers.clouds.registry\n"
+        "controlplane.celery.app.loader.import_default_modules()\n"
+        "print([name for name in ('boto3', 'botocore', 'google.cloud', 'cdktn', 'jsii') if name in sys.modules])"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert said.stdout.strip().splitlines()[-1] == "[]"
