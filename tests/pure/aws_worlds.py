@@ -152,12 +152,13 @@ def stacks(draw: st.DrawFn) -> StackSnapshot:
         certificates=(certificate(1), certificate(2, "*.a.example")),
         addresses=addresses,
         zones=(CloudZone("zone-1", "zone", "ops", "a.example", _records(draw)),),
-        network=draw(st.sampled_from([NETWORK, NETWORK, _BOTH_VERSIONS, _BOTH_VERSIONS, Network("vpc-1", ("a",)), Network()])),
+        network=draw(st.sampled_from(_NETWORKS)),
         endpoint_url=draw(st.sampled_from(["", "http://127.0.0.1:5000"])),
     )  # fmt: skip
 
 
 _BOTH_VERSIONS = Network("vpc-1", ("b", "a"), ("192.0.2.0/24", "2001:db8::/32", "::/0"), vpc_networks=("10.0.0.0/30",))
+_NETWORKS = (NETWORK, NETWORK, _BOTH_VERSIONS, _BOTH_VERSIONS, Network("vpc-1", ("a",)), Network())
 
 
 def _acting_routes(draw: st.DrawFn) -> tuple[Route, ...]:
