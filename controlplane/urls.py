@@ -10,6 +10,7 @@ urlpatterns = [
     re_path(r"^api/", no_such_url),
     re_path(r"^hooks/(?P<key_id>[A-Za-z0-9_-]{1,64})$", hooks.fire, name="hook"),
     path("", include("apps.observe.urls")),
+    path("", include("apps.stacks.urls")),
     path("", include("apps.web.urls")),
     path("", include("apps.web.sign_in_urls")),
 ]

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 
 ALLOWED = ("GET", "HEAD", "POST")
-API = "/api/"
+# The API and the state of stacks, which Terraform locks with a method of its own, look at methods themselves.
+OTHERS = ("/api/", "/state/")
 
 
 class GetAndPostOnly:
@@ -17,6 +18,6 @@ class GetAndPostOnly:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        if request.method in ALLOWED or request.path.startswith(API):
+        if request.method in ALLOWED or request.path.startswith(OTHERS):
             return self.get_response(request)
         return HttpResponseNotAllowed(ALLOWED)

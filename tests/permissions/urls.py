@@ -8,7 +8,7 @@ from typing import Any
 from django.urls import get_resolver
 from django.urls.resolvers import URLPattern
 
-METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "LOCK", "UNLOCK")
 
 
 def every_url() -> list[str]:

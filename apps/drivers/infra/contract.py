@@ -48,11 +48,17 @@ class Backend:
 
 @dataclass(frozen=True, slots=True)
 class Workplace:
-    """A private directory of one run with its `cdk.tf.json`; `environment` carries credentials and secret variables."""
+    """A private directory of one run, which the driver fills and the caller removes.
+
+    `document` is the StackDocument as JSON data; `secrets` are the values of its variables, `credentials` the reference
+    to what opens the cloud (credentials.py). Neither of them is ever written to a file or said in an error.
+    """
 
     directory: Path
     backend: Backend
-    environment: Mapping[str, str] = field(default_factory=dict)
+    document: Mapping[str, Any] = field(default_factory=dict)
+    secrets: Mapping[str, str] = field(default_factory=dict)
+    credentials: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,18 +81,23 @@ class PlannedChange:
 class Plan:
     """What `terraform plan` found: `file` are the bytes of the saved plan that alone may be applied.
 
-    `drift` are changes that somebody else made to the cloud since the last apply.
+    `drift` are changes that somebody else made to the cloud since the last apply. `names` say to which resource what
+    the cloud calls something belongs (an ARN, a self link → `aws_lb.lb_3`). `outputs` are those that are known already
+    and no secret; `outputs_change` that an apply would change some even where it changes no resource.
     """
 
     file: bytes
     changes: tuple[PlannedChange, ...] = ()
     drift: tuple[PlannedChange, ...] = ()
+    names: Mapping[str, str] = field(default_factory=dict)
+    outputs: Mapping[str, Any] = field(default_factory=dict)
+    outputs_change: bool = False
     terraform_version: str = ""
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to do."""
-        return not self.changes
+        return not self.changes and not self.outputs_change
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,161 @@
+"""PUSH, the real one: Terraform (or OpenTofu) as it is meant to be driven by programs.
+
+1. `cdk.tf.json` of the document (synthesis.py) into the run's private directory.
+2. `init`, `plan -out`, `show -json`: what would change, and the bytes of exactly that plan.
+3. `init`, `apply <those bytes>`: nothing else can happen; a state that has moved on since makes Terraform refuse.
+
+The environment is made from nothing: the search path, what the credentials' reference names, the variables' secrets and
+the password of the state. All of these are taken out of whatever Terraform says.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import subprocess
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any
+
+from apps.drivers.infra import credentials, reading
+from apps.drivers.infra.contract import Heard, InfraError, MayGoOn, Plan, Progress, Stopped, Workplace
+from apps.drivers.infra.mirrors import cli_configuration
+from apps.drivers.infra.running import END_S, Finished, Runner
+from apps.drivers.infra.synthesis import synthesized
+
+OLDEST = (1, 5)
+PLAN_S = 30 * 60.0
+APPLY_S = 2 * 3600.0
+PLAN_FILE = "plan.tfplan"
+CHANGES = 2
+# What a proxy or a private authority in front of the cloud needs.
+PASSED_ON = ("PATH", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "TMPDIR")
+PLAIN = ("-no-color", "-input=false")
+LOCK = "-lock-timeout=10s"
+
+
+@functools.cache
+def check_version(binary: str) -> str:
+    """The version of the binary. Raises InfraError when there is none, or when it is too old."""
+    environment = {"PATH": os.environ.get("PATH", os.defpath), "TF_CLI_CONFIG_FILE": os.devnull}
+    environment |= {"CHECKPOINT_DISABLE": "1", "HOME": os.devnull}
+    try:
+        said = subprocess.run(
+            [binary, "version", "-json"], env=environment, capture_output=True, timeout=30, check=True
+        ).stdout
+        version = str(json.loads(said)["terraform_version"])
+    except (OSError, subprocess.SubprocessError, ValueError, KeyError):
+        raise InfraError(f"There is no {binary} here: install it, or name another in TERRAFORM_BIN.") from None
+    if tuple(int(part) for part in version.split("-", maxsplit=1)[0].split(".")[:2]) < OLDEST:
+        raise InfraError(f"{binary} is {version}; use {'.'.join(map(str, OLDEST))} or later.")
+    return version
+
+
+@dataclass(slots=True)
+class _Talk:
+    """What one run of Terraform says: events as they come, kept for the error that they may be."""
+
+    heard: Heard
+    secrets: tuple[str, ...]
+    events: list[dict[str, Any]] = field(default_factory=list)
+    outputs: dict[str, Any] = field(default_factory=dict)
+
+    def line(self, line: bytes) -> None:
+        """One line of `-json`."""
+        event = reading.event_of(line)
+        if event is None:
+            return
+        if event.get("type") == "outputs":
+            self.outputs = reading.known_outputs(event.get("outputs") or {})
+        if event.get("type") == "diagnostic":
+            self.events.append(event)
+        progress = reading.progress_of(event)
+        if progress is not None:
+            clean = reading.without(progress.message, self.secrets)
+            self.heard(Progress(progress.kind, progress.address, progress.action, progress.seconds, clean))
+
+
+@dataclass(frozen=True, slots=True)
+class TerraformDriver:
+    """`binary` is `terraform` or `tofu`, or a path to one; `end_s` is how long it may take to end in order."""
+
+    binary: str = "terraform"
+    end_s: float = END_S
+
+    def plan(self, place: Workplace, *, destroy: bool, heard: Heard, may_go_on: MayGoOn) -> Plan:
+        """Steps 1 and 2. Raises InfraError, Locked, Stopped."""
+        runner, talk = self._prepare(place, heard, may_go_on, PLAN_S)
+        asked = ["plan", *PLAIN, "-json", "-detailed-exitcode", LOCK, f"-out={PLAN_FILE}"]
+        done = runner.run(*asked, *(["-destroy"] if destroy else []), heard=talk.line)
+        if done.code not in {0, CHANGES}:
+            raise _failure(done, talk)
+        shown = runner.run("show", "-json", PLAN_FILE)
+        if shown.code:
+            raise _failure(shown, talk)
+        return reading.plan_of(json.loads(shown.out), (place.directory / PLAN_FILE).read_bytes())
+
+    def apply(self, place: Workplace, plan: bytes, *, heard: Heard, may_go_on: MayGoOn) -> Mapping[str, Any]:
+        """Step 3. Raises InfraError, Locked, StalePlan, Stopped."""
+        runner, talk = self._prepare(place, heard, may_go_on, APPLY_S)
+        file = place.directory / PLAN_FILE
+        file.touch(mode=0o600)
+        file.write_bytes(plan)
+        done = runner.run("apply", *PLAIN, "-json", LOCK, PLAN_FILE, heard=talk.line)
+        if done.code:
+            raise _failure(done, talk)
+        return talk.outputs
+
+    def _prepare(self, place: Workplace, heard: Heard, may_go_on: MayGoOn, longest_s: float) -> tuple[Runner, _Talk]:
+        check_version(self.binary)
+        document = _as_role(place.document, credentials.role_of(place.credentials))
+        providers = [need["name"] for need in document["providers"]]
+        keys = credentials.environment(place.credentials, providers)
+        place.directory.chmod(0o700)
+        (place.directory / "cdk.tf.json").write_bytes(synthesized(document, place.backend.address))
+        if not may_go_on():
+            raise Stopped("Stopped before the beginning.")
+        runner = Runner(self.binary, place.directory, _environment(place, keys), may_go_on, longest_s, self.end_s)
+        hidden = [value for key, value in keys.items() if "KEY" in key or "TOKEN" in key or "CREDENTIALS" in key]
+        talk = _Talk(heard, (*place.secrets.values(), *hidden, place.backend.password))
+        done = runner.run("init", *PLAIN)
+        if done.code:
+            raise _failure(done, talk)
+        return runner, talk
+
+
+def _environment(place: Workplace, keys: Mapping[str, str]) -> dict[str, str]:
+    """Made from nothing; the CLI configuration is written beside the rest."""
+    cache = place.directory.parent / "plugins"
+    cache.mkdir(exist_ok=True)
+    configuration = place.directory / "terraform.rc"
+    configuration.write_text(cli_configuration(cache))
+    return {
+        **{name: os.environ[name] for name in PASSED_ON if name in os.environ},
+        "HOME": str(place.directory),
+        **keys,
+        **{f"TF_VAR_{name}": value for name, value in place.secrets.items()},
+        "TF_CLI_CONFIG_FILE": str(configuration),
+        "TF_IN_AUTOMATION": "1",
+        "TF_HTTP_USERNAME": place.backend.username,
+        "TF_HTTP_PASSWORD": place.backend.password,
+        "CHECKPOINT_DISABLE": "1",
+    }
+
+
+def _as_role(document: Mapping[str, Any], role: str) -> Mapping[str, Any]:
+    """The document whose AWS provider takes on the role."""
+    if not role:
+        return document
+    changed = deepcopy(dict(document))
+    for need in changed["providers"]:
+        if need["name"] == "aws":
+            need["settings"]["assume_role"] = [{"role_arn": role, "session_name": "spillway"}]
+    return changed
+
+
+def _failure(done: Finished, talk: _Talk) -> InfraError:
+    words = reading.without((done.errors or done.out).decode(errors="replace"), talk.secrets)
+    error = reading.error_of(talk.events, words)
+    return type(error)(reading.without(error.message, talk.secrets), output=error.output, address=error.address)

@@ -1,0 +1,300 @@
+"""PUSH to clouds: one suite for every driver that plans and applies: the fake in memory, and the real Terraform."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apps.accounts.actors import Actor
+from apps.drivers.infra import reading
+from apps.drivers.infra.contract import (
+    Backend,
+    InfraDriver,
+    InfraError,
+    Locked,
+    Plan,
+    Progress,
+    StalePlan,
+    Stopped,
+    Workplace,
+)
+from apps.drivers.infra.credentials import environment, role_of
+from apps.drivers.infra.memory import memory_cloud
+from apps.drivers.infra.mirrors import cli_configuration, mirror
+from apps.drivers.infra.registry import open_driver
+from apps.stacks import passwords
+from apps.stacks.models import StackRun
+from tests.apps.stacks_world import Terraform, a_run, a_stack, data
+
+TERRAFORM = shutil.which(os.environ.get("TERRAFORM_BIN", "terraform"))
+NO_TERRAFORM = "NOT TESTED: there is no terraform here; install it, or name another in TERRAFORM_BIN"
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
+
+
+@dataclass
+class World:
+    """A driver, the state behind it, and what it said."""
+
+    driver: InfraDriver
+    backend: Backend
+    root: Path
+    take_the_lock: Callable[[], None]
+    numbers: Iterator[int] = field(default_factory=itertools.count)
+    heard: list[Progress] = field(default_factory=list)
+    go_on: bool = True
+
+    def place(self, document: dict[str, Any], **more: Any) -> Workplace:
+        directory = self.root / str(next(self.numbers))
+        directory.mkdir()
+        return Workplace(directory, self.backend, document, **more)
+
+    def plan(self, document: dict[str, Any], *, destroy: bool = False, **more: Any) -> Plan:
+        place = self.place(document, **more)
+        return self.driver.plan(place, destroy=destroy, heard=self.heard.append, may_go_on=lambda: self.go_on)
+
+    def apply(self, document: dict[str, Any], plan: Plan, **more: Any) -> Any:
+        place = self.place(document, **more)
+        return self.driver.apply(place, plan.file, heard=self.heard.append, may_go_on=lambda: self.go_on)
+
+    def bring(self, document: dict[str, Any]) -> Any:
+        return self.apply(document, self.plan(document))
+
+
+@pytest.fixture(params=["memory", "terraform"])
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> World:
+    """Each driver in turn, with an empty state."""
+    if request.param == "memory":
+        address = f"memory:{tmp_path}"
+        cloud = memory_cloud(address)
+        return World(open_driver("memory"), Backend(address, "", ""), tmp_path, lambda: setattr(cloud, "locked", True))
+    if TERRAFORM is None:
+        pytest.skip(NO_TERRAFORM)
+    operator: Actor = request.getfixturevalue("operator")
+    server = request.getfixturevalue("live_server")
+    stack = a_stack(operator)
+    run, password = a_run(stack)
+    backend = Backend(f"{server.url}/state/{stack.pk}", passwords.USERNAME.format(run.pk), password)
+
+    def lock() -> None:
+        assert Terraform(stack.pk, run.pk, password).lock("mine").status_code == 200
+
+    return World(open_driver(TERRAFORM), backend, tmp_path, lock)
+
+
+def actions(plan: Plan) -> dict[str, tuple[str, ...]]:
+    return {change.address: change.actions for change in plan.changes}
+
+
+def test_what_is_wanted_is_planned_made_and_then_nothing_is_left_to_do(world: World) -> None:
+    document = data("a", "b")
+    plan = world.plan(document)
+    assert actions(plan) == {"terraform_data.a": ("create",), "terraform_data.b": ("create",)}
+    assert world.apply(document, plan) == {"a_value": "a", "b_value": "b"}
+    again = world.plan(document)
+    assert (again.is_empty, again.changes, again.drift) == (True, (), ())
+    assert again.outputs == {"a_value": "a", "b_value": "b"}
+    assert again.terraform_version
+
+
+def test_one_change_plans_one_change_with_what_was_and_what_will_be(world: World) -> None:
+    world.bring(data("b", a="10"))
+    plan = world.plan(data("b", a="20"))
+    (change,) = plan.changes
+    assert (change.address, change.type, change.actions) == ("terraform_data.a", "terraform_data", ("update",))
+    assert change.before is not None
+    assert change.after is not None
+    assert (change.before["input"], change.after["input"]) == ("10", "20")
+
+
+def test_what_is_not_wanted_any_more_is_deleted_and_nothing_stays_behind(world: World) -> None:
+    world.bring(data("a", "b"))
+    plan = world.plan(data("a"))
+    assert actions(plan) == {"terraform_data.b": ("delete",)}
+    world.apply(data("a"), plan)
+    world.bring(data())
+    assert world.plan(data()).is_empty
+
+
+def test_a_destroying_plan_deletes_all(world: World) -> None:
+    document = data("a", "b")
+    world.bring(document)
+    plan = world.plan(document, destroy=True)
+    assert actions(plan) == {"terraform_data.a": ("delete",), "terraform_data.b": ("delete",)}
+    assert world.apply(document, plan) == {}
+    assert set(actions(world.plan(document)).values()) == {("create",)}
+
+
+def test_what_cannot_be_changed_in_place_is_replaced_and_the_plan_says_by_what(world: World) -> None:
+    def document(trigger: str) -> dict[str, Any]:
+        found = data("a")
+        found["resources"]["terraform_data"]["a"]["triggers_replace"] = trigger
+        return found
+
+    world.bring(document("one"))
+    (change,) = world.plan(document("two")).changes
+    assert (change.actions, change.replaced_by) == (("delete", "create"), ("triggers_replace",))
+
+
+def test_a_plan_is_good_for_the_state_from_which_it_was_made_alone(world: World) -> None:
+    world.bring(data("a"))
+    plan = world.plan(data("a", "b"))
+    world.bring(data("a", "c"))
+    with pytest.raises(StalePlan):
+        world.apply(data("a", "b"), plan)
+    assert world.plan(data("a", "c")).is_empty
+
+
+def test_a_locked_state_is_left_alone(world: World) -> None:
+    world.bring(data("a"))
+    plan = world.plan(data("b"))
+    world.take_the_lock()
+    with pytest.raises(Locked):
+        world.apply(data("b"), plan)
+
+
+def test_who_may_not_go_on_is_stopped(world: World) -> None:
+    plan = world.plan(data("a"))
+    world.go_on = False
+    with pytest.raises(Stopped):
+        world.plan(data("a"))
+    with pytest.raises(Stopped):
+        world.apply(data("a"), plan)
+    world.go_on = True
+    assert actions(world.plan(data("a"))) == {"terraform_data.a": ("create",)}
+
+
+def test_progress_is_told_as_it_happens(world: World) -> None:
+    world.bring(data("a"))
+    told = [(each.kind, each.address) for each in world.heard if each.address]
+    assert told == [("start", "terraform_data.a"), ("complete", "terraform_data.a")]
+
+
+# From here on the real one alone.
+
+
+@pytest.fixture
+def real(request: pytest.FixtureRequest, tmp_path: Path, operator: Actor, live_server: Any) -> World:
+    """The real Terraform."""
+    if TERRAFORM is None:
+        pytest.skip(NO_TERRAFORM)
+    stack = a_stack(operator)
+    run, password = a_run(stack)
+    backend = Backend(f"{live_server.url}/state/{stack.pk}", passwords.USERNAME.format(run.pk), password)
+    return World(open_driver(TERRAFORM), backend, tmp_path, lambda: None)
+
+
+def with_secret(value: str = "${var.crt_3_key}") -> dict[str, Any]:
+    return data(a=value) | {"variables": ["crt_3_key"], "outputs": {}}
+
+
+def test_a_secret_reaches_terraform_and_is_told_to_nobody(real: World) -> None:
+    document, secrets = with_secret(), {"crt_3_key": "hush-hush-7"}
+    plan = real.plan(document, secrets=secrets)
+    (change,) = plan.changes
+    assert change.after is not None
+    assert change.after["input"] == "(sensitive)"
+    real.apply(document, plan)
+    assert "hush-hush-7" not in f"{plan.changes} {plan.outputs} {plan.names} {real.heard}"
+    assert not [path for path in real.root.rglob("*.json") if b"hush-hush-7" in path.read_bytes()]
+
+
+def test_a_plan_is_applied_under_another_password_than_it_was_made(real: World) -> None:
+    document = data("a")
+    plan = real.plan(document)
+    run = StackRun.objects.get()
+    password = passwords.mint(run)
+    run.save()
+    old, real.backend = real.backend, replace(real.backend, password=password)
+    assert real.apply(document, plan) == {"a_value": "a"}
+    real.backend = old
+    with pytest.raises(InfraError):
+        real.plan(document)
+
+
+def test_an_error_is_said_in_one_sentence_with_its_resource_and_without_secrets(real: World) -> None:
+    document = with_secret("${file(var.crt_3_key)}")
+    with pytest.raises(InfraError) as caught:
+        real.plan(document, secrets={"crt_3_key": "/nowhere/hush-hush-7"})
+    assert "hush-hush-7" not in f"{caught.value.message} {caught.value.output} {real.heard}"
+    assert "│" not in caught.value.message
+    with pytest.raises(InfraError) as caught:
+        real.plan(data(a="${nothing.known.at_all}"))
+    assert "nothing" in caught.value.message
+
+
+def test_a_document_of_texts_alone_stays_a_text(real: World) -> None:
+    document = data(a='$${file("/etc/hostname")}')
+    assert real.bring(document) == {"a_value": '${file("/etc/hostname")}'}
+
+
+def test_a_missing_binary_says_what_to_do(real: World) -> None:
+    real.driver = open_driver("no-such-terraform")
+    with pytest.raises(InfraError, match="TERRAFORM_BIN"):
+        real.plan(data("a"))
+
+
+def test_the_environment_of_the_worker_does_not_reach_terraform(real: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TF_CLI_ARGS_plan", "-no-such-flag")
+    monkeypatch.setenv("TF_VAR_crt_3_key", "from outside")
+    monkeypatch.setenv("TF_LOG", "TRACE")
+    assert not real.plan(data("a")).is_empty
+
+
+# References to credentials and where providers are.
+
+
+KEY = {"SPILLWAY_CLOUD_MAIN_ACCESS_KEY_ID": "AKIA1", "SPILLWAY_CLOUD_MAIN_SECRET_ACCESS_KEY": "secret"}
+
+
+def test_a_reference_brings_what_it_names_and_nothing_else() -> None:
+    given = {**KEY, "AWS_ACCESS_KEY_ID": "own", "AWS_PROFILE": "mine", "HOME": "/home/x", "OTHER": "x"}
+    key = {"AWS_ACCESS_KEY_ID": "AKIA1", "AWS_SECRET_ACCESS_KEY": "secret"}
+    assert environment("env:MAIN", ["aws"], given) == key
+    assert environment("profile:ops", ["aws"], given) == {"HOME": "/home/x", "AWS_PROFILE": "ops"}
+    own = {"AWS_ACCESS_KEY_ID": "own", "AWS_PROFILE": "mine", "HOME": "/home/x"}
+    assert environment("", ["aws"], given) == environment("role:arn:aws:iam::1:role/x", ["aws"], given) == own
+    google = {"SPILLWAY_CLOUD_MAIN_CREDENTIALS": "{}"}
+    assert environment("env:MAIN", ["google"], google) == {"GOOGLE_CREDENTIALS": "{}"}
+    token = {"SPILLWAY_CLOUD_MAIN_SESSION_TOKEN": "t"}
+    assert environment("env:MAIN", ["aws"], KEY | token) == key | {"AWS_SESSION_TOKEN": "t"}
+    assert environment("env:MAIN", ["other"], given) == {}
+    assert role_of("role:arn:x") == "arn:x"
+    assert role_of("env:MAIN") == ""
+
+
+@pytest.mark.parametrize("reference", ["env:OTHER", "env:SPILLWAY_SECRET_KEY", "env:", "env:main", "env:A\n", "x"])
+def test_no_reference_reaches_another_secret_of_the_environment(reference: str) -> None:
+    given = {**KEY, "SPILLWAY_SECRET_KEY": "hush-hush", "OTHER": "hush-hush"}
+    with pytest.raises(InfraError) as caught:
+        environment(reference, ["aws"], given)
+    assert "hush" not in caught.value.message
+
+
+def test_a_mirror_is_the_variables_then_an_implied_one_then_one_near_the_root(tmp_path: Path) -> None:
+    assert mirror({"TF_PLUGIN_MIRROR": "/given", "HOME": str(tmp_path)}, tmp_path) == Path("/given")
+    near = tmp_path / "opt" / "plugins" / "registry.terraform.io" / "hashicorp" / "aws"
+    near.mkdir(parents=True)
+    implied = tmp_path / "home" / ".terraform.d" / "plugins" / "registry.terraform.io"
+    home = {"HOME": str(tmp_path / "home")}
+    if mirror({}, tmp_path) == tmp_path / "opt" / "plugins":  # this machine has none that Terraform implies
+        assert mirror(home, tmp_path) == tmp_path / "opt" / "plugins"
+    implied.mkdir(parents=True)
+    assert mirror(home, tmp_path) == tmp_path / "home" / ".terraform.d" / "plugins"
+    said = cli_configuration(tmp_path, {"TF_PLUGIN_MIRROR": str(tmp_path / "opt" / "plugins")})
+    assert 'include = ["registry.terraform.io/hashicorp/aws"]' in said
+    assert 'exclude = ["registry.terraform.io/hashicorp/aws"]' in said
+
+
+def test_secrets_are_taken_out_of_words_also_as_json_writes_them() -> None:
+    key = "-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----\n"
+    assert reading.without(f"said {key} and", [key]) == "said •••\n and"
+    assert reading.without(r"said line\nfeed now", ["line\nfeed"]) == "said ••• now"
+    assert reading.without("a word of two", ["a"]) == "a word of two"
