@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from pytest_django.fixtures import Settings
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Membership
 from tests.both_databases import redis
+from tests.remembering import Remembered
 
 TUTORIAL = Path(__file__).resolve().parents[1] / "deploy" / "examples" / "tutorial.yaml"
 
@@ -48,6 +51,7 @@ def _cache_in_memory(settings: Settings) -> None:
     from django.core.cache import cache
 
     settings.API_RATE_LIMITS = False
+    settings.WHITENOISE_AUTOREFRESH = True  # else each new client reads all static files before its first request
     settings.CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
     cache.clear()
 
@@ -58,9 +62,23 @@ def actor_of(name: str, kind: str, role: str = Membership.Role.ADMIN) -> Actor:
     return Actor(f"somebody of {name}", account, role)
 
 
+def _apply_tutorial() -> None:
+    """The tutorial's world, applied by the operator."""
+    from apps.definitions.services import apply_document
+
+    for name in ("acme", "globex"):
+        actor_of(name, Account.Kind.CUSTOMER)
+    apply_document(actor=actor_of("operator", Account.Kind.OPERATOR), objects=copy.deepcopy(_tutorial_objects()))
+
+
+_TUTORIAL = Remembered(_apply_tutorial)
+
+
 @pytest.fixture
-def operator(db: None) -> Actor:
-    """An admin of the operator account."""
+def operator(db: None, request: pytest.FixtureRequest) -> Actor:
+    """An admin of the operator account; before anything else, the tutorial's world is put where a test wants it."""
+    if "tutorial_world" in request.fixturenames:
+        _TUTORIAL.put()
     return actor_of("operator", Account.Kind.OPERATOR)
 
 
@@ -79,16 +97,18 @@ def globex(operator: Actor) -> Actor:
 @pytest.fixture
 def tutorial_document() -> list[dict[str, Any]]:
     """The objects of the tutorial, as apply takes them; yours to change."""
+    return copy.deepcopy(_tutorial_objects())
+
+
+@functools.cache
+def _tutorial_objects() -> list[dict[str, Any]]:
     objects: list[dict[str, Any]] = yaml.safe_load(TUTORIAL.read_text())["objects"]
     return objects
 
 
 @pytest.fixture
-def tutorial_world(operator: Actor, acme: Actor, globex: Actor, tutorial_document: list[dict[str, Any]]) -> Actor:
-    """The tutorial's world applied by the operator, who is returned."""
-    from apps.definitions.services import apply_document
-
-    apply_document(actor=operator, objects=tutorial_document)
+def tutorial_world(operator: Actor) -> Actor:
+    """The tutorial's world as the operator applied it, who is returned."""
     return operator
 
 
