@@ -35,7 +35,23 @@ KEPT = {
         "google_dns_record_set",
     ),
 }  # fmt: skip
-DOCUMENTED: dict[str, dict[str, Any]] = {}
+# https://registry.terraform.io/providers/hashicorp/google/latest/docs/resources/compute_target_tcp_proxy
+DOCUMENTED: dict[str, dict[str, Any]] = {
+    "google_compute_target_tcp_proxy": {
+        "attributes": {
+            "backend_service": {"required": True, "type": "string"},
+            "creation_timestamp": {"computed": True, "type": "string"},
+            "description": {"optional": True, "type": "string"},
+            "id": {"computed": True, "optional": True, "type": "string"},
+            "name": {"required": True, "type": "string"},
+            "project": {"computed": True, "optional": True, "type": "string"},
+            "proxy_bind": {"computed": True, "optional": True, "type": "bool"},
+            "proxy_header": {"optional": True, "type": "string"},
+            "proxy_id": {"computed": True, "type": "number"},
+            "self_link": {"computed": True, "type": "string"},
+        }
+    }
+}
 META_ARGUMENTS = {"lifecycle": {"prevent_destroy", "create_before_destroy"}, "depends_on": set[str]()}
 _REFERENCE = re.compile(r"\b((?:aws|google)_[a-z0-9_]+)\.([A-Za-z0-9_-]+)(?:\.([a-z0-9_]+))?")
 _EXPRESSION = re.compile(r"\$\{([^}]*)\}")

@@ -188,7 +188,7 @@ def google_stacks(draw: st.DrawFn) -> StackSnapshot:
     numbers = range(1, len(load_balancer.routes) + 1)
     pools = tuple(draw(_pools(number)) for number in (*numbers, 99, 100))
     certificate = Certificate("crt-1", "acme/shop", "acme", CHAIN + KEY, ("a.example.com",))
-    address = CloudAddress("ip-1", "one", "ops", AddressKind.GOOGLE, protected=draw(st.booleans()))
+    address = CloudAddress("ip-4", "shop", "ops", AddressKind.GOOGLE, protected=draw(st.booleans()))
     zones = draw(st.sampled_from(((), (_zone(),))))
     return stack(load_balancer, pools=pools, certificates=(certificate,), addresses=(address,), zones=zones)
 

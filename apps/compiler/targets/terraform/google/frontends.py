@@ -14,7 +14,6 @@ old one goes. The private key is a variable and never part of the document.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -32,12 +31,11 @@ from apps.compiler.targets.terraform.google.resources import (
     stack_resource,
 )
 from apps.compiler.targets.terraform.google.url_map import url_map
+from apps.compiler.targets.terraform.pem import parts_of
 
 ADDRESS = "google_compute_global_address"
 CERTIFICATE = "google_compute_ssl_certificate"
 TLS = "tls"
-
-_CHAIN = re.compile(r"-----BEGIN CERTIFICATE-----\n[^-]+-----END CERTIFICATE-----\n")
 
 
 def load_balancer_resources(snapshot: StackSnapshot, load_balancer: LoadBalancer) -> Iterator[Resource]:
@@ -63,7 +61,8 @@ def tls_policy(snapshot: StackSnapshot) -> Resource:
 
 def certificate_resource(snapshot: StackSnapshot, certificate: Certificate) -> Resource:
     """A certificate chain with its key."""
-    chain = chain_of(certificate)
+    parts = parts_of(certificate.pem)
+    chain = parts.body + parts.chain
     digest = hashlib.sha256(chain.encode()).hexdigest()[:8]
     body = {
         "name": google_name(snapshot.id, certificate.id, digest),
@@ -72,11 +71,6 @@ def certificate_resource(snapshot: StackSnapshot, certificate: Certificate) -> R
         "lifecycle": {"create_before_destroy": True},
     }
     return resource(CERTIFICATE, snapshot.id, certificate.id, body)
-
-
-def chain_of(certificate: Certificate) -> str:
-    """The certificates of the PEM without the key."""
-    return "".join(_CHAIN.findall(certificate.pem))
 
 
 def address_of(load_balancer: LoadBalancer, listener: Listener) -> str:
