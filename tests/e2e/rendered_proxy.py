@@ -144,10 +144,13 @@ class _Echo(BaseHTTPRequestHandler):
         body = json.dumps({"port": port, "path": self.path, "headers": headers}).encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
+        self.send_header("X-Echo-Port", str(port))
+        self.send_header("X-Echo-Path", self.path)
         self.end_headers()
-        self.wfile.write(body)
+        if self.command != "HEAD":
+            self.wfile.write(body)
 
-    do_POST = do_GET  # noqa: N815  # the base class's spelling
+    do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = do_GET  # noqa: N815  # the base class's spelling
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the base class's name
         """Keep quiet."""
