@@ -57,12 +57,13 @@ class AwsReader:
 
     def describe(self, found_id: str) -> FoundLoadBalancer:
         """One of them with everything below it."""
+        machines = client(self._place, "ec2")
         with in_words():
             if found_id.startswith(aws_describing.CLASSIC):
-                return aws_describing.describe_classic(client(self._place, "elb"), found_id)
+                return aws_describing.describe_classic(client(self._place, "elb"), machines, found_id)
             for each in self._pages("describe_load_balancers", "LoadBalancers"):
                 if each["LoadBalancerArn"] == found_id:
-                    return aws_describing.describe(self._balancing, each)
+                    return aws_describing.describe(self._balancing, machines, each)
         raise CloudError("AWS has no such load balancer in this region any more.")
 
     def _our_groups(self) -> Iterator[tuple[dict[str, Any], str]]:

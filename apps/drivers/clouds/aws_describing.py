@@ -2,6 +2,7 @@
 
 `described` of an ALB or NLB: `loadBalancer`, `attributes`, `listeners` (each with `Rules` and `Certificates`),
 `targetGroups` (by ARN, each with `Attributes` and `Targets`); of a Classic Load Balancer: `loadBalancer`, `attributes`.
+Both have `instances`: the private address of each machine by its id.
 """
 
 from __future__ import annotations
@@ -16,17 +17,19 @@ KINDS = {"application": "Application Load Balancer", "network": "Network Load Ba
 CLASSIC_KIND, CLASSIC = "Classic Load Balancer", "classic/"
 
 
-def describe(balancing: Any, balancer: dict[str, Any]) -> FoundLoadBalancer:
-    """An ALB or NLB."""
+def describe(balancing: Any, machines: Any, balancer: dict[str, Any]) -> FoundLoadBalancer:
+    """An ALB or NLB; `machines` is a client of EC2."""
     arn = balancer["LoadBalancerArn"]
     listeners = [_listener(balancing, each) for each in _pages(balancing, "describe_listeners", "Listeners", arn)]
-    groups = _pages(balancing, "describe_target_groups", "TargetGroups", arn)
+    groups = [_group(balancing, each) for each in _pages(balancing, "describe_target_groups", "TargetGroups", arn)]
+    ids = [target["Id"] for group in groups if group.get("TargetType") == "instance" for target in group["Targets"]]
     said = balancing.describe_load_balancer_attributes(LoadBalancerArn=arn)
     described = {
         "loadBalancer": balancer,
         "attributes": _attributes(said),
         "listeners": listeners,
-        "targetGroups": {each["TargetGroupArn"]: _group(balancing, each) for each in groups},
+        "targetGroups": {group["TargetGroupArn"]: group for group in groups},
+        "instances": _addresses(machines, ids),
     }
     kind = KINDS[balancer["Type"]]
     return FoundLoadBalancer(kind, balancer["LoadBalancerName"], arn, _plain(described))
@@ -48,6 +51,17 @@ def _group(balancing: Any, group: dict[str, Any]) -> dict[str, Any]:
     return {**group, "Attributes": _attributes(said), "Targets": [each["Target"] for each in health]}
 
 
+def _addresses(machines: Any, ids: list[str]) -> dict[str, str]:
+    """The private addresses of machines that still exist."""
+    if not ids:
+        return {}
+    pages = machines.get_paginator("describe_instances").paginate(
+        Filters=[{"Name": "instance-id", "Values": sorted(set(ids))}]
+    )
+    found = (each for page in pages for reservation in page["Reservations"] for each in reservation["Instances"])
+    return {each["InstanceId"]: each["PrivateIpAddress"] for each in found if each.get("PrivateIpAddress")}
+
+
 def _attributes(said: dict[str, Any]) -> dict[str, str]:
     return {each["Key"]: each.get("Value", "") for each in said["Attributes"]}
 
@@ -66,14 +80,15 @@ def classic_ones(balancing: Any) -> list[FoundLoadBalancer]:
     ]
 
 
-def describe_classic(balancing: Any, found_id: str) -> FoundLoadBalancer:
-    """One Classic Load Balancer."""
+def describe_classic(balancing: Any, machines: Any, found_id: str) -> FoundLoadBalancer:
+    """One Classic Load Balancer; `machines` is a client of EC2."""
     name = found_id.removeprefix(CLASSIC)
     found = balancing.describe_load_balancers(LoadBalancerNames=[name])["LoadBalancerDescriptions"]
     if not found:
         raise CloudError("AWS has no such load balancer in this region any more.")
     attributes = balancing.describe_load_balancer_attributes(LoadBalancerName=name)["LoadBalancerAttributes"]
-    described = {"loadBalancer": found[0], "attributes": attributes}
+    ids = [each["InstanceId"] for each in found[0].get("Instances", ())]
+    described = {"loadBalancer": found[0], "attributes": attributes, "instances": _addresses(machines, ids)}
     return FoundLoadBalancer(CLASSIC_KIND, name, found_id, _plain(described))
 
 
