@@ -16,6 +16,7 @@ DEVELOPMENT = os.environ.get("SPILLWAY_ENV", "development") == "development"
 DEBUG = os.environ.get("SPILLWAY_DEBUG", "") == "1"
 DEVELOPMENT_SECRET = "development-only-secret-never-used-in-production"  # noqa: S105 - refused below outside development
 SECRET_KEY = os.environ.get("SPILLWAY_SECRET_KEY", DEVELOPMENT_SECRET)
+LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 # Numbered peppers of API token digests, newest first: "2:abc,1:old".
 TOKEN_PEPPERS = dict(
     entry.split(":", 1) for entry in os.environ.get("SPILLWAY_TOKEN_PEPPERS", f"1:{SECRET_KEY}").split(",")
@@ -287,6 +288,18 @@ CELERY_TASK_ROUTES = {
 # Capacity tests: above so many requests/s a run waits for an operator's approval; so many run at once, whoever's.
 TEST_APPROVAL_RATE = int(os.environ.get("SPILLWAY_TEST_APPROVAL_RATE", "1000"))
 TEST_RUNS_AT_ONCE = int(os.environ.get("SPILLWAY_TEST_RUNS_AT_ONCE", "4"))
+
+# Stacks: the program that plans and applies (terraform, tofu, or memory for looking at pages), where it finds the
+# state that this console keeps, and seconds: for which changes wait for each other, between two looks for drift, after
+# which a worker that died is missed, and for which its Terraform may still end in order.
+TERRAFORM_BIN = os.environ.get("TERRAFORM_BIN", "terraform")
+STATE_URL = os.environ.get("SPILLWAY_STATE_URL", "http://127.0.0.1:8000").rstrip("/")
+STACK_COALESCE_S = float(os.environ.get("SPILLWAY_STACK_COALESCE_S", "5"))
+STACK_CHECK_S = float(os.environ.get("SPILLWAY_STACK_CHECK_S", "3600"))
+STACK_LEASE_S = float(os.environ.get("SPILLWAY_STACK_LEASE_S", "15"))
+STACK_LOCK_GRACE_S = float(os.environ.get("SPILLWAY_STACK_LOCK_GRACE_S", "120"))
+if not DEVELOPMENT and urlsplit(STATE_URL).scheme != "https" and urlsplit(STATE_URL).hostname not in LOOPBACK:
+    raise ImproperlyConfigured("SPILLWAY_STATE_URL begins with https:// unless it leads to this very machine.")
 
 # PEM files with which the control plane shows itself to agents over HTTPS.
 AGENT_CA_FILE = os.environ.get("SPILLWAY_AGENT_CA", "")

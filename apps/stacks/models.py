@@ -84,7 +84,6 @@ class StackRun(models.Model):
         FAILED = "failed"
         DISCARDED = "discarded"
         SUPERSEDED = "superseded"
-        STALE = "stale"
 
     stack = models.ForeignKey(Stack, on_delete=models.CASCADE, related_name="runs")
     revision = models.ForeignKey(StackRevision, on_delete=models.CASCADE, related_name="runs")
@@ -101,7 +100,9 @@ class StackRun(models.Model):
     drifted = models.PositiveIntegerField(default=0)
     plan = models.BinaryField(default=b"")
     plan_file = models.BinaryField(default=b"")
+    plan_digest = models.CharField(max_length=64, blank=True)
     password_digest = models.CharField(max_length=64, blank=True)
+    cancelled_by = models.CharField(max_length=150, blank=True)
     message = models.CharField(max_length=2000, blank=True)
     object_label = models.CharField(max_length=400, blank=True)
     attempts = models.PositiveIntegerField(default=0)
@@ -246,3 +247,25 @@ class BackendWeight(models.Model):
 
     def __str__(self) -> str:
         return f"backend {self.backend_id} in {self.stack}: {self.weight}"
+
+
+class StackReading(models.Model):
+    """How the cloud is read: `read_at` the last look at its targets, `counted_until` the newest minute of its numbers.
+
+    `error` says why the last look failed; `next_at` when the next one is due. `claimed_until` is a lease by database
+    time, `attempt` its fence.
+    """
+
+    stack = models.OneToOneField(Stack, on_delete=models.CASCADE, related_name="reading")
+    read_at = models.DateTimeField(null=True)
+    counted_until = models.DateTimeField(null=True)
+    error = models.CharField(max_length=1000, blank=True)
+    failures = models.PositiveIntegerField(default=0)
+    next_at = models.DateTimeField(null=True)
+    moved_at = models.DateTimeField(null=True)
+    claimed_by = models.CharField(max_length=80, blank=True)
+    claimed_until = models.DateTimeField(null=True)
+    attempt = models.PositiveBigIntegerField(default=0)
+
+    def __str__(self) -> str:
+        return f"reading of {self.stack}"

@@ -2,9 +2,9 @@
 
 `env:NAME` takes `SPILLWAY_CLOUD_<NAME>_ACCESS_KEY_ID`, `…_SECRET_ACCESS_KEY` and `…_SESSION_TOKEN` (AWS) or
 `SPILLWAY_CLOUD_<NAME>_CREDENTIALS` (Google: JSON, or the path of a file with it) of this process's environment: a name
-is a suffix, so that no definition can send another secret of ours to a server of its choice. `profile:NAME` is a profile
-of the cloud's own configuration files, `role:ARN` a role that the provider takes on; an empty reference leaves it to the
-machine's own identity.
+is a suffix, so that no definition can send another secret of ours to a server of its choice. `profile:NAME` is a
+profile of the cloud's own configuration files, `role:ARN` a role that the provider takes on; an empty reference leaves
+it to the machine's own identity.
 """
 
 from __future__ import annotations
