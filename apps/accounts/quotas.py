@@ -18,6 +18,9 @@ DEFAULTS = {
     "requests_per_minute": 1200,
     "schedules": 100,
     "triggers": 50,
+    "records": 1000,
+    # Addresses are few, and operators give them.
+    "static_ips": 10,
     # What capacity tests may do; without a word from an operator: nothing.
     "capacity_tests": 20,
     "test_runs_at_once": 0,

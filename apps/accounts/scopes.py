@@ -7,10 +7,12 @@ from collections.abc import Iterable
 # The first words of paths below /api/v1/. Applies and plans are asked noun by noun for what they change.
 NOUNS = (
     "accounts",
+    "address-pools",
     "audit-entries",
     "backends",
     "capacity-tests",
     "certificates",
+    "cloud-accounts",
     "events",
     "fires",
     "fleets",
@@ -24,18 +26,22 @@ NOUNS = (
     "overflow",
     "plans",
     "pools",
+    "records",
     "regions",
     "revisions",
     "rollouts",
     "routes",
     "schedules",
     "servers",
+    "stack-runs",
+    "stacks",
     "static-ips",
     "tokens",
     "topics",
     "trace",
     "triggers",
     "webhooks",
+    "zones",
 )
 VERBS = ("read", "write")
 SCOPES = tuple(f"{noun}:{verb}" for noun in ("*", *NOUNS) for verb in VERBS)

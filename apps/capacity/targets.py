@@ -44,7 +44,7 @@ def _of_nodes(test: CapacityTest, *, local: bool) -> tuple[Endpoint, ...]:
     for listener in listeners.order_by("pk"):
         nodes = Node.objects.filter(fleet__region=test.region, fleet__load_balancers=listener.load_balancer_id)
         for node in nodes.order_by("name"):
-            if listener.static_ip:
+            if listener.static_ip and listener.static_ip.address:
                 found[Endpoint(listener.static_ip.address, listener.port)] = None
             else:
                 found[Endpoint(node.address, listener.port + node.port_offset)] = None

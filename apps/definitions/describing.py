@@ -13,34 +13,61 @@ from apps.accounts.models import Account, Grant
 from apps.compiler.model import FixedResponse, HeaderCondition, HealthCheck, Limit, LimitKind, LimitScope, Redirect
 from apps.definitions.asserting import assertion_document
 from apps.definitions.capacity_tests import capacity_test_document, capacity_test_row
+from apps.definitions.clouds import (
+    address_pool_document,
+    address_pool_row,
+    cloud_account_document,
+    settled_static_ip,
+    stack_document,
+    stack_row,
+    static_ip_document,
+    static_ip_row,
+)
 from apps.definitions.listing import ListedRoute, Named
-from apps.definitions.models import Backend, CapacityTest, Certificate, Listener, LoadBalancer, Pool, Route, Schedule
+from apps.definitions.models import (
+    Backend,
+    CapacityTest,
+    Certificate,
+    Listener,
+    LoadBalancer,
+    Pool,
+    Record,
+    Route,
+    Schedule,
+    Zone,
+)
 from apps.definitions.models import HealthCheck as HealthCheckRow
 from apps.definitions.schedules import schedule_document, schedule_row
 from apps.definitions.specs import (
     AccountSpec,
+    AddressPoolSpec,
     BackendSpec,
     CapacityTestSpec,
     CertificateSpec,
+    CloudAccountSpec,
     FleetSpec,
     GrantSpec,
     ListenerSpec,
     LoadBalancerSpec,
     NodeSpec,
     PoolSpec,
+    RecordSpec,
     RegionSpec,
     RouteSpec,
     ScheduleSpec,
     ServerSpec,
     Spec,
+    StackSpec,
     StaticIPSpec,
+    ZoneSpec,
 )
 from apps.definitions.tags import instant_text
-from apps.fleet.models import Fleet, Node, Region, StaticIP
+from apps.definitions.zones import record_document, record_row, zone_document, zone_row
+from apps.fleet.models import AddressPool, CloudAccount, Fleet, Node, Region, Stack, StaticIP
 
 Document = dict[str, Any]
-Owned = Certificate | Pool | LoadBalancer | Route | ListedRoute | CapacityTest | Schedule
-Row = Account | Region | Fleet | Node | StaticIP | Grant | Owned
+Owned = Certificate | Pool | LoadBalancer | Route | ListedRoute | Zone | Record | CapacityTest | Schedule
+Row = Account | Region | Fleet | Node | CloudAccount | Stack | AddressPool | StaticIP | Grant | Owned
 S = TypeVar("S")
 
 KIND_OF_MODEL: dict[type[Any], str] = {
@@ -48,6 +75,9 @@ KIND_OF_MODEL: dict[type[Any], str] = {
     Region: "Region",
     Fleet: "Fleet",
     Node: "Node",
+    CloudAccount: "CloudAccount",
+    Stack: "Stack",
+    AddressPool: "AddressPool",
     StaticIP: "StaticIP",
     Grant: "Grant",
     Certificate: "Certificate",
@@ -55,6 +85,8 @@ KIND_OF_MODEL: dict[type[Any], str] = {
     LoadBalancer: "LoadBalancer",
     Route: "Route",
     ListedRoute: "Route",
+    Zone: "Zone",
+    Record: "Record",
     CapacityTest: "CapacityTest",
     Schedule: "Schedule",
 }
@@ -131,7 +163,7 @@ def _listener(spec: ListenerSpec) -> Document:
 
 def _load_balancer(spec: LoadBalancerSpec) -> Document:
     listeners = sorted((_listener(listener) for listener in spec.listeners), key=_by("name"))
-    return {"fleets": sorted(spec.fleets), "listeners": listeners}
+    return {"fleets": sorted(spec.fleets), "stacks": sorted(spec.stacks), "listeners": listeners}
 
 
 def redirect_document(redirect: Redirect) -> Document:
@@ -222,6 +254,8 @@ def settled(before: Document | None, spec: Spec) -> Document:
         after = {"quotas": stored.get("quotas", {}), "suspended": stored.get("suspended", False)} | after
     if isinstance(spec, RegionSpec):
         after = {"drained": stored.get("drained", False), "latency": stored.get("latency", [])} | after
+    if isinstance(spec, StaticIPSpec):
+        after = settled_static_ip(stored, after)
     if isinstance(spec, RouteSpec):
         after = {"assertions": stored.get("assertions", [])} | after
     if isinstance(spec, ScheduleSpec):
@@ -239,13 +273,18 @@ _OF_SPEC: dict[type[Any], Callable[[Any], Document]] = {
     RegionSpec: _region,
     FleetSpec: lambda spec: _fields(spec, ("region", "local_development", *_PORTS)),
     NodeSpec: lambda spec: _fields(spec, ("fleet", "url", "address", "port_offset")),
-    StaticIPSpec: lambda spec: _fields(spec, ("address", "region")),
+    CloudAccountSpec: cloud_account_document,
+    StackSpec: stack_document,
+    AddressPoolSpec: address_pool_document,
+    StaticIPSpec: static_ip_document,
     GrantSpec: lambda spec: _grant_document(spec, spec.account),
     CertificateSpec: lambda spec: {"chain": spec.chain},
     ServerSpec: _server,
     PoolSpec: _pool,
     LoadBalancerSpec: _load_balancer,
     RouteSpec: _route,
+    ZoneSpec: zone_document,
+    RecordSpec: record_document,
     CapacityTestSpec: capacity_test_document,
     ScheduleSpec: schedule_document,
 }
@@ -294,7 +333,8 @@ def _listener_row(row: Listener, owner: int) -> Document:
 
 def _load_balancer_row(row: LoadBalancer) -> Document:
     listeners = sorted((_listener_row(entry, row.account_id) for entry in row.listeners.all()), key=_by("name"))
-    return {"fleets": sorted(fleet.name for fleet in row.fleets.all()), "listeners": listeners}
+    places = {word: sorted(place.name for place in getattr(row, word).all()) for word in ("fleets", "stacks")}
+    return places | {"listeners": listeners}
 
 
 def _route_row(row: Route | ListedRoute) -> Document:
@@ -315,13 +355,18 @@ _OF_ROW: dict[type[Any], Callable[[Any], Document]] = {
     Region: _region_row,
     Fleet: lambda row: {"region": row.region.name} | _fields(row, ("local_development", *_PORTS)),
     Node: lambda row: {"fleet": row.fleet.name} | _fields(row, ("url", "address", "port_offset")),
-    StaticIP: lambda row: {"address": row.address, "region": row.region.name if row.region else None},
+    CloudAccount: cloud_account_document,
+    Stack: stack_row,
+    AddressPool: address_pool_row,
+    StaticIP: static_ip_row,
     Grant: lambda row: _grant_document(row, row.account.name),
     Certificate: lambda row: {"chain": row.chain_pem},
     Pool: _pool_row,
     LoadBalancer: _load_balancer_row,
     Route: _route_row,
     ListedRoute: _route_row,
+    Zone: zone_row,
+    Record: lambda row: record_row(row, name_from(row.account_id, row.zone.account, row.zone.name)),
     CapacityTest: capacity_test_row,
     Schedule: schedule_row,
 }

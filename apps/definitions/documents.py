@@ -3,8 +3,9 @@
 An object is `{kind, name, account?, spec}`. `read_object` turns it into a frozen specification or raises
 `Invalid` with every fault.
 
-References are names. `name` is an object of the same account, `account/name` one of another (operators only);
-a load balancer and a place (region, fleet, static IP) belong to the operator and are named by `name` alone.
+References are names. `name` is an object of the same account, `account/name` one of another (operators, and what they
+share); a load balancer and a place (region, fleet, stack, static IP) belong to the operator and are named by `name`
+alone.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from apps.compiler.model import (
 from apps.core.errors import Fault, Invalid
 from apps.definitions.asserting import read_assertions
 from apps.definitions.capacity_tests import read_capacity_test
+from apps.definitions.clouds import read_address_pool, read_cloud_account, read_stack, read_static_ip
 from apps.definitions.reading import Reader, agent_url, boolean, choice, integer, number, reference, title
 from apps.definitions.schedules import read_schedule
 from apps.definitions.specs import (
@@ -52,9 +54,9 @@ from apps.definitions.specs import (
     ServerSpec,
     ShareSpec,
     Spec,
-    StaticIPSpec,
 )
 from apps.definitions.tags import read_grant, read_tags
+from apps.definitions.zones import read_record, read_zone
 
 MAX_POOLS_OF_ROUTE = 8
 FLEET_PORTS = {"peer_port": 9700, "overflow_port": 9800, "overflow_tcp_port": 9900}
@@ -133,12 +135,6 @@ def _node(reader: Reader) -> NodeSpec:
         reader.required("url", agent_url),
         reader.optional("address", grammar.listen_address, "127.0.0.1"),
         reader.optional("port_offset", integer(0, 60_000), 0),
-    )
-
-
-def _static_ip(reader: Reader) -> StaticIPSpec:
-    return StaticIPSpec(
-        reader.required("address", grammar.listen_address), reader.optional("region", grammar.name, None)
     )
 
 
@@ -312,14 +308,14 @@ def _listener(reader: Reader) -> ListenerSpec:
 
 
 def _load_balancer(reader: Reader) -> LoadBalancerSpec:
-    fleets = reader.values("fleets", grammar.name)
+    fleets, stacks = reader.values("fleets", grammar.name), reader.values("stacks", grammar.name)
     children = reader.children("listeners")
     listeners = tuple(_listener(child) for child in children)
     _refuse_twins(children, "name", [listener.name for listener in listeners])
     places = [(listener.static_ip, listener.port) for listener in listeners if listener.port]
     if len(places) == len(children):
         _refuse_twins(children, "port", places)
-    return LoadBalancerSpec(fleets, listeners)
+    return LoadBalancerSpec(fleets, listeners, stacks)
 
 
 def _header(reader: Reader) -> HeaderCondition:
@@ -424,12 +420,17 @@ READERS: dict[str, Callable[[Reader], Spec]] = {
     "Region": _region,
     "Fleet": _fleet,
     "Node": _node,
-    "StaticIP": _static_ip,
+    "CloudAccount": read_cloud_account,
+    "Stack": read_stack,
+    "AddressPool": read_address_pool,
+    "StaticIP": read_static_ip,
     "Grant": read_grant,
     "Certificate": _certificate,
     "Pool": _pool,
     "LoadBalancer": _load_balancer,
     "Route": _route,
+    "Zone": read_zone,
+    "Record": read_record,
     "CapacityTest": read_capacity_test,
     "Schedule": lambda reader: read_schedule(reader, read_object),
 }

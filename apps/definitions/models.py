@@ -355,7 +355,7 @@ class Record(Definition):
     tags = models.JSONField(default=dict)
 
     class Meta(Definition.Meta):
-        constraints = (
+        constraints = (  # type: ignore[assignment]  # one more than every definition has
             *Definition.Meta.constraints,
             models.UniqueConstraint(fields=("zone", "label", "type"), name="one_record_set_per_name_and_type"),
         )

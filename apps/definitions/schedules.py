@@ -16,14 +16,13 @@ from apps.accounts.models import Account, Membership
 from apps.calendars import CalendarError, Timing, read_timing
 from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
-from apps.core import outbound
 from apps.core.errors import Fault, Invalid
 from apps.definitions.models import Schedule
+from apps.definitions.outside import called_url
 from apps.definitions.reading import Reader, boolean, integer
 from apps.definitions.specs import ScheduleSpec, TargetSpec
 from apps.definitions.tags import instant, instant_text
 from apps.definitions.timing import timing_of
-from apps.webhooks.services import schemes
 
 DAY_S = 86_400
 LONGEST_RATE_S, LONGEST_CATCH_UP_S, LONGEST_RESTORE_S = 366 * DAY_S, 7 * DAY_S, 30 * DAY_S
@@ -166,16 +165,7 @@ def _target(reader: Reader, read_object: ReadObject) -> TargetSpec:
 
 
 def _webhook(reader: Reader, _: ReadObject) -> dict[str, Any]:
-    return {"url": reader.required("url", _url), "body": reader.optional("body", grammar.body, "")}
-
-
-def _url(value: object) -> str:
-    text = value if isinstance(value, str) else ""
-    try:
-        outbound.check_target(outbound.read_url(text, schemes=schemes()))
-    except outbound.Refused as refusal:
-        raise GrammarError("url", str(refusal)) from None
-    return text
+    return {"url": reader.required("url", called_url), "body": reader.optional("body", grammar.body, "")}
 
 
 def _topic(reader: Reader, _: ReadObject) -> dict[str, Any]:

@@ -30,14 +30,16 @@ from apps.definitions.models import (
     Listener,
     LoadBalancer,
     Pool,
+    Record,
     Route,
     RoutePool,
     Schedule,
     Server,
     StoredPlan,
+    Zone,
 )
-from apps.definitions.sharing import seen_pools
-from apps.fleet.models import Fleet, Node
+from apps.definitions.sharing import seen_pools, seen_zones
+from apps.fleet.models import Fleet, Node, StaticIP
 
 __all__ = [
     "Page",
@@ -62,10 +64,12 @@ __all__ = [
     "plans",
     "pools",
     "read_cursor",
+    "records",
     "route_conflicts",
     "routes",
     "schedules",
     "servers",
+    "zones",
 ]
 RouteKey = tuple[str, str, int]
 MAX_CURSOR = 2500
@@ -125,13 +129,25 @@ def schedules(actor: Actor) -> QuerySet[Schedule]:
     return actor.visible(Schedule.objects.select_related("account")).order_by("account__name", "name")
 
 
+def zones(actor: Actor) -> QuerySet[Zone]:
+    """DNS zones: the account's own, and those in which it may keep records because they are shared with it."""
+    rows = Zone.objects.select_related("account", "stack__cloud_account")
+    return seen_zones(actor, rows).order_by("domain")
+
+
+def records(actor: Actor) -> QuerySet[Record]:
+    """Sets of DNS records with their zone; in a shared zone every account sees its own."""
+    rows = Record.objects.select_related("account", "zone__account", "static_ip", "load_balancer")
+    return actor.visible(rows).order_by("zone__domain", "label", "type")
+
+
 def load_balancers(actor: Actor) -> QuerySet[LoadBalancer]:
     """The fronts: the operator's own, which every account may name in a route."""
     del actor  # nothing to hide: what belongs to others in a listener is left out when it is shown to customers
     listeners = Listener.objects.select_related("static_ip", "default_pool__account")
     listeners = listeners.prefetch_related(Prefetch("certificates", Certificate.objects.select_related("account")))
     rows = LoadBalancer.objects.select_related("account")
-    return rows.prefetch_related("fleets", Prefetch("listeners", listeners)).order_by("name")
+    return rows.prefetch_related("fleets", "stacks", Prefetch("listeners", listeners)).order_by("name")
 
 
 def listeners(actor: Actor) -> QuerySet[Listener]:
@@ -192,6 +208,8 @@ def fleets_of(row: object) -> list[Fleet]:
             found = fleets_of_pools([row.backend.pool_id]).filter(region=row.backend.region_id)
         case Node():
             found = Fleet.objects.all()  # every node counts together with every other
+        case StaticIP():
+            found = Fleet.objects.filter(load_balancers__listeners__static_ip=row.pk).distinct()
         case Certificate():
             served = Q(listeners__protocol=Protocol.HTTPS.value, routes__account=row.account_id)
             fronts = LoadBalancer.objects.filter(served | Q(listeners__certificates=row.pk))

@@ -1,11 +1,13 @@
-"""DEFINE, reads: pools that an operator shares with an account by a tag; the account reads them and may route to them.
+"""DEFINE, reads: pools and zones that an operator shares with an account by a tag.
 
-Only the operator's own pools can be shared: a tag that another customer puts on its pool shares nothing.
+The account reads a shared pool and may route to it; it keeps records of its own in a shared zone. Only the operator's
+own objects can be shared: a tag that another customer puts on its pool shares nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TypeVar
 
 from django.db.models import Exists, F, OuterRef, Q, QuerySet, TextField, Value
 from django.db.models.functions import Cast, Concat, Replace, StrIndex
@@ -15,8 +17,9 @@ from apps.accounts.models import Account, Grant
 from apps.accounts.rights import in_force
 from apps.core.errors import Forbidden
 from apps.core.locks import lock_words
-from apps.definitions.models import Pool, RoutePool
+from apps.definitions.models import Pool, Record, RoutePool, Zone
 
+Shared = TypeVar("Shared", Pool, Zone)
 # `customer=acme` as the text of a JSON object has it; JSON lookups would mistake keys such as `0` and `contains`.
 _TAG_AS_JSON = Concat(Value('"'), Replace(F("tag"), Value("="), Value('": "')), Value('"'))
 _OPERATORS = Q(account__kind=Account.Kind.OPERATOR)
@@ -27,10 +30,19 @@ def seen_pools(actor: Actor, rows: QuerySet[Pool] | None = None) -> QuerySet[Poo
 
     After a grant ended, a shared pool is seen as long as a route of the account uses it.
     """
-    rows = Pool.objects.all() if rows is None else rows
+    used = Exists(RoutePool.objects.filter(pool=OuterRef("pk"), route__account=actor.account))
+    return _seen(actor, Pool.objects.all() if rows is None else rows, used)
+
+
+def seen_zones(actor: Actor, rows: QuerySet[Zone] | None = None) -> QuerySet[Zone]:
+    """Zones that the actor may see; one whose grant ended, as long as the account has records in it."""
+    used = Exists(Record.objects.filter(zone=OuterRef("pk"), account=actor.account))
+    return _seen(actor, Zone.objects.all() if rows is None else rows, used)
+
+
+def _seen(actor: Actor, rows: QuerySet[Shared], used: Exists) -> QuerySet[Shared]:
     if actor.is_operator:
         return rows
-    used = Exists(RoutePool.objects.filter(pool=OuterRef("pk"), route__account=actor.account))
     granted = grants_by_tag(actor.account)
     shared = _OPERATORS & (Q(Exists(granted.filter(in_force()))) | (Q(used) & Q(Exists(granted))))
     return with_tags(rows).filter(Q(account=actor.account) | shared)
@@ -38,7 +50,16 @@ def seen_pools(actor: Actor, rows: QuerySet[Pool] | None = None) -> QuerySet[Poo
 
 def usable_pools(account: Account) -> QuerySet[Pool]:
     """Pools of the operator that new routes of the account may use."""
-    return with_tags(Pool.objects.filter(_OPERATORS)).filter(Exists(grants_by_tag(account).filter(in_force())))
+    return _usable(Pool.objects.all(), account)
+
+
+def usable_zones(account: Account) -> QuerySet[Zone]:
+    """Zones of the operator in which the account may make records."""
+    return _usable(Zone.objects.all(), account)
+
+
+def _usable(rows: QuerySet[Shared], account: Account) -> QuerySet[Shared]:
+    return with_tags(rows.filter(_OPERATORS)).filter(Exists(grants_by_tag(account).filter(in_force())))
 
 
 def lock_shared(accounts: Iterable[str]) -> None:
@@ -48,17 +69,26 @@ def lock_shared(accounts: Iterable[str]) -> None:
 
 def tagged(tag: str) -> QuerySet[Pool]:
     """The operator's pools that carry the tag (`key=value`)."""
+    return _tagged(Pool.objects.all(), tag)
+
+
+def tagged_zones(tag: str) -> QuerySet[Zone]:
+    """The operator's zones that carry the tag."""
+    return _tagged(Zone.objects.all(), tag)
+
+
+def _tagged(rows: QuerySet[Shared], tag: str) -> QuerySet[Shared]:
     key, _, value = tag.partition("=")
-    return with_tags(Pool.objects.filter(_OPERATORS)).filter(Q(tags_text__contains=f'"{key}": "{value}"'))
+    return with_tags(rows.filter(_OPERATORS)).filter(Q(tags_text__contains=f'"{key}": "{value}"'))
 
 
 def grants_by_tag(account: Account) -> QuerySet[Grant]:
-    """For `Exists` over `with_tags`: grants of a tag that the pool carries, those that ended as well."""
+    """For `Exists` over `with_tags`: grants of a tag that the row carries, those that ended as well."""
     found = Grant.objects.filter(account=account).exclude(tag="")
     return found.alias(place=StrIndex(OuterRef("tags_text"), _TAG_AS_JSON)).filter(place__gt=0)
 
 
-def with_tags(rows: QuerySet[Pool]) -> QuerySet[Pool]:
+def with_tags(rows: QuerySet[Shared]) -> QuerySet[Shared]:
     """The rows with their tags as text to look into."""
     return rows.alias(tags_text=Cast("tags", TextField()))
 

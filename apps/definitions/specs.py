@@ -118,7 +118,7 @@ class StaticIPSpec:
     pool: str | None = None
     stack: str | None = None
     owner: str | None = None
-    protected: bool = False
+    protected: bool | None = None
     router_id: int | None = None
 
 

@@ -1,4 +1,7 @@
-"""SHOW, places: regions are known to everybody, fleets, nodes and static IPs to operators."""
+"""SHOW, places: regions are known to everybody, fleets, nodes, clouds and pools of addresses to operators.
+
+A static IP is known to operators and to the account that it was given to.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from django.db.models import Model, Prefetch, QuerySet
 
 from apps.accounts.actors import Actor
 from apps.fleet import distances
-from apps.fleet.models import Fleet, Node, Region, RegionLatency, StaticIP
+from apps.fleet.models import AddressPool, CloudAccount, Fleet, Node, Region, RegionLatency, Stack, StaticIP
 
 
 def regions(actor: Actor) -> QuerySet[Region]:
@@ -48,9 +51,30 @@ def nodes(actor: Actor) -> QuerySet[Node]:
     return actor.visible(Node.objects.select_related("account", "fleet__region")).order_by("name")
 
 
+def cloud_accounts(actor: Actor) -> QuerySet[CloudAccount]:
+    """Accounts at clouds."""
+    return actor.visible(CloudAccount.objects.select_related("account")).order_by("name")
+
+
+def stacks(actor: Actor) -> QuerySet[Stack]:
+    """Stacks with their cloud account and region."""
+    return actor.visible(Stack.objects.select_related("account", "cloud_account", "region")).order_by("name")
+
+
+def address_pools(actor: Actor) -> QuerySet[AddressPool]:
+    """Blocks that static IPs are allotted from."""
+    return actor.visible(AddressPool.objects.select_related("account", "region")).order_by("name")
+
+
 def static_ips(actor: Actor) -> QuerySet[StaticIP]:
-    """Static IPs with their region."""
-    return actor.visible(StaticIP.objects.select_related("account", "region")).order_by("name")
+    """Static IPs with where they stand; a customer's are those that were given to it."""
+    rows = StaticIP.objects.select_related("account", "region", "pool", "stack", "owner")
+    return (rows if actor.is_operator else rows.filter(owner=actor.account)).order_by("name")
+
+
+def static_ips_in_use(actor: Actor) -> QuerySet[StaticIP]:
+    """The same with the listeners that bind them."""
+    return static_ips(actor).prefetch_related("listeners__load_balancer")
 
 
 def generations(fleets: Iterable[Model]) -> dict[str, int]:

@@ -11,10 +11,11 @@ from apps.core.clock import now
 from apps.core.events import publish_after_commit
 from apps.core.queue import wake_after_commit
 from apps.fleet.distances import noticeably_differs
-from apps.fleet.models import Fleet, Region, RegionLatency
+from apps.fleet.models import Fleet, Region, RegionLatency, Stack
 from apps.fleet.selectors import overflow_orders
 
 RECONCILE_TASK = "apps.rollouts.tasks.reconcile_fleet"
+STACK_TASK = "apps.stacks.tasks.reconcile_stack"
 MEASURED_AGAIN_S = 60
 
 
@@ -27,6 +28,14 @@ def want_push(fleets: Iterable[Fleet]) -> None:
     for fleet_id in sorted({fleet.pk for fleet in fleets}):
         Fleet.objects.filter(pk=fleet_id).update(desired_generation=F("desired_generation") + 1)
         wake_after_commit(RECONCILE_TASK, fleet_id)
+    publish_after_commit("definitions")
+
+
+def want_stack_push(stacks: Iterable[Stack]) -> None:
+    """As `want_push`, for stacks: raise their desired generation, wake a worker for each after commit."""
+    for stack_id in sorted({stack.pk for stack in stacks}):
+        Stack.objects.filter(pk=stack_id).update(desired_generation=F("desired_generation") + 1)
+        wake_after_commit(STACK_TASK, stack_id)
     publish_after_commit("definitions")
 
 
@@ -54,3 +63,4 @@ def record_latency(*, from_region_id: int, to_region_id: int, ms: float) -> None
         )
         if overflow_orders() != before:
             want_push(Fleet.objects.all())
+            want_stack_push(Stack.objects.all())

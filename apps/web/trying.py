@@ -49,7 +49,8 @@ def places_of(actor: Actor, balancer: LoadBalancer) -> list[Place]:
 
 def _places(listener: Listener, own: Iterable[Node]) -> list[Place]:
     if listener.static_ip:
-        return [Place(listener, None, listener.static_ip.address, listener.port)]
+        address = listener.static_ip.address
+        return [Place(listener, None, address, listener.port)] if address else []  # a cloud has not chosen it yet
     return [Place(listener, node, node.address, listener.port + node.port_offset) for node in own]
 
 

@@ -21,7 +21,10 @@ from apps.webhooks.models import Delivery, Webhook
 
 PER_PAGE = 25
 SHOWN = 500
-PLATFORM_NOUNS = ("account", "fleet", "grant", "load_balancer", "node", "region", "rollout", "static_ip")
+PLATFORM_NOUNS = (
+    *("account", "address_pool", "cloud_account", "fleet", "grant", "load_balancer", "node", "region", "rollout"),
+    *("stack", "static_ip", "zone"),
+)
 STATES = {
     "waiting": ("busy", "behind", "Waiting"),
     "delivered": ("good", "check", "Delivered"),

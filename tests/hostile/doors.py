@@ -28,11 +28,11 @@ from tests.hostile.orders import ORDERS
 MISSING = object()
 PLATFORM = {
     "Account": "accounts", "Region": "regions", "Fleet": "fleets", "Node": "nodes", "StaticIP": "static-ips",
-    "Grant": "grants",
+    "Grant": "grants", "CloudAccount": "cloud-accounts", "Stack": "stacks", "AddressPool": "address-pools",
 }  # fmt: skip
 NOUNS = PLATFORM | {
     "Certificate": "certificates", "Pool": "pools", "LoadBalancer": "load-balancers", "Route": "routes",
-    "Schedule": "schedules", "CapacityTest": "capacity-tests",
+    "Zone": "zones", "Record": "records", "Schedule": "schedules", "CapacityTest": "capacity-tests",
 }  # fmt: skip
 
 

@@ -167,12 +167,47 @@ def public_url(value: Any) -> bool:
     return plain and is_host(urlsplit(value).hostname or "", wildcard=False) and not re.search(r"[ @#]", value)
 
 
+def is_network(value: Any) -> bool:
+    """A network in CIDR as Python itself writes it."""
+    try:
+        return isinstance(value, str) and "/" in value and str(ipaddress.ip_network(value)) == value
+    except ValueError:
+        return False
+
+
+def credentials(value: Any) -> bool:
+    """Where a secret is kept; never one of the platform's own."""
+    forms = r"env:[A-Z][A-Z0-9_]*|profile:[A-Za-z0-9_.-]+|role:arn:aws[a-z-]*:iam::[0-9]{12}:role/[A-Za-z0-9_+=,.@/-]+"
+    plain = isinstance(value, str) and bool(re.fullmatch(forms, value, re.ASCII))
+    return plain and not value.startswith(("env:SPILLWAY", "env:DJANGO"))
+
+
+def dns_server(value: Any) -> bool:
+    """host:port, or a URL of an API."""
+    if not isinstance(value, str) or not value.isascii() or not value.isprintable() or " " in value:
+        return False
+    rest = re.sub(r"^https?://", "", value).partition("/")[0]
+    host = rest.rpartition(":")[0] if re.search(r":[0-9]+$", rest) else rest
+    return server_address(host.strip("[]")) and not re.search(r"[@?#\\]", value)
+
+
+def is_record_value(value: Any) -> bool:
+    """Printable ASCII without comments; names and addresses in one spelling (their forms: test_record_values.py)."""
+    plain = isinstance(value, str) and 0 < len(value) <= 4096 and value.isascii() and value.isprintable()
+    if not plain:
+        return False
+    if '"' in value:
+        return bool(re.fullmatch(r'([0-9]+ [a-z]+ )?"([^"\\]|\\["\\])*"( "([^"\\]|\\["\\])*")*', value))
+    return is_literal(value) or bool(re.fullmatch(r"([0-9]+ ){0,3}([a-z0-9_-]{1,63}\.)+|[0-9 ]+ \.", value))
+
+
 def maybe(legal: Legal) -> Legal:
     """As `legal`, or an empty text where the field may be blank."""
     return lambda value: (isinstance(value, str) and value == "") or legal(value)
 
 
 NAME = text(63, LABEL)
+UNDERSCORED = r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?"
 REFERENCE = text(127, f"({LABEL}/)?{LABEL}")
 METHOD = one_of("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT")
 MS = whole(1, 3_600_000)
@@ -260,7 +295,63 @@ EXAMPLES: dict[str, tuple[str, Document]] = {
         "Node",
         {"fleet": "us-central1", "url": "https://10.0.0.1:9440", "address": "10.0.0.1", "port_offset": 1},
     ),
-    "static_ip": ("StaticIP", {"address": "203.0.113.1", "region": "us-central1"}),
+    "cloud_account": (
+        "CloudAccount",
+        {"cloud": "aws", "credentials": "env:AWS_PROD", "endpoint_url": "https://aws.example.org"},
+    ),
+    "cloud_project": ("CloudAccount", {"cloud": "google", "credentials": "env:GOOGLE", "project": "acme-prod-1"}),
+    "stack": (
+        "Stack",
+        {
+            "cloud_account": "prod", "cloud_region": "eu-central-1", "region": "europe-west1", "approval": "by_hand",
+            "network": {
+                "vpc": "vpc-0a1b2c3d", "subnets": ["subnet-0a1b2c3d", "subnet-1a1b2c3d"],
+                "client_networks": ["0.0.0.0/0"], "log_bucket": "logs", "zones": {"us-central1": "us-central1-a"},
+            },
+        },
+    ),
+    "address_pool": ("AddressPool", {"blocks": ["203.0.113.0/27"], "region": "us-central1"}),
+    "static_ip": (
+        "StaticIP",
+        {
+            "kind": "vip", "address": "203.0.113.1", "region": "us-central1", "pool": "addresses", "owner": "acme",
+            "protected": True, "router_id": 7,
+        },
+    ),
+    "static_ip_in_cloud": ("StaticIP", {"kind": "elastic", "stack": "aws-eu"}),
+    "zone": (
+        "Zone",
+        {
+            "domain": "example.net", "driver": "rfc2136", "server": "192.0.2.1:53", "key_name": "key.example",
+            "key_algorithm": "hmac-sha512", "credentials": "env:TSIG", "resolvers": ["192.0.2.53"],
+            "tags": {"customer": "acme"},
+        },
+    ),
+    "zone_of_powerdns": (
+        "Zone",
+        {
+            "domain": "example.net", "driver": "powerdns", "server": "https://dns.example.org:8081",
+            "credentials": "env:PDNS",
+        },
+    ),
+    "zone_in_stack": ("Zone", {"domain": "example.net", "driver": "route53", "stack": "aws-eu"}),
+    "record": (
+        "Record",
+        {
+            "zone": "operator/zone", "label": "www", "type": "A", "ttl": 300, "values": ["192.0.2.1"],
+            "tags": {"customer": "acme"},
+        },
+    ),
+    "record_of_address": ("Record", {"zone": "zone", "label": "www", "type": "A", "static_ip": "front"}),
+    "record_of_balancer": ("Record", {"zone": "zone", "label": "www", "type": "CNAME", "load_balancer": "front"}),
+    **{
+        f"record_{kind.lower()}": ("Record", {"zone": "zone", "label": label, "type": kind, "values": [value]})
+        for kind, label, value in (
+            ("AAAA", "www", "2001:db8::1"), ("CNAME", "www", "web.example.org."), ("MX", "mail", "10 mx.example.org."),
+            ("TXT", "_dmarc", '"v=DMARC1; p=none"'), ("SRV", "_sip._tcp", "10 5 5060 sip.example.org."),
+            ("CAA", "www", '0 issue "ca.example.org"'), ("NS", "sub", "ns1.example.org."),
+        )
+    },
     "grant": (
         "Grant",
         {
@@ -287,7 +378,7 @@ EXAMPLES: dict[str, tuple[str, Document]] = {
     "load_balancer": (
         "LoadBalancer",
         {
-            "fleets": ["us-central1"],
+            "fleets": ["us-central1"], "stacks": ["aws-eu"],
             "listeners": [
                 {
                     "name": "l", "protocol": "https", "port": 443, "static_ip": "ip", "certificates": ["c"],
@@ -371,6 +462,19 @@ RULES: dict[str, Legal] = {
     "measured_by": maybe(NAME), "name": NAME, "servers/address": server_address, "port": PORT,
     "weight": whole(0, 1000),
     "state": one_of("ready", "drain", "maintenance"),
+    "cloud": one_of("aws", "google"), "credentials": maybe(credentials), "endpoint_url": maybe(public_url),
+    "project": maybe(text(30, r"[a-z][a-z0-9-]{4,28}[a-z0-9]")), "cloud_account": NAME,
+    "cloud_region": text(40, r"global|[a-z]{2}(-[a-z]+)+-[0-9]+"),
+    "approval": one_of("by_hand", "automatic_safe", "automatic"),
+    "vpc": maybe(text(200, r"vpc-[0-9a-f]{8,17}|[a-z0-9.:/-]+")), "subnets": text(24, r"subnet-[0-9a-f]{8,17}"),
+    "client_networks": is_network, "blocks": is_network, "log_bucket": maybe(text(63, LABEL)),
+    "zones/us-central1": text(40, r"[a-z]+-[a-z]+[0-9]+-[a-z]"), "owner": NAME, "protected": boolean,
+    "router_id": whole(1, 255), "stack": NAME, "stacks": NAME,
+    "domain": one_host, "driver": one_of("rfc2136", "powerdns", "route53", "memory"), "server": maybe(dns_server),
+    "key_name": maybe(text(253, r"[a-z0-9_.-]+")), "key_algorithm": maybe(text(20, r"hmac-sha(256|384|512)")),
+    "resolvers": text(80, r"[0-9a-f.:\[\]]+"),
+    "label": text(253, rf"@|(\*|{UNDERSCORED})(\.{UNDERSCORED})*"), "ttl": whole(30, 86_400),
+    "type": one_of("A", "AAAA", "CNAME", "MX", "TXT", "SRV", "CAA", "NS"), "values": is_record_value,
     "static_ip": NAME, "certificates": REFERENCE, "default_pool": REFERENCE, "fleets": NAME,
     "load_balancer": NAME, "path": is_path, "path_kind": one_of("exact", "prefix"), "headers/name": header_name,
     "match": one_of("equals", "present", "absent"), "headers/value": header_value, "pool": REFERENCE,

@@ -42,6 +42,8 @@ OWNED = {
 }
 # What names a pool of the own account as its own: nobody else has such a pool.
 OF_POOL = OWNED | {"create": codes("403 422 422", "403 201 201", "403 422 422")}
+# What stands in a zone that is shared with the own account alone.
+OF_ZONE = OWNED | {"create": codes("403 422 422", "403 201 201", "403 201 201")}
 # What operators own and nobody else sees.
 HIDDEN = {
     "create": codes(403, 403, "403 201 201"),
@@ -64,8 +66,7 @@ ABOUT = HIDDEN | {
 }
 IN_USE = codes(404, 404, "403 409 409")
 KEPT = codes(404, 403, "403 409 409")
-# A customer's document cannot name the operator as owner.
-OURS = codes("403 422 422", "403 422 422", "403 409 409")
+OURS = codes(403, 403, "403 409 409")
 FRONT = {"account": "operator", "name": "front"}
 LISTENERS = [{"name": "more", "protocol": "http", "port": 8099}]
 ROUTE = {
@@ -76,6 +77,9 @@ ROUTE = {
 }
 POOL = {"protocol": "http", "backends": []}
 CAPACITY_TEST = {"target": {"pool": "shop", "region": "us-central1", "hostname": "shop.acme.example"}}
+STACK = {"cloud_account": "prod", "cloud_region": "eu-west-1", "region": "us-central1"}
+ZONE = {"domain": "new.example.net", "driver": "memory"}
+RECORD = {"zone": "operator/shared", "label": "new", "type": "A", "values": ["192.0.2.1"]}
 NODE = {"fleet": "us-central1", "url": "https://192.0.2.9:9440", "address": "192.0.2.9"}
 
 
@@ -98,6 +102,11 @@ KINDS = (
     ),
     Kind("fleets", "fleet", {"name": "us-central1"}, {"region": "us-central1"}, **(HIDDEN | {"delete": IN_USE})),
     Kind("nodes", "node", {"name": "us-1"}, NODE, **HIDDEN),
+    Kind(*("cloud-accounts", "cloudaccount", {"name": "prod"}, {"cloud": "aws"}), **(HIDDEN | {"delete": IN_USE})),
+    Kind("stacks", "stack", {"name": "aws-eu"}, STACK, **HIDDEN),
+    Kind("address-pools", "addresspool", {"name": "addresses"}, {"blocks": ["198.51.100.0/28"]}, **HIDDEN),
+    Kind("zones", "zone", {"account": "operator", "name": "shared"}, ZONE, **(ABOUT | {"delete": KEPT})),
+    Kind("records", "record", acme("www"), RECORD, **OF_ZONE),
     Kind("static-ips", "staticip", {"name": "front"}, {"region": "us-central1", "address": "192.0.2.8"}, **HIDDEN),
 )
 

@@ -26,13 +26,15 @@ from apps.definitions.models import (
     Listener,
     LoadBalancer,
     Pool,
+    Record,
     Route,
     Schedule,
     Server,
     StoredPlan,
+    Zone,
 )
 from apps.definitions.services import apply_document
-from apps.fleet.models import Fleet, Node, Region, StaticIP
+from apps.fleet.models import AddressPool, CloudAccount, Fleet, Node, Region, Stack, StaticIP
 from apps.rollouts.models import FleetSync, Revision, Rollout
 from apps.schedules.models import Fire, Trigger
 from apps.webhooks.models import Delivery, Webhook
@@ -66,6 +68,8 @@ OWNERS = {
     "definitions.StoredPlan": "account",
     "definitions.CapacityTest": "account",
     "definitions.Schedule": "account",
+    "definitions.Zone": "account",
+    "definitions.Record": "account",
     "schedules.Fire": "account",
     "schedules.Trigger": "account",
     "schedules.SigningSecret": "schedule__account",
@@ -78,6 +82,9 @@ OWNERS = {
     "fleet.Region": "account",
     "fleet.Fleet": "account",
     "fleet.Node": "account",
+    "fleet.CloudAccount": "account",
+    "fleet.Stack": "account",
+    "fleet.AddressPool": "account",
     "fleet.StaticIP": "account",
     "webhooks.Webhook": "account",
     "webhooks.Delivery": "webhook__account",
@@ -113,6 +120,7 @@ def make_world() -> World:
         _more_of(actor)
     Hostname.objects.update(proof=Hostname.Proof.DNS, proved_at=now())
     Hostname.objects.filter(name__startswith="resting.").update(released_at=now())
+    _share_a_zone(operator, Actor("somebody", world.accounts["own"], "admin"))
     make_capacity_rows(world.accounts["own"])
     make_schedule_rows(world.accounts["own"])
     _let_in(world)
@@ -138,6 +146,23 @@ def _more_of(actor: Actor) -> None:
     hook, _ = make_webhook(actor=actor, name="hook", account=None, spec={"url": "https://hooks.example/x"}, reason="")
     send_test(actor=actor, webhook_id=hook.pk)
     Grant.objects.create(name=f"of-{account.name}", account=account, hostname=f"granted.{account.name}.example")
+
+
+def _share_a_zone(operator: Actor, own: Actor) -> None:
+    """Clouds of the operator, and a zone that the own account alone keeps records in."""
+    network = {"vpc": "vpc-0a1b2c3d", "subnets": ["subnet-0a1b2c3d", "subnet-1a1b2c3d"]}
+    stack = {"cloud_account": "prod", "cloud_region": "eu-central-1", "region": "us-central1", "network": network}
+    zone = {"domain": "shared.example.net", "driver": "memory", "tags": {"customer": "acme"}}
+    objects: list[dict[str, Any]] = [
+        {"kind": "CloudAccount", "name": "prod", "spec": {"cloud": "aws", "credentials": "env:AWS_PROD"}},
+        {"kind": "Stack", "name": "aws-eu", "spec": stack},
+        {"kind": "AddressPool", "name": "addresses", "spec": {"blocks": ["203.0.113.0/28"]}},
+        {"kind": "Zone", "name": "shared", "spec": zone},
+        {"kind": "Grant", "name": "zone-of-acme", "spec": {"account": "acme", "tag": "customer=acme"}},
+    ]
+    apply_document(actor=operator, objects=objects)
+    record = {"zone": "operator/shared", "label": "www", "type": "A", "values": ["192.0.2.80"]}
+    apply_document(actor=own, objects=[{"kind": "Record", "name": "www", "spec": record}])
 
 
 def _let_in(world: World) -> None:
@@ -193,8 +218,9 @@ def _objects(world: World) -> Iterator[tuple[str, Any]]:
     yield "account", own
     yield "person", Membership.objects.get(account=own, role="editor")
     yield "token", ApiToken.objects.get(account=own, name="for editor")
-    yield "grant", Grant.objects.get(account=own)
-    for platform in (Region, Fleet, Node, StaticIP, LoadBalancer, Listener):
+    yield "grant", Grant.objects.get(name="of-acme")
+    yield "record", Record.objects.get(account=own)
+    for platform in (Region, Fleet, Node, CloudAccount, Stack, AddressPool, StaticIP, Zone, LoadBalancer, Listener):
         yield platform.__name__.lower(), platform._default_manager.filter(account=operator).earliest("pk")
     fleet = Fleet.objects.earliest("pk")
     FleetSync.objects.get_or_create(fleet=fleet)

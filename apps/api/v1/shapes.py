@@ -10,9 +10,11 @@ from apps.accounts.claims import state_of
 from apps.accounts.models import Account, Hostname
 from apps.calendars import describe as when_in_words
 from apps.definitions.describing import KIND_OF_MODEL, describe
-from apps.definitions.models import Backend, Listener, LoadBalancer, Pool, Server
+from apps.definitions.models import Backend, Listener, LoadBalancer, Pool, Server, Zone
+from apps.definitions.record_values import full_name
 from apps.definitions.services import KINDS, Change, FleetDifference, Plan
 from apps.definitions.timing import timing_of
+from apps.fleet.models import StaticIP
 
 Shape = dict[str, Any]
 
@@ -38,6 +40,10 @@ def definition(row: Any, actor: Actor) -> Shape:
         spec["listeners"] = [_for_customers(entry) for entry in spec["listeners"]]
     if isinstance(row, Pool) and not actor.is_operator and owner.pk != actor.account.pk:
         spec["tags"] = {}  # with whom else a pool is shared is nobody else's business
+    if isinstance(row, Zone) and not actor.is_operator:
+        spec = {"domain": spec["domain"]}  # neither who serves it nor with which key
+    if isinstance(row, StaticIP) and not actor.is_operator:
+        spec |= {"pool": None, "stack": None, "router_id": None}
     found: Shape = {
         "kind": kind,
         "id": row.pk,
@@ -65,7 +71,13 @@ def _facts(kind: str, row: Any) -> Shape:
         return {"serving": bool(row.hostname.proof), "hostname_id": row.hostname_id}
     if kind == "Schedule":
         return {"sentence": when_in_words(timing_of(row)), "next_at": row.next_at, "missed": row.missed}
-    if kind == "Fleet":
+    if kind == "StaticIP":
+        users = [entry.load_balancer.name for entry in row.listeners.all()]
+        own = [row.address] if row.address else []
+        return {"addresses": row.addresses or own, "load_balancer": users[0] if users else None}
+    if kind == "Record":
+        return {"full_name": full_name(row.label, row.zone.domain)}
+    if kind in ("Fleet", "Stack", "Zone"):
         return {"desired_generation": row.desired_generation}
     if kind == "Region":
         measured = [each for each in row.latencies.all() if each.measured_ms is not None]

@@ -3,6 +3,7 @@
 from apps.definitions.services.batches import Batch, ItemResult, write_batch
 from apps.definitions.services.documents import Plan, apply_document, plan_document
 from apps.definitions.services.dry_runs import DryRun, FleetDifference, dry_run
+from apps.definitions.services.intent import want_zone_push
 from apps.definitions.services.limits import set_limit
 from apps.definitions.services.objects import KINDS, PLATFORM, Change, FieldChange, delete_object, save_object
 from apps.definitions.services.plans import apply_plan, store_plan
@@ -30,5 +31,6 @@ __all__ = [
     "set_limit",
     "set_server",
     "store_plan",
+    "want_zone_push",
     "write_batch",
 ]

@@ -6,6 +6,7 @@ What a grant gave is not pulled from under running routes: whoever takes it away
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 from django.db.models import Exists, QuerySet
 
@@ -15,10 +16,9 @@ from apps.accounts.rights import claims_under, grants_over, in_force
 from apps.audit import services as audit
 from apps.core.clock import now
 from apps.core.errors import Conflict, Invalid
-from apps.definitions.models import Pool, Route
-from apps.definitions.selectors import fleets_of_hostname
+from apps.definitions.models import Pool, Record, Route, Zone
 from apps.definitions.services.work import Work
-from apps.definitions.sharing import grants_by_tag, lock_shared, tagged
+from apps.definitions.sharing import grants_by_tag, lock_shared, tagged, tagged_zones
 from apps.definitions.specs import GrantSpec
 from apps.definitions.tags import as_texts
 
@@ -71,7 +71,7 @@ def _prove(work: Work, grant: Grant) -> None:
     waiting = claims_under(grant.account, grant.hostname).filter(proof="", released_at=None)
     for row in waiting.order_by("id"):
         for claim in claims.prove_hostname(row, Hostname.Proof.GRANT):
-            work.touch(fleets_of_hostname(claim))
+            work.concern_hostname(claim)
             _record(work, claim, "prove")
 
 
@@ -83,6 +83,7 @@ def refuse_loss(work: Work, account: Account, hostname: str, tag: str) -> None:
     if tag:
         lock_shared([account.name])
         refuse_users(routes_by_tag(account, tag), f"it shares pools by {tag}")
+        refuse_users(records_by_tag(account, tag), f"it shares zones by {tag}")
     elif hostname:
         claims.lock_hostnames([hostname])
         lost = _only_granted(account, hostname)
@@ -99,23 +100,33 @@ def routes_by_tag(account: Account, tag: str) -> QuerySet[Route]:
     return Route.objects.filter(account=account, pools__pool__in=pools.values("pk")).distinct()
 
 
-def refuse_lost_tags(row: Pool, before: dict[str, str]) -> None:
-    """In the end: Conflict where routes of other accounts use the pool by a tag that it does not carry any more."""
+def records_by_tag(account: Account, tag: str) -> QuerySet[Record]:
+    """Records of the account in zones that carry the tag, and that no present grant shares with it by another."""
+    zones = tagged_zones(tag).exclude(Exists(grants_by_tag(account)))
+    return Record.objects.filter(account=account, zone__in=zones.values("pk"))
+
+
+def refuse_lost_tags(row: Pool | Zone, before: dict[str, str]) -> None:
+    """In the end: Conflict where others use the pool or zone by a tag that it does not carry any more."""
     gone, left = set(as_texts(before)) - set(as_texts(row.tags)), as_texts(row.tags)
     by_gone = Grant.objects.filter(tag__in=gone).values("account")
     by_left = Grant.objects.filter(tag__in=left).values("account")
     lock_shared(Account.objects.filter(pk__in=by_gone).values_list("name", flat=True))
-    users = Route.objects.filter(pools__pool=row, account__in=by_gone).exclude(account__in=by_left)
-    refuse_users(users.distinct(), f"{', '.join(sorted(gone))} shares the pool with them")
+    why = f"{', '.join(sorted(gone))} shares the {'pool' if isinstance(row, Pool) else 'zone'} with them"
+    users: QuerySet[Any] = (
+        Route.objects.filter(pools__pool=row) if isinstance(row, Pool) else Record.objects.filter(zone=row)
+    )
+    refuse_users(users.filter(account__in=by_gone).exclude(account__in=by_left).distinct(), why)
 
 
-def refuse_users(routes: QuerySet[Route], why: str) -> None:
-    """Raise Conflict with the names of the first routes, if there are any; `why` says what binds them."""
-    names = list(routes.order_by("account__name", "name").values_list("account__name", "name")[: SHOWN + 1])
+def refuse_users(users: QuerySet[Any], why: str) -> None:
+    """Raise Conflict with the names of the first routes or records, if there are any; `why` says what binds them."""
+    word = users.model._meta.model_name
+    names = list(users.order_by("account__name", "name").values_list("account__name", "name")[: SHOWN + 1])
     if names:
         shown = ", ".join(f"{account}/{name}" for account, name in names[:SHOWN])
         more = " and others" if len(names) > SHOWN else ""
-        raise Conflict(f"In use by route {shown}{more}: {why}. Change or delete these routes first.")
+        raise Conflict(f"In use by {word} {shown}{more}: {why}. Change or delete these {word}s first.")
 
 
 def _only_granted(account: Account, hostname: str) -> list[int]:

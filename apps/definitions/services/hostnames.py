@@ -57,7 +57,7 @@ def claim(*, actor: Actor, name: object, account: str | None = None, reason: str
         if known is None or known.released_at is not None:
             _record(work, row, "claim")
         if row.proof and (known is None or not known.proof):
-            work.touch(selectors.fleets_of_hostname(row))
+            work.concern_hostname(row)
         _tell()
     row.refresh_from_db()
     return row
@@ -144,7 +144,7 @@ def _look(actor: Actor, row: Hostname) -> None:
 
 def _proved(work: Work, row: Hostname, proof: str) -> None:
     for each in claims.prove_hostname(row, proof):
-        work.touch(selectors.fleets_of_hostname(each))
+        work.concern_hostname(each)
         _record(work, each, "prove")
     _tell()
 

@@ -73,7 +73,7 @@ def _shown(backend: Backend) -> Document:
 def _store(work: Work, pool: Pool, backend: Backend, before: Document) -> None:
     backend.save()
     version = raise_version(pool)
-    work.touch(selectors.fleets_of(pool))
+    work.concern(pool)
     audit.record(
         actor=work.actor,
         action="update",

@@ -17,29 +17,41 @@ from apps.audit import services as audit
 from apps.core.errors import Conflict, Fault, Forbidden, Invalid, Managed, NotFound, Stale
 from apps.definitions.describing import Document, Row, describe, settled
 from apps.definitions.documents import Object, read_object
-from apps.definitions.models import CapacityTest, Certificate, LoadBalancer, Pool, Route, Schedule
+from apps.definitions.models import (
+    CapacityTest,
+    Certificate,
+    LoadBalancer,
+    Pool,
+    Record,
+    Route,
+    Schedule,
+    Zone,
+)
 from apps.definitions.schedules import actor_of_schedule
 from apps.definitions.selectors import (
     capacity_tests,
     certificates,
-    fleets_of,
     grants,
     load_balancers,
     pools,
+    records,
     routes,
     schedules,
+    zones,
 )
-from apps.definitions.services import places, traffic
+from apps.definitions.services import addresses, clouds, places, traffic
 from apps.definitions.services.assertions import refuse_broken
 from apps.definitions.services.capacity_tests import store_capacity_test
 from apps.definitions.services.grants import refuse_loss, store_grant
+from apps.definitions.services.load_balancers import store_load_balancer
 from apps.definitions.services.quotas import expect_growth, refuse_over_quota
 from apps.definitions.services.routes import store_route
 from apps.definitions.services.schedules import Booked, store_schedule
 from apps.definitions.services.usage import users_of
 from apps.definitions.services.work import Work, working
-from apps.fleet.models import Fleet, Node, Region, StaticIP
-from apps.fleet.selectors import fleets, nodes, regions, static_ips
+from apps.definitions.services.zones import lock_zone, store_record, store_zone
+from apps.fleet.models import AddressPool, CloudAccount, Fleet, Node, Region, Stack, StaticIP
+from apps.fleet.selectors import address_pools, cloud_accounts, fleets, nodes, regions, stacks, static_ips
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,16 +106,19 @@ KINDS: dict[str, Kind] = {
     "Region": Kind(Region, regions, places.store_region, "regions", platform=True),
     "Fleet": Kind(Fleet, fleets, places.store_fleet, "fleets", platform=True),
     "Node": Kind(Node, nodes, places.store_node, "nodes", platform=True),
-    "StaticIP": Kind(StaticIP, static_ips, places.store_static_ip, "static-ips", platform=True),
+    "CloudAccount": Kind(CloudAccount, cloud_accounts, clouds.store_cloud_account, "cloud-accounts", platform=True),
+    "Stack": Kind(Stack, stacks, clouds.store_stack, "stacks", platform=True),
+    "AddressPool": Kind(AddressPool, address_pools, addresses.store_address_pool, "address-pools", platform=True),
+    "StaticIP": Kind(StaticIP, static_ips, addresses.store_static_ip, "static-ips", platform=True),
     "Grant": Kind(Grant, grants, store_grant, "grants", platform=True),
     "Certificate": Kind(
         Certificate, lambda actor: certificates(actor).defer(None), traffic.store_certificate, "certificates"
     ),
     "Pool": Kind(Pool, pools, traffic.store_pool, "pools"),
-    "LoadBalancer": Kind(
-        LoadBalancer, load_balancers, traffic.store_load_balancer, "load-balancers", for_operators=True
-    ),
+    "LoadBalancer": Kind(LoadBalancer, load_balancers, store_load_balancer, "load-balancers", for_operators=True),
     "Route": Kind(Route, routes, store_route, "routes"),
+    "Zone": Kind(Zone, zones, store_zone, "zones", for_operators=True),
+    "Record": Kind(Record, records, store_record, "records"),
     "CapacityTest": Kind(CapacityTest, capacity_tests, store_capacity_test, "capacity-tests"),
     "Schedule": Kind(Schedule, schedules, store_schedule, "schedules"),
 }
@@ -148,6 +163,7 @@ def delete_object(
     reason: str = "",
 ) -> list[Fleet]:
     """Delete one object; returns the fleets that lose it. Raises NotFound, Conflict (stale, in use), Forbidden."""
+    KINDS[kind].may_change(actor)
     with working(actor, reason=reason, break_glass=break_glass) as work:
         owner = work.account(account) if not KINDS[kind].platform else actor.account
         row = existing(work, kind, owner, name)
@@ -251,6 +267,8 @@ def save(
         _take_version(row)
         row.manager = row.manager or work.manager
     kind.store(work, owner, row, wanted.spec)
+    if isinstance(row, StaticIP):
+        after = describe(row)  # with what was allotted
     action = "update" if before else "create"
     work.forget("row", wanted.kind, None if kind.platform else owner.pk, wanted.name)
     audit.record(
@@ -299,7 +317,7 @@ def _own_names(after: Document, owner: Account) -> Document:
             return {
                 key: (
                     entry.removeprefix(prefix)
-                    if key in ("pool", "default_pool") and isinstance(entry, str)
+                    if key in ("pool", "default_pool", "zone") and isinstance(entry, str)
                     else [name.removeprefix(prefix) for name in entry]
                     if key == "certificates"
                     else own(entry)
@@ -357,10 +375,14 @@ def delete(work: Work, kind: str, row: Any, *, expected_version: int | None = No
     users = users_of(work.actor, row)
     if users:
         raise Conflict(f"{kind} {row.name} is in use by {', '.join(users)}.")
+    if isinstance(row, StaticIP) and row.protected:
+        raise Conflict(f"Static IP {row.name} is protected: write protected: false first, then delete it.")
+    if isinstance(row, Record):
+        lock_zone(work, row.zone)
     before, pk = describe(row), row.pk
     owner = work.actor.account if entry.platform else row.account
     _take_version(row)
-    work.touch(fleets_of(row))
+    work.concern(row)
     if isinstance(row, Route):
         work.released.add(row.hostname_id)
         work.routed.add((row.load_balancer_id, row.hostname.name))

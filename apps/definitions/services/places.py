@@ -1,4 +1,4 @@
-"""DEFINE, writes of the platform: accounts, regions, fleets, nodes and static IPs, by operators only."""
+"""DEFINE, writes of the platform: accounts, regions, fleets and nodes, by operators only."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from functools import partial
 from apps.accounts.models import Account
 from apps.core.clock import now
 from apps.core.errors import Invalid
+from apps.definitions.concerns import zones_of
 from apps.definitions.documents import FLEET_PORTS
 from apps.definitions.models import Listener
-from apps.definitions.selectors import fleets_of
 from apps.definitions.services.work import Work
-from apps.definitions.specs import AccountSpec, FleetSpec, NodeSpec, RegionSpec, StaticIPSpec
-from apps.fleet.models import Fleet, Node, Region, RegionLatency, StaticIP
+from apps.definitions.specs import AccountSpec, FleetSpec, NodeSpec, RegionSpec
+from apps.fleet.models import Fleet, Node, Region, RegionLatency, Stack
 
 
 def store_account(work: Work, owner: Account, row: Account, spec: AccountSpec) -> None:
@@ -46,6 +46,7 @@ def store_region(work: Work, owner: Account, row: Region, spec: RegionSpec) -> N
     if spec.drained is not None and spec.drained != row.drained:
         row.drained = spec.drained
         work.touch_everywhere()
+        work.touch_stacks(Stack.objects.all())
     row.save()
     work.remember(row, "Region", row.name)
     if spec.latency is not None:
@@ -120,20 +121,10 @@ def store_node(work: Work, owner: Account, row: Node, spec: NodeSpec) -> None:
         work.fault("/spec/url", "taken", f"Node {other.name} already has this URL.")
     if work.faults or fleet is None:
         raise Invalid(work.take_faults())
+    if row.pk is not None:
+        work.touch_zones(zones_of(row))  # of the fleet that it leaves
     row.account, row.fleet = owner, fleet
     row.url, row.address, row.port_offset = spec.url, spec.address, spec.port_offset
     row.save()
     work.touch_everywhere()
-
-
-def store_static_ip(work: Work, owner: Account, row: StaticIP, spec: StaticIPSpec) -> None:
-    """The address and where it is announced."""
-    region = work.place(Region, spec.region, "/spec/region")
-    if StaticIP.objects.filter(address=spec.address).exclude(pk=row.pk).exists():
-        work.fault("/spec/address", "taken", f"Another static IP has the address {spec.address}.")
-    if work.faults:
-        raise Invalid(work.take_faults())
-    row.account, row.address, row.region = owner, spec.address, region
-    row.save()
-    work.remember(row, "StaticIP", row.name)
-    work.touch(fleets_of(row))
+    work.touch_zones(zones_of(row))

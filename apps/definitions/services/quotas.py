@@ -1,4 +1,4 @@
-"""DEFINE, inside a write: no account gets more routes, pools, certificates and hostnames than its quotas allow."""
+"""DEFINE, inside a write: no account gets more routes, pools, hostnames, records (…) than its quotas allow."""
 
 from __future__ import annotations
 
@@ -10,16 +10,19 @@ from django.db.models import Count, Model, QuerySet
 from apps.accounts.models import Account, Hostname
 from apps.accounts.quotas import fault_over, lock_quotas
 from apps.core.errors import Invalid
-from apps.definitions.models import CapacityTest, Certificate, Pool, Route, Schedule
+from apps.definitions.models import CapacityTest, Certificate, Pool, Record, Route, Schedule
 from apps.definitions.services.work import Work
+from apps.fleet.models import StaticIP
 
-COUNTED = ("routes", "pools", "certificates", "hostnames", "capacity_tests", "schedules")
+COUNTED = ("routes", "pools", "certificates", "hostnames", "records", "static_ips", "capacity_tests", "schedules")
 # Which quota an object of a kind counts against.
 NAMES = {
     "Route": "routes",
     "Pool": "pools",
     "Certificate": "certificates",
     "Hostname": "hostnames",
+    "Record": "records",
+    "StaticIP": "static_ips",
     "CapacityTest": "capacity_tests",
     "Schedule": "schedules",
 }
@@ -59,8 +62,9 @@ def refuse_over_quota(work: Work) -> None:
 
 def _counted(name: str, account_ids: Collection[int]) -> dict[int, int]:
     """How many each of the accounts has, by id; accounts that have none are left out."""
-    rows = _rows(name).filter(account__in=account_ids).order_by()
-    return dict(rows.values_list("account").annotate(Count("pk")))
+    whose = "owner" if name == "static_ips" else "account"
+    rows = _rows(name).filter(**{f"{whose}__in": account_ids}).order_by()
+    return dict(rows.values_list(whose).annotate(Count("pk")))
 
 
 def _rows(name: str) -> QuerySet[Any]:
@@ -70,6 +74,8 @@ def _rows(name: str) -> QuerySet[Any]:
         "routes": Route,
         "pools": Pool,
         "certificates": Certificate,
+        "records": Record,
+        "static_ips": StaticIP,
         "capacity_tests": CapacityTest,
         "schedules": Schedule,
     }

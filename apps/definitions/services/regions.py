@@ -10,6 +10,7 @@ from apps.accounts.actors import Actor
 from apps.audit import services as audit
 from apps.compiler.grammar import GrammarError
 from apps.core.errors import Fault, Invalid, NotFound
+from apps.definitions.concerns import stacks_of
 from apps.definitions.documents import latency_ms
 from apps.definitions.services.places import set_ms
 from apps.definitions.services.work import Work, working
@@ -29,6 +30,7 @@ def drain_region(*, actor: Actor, region: str, drained: bool, reason: str = "") 
             row.drained = drained
             _store(work, row, "drain" if drained else "undrain", {"drained": not drained}, {"drained": drained})
             work.touch_everywhere()
+            work.touch_stacks(stacks_of(row))
     return row
 
 

@@ -13,7 +13,6 @@ from apps.core.errors import Invalid
 from apps.definitions.asserting import assertion_document
 from apps.definitions.describing import fixed_response_document, header_document, redirect_document
 from apps.definitions.models import LoadBalancer, Pool, Route, RoutePool
-from apps.definitions.selectors import fleets_of_hostname
 from apps.definitions.services.quotas import expect_growth
 from apps.definitions.services.work import Work
 from apps.definitions.specs import RouteSpec
@@ -68,7 +67,7 @@ def _claim(work: Work, owner: Account, name: str) -> Hostname | None:
         expect_growth(work, "Hostname", owner)
         waiting = Hostname.objects.filter(name=name, account=owner, proof="").first() if proof else None
         if waiting:
-            work.touch(fleets_of_hostname(waiting))
+            work.concern_hostname(waiting)
         return claim_hostname(account=owner, name=name, proof=proof)
 
     try:

@@ -89,9 +89,9 @@ def _set(work: Work, server: Server, wanted: dict[str, Any]) -> None:
         setattr(server, field, value)
     server.save(update_fields=list(after))
     version = raise_version(pool)
-    work.touch(selectors.fleets_of(server))
+    work.concern(server)
     if _matters_elsewhere(server, ready, _ready(server)):
-        work.touch(selectors.fleets_of(pool))
+        work.concern(pool)
     audit.record(
         actor=work.actor,
         action="update",

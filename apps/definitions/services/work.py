@@ -10,14 +10,16 @@ from django.db import IntegrityError, transaction
 from django.db.models import Model
 
 from apps.accounts.actors import Actor
-from apps.accounts.models import Account
+from apps.accounts.models import Account, Hostname
 from apps.core.errors import Conflict, Fault, Invalid
-from apps.definitions.models import Certificate, LoadBalancer, Pool
-from apps.definitions.selectors import fleets_of_load_balancers
-from apps.definitions.sharing import lock_shared, usable_pools
-from apps.fleet.models import Fleet, Region, StaticIP
+from apps.definitions.concerns import stacks_of, stacks_of_hostname, stacks_of_load_balancers, zones_of
+from apps.definitions.models import Certificate, LoadBalancer, Pool, Zone
+from apps.definitions.selectors import fleets_of, fleets_of_hostname, fleets_of_load_balancers
+from apps.definitions.services.intent import want_zone_push
+from apps.definitions.sharing import lock_shared, usable_pools, usable_zones
+from apps.fleet.models import AddressPool, CloudAccount, Fleet, Region, Stack, StaticIP
 from apps.fleet.selectors import overflow_orders
-from apps.fleet.services import want_push
+from apps.fleet.services import want_push, want_stack_push
 
 if TYPE_CHECKING:
     from apps.definitions.services.schedules import Booked
@@ -52,6 +54,8 @@ class Work:
         self.later: list[Callable[[], None]] = []
         self.booked: list[Booked] = []
         self.touched: dict[int, Fleet] = {}
+        self.touched_stacks: dict[int, Stack] = {}
+        self.touched_zones: dict[int, Zone] = {}
         self.released: set[int] = set()
         self.grown: dict[tuple[str, int], tuple[Account, int]] = {}
         self._found: dict[tuple[Any, ...], Any] = {}
@@ -63,6 +67,25 @@ class Work:
     def touch(self, fleets: Iterable[Fleet]) -> None:
         """These fleets must be pushed to once the transaction is committed."""
         self.touched.update((fleet.pk, fleet) for fleet in fleets)
+
+    def touch_stacks(self, stacks: Iterable[Stack]) -> None:
+        """As `touch`, for stacks."""
+        self.touched_stacks.update((stack.pk, stack) for stack in stacks)
+
+    def touch_zones(self, zones: Iterable[Zone]) -> None:
+        """As `touch`, for DNS zones."""
+        self.touched_zones.update((zone.pk, zone) for zone in zones)
+
+    def concern(self, row: Model) -> None:
+        """Touch every fleet, stack and zone that a change of the row concerns."""
+        self.touch(fleets_of(row))
+        self.touch_stacks(stacks_of(row))
+        self.touch_zones(zones_of(row))
+
+    def concern_hostname(self, claim: Hostname) -> None:
+        """Touch what serves the name, or names under it when it is a wildcard."""
+        self.touch(fleets_of_hostname(claim))
+        self.touch_stacks(stacks_of_hostname(claim))
 
     def touch_everywhere(self) -> None:
         """As `touch`, for every fleet: places and distances concern all of them."""
@@ -79,10 +102,12 @@ class Work:
         self.later.clear()
         if ("orders",) in self._found and self._found.pop(("orders",)) != overflow_orders():
             self.touch_everywhere()
+            self.touch_stacks(Stack.objects.all())
 
     def touch_load_balancer(self, pk: int) -> None:
-        """As `touch`, for the fleets of a load balancer, looked up once."""
+        """As `touch`, for the fleets and stacks of a load balancer, looked up once."""
         self.touch(self.once(("fleets", pk), lambda: list(fleets_of_load_balancers([pk]))))
+        self.touch_stacks(self.once(("stacks", pk), lambda: list(stacks_of_load_balancers([pk]))))
 
     def once(self, key: tuple[Any, ...], look_up: Callable[[], Any]) -> Any:
         """What `look_up` answered the first time that the key was asked for."""
@@ -127,7 +152,7 @@ class Work:
         return taken
 
     def place(self, model: type[T], name: str | None, place: str) -> T | None:
-        """A region, fleet, static IP or load balancer by name; None and a fault when there is none."""
+        """A region, fleet, stack, static IP or load balancer by name; None and a fault when there is none."""
         if name is None:
             return None
         kind = model.__name__
@@ -137,20 +162,21 @@ class Work:
         return row
 
     def owned(self, model: type[T], owner: Account, reference: str | None, place: str) -> T | None:
-        """A pool or certificate by reference, seen from an object of `owner`; None and a fault when there is none.
+        """A pool, zone or certificate by reference, as `owner` sees it; None and a fault when there is none.
 
-        Customers name their own, and pools that an operator shares with them; what else belongs to others does not
-        exist for them.
+        Customers name their own, and pools and zones that an operator shares with them; what else belongs to others
+        does not exist for them.
         """
         if reference is None:
             return None
         account, _, name = reference.rpartition("/")
         account = account or owner.name
         row: Any = None
-        if model is Pool and account != owner.name and not self.actor.is_operator:
+        usable = USABLE.get(model)
+        if usable and account != owner.name and not self.actor.is_operator:
             lock_shared([owner.name])
-            shared = usable_pools(owner).select_related("account").filter(account__name=account, name=name)
-            row = self.once(("shared", owner.pk, reference), shared.first)
+            shared = usable(owner).select_related("account").filter(account__name=account, name=name)
+            row = self.once(("shared", model.__name__, owner.pk, reference), shared.first)
         elif account == owner.name or self.actor.is_operator:
             row = self.once(
                 (model.__name__, account, name),
@@ -167,16 +193,22 @@ class Work:
 WORDS: dict[type[Model], str] = {
     Region: "region",
     Fleet: "fleet",
+    CloudAccount: "cloud account",
+    Stack: "stack",
+    AddressPool: "pool of addresses",
     StaticIP: "static IP",
     LoadBalancer: "load balancer",
     Pool: "pool",
     Certificate: "certificate",
+    Zone: "zone",
 }
+# What an operator may share with other accounts.
+USABLE: dict[type[Model], Callable[[Account], Any]] = {Pool: usable_pools, Zone: usable_zones}
 
 
 @contextmanager
 def working(actor: Actor, *, reason: str = "", manager: str = "", break_glass: bool = False) -> Iterator[Work]:
-    """A transaction that ends with the intent: raised generations of every touched fleet, workers woken after commit.
+    """A transaction that ends with the intent: raised generations of all that was touched, workers woken after commit.
 
     Raises Forbidden for viewers, Conflict when somebody made the same thing in the same moment.
     """
@@ -187,5 +219,9 @@ def working(actor: Actor, *, reason: str = "", manager: str = "", break_glass: b
             yield work
             if work.touched:
                 want_push(work.touched.values())
+            if work.touched_stacks:
+                want_stack_push(work.touched_stacks.values())
+            if work.touched_zones:
+                want_zone_push(work.touched_zones.values())
     except IntegrityError as error:
         raise Conflict("Somebody changed the same objects in this moment: read again and decide again.") from error

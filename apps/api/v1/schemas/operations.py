@@ -36,6 +36,7 @@ from apps.api.v1.schemas.building import (
     write,
     written,
 )
+from apps.api.v1.schemas.cloud_operations import OPERATIONS as OF_CLOUDS
 from apps.api.v1.schemas.schedule_operations import OPERATIONS as OF_SCHEDULES
 
 ROUTE = noun(traffic.Route, traffic.RouteEnvelope, "a route", "routes")
@@ -69,7 +70,7 @@ OPERATIONS: Table = {
     **written("regions", noun(platform.Region, platform.RegionEnvelope, "a region", "regions"), "name"),
     **written("fleets", noun(platform.Fleet, platform.FleetEnvelope, "a fleet", "fleets"), "name", "region"),
     **written("nodes", noun(platform.Node, platform.NodeEnvelope, "a node", "nodes"), "name", "fleet"),
-    **written("static-ips", noun(platform.StaticIP, platform.StaticIPEnvelope, "a static IP", "static IPs"), "name"),
+    **OF_CLOUDS,
     **written("grants", noun(platform.Grant, platform.GrantEnvelope, "a grant", "grants"), "name"),
     **written("certificates", CERTIFICATE, *BY_NAME),
     **written("capacity-tests", CAPACITY_TEST, "name", "account", "pool", "region"),

@@ -20,6 +20,7 @@ QUERY: dict[str, tuple[Schema, str]] = {
     "account": ({"type": "string", "maxLength": 253}, "Only what belongs to this account."),
     "region": ({"type": "string", "maxLength": 253}, "Only what is in this region."),
     "fleet": ({"type": "string", "maxLength": 253}, "Only what is in this fleet."),
+    "zone": ({"type": "string", "maxLength": 253}, "Only what is in the zone with this name."),
     "pool": ({"type": "string", "maxLength": 253}, "Only what is of this pool, for routes also as account/name."),
     "rate": ({"type": "number", "exclusiveMinimum": 0, "maximum": 1e7}, "Requests/s in all regions together."),
     "cost_per_server": ({"type": "number", "exclusiveMinimum": 0, "maximum": 1e7}, "What a server costs a month."),

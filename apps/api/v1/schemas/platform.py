@@ -1,4 +1,4 @@
-"""SHOW to machines, written down: accounts, regions, fleets, nodes and static IPs."""
+"""SHOW to machines, written down: accounts, regions, fleets, nodes and grants."""
 
 from __future__ import annotations
 
@@ -67,13 +67,6 @@ class NodeSpec(serializers.Serializer[Any]):
     port_offset = words.whole(0, 60_000, required=False)
 
 
-class StaticIPSpec(serializers.Serializer[Any]):
-    """An address that stays; without a region it is announced everywhere."""
-
-    address = serializers.CharField(max_length=45)
-    region = words.name(required=False, allow_null=True)
-
-
 class GrantSpec(serializers.Serializer[Any]):
     """What an operator lets an account use: exactly one of a hostname and a tag."""
 
@@ -122,13 +115,6 @@ class Node(Definition):
     spec = NodeSpec()
 
 
-class StaticIP(Definition):
-    """A static IP."""
-
-    kind = words.word(["StaticIP"])
-    spec = StaticIPSpec()
-
-
 class Grant(Definition):
     """A grant."""
 
@@ -174,11 +160,3 @@ class NodeEnvelope(Envelope):
     kind = words.word(["Node"], required=False)
     name = words.name()
     spec = NodeSpec()
-
-
-class StaticIPEnvelope(Envelope):
-    """A new static IP."""
-
-    kind = words.word(["StaticIP"], required=False)
-    name = words.name()
-    spec = StaticIPSpec()

@@ -31,9 +31,10 @@ class ListenerSpec(serializers.Serializer[Any]):
 
 
 class LoadBalancerSpec(serializers.Serializer[Any]):
-    """A front: the fleets that run it, and its ports."""
+    """A front: the fleets that run it, the stacks that it stands in, and its ports."""
 
     fleets = words.names_list(required=False)
+    stacks = words.names_list(required=False)
     listeners = ListenerSpec(many=True, required=False)
 
 

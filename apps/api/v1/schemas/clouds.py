@@ -1,0 +1,128 @@
+"""SHOW to machines, written down: cloud accounts, stacks, pools of addresses and static IPs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from apps.api.v1.schemas import words
+from apps.api.v1.schemas.envelopes import Definition, Envelope
+from apps.api.v1.schemas.traffic import words_of
+from apps.fleet import models as rows
+
+CIDR = r"^[0-9a-f.:]{2,39}/[0-9]{1,3}$"
+
+
+class CloudAccountSpec(serializers.Serializer[Any]):
+    """An account at a cloud; `credentials` says where they are kept, never what they are."""
+
+    cloud = words.word(words_of(rows.CloudAccount, "cloud"))
+    credentials = words.text(2048, required=False, help_text="env:NAME, profile:NAME or role:ARN")
+    project = words.text(63, required=False, help_text="Google's id of the project")
+    endpoint_url = words.text(400, required=False, help_text="instead of the cloud's own API")
+
+
+class NetworkSpec(serializers.Serializer[Any]):
+    """Where load balancers of the stack stand, and whose clients may connect."""
+
+    vpc = words.text(200, required=False)
+    subnets = serializers.ListField(child=serializers.CharField(max_length=24), max_length=1000, required=False)
+    client_networks = serializers.ListField(child=serializers.RegexField(CIDR), max_length=1000, required=False)
+    log_bucket = words.text(63, required=False)
+    zones = serializers.DictField(
+        child=serializers.CharField(max_length=40), required=False, help_text="Our region → Google's zone."
+    )
+
+
+class StackSpec(serializers.Serializer[Any]):
+    """One cloud account in one of its regions, kept as one Terraform state."""
+
+    cloud_account = words.name()
+    cloud_region = serializers.CharField(max_length=40, help_text="The cloud's word; global on Google.")
+    region = words.name(required=False, allow_null=True)
+    network = NetworkSpec(required=False)
+    approval = words.word(rows.Stack.Approval.values, required=False)
+
+
+class AddressPoolSpec(serializers.Serializer[Any]):
+    """Networks that static IPs are allotted from."""
+
+    blocks = serializers.ListField(child=serializers.RegexField(CIDR), max_length=1000)
+    region = words.name(required=False, allow_null=True)
+
+
+class StaticIPSpec(serializers.Serializer[Any]):
+    """An address that stays. On fleets it is given or allotted from a pool, in a stack the cloud chooses it."""
+
+    kind = words.word(words_of(rows.StaticIP, "kind"), required=False)
+    address = serializers.CharField(max_length=45, required=False, allow_null=True)
+    region = words.name(required=False, allow_null=True)
+    pool = words.name(required=False, allow_null=True)
+    stack = words.name(required=False, allow_null=True)
+    owner = words.name(required=False, allow_null=True, help_text="The account that it was given to.")
+    protected = serializers.BooleanField(required=False, help_text="Left out, it stays as it is.")
+    router_id = words.whole(1, 255, required=False, allow_null=True)
+
+
+class CloudAccount(Definition):
+    """A cloud account."""
+
+    kind = words.word(["CloudAccount"])
+    spec = CloudAccountSpec()
+
+
+class Stack(Definition):
+    """A stack."""
+
+    kind = words.word(["Stack"])
+    spec = StackSpec()
+    desired_generation = words.whole(0, 2**53)
+
+
+class AddressPool(Definition):
+    """A pool of addresses."""
+
+    kind = words.word(["AddressPool"])
+    spec = AddressPoolSpec()
+
+
+class StaticIP(Definition):
+    """A static IP, with the addresses that it has and the load balancer that it serves."""
+
+    kind = words.word(["StaticIP"])
+    spec = StaticIPSpec()
+    addresses = serializers.ListField(child=serializers.CharField(max_length=45))
+    load_balancer = words.name(allow_null=True)
+
+
+class CloudAccountEnvelope(Envelope):
+    """A new cloud account."""
+
+    kind = words.word(["CloudAccount"], required=False)
+    name = words.name()
+    spec = CloudAccountSpec()
+
+
+class StackEnvelope(Envelope):
+    """A new stack."""
+
+    kind = words.word(["Stack"], required=False)
+    name = words.name()
+    spec = StackSpec()
+
+
+class AddressPoolEnvelope(Envelope):
+    """A new pool of addresses."""
+
+    kind = words.word(["AddressPool"], required=False)
+    name = words.name()
+    spec = AddressPoolSpec()
+
+
+class StaticIPEnvelope(Envelope):
+    """A new static IP."""
+
+    kind = words.word(["StaticIP"], required=False)
+    name = words.name()
+    spec = StaticIPSpec()

@@ -1,0 +1,32 @@
+"""A small world of clouds and zones beside the tutorial's: an account and a stack at AWS, addresses, a shared zone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from apps.accounts.actors import Actor
+from apps.definitions.services import apply_document
+
+NETWORK = {"vpc": "vpc-0a1b2c3d", "subnets": ["subnet-0a1b2c3d", "subnet-1a1b2c3d"]}
+STACK: dict[str, Any] = {
+    "cloud_account": "prod",
+    "cloud_region": "eu-central-1",
+    "region": "europe-west1",
+    "network": NETWORK,
+}
+ZONE: dict[str, Any] = {"domain": "shared.example.net", "driver": "memory", "tags": {"customer": "acme"}}
+RECORD: dict[str, Any] = {"zone": "operator/shared", "label": "www", "type": "A", "values": ["192.0.2.80"]}
+OBJECTS: tuple[dict[str, Any], ...] = (
+    {"kind": "CloudAccount", "name": "prod", "spec": {"cloud": "aws", "credentials": "env:AWS_PROD"}},
+    {"kind": "Stack", "name": "aws-eu", "spec": STACK},
+    {"kind": "AddressPool", "name": "addresses", "spec": {"blocks": ["203.0.113.0/29"]}},
+    {"kind": "StaticIP", "name": "elastic", "spec": {"kind": "elastic", "stack": "aws-eu"}},
+    {"kind": "Zone", "name": "shared", "spec": ZONE},
+    {"kind": "Grant", "name": "zone-of-acme", "spec": {"account": "acme", "tag": "customer=acme"}},
+    {"kind": "Record", "name": "apex", "spec": RECORD | {"zone": "shared", "label": "@"}},
+)
+
+
+def make_clouds(operator: Actor) -> None:
+    """All of it, in one document; the tutorial's regions and accounts are there already."""
+    apply_document(actor=operator, objects=list(OBJECTS))
