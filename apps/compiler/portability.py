@@ -1,7 +1,7 @@
 """COMPILE, the report before a load balancer moves: what each target refuses of it, and what works there but differs.
 
-It asks the same modules that compiling asks (`abilities.py`), so that what is listed here is what will happen. A target
-that has no loss listed runs the load balancer as it is written.
+It is the examination that compiling begins with (`checks/stack.py`), on a stack that lacks nothing: what is listed here
+is what will happen. A target that has no loss listed runs the load balancer as it is written.
 
 HAProxy loses nothing: routes, pools and listeners are defined by what it does. Only a static IP that a cloud keeps
 cannot stand on a fleet, as little as one of a fleet in a cloud.
@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from apps.compiler.abilities import ABILITIES
+from apps.compiler.checks.stack import examine_stack
 from apps.compiler.losses import Loss, Severity, Target, refused
 from apps.compiler.model import Certificate, LoadBalancer
 from apps.compiler.stacks import OF_CLOUD, ON_FLEETS, Cloud, CloudAddress, CloudPool, Network, StackSnapshot
@@ -34,25 +35,9 @@ def portability(
     now, wherever it stands.
     """
     found = [loss for target in Target for loss in _of_addresses(target, addresses)]
-    for cloud in ABILITIES:
-        found += _of_cloud(_as_stack(cloud, load_balancer, pools, certificates))
+    for cloud, abilities in ABILITIES.items():
+        found += examine_stack(_as_stack(cloud, load_balancer, pools, certificates), abilities).losses
     return tuple(_in_order(found))
-
-
-def _of_cloud(snapshot: StackSnapshot) -> Iterator[Loss]:
-    abilities = ABILITIES[snapshot.cloud]
-    yield from abilities.losses_of_stack(snapshot)
-    for front in snapshot.load_balancers:
-        yield from abilities.losses_of_load_balancer(front)
-        for route in front.routes:
-            yield from abilities.losses_of_route(route, front)
-        for listener in front.listeners:
-            yield from abilities.losses_of_listener(listener, front)
-    for pool in snapshot.pools:
-        yield from abilities.losses_of_pool(pool)
-        for backend in pool.backends:
-            for server in backend.servers:
-                yield from abilities.losses_of_server(server)
 
 
 def _as_stack(

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from ipaddress import ip_network
 
 from apps.compiler import grammar
@@ -36,11 +36,15 @@ _RECORD_NAME = re.compile(r"@|(?:\*\.)?[a-z0-9_](?:[a-z0-9_.-]{0,250}[a-z0-9_])?
 
 @dataclass(frozen=True, slots=True)
 class StackExamination:
-    """The snapshot that may be rendered, who was left out of it, and what people should know."""
+    """The snapshot that may be rendered, who was left out of it, and what people should know.
+
+    `losses` are those of them that the target alone is to blame for.
+    """
 
     accepted: StackSnapshot
     refused: tuple[Finding, ...]
     warnings: tuple[Finding, ...]
+    losses: tuple[Loss, ...]
 
 
 def examine_stack(snapshot: StackSnapshot, abilities: Abilities) -> StackExamination:
@@ -48,7 +52,7 @@ def examine_stack(snapshot: StackSnapshot, abilities: Abilities) -> StackExamina
     examiner = _Examiner(snapshot, abilities, Notes())
     accepted = examiner.accepted()
     notes = examiner.notes
-    return StackExamination(accepted, _in_order(notes.quarantined), _in_order(notes.warnings))
+    return StackExamination(accepted, _in_order(notes.quarantined), _in_order(notes.warnings), tuple(examiner.losses))
 
 
 def as_pool(pool: CloudPool) -> Pool:
@@ -75,6 +79,7 @@ class _Examiner:
     snapshot: StackSnapshot
     abilities: Abilities
     notes: Notes
+    losses: list[Loss] = field(default_factory=list)
 
     def accepted(self) -> StackSnapshot:
         """What is left. The target looks at the whole last, and what it refuses then takes its users along."""
@@ -97,6 +102,7 @@ class _Examiner:
 
     def _take(self, losses: Iterable[Loss]) -> None:
         for loss in losses:
+            self.losses.append(loss)
             finding = loss.finding
             if loss.refused:
                 self.notes.refuse(finding)
@@ -155,8 +161,8 @@ class _Examiner:
         for front in self.snapshot.load_balancers:
             check_twins(self.notes, front)
             listeners = tuple(self._checked(listener, front, seen, certificates) for listener in front.listeners)
-            self._take(self.abilities.losses_of_load_balancer(front))
             fronts.append(replace(front, listeners=listeners))
+            self._take(self.abilities.losses_of_load_balancer(self._without(fronts[-1])))
         _check_ports(self.notes, fronts)
         return tuple(self._without(front) for front in fronts if not self.notes.is_out(front.id))
 
@@ -224,10 +230,10 @@ class _Examiner:
                 self._once(record, "unknown_address", "Its static IP is missing or left out.", "static_ip")
         return replace(zone, records=tuple(each for each in zone.records if not self.notes.is_out(each.id)))
 
-    def _once(self, thing: Named, code: str, message: str, field: str) -> None:
+    def _once(self, thing: Named, code: str, message: str, where: str) -> None:
         """Say it unless something else was said of the object already."""
         if not self.notes.is_out(thing.id):
-            self.notes.quarantine(thing, code, message, field)
+            self.notes.quarantine(thing, code, message, where)
 
 
 def _check_ports(notes: Notes, fronts: Iterable[LoadBalancer]) -> None:

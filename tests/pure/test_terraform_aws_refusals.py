@@ -1,0 +1,313 @@
+"""What AWS cannot do is said before anything is written: refused and left out, or carried with what differs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck as Slow
+from hypothesis import given, settings
+
+from apps.compiler.compile_stack import compile_stack
+from apps.compiler.losses import Loss, Severity, Target
+from apps.compiler.model import (
+    Balance,
+    FixedResponse,
+    HeaderCondition,
+    HeaderMatch,
+    HealthCheck,
+    Limit,
+    LimitKind,
+    Listener,
+    Protocol,
+    Redirect,
+    Route,
+    Server,
+    Unreadable,
+    WeightedPool,
+    WhenFull,
+)
+from apps.compiler.portability import portability
+from apps.compiler.stacks import AddressKind, CloudPool, CloudRecord, CloudZone, Network, RecordType, StackSnapshot
+from tests.pure.aws_worlds import (
+    AWAY,
+    FAR,
+    NETWORK,
+    address,
+    backend,
+    certificate,
+    front,
+    pool,
+    server,
+    stack,
+    stacks,
+)
+from tests.pure.compiler_worlds import listener, route
+
+HTTPS = (listener(1, port=443, protocol=Protocol.HTTPS, certificate_ids=("crt-1",)),)
+
+
+def _said(snapshot: StackSnapshot) -> tuple[set[tuple[str, str]], set[tuple[str, str]]]:
+    """What was refused and what differs, as (object, code)."""
+    compilation = compile_stack(snapshot)
+    refused = {(each.object_id, each.code) for each in compilation.refused}
+    return refused, {(each.object_id, each.code) for each in compilation.warnings}
+
+
+def _equals(name: str, value: str) -> HeaderCondition:
+    return HeaderCondition(name, HeaderMatch.EQUALS, value)
+
+
+REFUSED_ROUTES: dict[str, Route] = {
+    "prefix_rewrite": route(1, prefix_rewrite="/v2"),
+    "header_absent": route(1, headers=(HeaderCondition("X-A", HeaderMatch.ABSENT),)),
+    "header_name_length": route(1, headers=(HeaderCondition("X-" + "a" * 39, HeaderMatch.PRESENT),)),
+    "header_value_length": route(1, headers=(_equals("X-A", "1" * 129),)),
+    "header_wildcard": route(1, headers=(_equals("X-A", "1?2"),)),
+    "too_many_conditions": route(1, path="/a", headers=tuple(_equals(f"X-{each}", "1") for each in "ABCD")),
+    "host_length": route(1, "a" * 60 + "." + "b" * 60 + ".example"),
+    "host_top_level": route(1, "shop.xn--p1ai"),
+    "path_length": route(1, path="/" + "a" * 127),
+    "path_signs": route(1, path="/a&b"),
+    "redirect_code": route(1, redirect=Redirect(307, "https")),
+    "redirect_length": route(1, redirect=Redirect(301, path="/" + "a" * 128)),
+    "redirect_path_signs": route(1, redirect=Redirect(301, path="/a=b")),
+    "redirect_to_itself": route(1, redirect=Redirect(301, keep_query=False)),
+    "content_type": route(1, fixed_response=FixedResponse(200, "text/xml", "<a/>")),
+    "body_length": route(1, fixed_response=FixedResponse(200, body="a" * 1025)),
+}
+TAKEN_ROUTES: dict[str, Route] = {
+    "header_name_length": route(1, headers=(HeaderCondition("X-" + "a" * 38, HeaderMatch.PRESENT),)),
+    "header_value_length": route(1, headers=(_equals("X-A", "1" * 128),)),
+    "too_many_conditions": route(1, headers=tuple(_equals(f"X-{each}", "1") for each in "ABCD")),
+    "host_length": route(1, "a" * 60 + "." + "b" * 59 + ".example"),
+    "path_length": route(1, path="/" + "a" * 125),
+    "path_signs": route(1, path="/a~b.c_d-e:f@g+h"),
+    "redirect_code": route(1, redirect=Redirect(302, "https")),
+    "redirect_length": route(1, redirect=Redirect(301, path="/" + "a" * 127)),
+    "content_type": route(1, fixed_response=FixedResponse(200, "application/json", "{}")),
+    "without_body": route(1, fixed_response=FixedResponse(404, "text/xml")),
+    "body_length": route(1, fixed_response=FixedResponse(200, body="a" * 1024)),
+}
+
+
+@pytest.mark.parametrize("code", REFUSED_ROUTES)
+def test_a_route_that_alb_cannot_serve_is_refused_alone(code: str) -> None:
+    other = route(2, "other.example", "/other")
+    snapshot = stack(front(REFUSED_ROUTES[code], other))
+    refused, _ = _said(snapshot)
+    assert refused == {("route-1", code)}
+    assert set(compile_stack(snapshot).document.resources["aws_lb_listener_rule"]) == {"lst_1_route_2"}
+
+
+@pytest.mark.parametrize("code", TAKEN_ROUTES)
+def test_a_route_just_within_what_alb_takes_is_taken(code: str) -> None:
+    snapshot = stack(front(TAKEN_ROUTES[code]))
+    assert _said(snapshot)[0] == set()
+    assert "lst_1_route_1" in compile_stack(snapshot).document.resources["aws_lb_listener_rule"]
+
+
+def test_https_is_not_redirected_to_http_but_http_is() -> None:
+    down = route(1, redirect=Redirect(301, "http", path="/x"))
+    assert _said(stack(front(down)))[0] == set()
+    assert _said(stack(front(down, listeners=HTTPS), certificates=(certificate(1),)))[0] == {
+        ("route-1", "redirect_to_http")
+    }
+
+
+def test_a_condition_on_letters_is_carried_and_said_to_know_no_case() -> None:
+    assert ("route-1", "header_case") in _said(stack(front(route(1, headers=(_equals("X-A", "yes"),)))))[1]
+    assert ("route-1", "header_case") not in _said(stack(front(route(1, headers=(_equals("X-A", "1.5"),)))))[1]
+
+
+LIMITED = Limit(LimitKind.RATE, 100)
+KEPT = HealthCheck("/up", interval_ms=10_000, timeout_ms=5000)
+LOSSY_POOLS: dict[str, CloudPool] = {
+    "limit": pool(1, backend(1, limit=LIMITED), health_check=KEPT),
+    "when_full": pool(1, backend(1, limit=LIMITED), when_full=WhenFull.QUEUE),
+    "balance": pool(1, balance=Balance.SOURCE),
+    "server_weights": pool(1, backend(1, servers=(server(1), server(2, weight=50)))),
+    "health_check_default": pool(1),
+    "health_check_request": pool(1, health_check=replace(KEPT, method="HEAD")),
+    "health_check_times": pool(1, health_check=HealthCheck("/up")),
+    "keepalive_race": pool(1, server_keepalive_ms=30_000),
+    "server_timeout": pool(1, server_timeout_ms=1500),
+}
+
+
+@pytest.mark.parametrize("code", LOSSY_POOLS)
+def test_what_a_target_group_does_otherwise_is_said(code: str) -> None:
+    refused, warned = _said(stack(front(route(1)), pools=(LOSSY_POOLS[code],)))
+    assert refused == set()
+    assert ("pool-1", code) in warned
+    plain = pool(1, health_check=KEPT)
+    assert not [code for object_id, code in _said(stack(front(route(1)), pools=(plain,)))[1] if object_id == "pool-1"]
+
+
+def test_a_pool_that_expects_a_status_groups_cannot_expect_leaves_with_its_routes() -> None:
+    failing = pool(1, health_check=HealthCheck("/up", expect_status=503))
+    refused, _ = _said(stack(front(route(1), route(2, fixed_response=FixedResponse(200))), pools=(failing,)))
+    assert refused == {("pool-1", "health_check_status"), ("route-1", "unknown_pool")}
+
+
+@pytest.mark.parametrize(
+    ("one", "code"),
+    [
+        (server(1, address="192.0.2.1"), "server_public"),
+        (server(1, address="fd00::1"), "server_address"),
+        (server(1, address="app.internal"), "server_address"),
+    ],
+)
+def test_a_server_that_no_group_takes_leaves_its_pool_without_it(one: Server, code: str) -> None:
+    snapshot = stack(front(route(1)), pools=(pool(1, backend(1, servers=(one, server(2)))),))
+    assert _said(snapshot)[0] == {("srv-1", code)}
+    assert set(compile_stack(snapshot).document.resources["aws_lb_target_group_attachment"]) == {"srv_2_lb_1"}
+
+
+def test_more_than_five_target_groups_in_an_action_are_refused() -> None:
+    def pools(count: int) -> tuple[CloudPool, ...]:
+        three = (backend(1, weight=1), backend(2, AWAY, weight=1), backend(3, FAR, weight=1))
+        return (pool(1, *three), *(pool(number) for number in range(11, 11 + count)))
+
+    def split(count: int) -> Route:
+        return route(1, pools=tuple(WeightedPool(each.id, 1) for each in pools(count)))
+
+    assert _said(stack(front(split(2)), pools=pools(2)))[0] == set()
+    assert _said(stack(front(split(3)), pools=pools(3)))[0] == {("route-1", "too_many_groups")}
+
+
+def test_quotas_that_aws_raises_are_said_and_not_enforced() -> None:
+    def many(count: int) -> StackSnapshot:
+        return stack(front(*(route(number, path=f"/{number}") for number in range(1, count + 1))))
+
+    assert ("lb-1", "rules_quota") in _said(many(101))[1]
+    assert ("lb-1", "rules_quota") not in _said(many(100))[1]
+    assert len(compile_stack(many(101)).document.resources["aws_lb_listener_rule"]) == 101
+
+
+@pytest.mark.parametrize("network", [Network(), Network("vpc-1", ("subnet-a",)), Network("", ("a", "b"))])
+def test_an_alb_needs_a_vpc_and_two_subnets(network: Network) -> None:
+    snapshot = stack(front(route(1)), network=network)
+    assert _said(snapshot)[0] == {("lb-1", "network")}
+    assert compile_stack(snapshot).document.resources == {}
+
+
+def test_an_nlb_stands_in_one_subnet() -> None:
+    tcp = front(listeners=(listener(1, protocol=Protocol.TCP, port=5432, default_pool_id="pool-1"),))
+    tcp_pool = (pool(1, protocol=Protocol.TCP),)
+    assert _said(stack(tcp, pools=tcp_pool, network=Network("vpc-1", ("subnet-a",))))[0] == set()
+
+
+@pytest.mark.parametrize("block", ["10.0.0.1/8", "all", "10.0.0.0/33", "${file('/x')}"])
+def test_a_network_that_cannot_be_read_keeps_load_balancers_out(block: str) -> None:
+    snapshot = stack(front(route(1)), network=replace(NETWORK, client_networks=(block,)))
+    assert _said(snapshot)[0] == {("lb-1", "network")}
+
+
+@pytest.mark.parametrize(
+    ("listeners", "expected"),
+    [
+        ((listener(1, port=80, address="ip-9"),), {("lst-1", "unknown_address")}),
+        ((listener(1, port=80, address="ip-2"),), {("ip-2", "address_kind"), ("lst-1", "unknown_address")}),
+        ((listener(1, port=80), listener(2, port=80)), {("lst-2", "port_twice")}),
+        ((listener(1, port=80, address="ip-1"), listener(2, port=80)), {("lst-2", "port_twice")}),
+        ((listener(1, port=443, protocol=Protocol.HTTPS),), {("lst-1", "no_certificate")}),
+        ((listener(1, port=80, default_pool_id="pool-9"),), {("lst-1", "unknown_pool")}),
+    ],
+)
+def test_a_listener_that_cannot_stand_is_refused(
+    listeners: tuple[Listener, ...], expected: set[tuple[str, str]]
+) -> None:
+    wanted = expected | ({("ip-2", "address_kind")})
+    snapshot = stack(front(route(1), listeners=listeners), addresses=(address(1), address(2, AddressKind.VIP)))
+    assert _said(snapshot)[0] == wanted
+
+
+def test_two_load_balancers_may_use_one_port_but_not_one_port_of_one_address() -> None:
+    both = front(listeners=(listener(1, port=80),)), front(listeners=(listener(2, port=80),), number=2)
+    assert _said(stack(*both))[0] == set()
+    shared = tuple(
+        replace(each, listeners=tuple(replace(one, address="ip-1") for one in each.listeners)) for each in both
+    )
+    assert _said(stack(*shared, addresses=(address(1),)))[0] == {("lst-2", "port_twice")}
+
+
+def test_on_other_ports_clients_send_the_port_and_that_is_said() -> None:
+    assert ("lst-1", "port_in_host") in _said(stack(front(route(1), listeners=(listener(1, port=8080),))))[1]
+    assert ("lst-1", "port_in_host") not in _said(stack(front(route(1))))[1]
+
+
+def _zone(*records: CloudRecord, domain: str = "a.example") -> StackSnapshot:
+    zones = (CloudZone("zone-1", "zone", "ops", domain, records),)
+    return stack(front(route(1)), addresses=(address(1),), zones=zones)
+
+
+@pytest.mark.parametrize(
+    ("record", "code"),
+    [
+        (CloudRecord("rec-1", "@", RecordType.NS, 60, ("ns.example.net.",)), "own_name_servers"),
+        (CloudRecord("rec-1", "a", RecordType.AAAA, 60, address_id="ip-1"), "address_version"),
+        (CloudRecord("rec-1", "a", RecordType.A, 60, address_id="ip-9"), "unknown_address"),
+        (CloudRecord("rec-1", "a", RecordType.A, 60, load_balancer_id="lb-9"), "unknown_load_balancer"),
+        (CloudRecord("rec-1", "a b", RecordType.A, 60, ("192.0.2.1",)), "record_name"),
+        (CloudRecord("rec-1", "a", RecordType.TXT, 60, ("a\nb",)), "record_value"),
+        (CloudRecord("rec-1", "a", RecordType.TXT, 60), "record_value"),
+    ],
+)
+def test_a_record_that_route_53_cannot_serve_is_refused_alone(record: CloudRecord, code: str) -> None:
+    good = CloudRecord("rec-2", "www", RecordType.A, 60, ("192.0.2.1",))
+    snapshot = _zone(record, good)
+    assert _said(snapshot)[0] == {("rec-1", code)}
+    assert set(compile_stack(snapshot).document.resources["aws_route53_record"]) == {"rec_2"}
+
+
+def test_what_is_wrong_on_a_fleet_is_wrong_in_a_cloud() -> None:
+    twins = (route(1), route(2), route(3, "${x}"), route(4, account="globex", path="/stolen"))
+    unreadable = (Unreadable("route-9", "broken", "headers"),)
+    refused, _ = _said(stack(front(*twins), unreadable=unreadable))
+    assert refused == {
+        ("route-2", "identical_route"), ("route-3", "too_few_labels"), ("route-4", "hostname_owner"),
+        ("route-9", "unreadable"),
+    }  # fmt: skip
+
+
+def test_an_id_that_is_none_of_ours_reaches_no_name_of_a_resource() -> None:
+    refused, _ = _said(stack(front(route(1)), pools=(pool(1), pool(2, id="pool-${x}"))))
+    assert refused == {("pool-${x}", "object_id")}
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[Slow.too_slow, Slow.data_too_large])
+@given(stacks())
+def test_nothing_that_portability_refuses_reaches_a_document_and_nothing_lossy_goes_unsaid(
+    snapshot: StackSnapshot,
+) -> None:
+    compilation = compile_stack(replace(snapshot, network=NETWORK))
+    refused = {(each.object_id, each.code) for each in compilation.refused}
+    gone = {object_id for object_id, _ in refused}
+    warned = {(each.object_id, each.code) for each in compilation.warnings}
+    owners = set(compilation.document.owners.values())
+    for front_ in snapshot.load_balancers:
+        for loss in portability(front_, snapshot.pools):
+            if loss.target is not Target.AWS:
+                continue
+            if loss.refused:
+                assert loss.object_id in gone
+                assert loss.object_id not in owners
+            elif loss.object_id in owners and loss.code != "server_timeout":
+                assert (loss.object_id, loss.code) in warned
+
+
+def test_a_loss_says_the_same_as_a_finding() -> None:
+    loss = Loss(Target.AWS, Severity.REFUSED, "code", "route-1", "label", "field", "This is so.", "Do that.")
+    assert (loss.finding.message, loss.finding.field) == ("This is so. Do that.", "field")
+
+
+def test_static_ips_do_not_move_and_the_report_says_so() -> None:
+    kinds = (address(1, AddressKind.VIP), address(2), address(3, AddressKind.GOOGLE))
+    listed = portability(front(), (), addresses=kinds)
+    found: dict[Any, set[str]] = {target: set() for target in Target}
+    for loss in listed:
+        if loss.code == "address_kind":
+            found[loss.target].add(loss.object_id)
+    assert found == {Target.HAPROXY: {"ip-2", "ip-3"}, Target.AWS: {"ip-1", "ip-3"}, Target.GOOGLE: {"ip-1", "ip-2"}}
