@@ -126,8 +126,17 @@ def test_servers_of_another_pool_are_not_touched_through_this_one(shop: Pool, tu
 
 def test_saving_the_form_as_it_stands_changes_nothing(shop: Pool, tutorial_world: Actor) -> None:
     client, url = client_of(tutorial_world), reverse("web:pool-edit", args=[shop.pk])
-    assert client.post(url, form_data(client, url)).status_code == 302
+    page = client.post(url, form_data(client, url), follow=True).content.decode()
+    assert "Nothing was different, so nothing was changed." in page
     assert Pool.objects.get(pk=shop.pk).version == shop.version
+
+
+@pytest.mark.parametrize("version", ["", "x", "٣", "1" * 30])
+def test_a_form_that_lost_its_version_overwrites_nothing(shop: Pool, tutorial_world: Actor, version: str) -> None:
+    client, url = client_of(tutorial_world), reverse("web:pool-edit", args=[shop.pk])
+    sent = form_data(client, url) | {"version": version, "/spec/queue_timeout_ms": "777"}
+    assert client.post(url, sent).status_code == 409
+    assert Pool.objects.get(pk=shop.pk).queue_timeout_ms != 777
 
 
 def test_the_form_stores_what_was_typed_and_drops_removed_servers(shop: Pool, tutorial_world: Actor) -> None:
