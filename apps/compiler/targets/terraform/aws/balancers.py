@@ -22,7 +22,7 @@ from apps.compiler.targets.terraform.aws.certificates import Certificates
 from apps.compiler.targets.terraform.aws.groups import Groups
 from apps.compiler.targets.terraform.aws.limits import NAME
 from apps.compiler.targets.terraform.aws.naming import tags
-from apps.compiler.targets.terraform.aws.rules import add_rules, default_action
+from apps.compiler.targets.terraform.aws.rules import add_rules, default_action, rules_of
 from apps.compiler.targets.terraform.aws.shares import home_of
 from apps.compiler.targets.terraform.aws.timeouts import idle_timeout_s
 from apps.compiler.targets.terraform.draft import Draft, Resource
@@ -99,8 +99,10 @@ class Balancers:
             **self._logs(load_balancer.id),
         }
         alb = self.draft.add("aws_lb", resource_name(load_balancer.id), load_balancer.id, body)
+        rules = rules_of(load_balancer)
         for listener in listeners:
             standing = self._add_http(load_balancer, listener, alb)
+            add_rules(self.draft, self.groups, self.pools, load_balancer, rules, listener, standing)
             self._expose(load_balancer, listener, alb, standing)
 
     def _expose(self, load_balancer: LoadBalancer, listener: Listener, alb: Resource, standing: Resource) -> None:
@@ -132,7 +134,6 @@ class Balancers:
             }
             name = resource_name(listener.id, certificate_id)
             self.draft.add("aws_lb_listener_certificate", name, certificate_id, more)
-        add_rules(self.draft, self.groups, self.pools, load_balancer, listener, standing)
         return standing
 
     def _add_passage(self, load_balancer: LoadBalancer, listener: Listener, alb: Resource, standing: Resource) -> None:

@@ -32,11 +32,11 @@ def conditions_of(route: Route) -> list[list[Condition]]:
     """
     paths, methods = path_patterns(route), sorted(route.methods)
     left = VALUES_PER_RULE - 1 - len(route.headers)
-    ways = [way for size in (2, 1) if (way := _split(paths, methods, size, left)) is not None]
-    if not ways:
-        return []
     fixed = [_host(route.hostname), *map(_header, _sorted(route.headers))]
-    return [[*fixed, *_path(some), *_method(others)] for some, others in min(ways, key=len)]
+    if len(methods) <= VALUES_PER_CONDITION and len(paths) + len(methods) <= left:
+        return [[*fixed, *_path(paths), *_method(methods)]]
+    ways = [way for size in (2, 1) if (way := _split(paths, methods, size, left)) is not None]
+    return [[*fixed, *_path(some), *_method(others)] for some, others in min(ways, key=len, default=[])]
 
 
 def beyond(wildcard: str) -> list[Condition]:

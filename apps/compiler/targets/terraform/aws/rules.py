@@ -44,11 +44,11 @@ def add_rules(
     groups: Groups,
     pools: Mapping[str, CloudPool],
     load_balancer: LoadBalancer,
+    rules: Sequence[Rule],
     listener: Listener,
     standing: Resource,
 ) -> None:
-    """The rules of one listener, `standing` its resource."""
-    rules = rules_of(load_balancer)
+    """The rules (`rules_of`) of one listener, `standing` its resource."""
     actions = _Actions(groups, pools, load_balancer, listener)
     for rule, priority in zip(rules, allot([rule.place for rule in rules]), strict=True):
         body = {
