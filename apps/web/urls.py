@@ -40,6 +40,8 @@ from apps.web import (
     tokens,
     tracing,
     webhooks,
+    zone_forms,
+    zones,
 )
 
 app_name = "web"
@@ -154,6 +156,16 @@ urlpatterns = [
     path("audit", audit.index, name="audit"),
     path("audit/<int:pk>", audit.detail, name="audit-entry"),
     re_path(r"^audit/export\.(?P<kind>csv|jsonl)$", audit.export, name="audit-export"),
+    path("zones", zones.index, name="zones"),
+    path("zones/new", zone_forms.new_zone, name="zone-new"),
+    path("zones/<int:pk>", zones.detail, name="zone"),
+    path("zones/<int:pk>/edit", zone_forms.edit_zone, name="zone-edit"),
+    path("zones/<int:pk>/difference", zones.difference, name="zone-difference"),
+    path("zones/<int:pk>/repair", zones.repair, name="zone-repair"),
+    path("zones/<int:pk>/delete", zones.delete, name="zone-delete"),
+    path("zones/<int:pk>/records/new", zone_forms.new_record, name="record-new"),
+    path("records/<int:pk>/edit", zone_forms.edit_record, name="record-edit"),
+    path("records/<int:pk>/delete", zones.delete_record, name="record-delete"),
     path("certificates", certificates.index, name="certificates"),
     path("certificates/new", certificates.new, name="certificate-new"),
     path("certificates/<int:pk>/renew", certificates.renew, name="certificate-renew"),
