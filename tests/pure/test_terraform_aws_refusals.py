@@ -133,6 +133,8 @@ LOSSY_POOLS: dict[str, CloudPool] = {
     "health_check_times": pool(1, health_check=HealthCheck("/up")),
     "keepalive_race": pool(1, server_keepalive_ms=30_000),
     "server_timeout": pool(1, server_timeout_ms=1500),
+    "connect_timeout": pool(1, connect_timeout_ms=9_999),
+    "fail_open": pool(1, health_check=KEPT),
 }
 
 
@@ -141,8 +143,9 @@ def test_what_a_target_group_does_otherwise_is_said(code: str) -> None:
     refused, warned = _said(stack(front(route(1)), pools=(LOSSY_POOLS[code],)))
     assert refused == set()
     assert ("pool-1", code) in warned
-    plain = pool(1, health_check=KEPT)
-    assert not [code for object_id, code in _said(stack(front(route(1)), pools=(plain,)))[1] if object_id == "pool-1"]
+    plain = pool(1, health_check=KEPT, connect_timeout_ms=10_000)
+    _, warned = _said(stack(front(route(1)), pools=(plain,)))
+    assert {code for object_id, code in warned if object_id == "pool-1"} == {"fail_open"}
 
 
 def test_a_pool_that_expects_a_status_groups_cannot_expect_leaves_with_its_routes() -> None:
@@ -191,6 +194,31 @@ def test_an_alb_needs_a_vpc_and_two_subnets(network: Network) -> None:
     snapshot = stack(front(route(1)), network=network)
     assert _said(snapshot)[0] == {("lb-1", "network")}
     assert compile_stack(snapshot).document.resources == {}
+
+
+def test_what_is_named_twice_is_made_once() -> None:
+    network = Network("vpc-1", ("a", "b", "a"), ("192.0.2.0/24", "192.0.2.0/24"))
+    listeners = (listener(1, port=443, protocol=Protocol.HTTPS, certificate_ids=("crt-1", "crt-2", "crt-2")),)
+    certificates = (certificate(1), certificate(2, "b.example"))
+    snapshot = stack(
+        front(route(1), listeners=listeners), network=network, certificates=certificates, addresses=(address(1),)
+    )
+    made = compile_stack(snapshot).document.resources
+    assert len(made["aws_eip"]) == 2
+    assert len(made["aws_lb_listener_certificate"]) == len(made["aws_vpc_security_group_ingress_rule"]) == 1
+
+
+def test_two_backends_of_one_name_share_no_target_group() -> None:
+    pools = (pool(1), pool(2, backend(1)), pool(3))
+    refused = {object_id for object_id, code in _said(stack(front(route(1)), pools=pools))[0] if code == "id_twice"}
+    assert refused >= {"pool-1", "pool-2"}
+    assert "pool-3" not in refused
+
+
+def test_names_in_the_cloud_open_no_template() -> None:
+    network = Network("${vpc}", ("a", "b"), log_bucket="%{if true}")
+    text = str(compile_stack(stack(front(route(1)), network=network, endpoint_url="${x}")).document.as_json())
+    assert not any(each in text for each in ("${vpc}", "${x}", "%{if"))
 
 
 def test_an_nlb_stands_in_one_subnet() -> None:

@@ -121,6 +121,12 @@ class _Examiner:
                 message = "Identifiers are made by Spillway: a prefix, a hyphen and a number."
                 self.notes.quarantine(thing, "object_id", message, "id")
 
+        backends = Counter(backend.id for pool in self.snapshot.pools for backend in pool.backends)
+        for pool in self.snapshot.pools:
+            if any(backends[each.id] > 1 or not _ID.fullmatch(each.id) for each in pool.backends):
+                message = "Report this to the operators: a backend of the pool has no name of its own."
+                self.notes.quarantine(pool, "id_twice", message, "backends")
+
     def _check_network(self) -> None:
         """The stack's own network is written by operators; one that cannot be read keeps every load balancer out."""
         network = self.snapshot.network

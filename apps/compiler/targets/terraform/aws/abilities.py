@@ -239,8 +239,25 @@ def losses_of_pool(pool: CloudPool) -> Iterator[Loss]:
             pool, "server_weights", "servers.weight",
             "Target groups know no weights of servers: each gets the same share.", "Put servers of one size in a pool.",
         )  # fmt: skip
+    yield from _of_times(pool)
+
+
+def _of_times(pool: CloudPool) -> Iterator[Loss]:
+    if pool.protocol is Protocol.TCP:
+        yield _lossy(
+            pool, "server_timeout", "server_timeout_ms",
+            f"NLB keeps silent connections for {limits.NLB_IDLE_S} s, whatever the server timeout.",
+            "Let servers close connections that they have given up.",
+        )  # fmt: skip
+        return
+    if pool.connect_timeout_ms != limits.CONNECT_TIMEOUT_S * 1000:
+        yield _lossy(
+            pool, "connect_timeout", "connect_timeout_ms",
+            f"ALB tries to connect to a server for {limits.CONNECT_TIMEOUT_S} s, whatever the connect timeout.",
+            "Let health checks find servers that do not answer.",
+        )  # fmt: skip
     keepalive = pool.server_keepalive_ms
-    if pool.protocol is not Protocol.TCP and keepalive is not None and keepalive <= pool.server_timeout_ms:
+    if keepalive is not None and keepalive <= pool.server_timeout_ms:
         yield _lossy(
             pool, "keepalive_race", "server_keepalive_ms",
             "ALB keeps idle connections for as long as it waits for an answer; a request that meets the server's "
@@ -295,6 +312,11 @@ def _of_health_check(pool: CloudPool, check: HealthCheck | None) -> Iterator[Los
             f"Target groups always check: this one {asks}.",
             "Write a health check with a path.",
         )  # fmt: skip
+    yield _lossy(
+        pool, "fail_open", "health_check",
+        "When no server of a target group is healthy, all of them get requests, instead of a 503.",
+        "Let servers that must not answer refuse connections.",
+    )  # fmt: skip
     if check is None:
         return
     lowest, highest = limits.CHECK_STATUS

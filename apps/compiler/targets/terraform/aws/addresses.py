@@ -21,7 +21,7 @@ _EVEN = 128
 def add_elastic_ips(draft: Draft, snapshot: StackSnapshot, address: CloudAddress) -> dict[str, Resource]:
     """An address for each subnet, by its id; they are kept while nothing stands behind them, too."""
     body = {"domain": "vpc", "tags": tags(address.id, address.account), **_lifecycle(address)}
-    subnets = sorted(snapshot.network.subnets)
+    subnets = sorted(set(snapshot.network.subnets))
     eips = {each: draft.add("aws_eip", resource_name(address.id, each), address.id, dict(body)) for each in subnets}
     draft.outputs[f"{resource_name(address.id)}_addresses"] = list_of(*(eip["public_ip"] for eip in eips.values()))
     return eips

@@ -90,7 +90,7 @@ class Balancers:
             "name": cloud_name(self.snapshot.id, load_balancer.id, longest=NAME),
             "load_balancer_type": "application",
             "internal": is_internal,
-            "subnets": sorted(self.snapshot.network.subnets),
+            "subnets": sorted(set(self.snapshot.network.subnets)),
             "security_groups": [security["id"]],
             "idle_timeout": idle_timeout_s(load_balancer, self.pools),
             "preserve_host_header": True,
@@ -127,7 +127,7 @@ class Balancers:
             first = self.certificates.certificate(listener.certificate_ids[0])
             body |= {"ssl_policy": _SSL_POLICY, "certificate_arn": first["arn"]}
         standing = self.draft.add("aws_lb_listener", resource_name(listener.id), listener.id, body)
-        for certificate_id in listener.certificate_ids[1:]:
+        for certificate_id in dict.fromkeys(listener.certificate_ids[1:]):
             more = {
                 "listener_arn": standing["arn"],
                 "certificate_arn": self.certificates.certificate(certificate_id)["arn"],
@@ -182,7 +182,7 @@ class Balancers:
         if user not in self._fronts:
             body = {
                 **self._network_body(user, load_balancer.id, load_balancer.account, [security]),
-                "subnets": sorted(self.snapshot.network.subnets),
+                "subnets": sorted(set(self.snapshot.network.subnets)),
             }
             self._fronts[user] = self.draft.add("aws_lb", resource_name(user), load_balancer.id, body)
         return self._fronts[user], user

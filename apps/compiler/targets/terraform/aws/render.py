@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from apps.compiler.routing import number_of
@@ -20,7 +21,7 @@ from apps.compiler.targets.terraform.aws.security import add_security_group
 from apps.compiler.targets.terraform.aws.zones import add_zone
 from apps.compiler.targets.terraform.document import ProviderNeed, StackDocument
 from apps.compiler.targets.terraform.draft import Draft, Resource
-from apps.compiler.targets.terraform.expressions import resource_name
+from apps.compiler.targets.terraform.expressions import literal, resource_name
 
 VERSION = "5.100.0"
 _SERVICES = ("acm", "ec2", "elbv2", "globalaccelerator", "iam", "route53", "s3", "sts")
@@ -34,6 +35,7 @@ def render(snapshot: StackSnapshot) -> StackDocument:
     3. Ports of accelerators, which name what was made before; DNS last, which names all.
     """
     draft = Draft()
+    snapshot = _with_literal_network(snapshot)
     fronts = sorted(snapshot.load_balancers, key=lambda each: number_of(each.id))
     eips, accelerators = _addresses(draft, snapshot)
     security = {front.id: add_security_group(draft, snapshot, front) for front in fronts}
@@ -52,6 +54,17 @@ def render(snapshot: StackSnapshot) -> StackDocument:
     for zone in snapshot.zones:
         add_zone(draft, zone, balancers.reaches, known)
     return draft.document(_provider(snapshot))
+
+
+def _with_literal_network(snapshot: StackSnapshot) -> StackSnapshot:
+    """Names in the cloud are written by operators: none of them may open a template."""
+    network = snapshot.network
+    return replace(
+        snapshot,
+        cloud_region=literal(snapshot.cloud_region),
+        endpoint_url=literal(snapshot.endpoint_url),
+        network=replace(network, vpc=literal(network.vpc), log_bucket=literal(network.log_bucket)),
+    )
 
 
 def _addresses(draft: Draft, snapshot: StackSnapshot) -> tuple[dict[str, dict[str, Resource]], dict[str, Resource]]:

@@ -42,7 +42,7 @@ def _add_ways_in(
         "tags": own,
     }
     kind = "aws_vpc_security_group_ingress_rule"
-    for network in snapshot.network.client_networks:
+    for network in sorted(set(snapshot.network.client_networks)):
         version = "cidr_ipv6" if ":" in network else "cidr_ipv4"
         draft.add(kind, resource_name(listener.id, network), listener.id, {**common, version: network})
     elastic = {each.id for each in snapshot.addresses if each.kind is AddressKind.ELASTIC}
