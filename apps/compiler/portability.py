@@ -36,19 +36,24 @@ def portability(
     """
     found = [loss for target in Target for loss in _of_addresses(target, addresses)]
     for cloud, abilities in ABILITIES.items():
-        found += examine_stack(_as_stack(cloud, load_balancer, pools, certificates), abilities).losses
+        found += examine_stack(_as_stack(cloud, load_balancer, pools, certificates, addresses), abilities).losses
     return tuple(_in_order(found))
 
 
 def _as_stack(
-    cloud: Cloud, load_balancer: LoadBalancer, pools: Sequence[CloudPool], certificates: Sequence[Certificate]
+    cloud: Cloud,
+    load_balancer: LoadBalancer,
+    pools: Sequence[CloudPool],
+    certificates: Sequence[Certificate],
+    addresses: Sequence[CloudAddress],
 ) -> StackSnapshot:
     """The load balancer alone on a stack that has all that operators must prepare: only its own losses are left.
 
-    Static IPs are looked at apart, because they do not move along.
+    Static IPs of another place do not move along, which is said apart.
     """
+    kept = {each.id: each for each in addresses if each.kind in OF_CLOUD[cloud]}
     regions = sorted({backend.region for pool in pools for backend in pool.backends})
-    listeners = tuple(replace(each, address=None) for each in load_balancer.listeners)
+    listeners = tuple(each if each.address in kept else replace(each, address=None) for each in load_balancer.listeners)
     return StackSnapshot(
         id="stk-0",
         label="stack",
@@ -58,6 +63,7 @@ def _as_stack(
         load_balancers=(replace(load_balancer, listeners=listeners),),
         pools=tuple(pools),
         certificates=tuple(certificates),
+        addresses=tuple(kept.values()),
     )
 
 

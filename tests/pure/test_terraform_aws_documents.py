@@ -246,6 +246,20 @@ def test_records_follow_load_balancers_and_addresses() -> None:
     assert made["rec_2"]["records"] == ["${aws_eip.ip_1_subnet_a.public_ip}", "${aws_eip.ip_1_subnet_b.public_ip}"]
 
 
+def test_an_accelerator_is_where_clients_find_its_load_balancer() -> None:
+    listeners = (listener(1, port=80, address="ip-2"),)
+    record = CloudRecord("rec-1", "@", RecordType.A, 300, load_balancer_id="lb-1")
+    snapshot = stack(
+        front(route(1), listeners=listeners),
+        addresses=(address(2, AddressKind.ACCELERATOR),),
+        zones=(CloudZone("zone-1", "zone", "ops", "a.example", (record,)),),
+    )
+    [alias] = _resources(snapshot)["aws_route53_record"]["rec_1"]["alias"]
+    assert alias["name"] == "${aws_globalaccelerator_accelerator.ip_2.dns_name}"
+    assert alias["zone_id"] == "${aws_globalaccelerator_accelerator.ip_2.hosted_zone_id}"
+    assert not _resources(snapshot)["aws_lb"]["lb_1"]["internal"]
+
+
 def test_long_texts_of_dns_are_parted_as_the_provider_wants_them() -> None:
     record = CloudRecord("rec-1", "@", RecordType.TXT, 60, ("a" * 300 + '"\\',))
     zone = CloudZone("zone-1", "zone", "ops", "a.example", (record,))

@@ -40,7 +40,7 @@ class Reach:
     zone_id: str
 
 
-def reach_of(resource: Resource) -> Reach:
+def _reach_of(resource: Resource) -> Reach:
     """That of an ALB or NLB."""
     return Reach(resource["dns_name"], resource["zone_id"])
 
@@ -53,6 +53,7 @@ class Balancers:
     snapshot: StackSnapshot
     pools: Mapping[str, CloudPool]
     addresses: Mapping[str, CloudAddress]
+    accelerators: Mapping[str, Resource]
     groups: Groups
     certificates: Certificates
     reaches: dict[str, Reach] = field(default_factory=dict)
@@ -109,11 +110,18 @@ class Balancers:
         kind = self.kind_of(listener)
         if kind is AddressKind.ELASTIC:
             self._add_passage(load_balancer, listener, alb, standing)
-            self.reaches.setdefault(load_balancer.id, reach_of(self._fronts[str(listener.address)]))
-            return
-        if kind is AddressKind.ACCELERATOR:
-            self.ports_of_accelerators.setdefault(str(listener.address), []).append((listener, alb))
-        self.reaches.setdefault(load_balancer.id, reach_of(alb))
+            self._reach(load_balancer.id, listener, self._fronts[str(listener.address)])
+        else:
+            self._reach(load_balancer.id, listener, alb)
+
+    def _reach(self, name: str, listener: Listener, standing: Resource) -> None:
+        """Clients find what is called `name` by its first listener: at the accelerator, else where it stands."""
+        accelerator = self.accelerators.get(listener.address or "")
+        if accelerator is not None:
+            self.ports_of_accelerators.setdefault(str(listener.address), []).append((listener, standing))
+            self.reaches.setdefault(name, Reach(accelerator["dns_name"], accelerator["hosted_zone_id"]))
+        else:
+            self.reaches.setdefault(name, _reach_of(standing))
 
     def _add_http(self, load_balancer: LoadBalancer, listener: Listener, alb: Resource) -> Resource:
         body = {
@@ -168,9 +176,8 @@ class Balancers:
         nlb, user = self._network_balancer(load_balancer, listener, security)
         group = self.groups.group(pool, backend, user)
         self._listen(listener, load_balancer.account, nlb, group, resource_name(listener.id))
-        if self.kind_of(listener) is AddressKind.ACCELERATOR:
-            self.ports_of_accelerators.setdefault(str(listener.address), []).append((listener, nlb))
-        self.reaches.setdefault(load_balancer.id, reach_of(nlb))
+        has_http = any(each.protocol is not Protocol.TCP for each in load_balancer.listeners)
+        self._reach(f"{load_balancer.id}-tcp" if has_http else load_balancer.id, listener, nlb)
 
     def _network_balancer(
         self, load_balancer: LoadBalancer, listener: Listener, security: Resource

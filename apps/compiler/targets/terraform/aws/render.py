@@ -39,7 +39,7 @@ def render(snapshot: StackSnapshot) -> StackDocument:
     fronts = sorted(snapshot.load_balancers, key=lambda each: number_of(each.id))
     eips, accelerators = _addresses(draft, snapshot)
     security = {front.id: add_security_group(draft, snapshot, front) for front in fronts}
-    balancers = _balancers(draft, snapshot)
+    balancers = _balancers(draft, snapshot, accelerators)
     for address_id, mapped in eips.items():
         users = [front.id for front in fronts if any(each.address == address_id for each in front.listeners)]
         if users:
@@ -77,13 +77,14 @@ def _addresses(draft: Draft, snapshot: StackSnapshot) -> tuple[dict[str, dict[st
     return eips, accelerators
 
 
-def _balancers(draft: Draft, snapshot: StackSnapshot) -> Balancers:
+def _balancers(draft: Draft, snapshot: StackSnapshot, accelerators: Mapping[str, Resource]) -> Balancers:
     addresses: Mapping[str, CloudAddress] = {each.id: each for each in snapshot.addresses}
     return Balancers(
         draft,
         snapshot,
         {pool.id: pool for pool in snapshot.pools},
         addresses,
+        accelerators,
         Groups(draft, snapshot),
         Certificates(draft, {each.id: each for each in snapshot.certificates}),
     )

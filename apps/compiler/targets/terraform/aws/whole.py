@@ -25,6 +25,7 @@ def losses_of_stack(snapshot: StackSnapshot) -> Iterator[Loss]:
         yield from _of_network(snapshot, front)
         yield from _of_quotas(front)
         yield from _of_patience(front, pools)
+        yield from _of_names(front)
         for listener in front.listeners:
             yield from _of_listener(listener, addresses, pools)
         for route in front.routes:
@@ -40,6 +41,17 @@ def _of_network(snapshot: StackSnapshot, front: LoadBalancer) -> Iterator[Loss]:
         yield refused(
             Target.AWS, front, "network", "stacks",
             f"Stack {snapshot.label} names no VPC with {word}.", "Write them into the stack's network.",
+        )  # fmt: skip
+
+
+def _of_names(front: LoadBalancer) -> Iterator[Loss]:
+    """An ALB and an NLB have names of their own; static IPs are where they meet."""
+    without = {each.protocol is Protocol.TCP for each in front.listeners if each.address is None}
+    if len(without) > 1:
+        yield lossy(
+            Target.AWS, front, "two_names", "listeners.static_ip",
+            "Listeners of http and of tcp without a static IP are reached at different names.",
+            "Give both one static IP, or let clients of tcp use the name of the NLB.",
         )  # fmt: skip
 
 
