@@ -89,8 +89,12 @@ def zones_to_sweep() -> list[int]:
 
 
 def preview(*, actor: Actor, zone_id: int) -> pushing.Comparison:
-    """What a push would write now, asked of the server itself; writes nothing. Raises NotFound, Conflict."""
-    actor.must_operate("what name servers serve")
+    """What a push would write now, asked of the server itself; writes nothing. Raises NotFound, Conflict.
+
+    It tells of everybody's records, so only operators may ask.
+    """
+    if not actor.is_operator:
+        raise NotFound("There is no such zone, or you may not see it.")
     zone = zone_for(actor, zone_id)
     if zone.driver == Zone.Driver.ROUTE53:
         raise Conflict("This zone belongs to its stack: the stack's plan says what would change.")

@@ -128,6 +128,8 @@ def repair(request: PageRequest, pk: int) -> HttpResponse:
 @page
 def delete(request: PageRequest, pk: int) -> HttpResponse:
     """Delete a zone that has no records any more, once its name was typed; its server keeps what it serves."""
+    operators_only(request.actor, "delete of zones")
+    request.actor.may_write()
     zone = only(visible_zones(request.actor), pk)
     if request.POST.get("confirm") != zone.name:
         messages.error(request, f"Type {zone.name} to delete it.")

@@ -12,8 +12,9 @@ from tests.permissions.schedule_api_rows import SCHEDULES_API
 from tests.permissions.schedule_page_rows import SCHEDULE_PAGES
 from tests.permissions.sign_in_rows import SIGN_IN
 from tests.permissions.state_rows import STATE
+from tests.permissions.zone_page_rows import ZONE_PAGES
 
-TABLE = (*API, *CAPACITY, *SCHEDULES_API, *OF_KINDS, *PAGES, *SCHEDULE_PAGES, *SIGN_IN, *STATE)
+TABLE = (*API, *CAPACITY, *SCHEDULES_API, *OF_KINDS, *PAGES, *SCHEDULE_PAGES, *SIGN_IN, *STATE, *ZONE_PAGES)
 
 
 def counts() -> dict[str, int]:
