@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from tests.permissions.page_rows import EDIT, EDIT_FAULTY, LIST, OPERATE, READ_OWN, SENT, SENT_BY_ROLE, sent, shown
+from tests.permissions.page_rows import (
+    EDIT,
+    EDIT_FAULTY,
+    LIST,
+    OPERATE,
+    OPERATED,
+    READ_OWN,
+    SENT,
+    SENT_BY_ROLE,
+    sent,
+    shown,
+)
 from tests.permissions.rows import Row, codes
 
 OF_ZONE, OF_RECORD = {"pk": "$zone"}, {"pk": "$record"}
