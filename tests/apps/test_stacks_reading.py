@@ -1,0 +1,177 @@
+"""OBSERVE clouds: targets and minutes are kept, failures are waited out, and weights follow what was counted."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import datetime, timedelta
+
+import pytest
+
+from apps.accounts.actors import Actor
+from apps.audit.models import Entry
+from apps.core.clock import database_now, now
+from apps.definitions.models import Backend, Pool
+from apps.definitions.services import apply_document
+from apps.drivers.clouds.contract import Numbers, TargetHealth
+from apps.drivers.clouds.memory import MemoryCloud, memory_cloud
+from apps.fleet.models import CloudAccount, Region, Stack
+from apps.stacks import moving, reading
+from apps.stacks.models import BackendWeight, CloudSample, CloudTarget, StackReading, StackRevision, StackSync
+
+pytestmark = pytest.mark.django_db
+
+NETWORK = {"vpc": "vpc-0a1b2c3d", "subnets": ["subnet-0a1b2c3d", "subnet-1a1b2c3d"]}
+
+
+def a_backend(region: str, address: str, limit: int) -> dict[str, object]:
+    server = {"name": "one", "address": address, "port": 80}
+    return {"region": region, "limit": {"kind": "rate", "value": limit}, "servers": [server]}
+
+
+@pytest.fixture
+def cloud() -> MemoryCloud:
+    name = uuid.uuid4().hex
+    found = memory_cloud(name)
+    found.health = []
+    found.name = name  # type: ignore[attr-defined]  # for the stack below
+    return found
+
+
+@pytest.fixture
+def stack(operator: Actor, cloud: MemoryCloud) -> Stack:
+    regions = [{"kind": "Region", "name": name, "spec": {"title": name}} for name in ("frankfurt", "ireland")]
+    stack = {"cloud_account": "prod", "cloud_region": "eu-central-1", "region": "frankfurt", "network": NETWORK}
+    backends = [a_backend("frankfurt", "10.0.0.10", 100), a_backend("ireland", "10.1.0.10", 100)]
+    listener = {"name": "web", "protocol": "http", "port": 80, "default_pool": "shop"}
+    objects = [
+        *regions,
+        {"kind": "CloudAccount", "name": "prod", "spec": {"cloud": "aws"}},
+        {"kind": "Stack", "name": "aws-frankfurt", "spec": stack},
+        {"kind": "Pool", "name": "shop", "spec": {"backends": backends}},
+        {"kind": "LoadBalancer", "name": "front", "spec": {"stacks": ["aws-frankfurt"], "listeners": [listener]}},
+    ]
+    apply_document(actor=operator, objects=objects)
+    CloudAccount.objects.update(endpoint_url=f"memory://{cloud.name}")  # type: ignore[attr-defined]  # see above
+    found = Stack.objects.select_related("cloud_account", "region").get()
+    revision = StackRevision.objects.create(
+        stack=found, number=1, generation=1, digest="", document=b"", secrets=b"", summary="", actor="somebody"
+    )
+    StackSync.objects.update_or_create(stack=found, defaults={"applied": revision})
+    return found
+
+
+def home_and_away() -> tuple[Backend, Backend]:
+    rows = {row.region.name: row for row in Backend.objects.select_related("region")}
+    return rows["frankfurt"], rows["ireland"]
+
+
+def minutes(backend: Backend, rate: float, *, count: int = 3, until: datetime | None = None) -> list[Numbers]:
+    """Whole minutes with so many requests a second."""
+    end = (until or now()).replace(second=0, microsecond=0)
+    group = f"group-{backend.pk}"
+    return [
+        Numbers(group, f"bkd-{backend.pk}", end - timedelta(minutes=number), requests=round(60 * rate))
+        for number in range(count)
+    ]
+
+
+def weights() -> dict[str, int]:
+    names = {row.pk: row.region.name for row in Backend.objects.select_related("region")}
+    return {names[row.backend_id]: row.weight for row in BackendWeight.objects.all()}
+
+
+def test_targets_are_kept_with_since_when_they_are_so(stack: Stack, cloud: MemoryCloud) -> None:
+    cloud.health = [
+        TargetHealth("g", "bkd-4", "10.0.0.10", 80, "healthy"),
+        TargetHealth("g", "bkd-4", "10.0.0.11", 80, "x"),
+    ]
+    assert reading.read_stack(stack_id=stack.pk)
+    first = CloudTarget.objects.get(address="10.0.0.10")
+    cloud.health = [TargetHealth("g", "bkd-4", "10.0.0.10", 80, "unhealthy", "It answers 500.")]
+    reading.read_stack(stack_id=stack.pk)
+    (row,) = CloudTarget.objects.all()
+    assert (row.state, row.reason) == ("unhealthy", "It answers 500.")
+    assert row.since > first.since
+    reading.read_stack(stack_id=stack.pk)
+    assert CloudTarget.objects.get().since == row.since
+
+
+def test_minutes_are_added_once_and_counted_anew(stack: Stack, cloud: MemoryCloud) -> None:
+    home, _ = home_and_away()
+    cloud.counted = minutes(home, 10)
+    reading.read_stack(stack_id=stack.pk)
+    assert CloudSample.objects.count() == 3
+    StackReading.objects.update(counted_until=now() - timedelta(minutes=2))
+    cloud.counted = minutes(home, 20)
+    reading.read_stack(stack_id=stack.pk)
+    assert CloudSample.objects.count() == 3
+    assert set(CloudSample.objects.values_list("requests", flat=True)) == {1200}
+
+
+def test_a_cloud_that_is_away_is_left_alone_for_longer_and_longer(stack: Stack, cloud: MemoryCloud) -> None:
+    cloud.failure = "AWS did not answer."
+    pauses = []
+    for _ in range(3):
+        reading.read_stack(stack_id=stack.pk)
+        row = StackReading.objects.get()
+        assert row.next_at is not None
+        pauses.append(row.next_at - database_now())
+    assert row.error == "AWS did not answer."
+    assert pauses[0] < pauses[1] < pauses[2] <= reading.LONGEST_PAUSE
+    assert stack.pk not in reading.stacks_to_read()
+    assert stack.pk in reading.due_stacks(database_now() + reading.LONGEST_PAUSE)
+    cloud.failure = ""
+    reading.read_stack(stack_id=stack.pk)
+    assert StackReading.objects.get().error == ""
+
+
+def test_a_stack_without_anything_in_its_cloud_is_not_read(stack: Stack) -> None:
+    assert stack.pk in reading.stacks_to_read()
+    StackSync.objects.update(applied=None)
+    assert reading.stacks_to_read() == []
+
+
+def test_over_the_limit_weights_move_once_as_an_ordinary_change(stack: Stack, cloud: MemoryCloud) -> None:
+    home, _ = home_and_away()
+    before = Stack.objects.get().desired_generation
+    cloud.counted = minutes(home, 150)
+    reading.read_stack(stack_id=stack.pk)
+    assert weights() == {"frankfurt": 667, "ireland": 333}
+    assert Stack.objects.get().desired_generation == before + 1
+    entry = Entry.objects.get(action="move_weights")
+    assert "150 requests/s arrive, frankfurt takes 100 requests/s: 33.3 % to ireland." in entry.reason
+    assert moving.move_weights(stack) == [], "it rests after a move"
+
+
+def test_back_below_the_limit_everything_goes_home(stack: Stack, cloud: MemoryCloud) -> None:
+    home, away = home_and_away()
+    for row, weight in ((home, 667), (away, 333)):
+        BackendWeight.objects.create(stack=stack, backend_id=row.pk, weight=weight, changed_at=now())
+    cloud.counted = [*minutes(home, 30), *minutes(away, 15)]
+    reading.read_stack(stack_id=stack.pk)
+    assert weights() == {"frankfurt": 1000, "ireland": 0}
+
+
+def test_old_numbers_move_nothing(stack: Stack, cloud: MemoryCloud) -> None:
+    home, _ = home_and_away()
+    cloud.counted = minutes(home, 500, until=now() - timedelta(minutes=8))
+    reading.read_stack(stack_id=stack.pk)
+    assert CloudSample.objects.exists()
+    assert weights() == {}
+
+
+def test_a_drained_region_gets_nothing(stack: Stack, cloud: MemoryCloud) -> None:
+    home, _ = home_and_away()
+    Region.objects.filter(name="frankfurt").update(drained=True)
+    cloud.counted = minutes(home, 20)
+    reading.read_stack(stack_id=stack.pk)
+    assert weights() == {"frankfurt": 0, "ireland": 1000}
+
+
+def test_a_pool_in_one_region_has_nowhere_to_go(stack: Stack, cloud: MemoryCloud) -> None:
+    home, away = home_and_away()
+    away.delete()
+    cloud.counted = minutes(home, 500)
+    reading.read_stack(stack_id=stack.pk)
+    assert Pool.objects.count() == 1
+    assert weights() == {}
