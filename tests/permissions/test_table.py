@@ -19,7 +19,7 @@ from apps.accounts.models import Account
 from apps.api.v1 import views
 from apps.definitions import selectors
 from apps.definitions.models import Backend, Pool
-from tests.permissions.asking import faults_of, foreign_faults, reach_faults, send, undone
+from tests.permissions.asking import faults_of, foreign_faults, reach_faults, send, undone, writes
 from tests.permissions.callers import MEMBERS, Caller
 from tests.permissions.places import PLACES
 from tests.permissions.rows import Row
@@ -79,6 +79,15 @@ def test_of_every_kind_of_row_it_is_known_whose_it_is() -> None:
         if any(field.related_model is Account for field in model._meta.fields)
     }
     assert with_account - set(OWNERS) == set()
+
+
+def test_a_statement_counts_as_a_change_unless_its_table_only_says_who_was_here() -> None:
+    assert writes('INSERT INTO "definitions_pool" ("name") VALUES (%s)')
+    assert writes('UPDATE "definitions_pool" SET "name" = %s')
+    assert writes('DELETE FROM "definitions_pool"')
+    assert writes("DELETE FROM definitions_pool")
+    assert not writes('UPDATE "django_session" SET "expire_date" = %s')
+    assert not writes('SELECT "name" FROM "definitions_pool"')
 
 
 def everybodys(actor: Actor) -> Any:
