@@ -299,6 +299,23 @@ def test_a_map_that_redirects_every_host_is_said_to_need_names() -> None:
     assert "routes need a host name" in _lines(adoption, Verdict.LEFT_OUT)
 
 
+def test_what_a_map_does_besides_is_said() -> None:
+    besides = {
+        "headerAction": {"requestHeadersToRemove": ["x"]},
+        "defaultCustomErrorResponsePolicy": {"errorService": "p/backendBuckets/pages"},
+        "defaultRouteAction": {"retryPolicy": {"numRetries": 3}},
+    }
+    lines = _lines(adopt(_foreign(**besides), WISH), Verdict.LOSSY)
+    assert [word in lines for word in ("Headers are not", "Errors of servers", "sent again")] == [True] * 3
+
+
+def test_a_default_that_rewrites_paths_is_left_out() -> None:
+    rewriting = {"urlRewrite": {"pathPrefixRewrite": "/v2/"}}
+    adoption = adopt(_foreign(**_matcher("a.example.com", defaultRouteAction=rewriting)), WISH)
+    assert _front(adoption).routes == ()
+    assert "rewrites the paths" in _lines(adoption, Verdict.LEFT_OUT)
+
+
 def test_an_https_listener_without_a_certificate_of_ours_is_left_out_by_name() -> None:
     found = _foreign()
     found.described["proxies"][0] |= {"protocol": "https", "sslCertificates": ["x/unknown"]}

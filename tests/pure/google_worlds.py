@@ -125,8 +125,8 @@ def _zone() -> CloudZone:
         (
             CloudRecord("rec-1", "@", RecordType.A, 300, address_id="ip-4"),
             CloudRecord("rec-2", "shop", RecordType.A, 60, load_balancer_id="lb-1"),
-            CloudRecord("rec-3", "www", RecordType.CNAME, 300, ("shop.example.com",)),
-            CloudRecord("rec-4", "@", RecordType.TXT, 300, ('v=spf1 "quoted" -all ' + "x" * 300,)),
+            CloudRecord("rec-3", "www", RecordType.CNAME, 300, ("shop.example.com.",)),
+            CloudRecord("rec-4", "@", RecordType.TXT, 300, ('"v=spf1 \\"${quoted}\\" -all" "and more"',)),
             CloudRecord("rec-5", "@", RecordType.MX, 300, ("10 mail.example.com.",)),
         ),
     )  # fmt: skip

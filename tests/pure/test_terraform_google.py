@@ -157,11 +157,10 @@ def test_a_region_without_ready_servers_has_a_group_and_no_endpoints() -> None:
     assert "google_compute_network_endpoints" not in document.resources
 
 
-def test_texts_of_dns_are_quoted_in_pieces() -> None:
-    values = _of(everything(), "google_dns_record_set", "rec_4")["rrdatas"]
-    pieces = re.findall(r'"((?:[^"\\]|\\.)*)"', values[0])
-    assert len(pieces) == 2
-    assert pieces[0].startswith('v=spf1 \\"quoted\\" -all x')
+def test_values_of_records_stand_as_in_a_zone_file_and_open_no_template() -> None:
+    records = render(everything()).resources["google_dns_record_set"]
+    assert records["rec_3"]["rrdatas"] == ["shop.example.com."]
+    assert records["rec_4"]["rrdatas"] == [r'"v=spf1 \"${"$"}{quoted}\" -all" "and more"']
 
 
 def test_another_endpoint_replaces_those_of_the_provider() -> None:

@@ -14,8 +14,8 @@ from apps.compiler.grammar import GrammarError, hostname
 from apps.drivers.clouds.contract import FoundLoadBalancer
 from apps.stacks.adopting.aws_pools import Pools
 from apps.stacks.adopting.aws_rules import action_of, candidates_of, hosts_of
+from apps.stacks.adopting.candidates import Candidate, Unsaid
 from apps.stacks.adopting.contract import Adoption, Report, Wish
-from apps.stacks.adopting.google_rules import Candidate, Unsaid
 from apps.stacks.adopting.naming import Names
 from apps.stacks.adopting.ranking import overlap, rank, shadows
 

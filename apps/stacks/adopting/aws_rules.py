@@ -12,7 +12,7 @@ from itertools import product
 from typing import Any
 
 from apps.compiler.grammar import METHODS, REDIRECT_CODES
-from apps.stacks.adopting.google_rules import Candidate, Unsaid
+from apps.stacks.adopting.candidates import Candidate, Unsaid
 
 Block = Mapping[str, Any]
 Headers = tuple[tuple[tuple[str, str], ...], ...]

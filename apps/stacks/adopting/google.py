@@ -10,10 +10,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from apps.drivers.clouds.contract import FoundLoadBalancer
+from apps.stacks.adopting.candidates import Unsaid
 from apps.stacks.adopting.contract import Adoption, Report, Wish
 from apps.stacks.adopting.google_pools import Pools, last
 from apps.stacks.adopting.google_routes import Routes
-from apps.stacks.adopting.google_rules import Unsaid, action_of
+from apps.stacks.adopting.google_rules import action_of
 from apps.stacks.adopting.naming import Names
 
 Block = Mapping[str, Any]
@@ -27,8 +28,6 @@ def adopt(found: FoundLoadBalancer, wish: Wish) -> Adoption:
     listeners = _listeners(found.described, url_map, wish, pools, report)
     routes = Routes(url_map, wish, pools, names, report)
     routes.adopt()
-    if url_map.get("headerAction"):
-        report.lossy(f"URL map {url_map.get('name')}", "Headers of requests and answers are not changed on the way.")
     report.mapped(f"{found.kind} {found.name}", "LoadBalancer", wish.name)
     spec: dict[str, Any] = {"listeners": listeners, **({"stacks": [wish.stack]} if wish.stack else {})}
     front = {"kind": "LoadBalancer", "name": wish.name, "spec": spec}

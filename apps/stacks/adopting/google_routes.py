@@ -13,19 +13,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from apps.compiler.grammar import GrammarError, hostname
+from apps.stacks.adopting.candidates import Candidate, Unsaid
 from apps.stacks.adopting.contract import Report, Wish
 from apps.stacks.adopting.google_pools import Pools
-from apps.stacks.adopting.google_rules import (
-    Candidate,
-    Part,
-    Unsaid,
-    action_of,
-    candidates_of,
-    covers,
-    lost_by,
-    parts_of,
-)
+from apps.stacks.adopting.google_rules import Part, action_of, candidates_of, covers, field_of, lost_by, parts_of
 from apps.stacks.adopting.naming import Names
+from apps.stacks.adopting.ranking import overlap, rank, shadows
 
 Block = Mapping[str, Any]
 NOT_FOUND: tuple[Any, ...] = ("status", 404)
@@ -41,7 +34,8 @@ class Routes:
 
     def adopt(self) -> None:
         """Write the documents of all hosts."""
-        if not _is_of_listener(_default_of(self._map)):
+        self._tell_lost(f"URL map {self._map.get('name')}", self._map, "default")
+        if self._map and not _is_of_listener(_default_of(self._map)):
             reason = "It answers every host that has no rule; routes need a host name, listeners a default pool."
             self._report.left_out(f"URL map {self._map.get('name')}, default", reason)
         matcher_of: dict[str, Block] = {}
@@ -75,19 +69,25 @@ class Routes:
             except Unsaid as unsaid:
                 self._report.left_out(where, unsaid.reason)
                 continue
-            for loss in lost_by(rule.get("routeAction") or {}):
-                self._report.lossy(where, loss)
-            for field in ("headerAction", "customErrorResponsePolicy"):
-                if rule.get(field):
-                    self._report.lossy(where, "Headers and error pages are not changed on the way.")
+            self._tell_lost(where, rule)
+        self._tell_lost(f"host {host}, default", matcher, "default")
         return found
+
+    def _tell_lost(self, where: str, rule: Block, word: str = "") -> None:
+        """What a rule, or a matcher by default, did besides."""
+        for loss in lost_by(rule.get(field_of(word, "routeAction")) or {}):
+            self._report.lossy(where, loss)
+        if rule.get("headerAction"):
+            self._report.lossy(where, "Headers are not changed on the way.")
+        if rule.get(field_of(word, "customErrorResponsePolicy")):
+            self._report.lossy(where, "Errors of servers are shown as they are, without a page of the load balancer's.")
 
     def _adopt_host(self, host: str, matcher: Block, parts: list[Part], over: list[Part] | None) -> None:
         candidates = self._candidates(host, _without_tail(parts, over or []))
         default = self._default(host, matcher, parts, over or [])
         if default is not None:
             candidates.append(default)
-        for candidate in self._reached(host, candidates):
+        for candidate in self._reached(host, candidates, default):
             self._write(host, candidate)
 
     def _candidates(self, host: str, parts: list[Part]) -> list[Candidate]:
@@ -116,17 +116,17 @@ class Routes:
             return None
         return Candidate("/", False, (), (), action, None)
 
-    def _reached(self, host: str, candidates: list[Candidate]) -> list[Candidate]:
+    def _reached(self, host: str, candidates: list[Candidate], default: Candidate | None) -> list[Candidate]:
         """Those that take a request at all; where our precedence asks in another order, the report says so."""
         found: list[Candidate] = []
         for later in candidates:
             where = f"host {host}, path {later.path}"
-            if any(_shadows(earlier, later) for earlier in found):
-                if later is not candidates[-1] or later.path != "/":
+            if any(shadows(earlier, later) for earlier in found):
+                if later is not default:
                     self._report.left_out(where, "It was never reached: a rule before it takes all of its requests.")
                 continue
             for earlier in found:
-                if _rank(later) < _rank(earlier) and _overlap(earlier, later):
+                if rank(later) < rank(earlier) and overlap(earlier, later):
                     self._report.lossy(where, f"It comes before the rule for {earlier.path} here, and came after it.")
             found.append(later)
         return found
@@ -203,28 +203,3 @@ def _without_tail(parts: list[Part], over: Sequence[Part]) -> list[Part]:
 def _is_of_listener(action: tuple[Any, ...]) -> bool:
     """Whether a listener does it with requests that have no route: its default pool takes them, or 404 answers."""
     return action == NOT_FOUND or (action[:1] == ("pools",) and len(action) == 2)
-
-
-def _shadows(earlier: Candidate, later: Candidate) -> bool:
-    """Whether the earlier one takes every request of the later one."""
-    if earlier.exact:
-        within = later.exact and later.path == earlier.path
-    else:
-        within = (later.path.rstrip("/") + "/").startswith(earlier.path.rstrip("/") + "/")
-    methods = not earlier.methods or (bool(later.methods) and set(later.methods) <= set(earlier.methods))
-    return within and methods and set(earlier.headers) <= set(later.headers)
-
-
-def _rank(candidate: Candidate) -> tuple[bool, int, int, bool]:
-    """As routing.rank, within one host."""
-    return (not candidate.exact, -len(candidate.path), -len(candidate.headers), not candidate.methods)
-
-
-def _overlap(one: Candidate, other: Candidate) -> bool:
-    """Whether a request may fit both."""
-    if one.methods and other.methods and not set(one.methods) & set(other.methods):
-        return False
-    if one.exact and other.exact:
-        return one.path == other.path
-    wide, narrow = sorted((one, other), key=lambda each: (each.exact, len(each.path)))
-    return (narrow.path.rstrip("/") + "/").startswith(wide.path.rstrip("/") + "/")

@@ -2,7 +2,7 @@
 
 A rule's match rules are alternatives, a route of ours has one path. So a rule becomes one :class:`Part` for each
 alternative; parts that differ in their method alone, and the two halves of a prefix (`/a` and what begins with `/a/`),
-are one route again. What cannot be said raises :class:`Unsaid`, and the rule is left out.
+are one route again. What cannot be said raises `Unsaid`, and the rule is left out.
 """
 
 from __future__ import annotations
@@ -13,10 +13,9 @@ from typing import Any
 
 from apps.compiler.grammar import METHODS, REDIRECT_CODES, GrammarError, path, prefix_path
 from apps.compiler.targets.terraform.google.url_map import REDIRECT_CODES as GOOGLE_CODES
+from apps.stacks.adopting.candidates import Candidate, Header, Unsaid
 
 Block = Mapping[str, Any]
-# A condition on a header as pairs of words and values, in the order of the words.
-Header = tuple[tuple[str, str], ...]
 
 CODES = {word: code for code, word in GOOGLE_CODES.items()}
 ALWAYS = 100
@@ -30,14 +29,6 @@ LOST = {
     "maxStreamDuration": "streams end by the server timeout alone",
     "cachePolicy": "nothing is cached",
 }
-
-
-class Unsaid(Exception):
-    """The rule says something that a route of ours cannot; `reason` is a sentence."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,17 +95,19 @@ def action_of(rule: Block, word: str = "") -> tuple[Any, ...]:
 
     `word` is `default` for the defaults of maps and matchers: their fields begin with it.
     """
-    redirect = rule.get(_field(word, "urlRedirect"))
+    redirect = rule.get(field_of(word, "urlRedirect"))
     if redirect:
         return ("redirect", *_redirect(redirect))
-    action: Block = rule.get(_field(word, "routeAction")) or {}
+    action: Block = rule.get(field_of(word, "routeAction")) or {}
+    if word and _rewrite(action) is not None:
+        raise Unsaid("It rewrites the paths that no rule takes; a route rewrites its prefix.")
     status = _aborted(action)
     if status is not None:
         return ("status", status)
     weighted = [
         (each["backendService"], int(each.get("weight", 0))) for each in action.get("weightedBackendServices", ())
     ]
-    service = rule.get(_field(word, "service"))
+    service = rule.get(field_of(word, "service"))
     shares = tuple(share for share in weighted if share[1]) or (((service, 1),) if service else ())
     if not shares:
         raise Unsaid("It names no backend service.")
@@ -123,7 +116,8 @@ def action_of(rule: Block, word: str = "") -> tuple[Any, ...]:
     return ("pools", *shares)
 
 
-def _field(word: str, name: str) -> str:
+def field_of(word: str, name: str) -> str:
+    """`default`, `routeAction` → `defaultRouteAction`; without a word the name itself."""
     return word + name[0].upper() + name[1:] if word else name
 
 
@@ -173,19 +167,6 @@ def covers(one: Part, other: Part) -> bool:
 def lost_by(action: Block) -> Iterator[str]:
     """What else the action did, in sentences."""
     yield from (f"{LOST[field].capitalize()}." for field in sorted(LOST.keys() & action.keys()) if action[field])
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A route to be, with what is lost by it."""
-
-    path: str
-    exact: bool
-    methods: tuple[str, ...]
-    headers: tuple[Header, ...]
-    action: tuple[Any, ...]
-    rewrite: str | None
-    loss: str = ""
 
 
 def candidates_of(parts: list[Part]) -> list[Candidate]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from apps.stacks.adopting.google_rules import Candidate
+from apps.stacks.adopting.candidates import Candidate
 
 
 def shadows(earlier: Candidate, later: Candidate) -> bool:

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from apps.compiler.model import LoadBalancer
-from apps.compiler.stacks import CloudRecord, CloudZone, RecordType, StackSnapshot
+from apps.compiler.stacks import CloudRecord, CloudZone, StackSnapshot
 from apps.compiler.targets.terraform.document import terraform_name
 from apps.compiler.targets.terraform.expressions import literal, reference
 from apps.compiler.targets.terraform.google.frontends import ADDRESS, address_of
 from apps.compiler.targets.terraform.google.resources import Resource, labels, resource
 
 ZONE = "google_dns_managed_zone"
-_NAMES = frozenset({RecordType.CNAME, RecordType.NS, RecordType.MX, RecordType.SRV})
-_PIECE = 255
 
 
 def zone_resources(snapshot: StackSnapshot, zone: CloudZone) -> Iterator[Resource]:
@@ -40,24 +38,14 @@ def _record(zone: CloudZone, record: CloudRecord, values: list[str]) -> Resource
 
 
 def _values(record: CloudRecord, fronts: dict[str, LoadBalancer]) -> list[str]:
-    """What is served: the address of a static IP or of a load balancer, else the values as Cloud DNS writes them."""
+    """The address of a static IP or of a load balancer, else the values as in a zone file."""
     if record.address_id:
         return [_address(record.address_id)]
     if record.load_balancer_id:
         front = fronts.get(record.load_balancer_id)
         return sorted({_address(address_of(front, listener)) for listener in front.listeners}) if front else []
-    return [_written(record.type, value) for value in record.values]
+    return [literal(value) for value in record.values]
 
 
 def _address(object_id: str) -> str:
     return reference(ADDRESS, terraform_name(object_id), "address")
-
-
-def _written(kind: RecordType, value: str) -> str:
-    """Names end in a dot; texts are quoted, in pieces of at most 255 characters."""
-    if kind in _NAMES:
-        return value if value.endswith(".") else f"{value}."
-    if kind is not RecordType.TXT:
-        return literal(value)
-    pieces = [value[start : start + _PIECE] for start in range(0, len(value), _PIECE)] or [""]
-    return literal(" ".join('"' + piece.replace("\\", "\\\\").replace('"', '\\"') + '"' for piece in pieces))
