@@ -278,6 +278,7 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
 CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_TASK_ROUTES = {
     "apps.rollouts.tasks.*": {"queue": "push"},
+    "apps.stacks.tasks.read_stack": {"queue": "clouds"},
     "apps.stacks.tasks.*": {"queue": "terraform"},
     "apps.dns.tasks.*": {"queue": "dns"},
     "apps.webhooks.tasks.*": {"queue": "webhooks"},

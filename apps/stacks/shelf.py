@@ -15,7 +15,7 @@ from apps.compiler.compile_stack import StackCompilation
 from apps.compiler.model import Finding
 from apps.compiler.stacks import CloudBackend, CloudPool, StackSnapshot
 from apps.core.sealing import seal, unseal
-from apps.stacks.differences import Difference, difference_from_json
+from apps.stacks.differences import Difference, Words, difference_from_json
 from apps.stacks.models import StackRevision, StackRun, StackSync
 
 KEPT = 100
@@ -67,6 +67,15 @@ def open_revision(revision: StackRevision) -> Opened:
     """What stands in a revision. Raises Unsealable."""
     body = _opened(revision.document)
     return Opened(body["document"], body["labels"], _opened(revision.secrets))
+
+
+def words_for(run: StackRun, opened: Opened) -> Words:
+    """How the run's resources are called, those included that stand already and are not wanted any more."""
+    applied = StackRevision.objects.filter(pk__in=StackSync.objects.filter(stack_id=run.stack_id).values("applied"))
+    earlier = [open_revision(row) for row in applied]
+    owners = {key: value for each in (*earlier, opened) for key, value in each.document["owners"].items()}
+    labels = {key: value for each in (*earlier, opened) for key, value in each.labels.items()}
+    return Words(owners, labels, {})
 
 
 def seal_plan(changes: Sequence[Difference], drift: Sequence[Difference]) -> bytes:

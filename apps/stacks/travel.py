@@ -16,7 +16,7 @@ FIRST_RETRY_S = 30
 MOST_RETRIES = 6
 FIELDS = (
     *("state", "message", "object_label", "finished_at", "next_try_at", "approved_by", "approved_at", "attempts"),
-    *("plan", "plan_file", "plan_digest", "password_digest", "planned_at", "drifted", "cancelled_by"),
+    *("plan", "plan_file", "plan_digest", "password_digest", "planned_at", "drifted"),
     *("to_add", "to_change", "to_replace", "to_delete"),
 )
 

@@ -23,11 +23,12 @@ from apps.core.clock import now
 from apps.core.queue import wake
 from apps.definitions.services import hostnames
 from apps.dns import services as dns
-from apps.fleet.services import RECONCILE_TASK
+from apps.fleet.services import RECONCILE_TASK, STACK_TASK
 from apps.observe import services as observe
 from apps.rollouts import services as rollouts
 from apps.schedules.pruning import prune as prune_fires
 from apps.schedules.ticking import LONGEST_SLEEP_S, schedules_tick
+from apps.stacks import services as stacks
 from apps.webhooks import delivering, following
 from apps.webhooks.services import DELIVER_TASK
 
@@ -35,6 +36,8 @@ logger = logging.getLogger(__name__)
 TIDY_SECONDS = 300.0
 ZONE_SECONDS = 30.0
 LINK_SECONDS = 1.0
+# Changes of a stack wait for each other some seconds; whoever waits should not wait for the sweep as well.
+STACKS_SECONDS = 2.0
 HEAD_SECONDS = 3600.0
 Work = Callable[[], float | None]
 
@@ -59,6 +62,7 @@ class Command(BaseCommand):
             (every, sweep),
             (every, capacity.sweep),
             (every, comparisons.advance_all),
+            (STACKS_SECONDS, sweep_stacks),
             (every, prove),
             (ZONE_SECONDS, ask_resolvers),
             (TIDY_SECONDS, tidy),
@@ -88,6 +92,12 @@ def sweep() -> None:
         wake(dns.RECONCILE_ZONE_TASK, zone_id, expires_s=ZONE_SECONDS)
     for webhook_id in delivering.due_webhooks():
         wake(DELIVER_TASK, webhook_id)
+
+
+def sweep_stacks() -> None:
+    """Wake a worker for every stack on which there is something to do."""
+    for stack_id in stacks.stacks_to_sweep():
+        wake(STACK_TASK, stack_id, expires_s=STACKS_SECONDS * 5)
 
 
 def link() -> None:

@@ -1,0 +1,38 @@
+"""PUSH to clouds, the beginning of an attempt: the run as it is now, and the only password that opens its state."""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from apps.core.leases import Lease
+from apps.stacks import passwords, travel
+from apps.stacks.models import StackRun, StackSync
+from apps.stacks.states import S
+
+# So many workers may die over one run before a person has to look.
+MOST_DEATHS = 10
+
+
+class Overtaken(Exception):
+    """Somebody ended or stopped the run before the attempt began; there is nothing to do."""
+
+
+def begin_attempt(lease: Lease[StackSync], run: StackRun, state: S) -> str:
+    """Move the run there and answer its password; passwords of attempts before are worth nothing from here on.
+
+    Raises LeaseLost, and Overtaken when the run is over, stopped, or has cost too many workers.
+    """
+    with transaction.atomic():
+        lease.lock()
+        run.refresh_from_db()
+        if run.finished_at is not None or run.cancelled_by:
+            raise Overtaken
+        run.next_try_at = None
+        if run.state == S.PLANNING:
+            run.attempts += 1
+        if run.attempts <= MOST_DEATHS:
+            password = passwords.mint(run)
+            travel.move(run, state)
+            return password
+        travel.fail(run, f"{MOST_DEATHS} workers died over this run; look at their logs before it is tried again.")
+    raise Overtaken

@@ -1,0 +1,85 @@
+"""PUSH to clouds, the ends of a run: what is then known of the stack, and what others are told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+from django.db import transaction
+
+from apps.core.clock import database_now
+from apps.core.leases import Lease, LeaseLost
+from apps.drivers.infra.contract import InfraError, Locked, StalePlan, Stopped
+from apps.stacks import outputs, shelf, travel
+from apps.stacks.differences import Difference, Words
+from apps.stacks.keeping import Keeper
+from apps.stacks.models import StackRun, StackSync
+from apps.stacks.states import S
+
+LOCKED_AGAIN = timedelta(seconds=10)
+
+
+def applied(sync: StackSync, run: StackRun, found: Mapping[str, Any]) -> None:
+    """The cloud has the run's revision now, or nothing after a destroy; inside the caller's transaction."""
+    _note_outputs(sync, run, found)
+    travel.move(run, S.DONE)
+
+
+def unchanged(sync: StackSync, run: StackRun, found: Mapping[str, Any]) -> None:
+    """There was nothing to do: the cloud has it already; inside the caller's transaction."""
+    _note_outputs(sync, run, found)
+    travel.move(run, S.UNCHANGED)
+
+
+def _note_outputs(sync: StackSync, run: StackRun, found: Mapping[str, Any]) -> None:
+    instant = database_now()
+    sync.applied = None if run.kind == StackRun.Kind.DESTROY else run.revision
+    sync.applied_at = sync.checked_at = instant
+    sync.outputs = dict(found)
+    sync.save(update_fields=("applied", "applied_at", "checked_at", "outputs"))
+    outputs.hand_on(run.stack_id, sync.outputs)
+
+
+def checked(sync: StackSync, run: StackRun, changes: Sequence[Difference], drift: Sequence[Difference]) -> None:
+    """A look for drift: whatever differs from what was applied is drift, and a run to repair it begins."""
+    run.plan = shelf.seal_plan(changes, drift)
+    run.drifted = len(changes)
+    sync.checked_at = database_now()
+    sync.save(update_fields=("checked_at",))
+    if not changes:
+        travel.move(run, S.UNCHANGED)
+        return
+    names = list(dict.fromkeys(change.label for change in changes))
+    message = f"Somebody changed {names[0]}" + (f" and {len(names) - 1} more." if len(names) > 1 else ".")
+    travel.move(run, S.DONE, message)
+    travel.begin(revision=run.revision, kind=StackRun.Kind.CHANGE, actor="spillway", reason=message)
+
+
+def failed(lease: Lease[StackSync], run: StackRun, error: InfraError, words: Words) -> None:
+    """Terraform said no; the same is tried again after a while."""
+    with transaction.atomic():
+        lease.lock()
+        travel.fail(run, error.message, words.label_of(error.address) if error.address else "")
+
+
+def interrupted(lease: Lease[StackSync], run: StackRun, error: InfraError, keeper: Keeper, words: Words) -> None:
+    """An error while planning or applying; raises LeaseLost when the run is another's now.
+
+    Locked: later again. A plan that is stale: planned again. Cancelled: what was begun is finished and known.
+    """
+    if isinstance(error, Stopped) and keeper.lost:
+        raise LeaseLost(f"run {run.pk} was stopped")
+    if not isinstance(error, Locked | StalePlan | Stopped):
+        failed(lease, run, error, words)
+        return
+    with transaction.atomic():
+        lease.lock()
+        run.refresh_from_db(fields=("cancelled_by",))
+        if isinstance(error, Locked):
+            run.next_try_at = database_now() + LOCKED_AGAIN
+            travel.move(run, S.APPROVED if run.state == S.APPLYING else S.WAITING, error.message)
+        elif isinstance(error, StalePlan):
+            travel.move(run, S.PLANNING, error.message)
+        else:
+            travel.move(run, S.DISCARDED, f"{run.cancelled_by} stopped it; what was begun was finished.")

@@ -1,0 +1,110 @@
+"""PUSH to clouds, the plan: one attempt finds out what would change, and whether it must be asked for."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+
+from django.conf import settings
+from django.db import transaction
+
+from apps.core.clock import database_now, now
+from apps.core.leases import Lease
+from apps.core.sealing import Unsealable, seal
+from apps.drivers.infra.contract import InfraError, Plan, Stopped
+from apps.drivers.infra.registry import open_driver
+from apps.fleet.models import StaticIP
+from apps.stacks import finishing, policies, shelf, travel
+from apps.stacks.attempts import Overtaken, begin_attempt
+from apps.stacks.differences import REPLACE, Difference, Words, continues, read
+from apps.stacks.keeping import Journal, Keeper
+from apps.stacks.models import StackRun, StackSync
+from apps.stacks.shelf import Opened
+from apps.stacks.states import S
+from apps.stacks.taking_over import free_the_lock
+from apps.stacks.workplaces import workplace
+
+
+def plan_run(lease: Lease[StackSync], run: StackRun) -> None:
+    """One attempt; what comes of it stands in the row. Raises LeaseLost when it is another's now.
+
+    1. The lock of a dead attempt is freed; then this attempt gets the only password that opens the state.
+    2. The driver plans. Nothing to do: the stack is as it should be.
+    3. A plan that would let a protected address go fails. What was approved before (and is left of it) goes on; what
+       the policy approves goes on; everything else waits for a person.
+    """
+    keeper, words = Keeper(lease, run), Words({}, {}, {})
+    try:
+        opened = shelf.open_revision(run.revision)
+        words = shelf.words_for(run, opened)
+        if not free_the_lock(lease, run, keeper):
+            raise Stopped("Stopped before the beginning.")
+        plan = _planned(lease, run, opened, words, keeper)
+    except Overtaken:
+        return
+    except Unsealable as error:
+        finishing.failed(lease, run, InfraError(f"The revision cannot be read: {error}"), words)
+    except InfraError as error:
+        finishing.interrupted(lease, run, error, keeper, words)
+    else:
+        _store(lease, run, plan, opened, replace(words, names=plan.names))
+
+
+def _planned(lease: Lease[StackSync], run: StackRun, opened: Opened, words: Words, keeper: Keeper) -> Plan:
+    password = begin_attempt(lease, run, S.PLANNING)
+    with workplace(lease, run, opened, password) as place:
+        return open_driver(settings.TERRAFORM_BIN).plan(
+            place,
+            destroy=run.kind == StackRun.Kind.DESTROY,
+            heard=Journal(run, words).heard,
+            may_go_on=keeper.may_go_on,
+        )
+
+
+def _store(lease: Lease[StackSync], run: StackRun, plan: Plan, opened: Opened, words: Words) -> None:
+    changes, drift = ([read(each, words) for each in found] for found in (plan.changes, plan.drift))
+    with transaction.atomic():
+        sync = lease.lock()
+        if run.kind == StackRun.Kind.CHECK:
+            finishing.checked(sync, run, changes, drift)
+            return
+        approved = shelf.changes_of(run) if run.approved_by else []
+        _note(run, plan, changes, drift)
+        if plan.is_empty:
+            finishing.unchanged(sync, run, plan.outputs)
+            return
+        kept = policies.released(changes, _protected(run.stack_id))
+        if kept:
+            what = f"{', '.join(kept)} is protected and would be given back to the cloud."
+            travel.fail(run, f"{what} Take the protection off first, if that is meant.", kept[0])
+            return
+        _decide(run, changes, approved, opened)
+
+
+def _note(run: StackRun, plan: Plan, changes: list[Difference], drift: list[Difference]) -> None:
+    """The plan, sealed, and what it counts."""
+    actions = [change.action for change in changes]
+    run.to_add, run.to_change = actions.count("create"), actions.count("update")
+    run.to_replace, run.to_delete = actions.count(REPLACE), actions.count("delete")
+    run.drifted = len(drift)
+    run.plan, run.plan_file = shelf.seal_plan(changes, drift), seal(plan.file)
+    run.plan_digest = hashlib.sha256(plan.file).hexdigest()
+    run.planned_at = now()
+
+
+def _decide(run: StackRun, changes: list[Difference], approved: list[Difference], opened: Opened) -> None:
+    resources = sum(len(named) for named in opened.document["resources"].values())
+    destroys = run.kind == StackRun.Kind.DESTROY
+    if run.approved_by and continues(approved, changes):
+        travel.move(run, S.APPROVED, f"What is left of the plan that {run.approved_by} approved.")
+    elif not destroys and policies.approves(run.stack.approval, run.revision.actor, changes, resources):
+        run.approved_by, run.approved_at = policies.PLATFORM, database_now()
+        travel.move(run, S.APPROVED, "Approved by the stack's policy.")
+    else:
+        run.approved_by, run.approved_at = "", None
+        travel.move(run, S.PLANNED)
+
+
+def _protected(stack_id: int) -> set[str]:
+    rows = StaticIP.objects.filter(stack_id=stack_id, protected=True)
+    return {f"ip-{pk}" for pk in rows.values_list("pk", flat=True)}

@@ -1,0 +1,33 @@
+"""PUSH to clouds, who lets a plan be applied: a person, or the stack's policy; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from apps.fleet.models import Stack
+from apps.stacks.differences import REPLACE, Difference, moves_weights_only
+
+PLATFORM = "spillway"
+LOSING = frozenset({"delete", REPLACE})
+# From so many resources to none at once is a lost table, not somebody's wish.
+NOT_BY_HAND = 10
+
+
+def approves(approval: str, by: str, changes: Sequence[Difference], remaining: int) -> bool:
+    """Whether the policy says yes without asking; `by` wrote the revision, `remaining` resources would be left.
+
+    Weights that the platform itself moved (overflow by weights) go out under every policy: nobody would wait for a
+    person while a region is full.
+    """
+    if by == PLATFORM and moves_weights_only(changes):
+        return True
+    losing = sum(change.action in LOSING for change in changes)
+    if approval == Stack.Approval.AUTOMATIC_SAFE:
+        return not losing
+    return approval == Stack.Approval.AUTOMATIC and not (losing >= NOT_BY_HAND and not remaining)
+
+
+def released(changes: Sequence[Difference], protected: Collection[str]) -> list[str]:
+    """Labels of protected addresses (ids such as `ip-4`) that the plan would let go."""
+    found = [change.label for change in changes if change.action in LOSING and change.object_id in protected]
+    return list(dict.fromkeys(found))

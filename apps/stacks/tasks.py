@@ -1,0 +1,14 @@
+"""PUSH to clouds, the wake-ups: Celery carries them, the database knows the work."""
+
+from __future__ import annotations
+
+from celery import shared_task
+
+from apps.fleet.services import STACK_TASK
+from apps.stacks import services
+
+
+@shared_task(name=STACK_TASK)
+def reconcile_stack(stack_id: int) -> None:
+    """Bring the stack to what the definitions say, as far as it goes now."""
+    services.reconcile_stack(stack_id=stack_id)

@@ -1,0 +1,48 @@
+"""PUSH to clouds, the private directory of an attempt: made, handed to the driver, removed whatever happens."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from django.conf import settings
+
+from apps.core.leases import Lease
+from apps.drivers.infra.contract import Backend, Workplace
+from apps.stacks import passwords
+from apps.stacks.models import StackRun, StackSync
+from apps.stacks.shelf import Opened
+
+
+def root() -> Path:
+    """Where they stand: on this machine, for its user alone."""
+    found: Path = settings.VAR_DIR / "terraform"
+    found.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return found
+
+
+def state_address(stack_id: int) -> str:
+    """Where Terraform finds the state of a stack."""
+    return f"{settings.STATE_URL}/state/{stack_id}"
+
+
+@contextmanager
+def workplace(lease: Lease[StackSync], run: StackRun, opened: Opened, password: str) -> Iterator[Workplace]:
+    """The place of one attempt; what dead attempts on this stack left behind goes with it."""
+    for old in root().glob(f"stack-{run.stack_id}-*"):
+        shutil.rmtree(old, ignore_errors=True)
+    directory = root() / f"stack-{run.stack_id}-{lease.attempt}"
+    directory.mkdir(mode=0o700)
+    backend = Backend(state_address(run.stack_id), passwords.USERNAME.format(run.pk), password)
+    try:
+        yield Workplace(
+            directory=directory,
+            backend=backend,
+            document=opened.document,
+            secrets=opened.secrets,
+            credentials=run.stack.cloud_account.credentials,
+        )
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
