@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from dataclasses import replace
 from typing import Any
 
 from apps.compiler import grammar
 from apps.compiler.addresses import refusal_of_address
 from apps.compiler.grammar import GrammarError
 from apps.compiler.stacks import ON_FLEETS, AddressKind, Cloud, Network
+from apps.core.errors import Fault
 from apps.definitions.outside import credentials_reference, or_blank, short_called_url
 from apps.definitions.reading import Reader, boolean, choice, integer
 from apps.definitions.specs import AddressPoolSpec, CloudAccountSpec, StackSpec, StaticIPSpec
@@ -137,10 +139,11 @@ def _network(reader: Reader | None) -> Network:
         client_networks=reader.values("client_networks", network_block),
         log_bucket=reader.optional("log_bucket", or_blank(bucket), ""),
         zones=_zones(reader.child("zones")),
+        vpc_networks=reader.values("vpc_networks", network_block),
     )
     reader.close()
     if not reader.has("client_networks"):
-        return Network(found.vpc, found.subnets, EVERYBODY, found.log_bucket, found.zones)
+        return replace(found, client_networks=EVERYBODY)
     if not found.client_networks:
         detail = "Name the networks of clients that may connect, or leave this out: everybody may."
         reader.fault("client_networks", "missing", detail)
@@ -169,7 +172,8 @@ def read_address_pool(reader: Reader) -> AddressPoolSpec:
     for index, one in enumerate(networks):
         other = next((each for each in networks[:index] if one and each and overlap(one, each)), None)
         if other:
-            reader.fault(f"blocks/{index}", "overlap", f"This network overlaps {other}; name every address once.")
+            detail = f"This network overlaps {other}; name every address once."
+            reader.faults.append(Fault(f"{reader.pointer}/blocks/{index}", "overlap", detail))
     return AddressPoolSpec(blocks, reader.optional("region", grammar.name, None))
 
 
@@ -254,6 +258,7 @@ def network_document(network: Network) -> Document:
         "client_networks": sorted(network.client_networks),
         "log_bucket": network.log_bucket,
         "zones": dict(sorted(network.zones)),
+        "vpc_networks": sorted(network.vpc_networks),
     }
 
 
@@ -266,6 +271,7 @@ def network_of(row: Stack) -> Network:
         client_networks=tuple(stored.get("client_networks", EVERYBODY)),
         log_bucket=str(stored.get("log_bucket", "")),
         zones=tuple(sorted(dict(stored.get("zones", {})).items())),
+        vpc_networks=tuple(stored.get("vpc_networks", ())),
     )
 
 

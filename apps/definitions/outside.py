@@ -1,8 +1,8 @@
 """DEFINE: reads how we reach what is not ours: URLs that we call, servers, and where credentials for them are kept.
 
-A credential itself is never part of a definition: `env:NAME` is read from the environment of the process that calls,
-`profile:NAME` from its AWS configuration, `role:ARN` is assumed. Whatever looks like anything else is refused, and is
-never repeated in the refusal.
+A credential itself is never part of a definition: `env:NAME` ends the names of variables in the environment of the
+process that calls (`SPILLWAY_CLOUD_NAME_…`, `SPILLWAY_DNS_NAME`), `profile:NAME` is in its AWS configuration,
+`role:ARN` is assumed. Whatever looks like anything else is refused, and is never repeated in the refusal.
 """
 
 from __future__ import annotations
@@ -19,12 +19,10 @@ from apps.core import outbound
 from apps.webhooks.services import schemes
 
 T = TypeVar("T")
-_ENVIRONMENT = re.compile(r"env:[A-Z][A-Z0-9_]{0,126}")
+_ENVIRONMENT = re.compile(r"env:[A-Z][A-Z0-9_]{0,60}")
 _PROFILE = re.compile(r"profile:[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 _ROLE = re.compile(r"role:arn:aws(?:-[a-z]{2,10}){0,3}:iam::[0-9]{12}:role(?:/[A-Za-z0-9_+=,.@-]{1,64}){1,8}")
 _PORT = re.compile(r"[1-9][0-9]{0,4}")
-# Variables that hold the platform's own secrets and switches: no name server and no cloud ever gets one of them.
-_OWN_VARIABLES = ("env:SPILLWAY_", "env:DJANGO_", "env:TF_", "env:DATABASE_URL", "env:REDIS_URL", "env:PATH")
 REFERENCES = "Write where the secret is kept, never the secret itself"
 
 
@@ -34,10 +32,8 @@ def or_blank(allowed: Callable[[object], T]) -> Callable[[object], T | str]:
 
 
 def environment_reference(value: object) -> str:
-    """`env:NAME`, the variable of the process that calls."""
+    """`env:NAME`; the name is an end, never a whole, so that it reaches no other secret of the process."""
     if isinstance(value, str) and _ENVIRONMENT.fullmatch(value):
-        if value.startswith(_OWN_VARIABLES):
-            raise GrammarError("reserved_variable", "Choose another variable; this one belongs to the platform itself.")
         return value
     raise GrammarError("credentials", f"{REFERENCES}: env:NAME with capitals, digits and underscores.")
 

@@ -12,13 +12,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from apps.accounts.claims import wildcards_over
 from apps.accounts.models import Account, Hostname
+from apps.compiler.model import Certificate as Frozen
 from apps.compiler.model import Protocol
+from apps.core.sealing import unseal
 from apps.definitions.models import Certificate, Listener, Route
-from apps.fleet.models import Fleet
+from apps.fleet.models import Fleet, Stack
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +43,44 @@ class _Candidate:
 
 
 def certificates_of(fleet: Fleet) -> Presented:
-    """What the https listeners of the fleet present. Six queries, one where there is no such listener.
+    """What the https listeners of the fleet present."""
+    return _presented(Listener.objects.filter(load_balancer__fleets=fleet))
+
+
+def certificates_in(stack: Stack) -> Presented:
+    """What the https listeners of the stack present."""
+    return _presented(Listener.objects.filter(load_balancer__stacks=stack))
+
+
+def certificates_on(load_balancer: int) -> Presented:
+    """What the https listeners of a load balancer (primary key) present."""
+    return _presented(Listener.objects.filter(load_balancer=load_balancer))
+
+
+def frozen_certificates(presented: Presented) -> tuple[Frozen, ...]:
+    """What is presented as the compiler reads it, with keys; one query."""
+    rows = Certificate.objects.filter(pk__in=presented.names).order_by("id").select_related("account")
+    return tuple(
+        Frozen(
+            id=f"crt-{row.pk}",
+            label=f"{row.account.name}/{row.name}",
+            account=row.account.name,
+            pem=row.chain_pem + unseal(row.encrypted_key).decode(),
+            hostnames=presented.names[row.pk],
+        )
+        for row in rows
+    )
+
+
+def _presented(listeners: QuerySet[Listener]) -> Presented:
+    """Six queries, one where there is no such listener.
 
     1. Names that a candidate may answer for: proved ones; chosen by an operator, also those that nobody else proved.
     2. Of two candidates of one account for a name, the newest answers, unless an operator chose both.
     3. The operator's own leave a name to its owner, where the owner's certificate is presented as well.
     """
-    balancers = _https_listeners(fleet)
+    https = listeners.filter(protocol=Protocol.HTTPS.value)
+    balancers = dict(https.order_by("id").values_list("pk", "load_balancer_id"))
     if not balancers:
         return Presented({}, {})
     chosen = _chosen(balancers)
@@ -70,11 +103,6 @@ def certificates_of(fleet: Fleet) -> Presented:
         for listener, balancer in balancers.items()
     }
     return Presented(lists, {each.pk: tuple(sorted(each.names)) for each in found.values() if each.names})
-
-
-def _https_listeners(fleet: Fleet) -> dict[int, int]:
-    rows = Listener.objects.filter(load_balancer__fleets=fleet, protocol=Protocol.HTTPS.value)
-    return dict(rows.order_by("id").values_list("pk", "load_balancer_id"))
 
 
 def _chosen(balancers: Mapping[int, int]) -> dict[int, set[int]]:

@@ -16,11 +16,10 @@ from django.db.models import Count, F, Prefetch, Q, QuerySet
 
 from apps.compiler import model
 from apps.compiler.stacks import ON_FLEETS
-from apps.core.sealing import derived_key, unseal
+from apps.core.sealing import derived_key
 from apps.definitions.frozen_routes import frozen_routes
 from apps.definitions.models import (
     Backend,
-    Certificate,
     HealthCheck,
     Listener,
     LoadBalancer,
@@ -29,7 +28,7 @@ from apps.definitions.models import (
     RoutePool,
     Server,
 )
-from apps.definitions.presenting import Presented, certificates_of
+from apps.definitions.presenting import Presented, certificates_of, frozen_certificates
 from apps.fleet import distances
 from apps.fleet.models import Fleet, Node, Region, StaticIP
 from apps.fleet.selectors import latency_table
@@ -67,7 +66,7 @@ def snapshot_of(fleet: Fleet) -> model.Snapshot:
         region=fleet.region.name,
         load_balancers=_load_balancers(fleet, presented, unreadable),
         pools=pools,
-        certificates=_certificates(presented),
+        certificates=frozen_certificates(presented),
         local_development=fleet.local_development,
         region_id=f"rgn-{fleet.region_id}",
         regions=tuple(_region(region) for region in others.with_nodes),
@@ -279,18 +278,4 @@ def _pool(
         server_keepalive_ms=pool.server_keepalive_ms,
         elsewhere=tuple(backends[name] for name in regions.order(pool.overflow_order) if name in backends),
         when_full=model.WhenFull(pool.when_full),
-    )
-
-
-def _certificates(presented: Presented) -> tuple[model.Certificate, ...]:
-    rows = Certificate.objects.filter(pk__in=presented.names).order_by("id").select_related("account")
-    return tuple(
-        model.Certificate(
-            id=f"crt-{row.pk}",
-            label=f"{row.account.name}/{row.name}",
-            account=row.account.name,
-            pem=row.chain_pem + unseal(row.encrypted_key).decode(),
-            hostnames=presented.names[row.pk],
-        )
-        for row in rows
     )

@@ -129,7 +129,7 @@ class Stack(models.Model):
     """One cloud account in one of its regions, kept as one Terraform state.
 
     `region` is ours, null where the stack stands for all of them (Google's global load balancers); `cloud_region` is
-    the cloud's word. `network` is `{vpc, subnets, client_networks, log_bucket, zones: {region: zone}}`. `approval` says
+    the cloud's word. `network` is what compiler/stacks.py calls one (`zones` as an object). `approval` says
     which plans wait for a person: all (by_hand), those that delete or replace something (automatic_safe), or none
     (automatic). `desired_generation` rises in the transaction of every change that may concern the stack.
     """

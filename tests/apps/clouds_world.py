@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 from apps.accounts.actors import Actor
-from apps.definitions.services import apply_document
+from apps.definitions.describing import describe
+from apps.definitions.services import KINDS, apply_document
 
 NETWORK = {"vpc": "vpc-0a1b2c3d", "subnets": ["subnet-0a1b2c3d", "subnet-1a1b2c3d"]}
 STACK: dict[str, Any] = {
@@ -30,3 +32,8 @@ OBJECTS: tuple[dict[str, Any], ...] = (
 def make_clouds(operator: Actor) -> None:
     """All of it, in one document; the tutorial's regions and accounts are there already."""
     apply_document(actor=operator, objects=list(OBJECTS))
+
+
+def spec_of(actor: Actor, name: str, kind: str = "Route") -> dict[str, Any]:
+    """The present document of an object that the actor sees."""
+    return copy.deepcopy(describe(KINDS[kind].rows(actor).get(name=name)))

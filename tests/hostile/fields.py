@@ -307,6 +307,7 @@ EXAMPLES: dict[str, tuple[str, Document]] = {
             "network": {
                 "vpc": "vpc-0a1b2c3d", "subnets": ["subnet-0a1b2c3d", "subnet-1a1b2c3d"],
                 "client_networks": ["0.0.0.0/0"], "log_bucket": "logs", "zones": {"us-central1": "us-central1-a"},
+                "vpc_networks": ["10.0.0.0/16"],
             },
         },
     ),
@@ -467,7 +468,8 @@ RULES: dict[str, Legal] = {
     "cloud_region": text(40, r"global|[a-z]{2}(-[a-z]+)+-[0-9]+"),
     "approval": one_of("by_hand", "automatic_safe", "automatic"),
     "vpc": maybe(text(200, r"vpc-[0-9a-f]{8,17}|[a-z0-9.:/-]+")), "subnets": text(24, r"subnet-[0-9a-f]{8,17}"),
-    "client_networks": is_network, "blocks": is_network, "log_bucket": maybe(text(63, LABEL)),
+    "client_networks": is_network, "vpc_networks": is_network, "blocks": is_network,
+    "log_bucket": maybe(text(63, LABEL)),
     "zones/us-central1": text(40, r"[a-z]+-[a-z]+[0-9]+-[a-z]"), "owner": NAME, "protected": boolean,
     "router_id": whole(1, 255), "stack": NAME, "stacks": NAME,
     "domain": one_host, "driver": one_of("rfc2136", "powerdns", "route53", "memory"), "server": maybe(dns_server),

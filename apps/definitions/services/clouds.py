@@ -74,7 +74,7 @@ def _expect_google(work: Work, spec: StackSpec) -> None:
         work.fault("/spec/region", "cloud", "A stack at Google stands for all regions; leave this out.")
     if is_vpc_id(spec.network.vpc):
         work.fault("/spec/network/vpc", "cloud", "On Google write the name of the network, or its self link.")
-    for field in ("subnets", "log_bucket"):
+    for field in ("subnets", "log_bucket", "vpc_networks"):
         if getattr(spec.network, field):
             work.fault(f"/spec/network/{field}", "cloud", f"Google needs no {field} here; leave this out.")
 

@@ -6,7 +6,7 @@ from functools import partial
 
 from apps.accounts.models import Account
 from apps.compiler.model import Protocol
-from apps.compiler.stacks import ON_FLEETS, AddressKind, Cloud
+from apps.compiler.stacks import ON_FLEETS, Cloud
 from apps.core.errors import Fault, Invalid
 from apps.definitions.clouds import network_of
 from apps.definitions.documents import FLEET_PORTS
@@ -136,11 +136,6 @@ def _expect_fit_on_fleets(work: Work, address: StaticIP, fleets: list[Fleet], st
     if address.region_id and any(fleet.region_id != address.region_id for fleet in fleets):
         detail = f"{address.name} belongs to one region, but the load balancer has fleets elsewhere."
         work.fault(place, "region", detail)
-    elif address.kind == AddressKind.VIP and len(fleets) > 1:
-        detail = (
-            f"{address.name} is a vip, which moves among the nodes of one fleet; use an anycast address for several."
-        )
-        work.fault(place, "kind", detail)
 
 
 def _expect_fit_in_stacks(work: Work, address: StaticIP, fleets: list[Fleet], stacks: list[Stack], place: str) -> None:

@@ -30,6 +30,7 @@ class NetworkSpec(serializers.Serializer[Any]):
     subnets = serializers.ListField(child=serializers.CharField(max_length=24), max_length=1000, required=False)
     client_networks = serializers.ListField(child=serializers.RegexField(CIDR), max_length=1000, required=False)
     log_bucket = words.text(63, required=False)
+    vpc_networks = serializers.ListField(child=serializers.RegexField(CIDR), max_length=1000, required=False)
     zones = serializers.DictField(
         child=serializers.CharField(max_length=40), required=False, help_text="Our region → Google's zone."
     )
