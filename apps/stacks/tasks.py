@@ -5,10 +5,16 @@ from __future__ import annotations
 from celery import shared_task
 
 from apps.fleet.services import STACK_TASK
-from apps.stacks import services
+from apps.stacks import reading, services
 
 
 @shared_task(name=STACK_TASK)
 def reconcile_stack(stack_id: int) -> None:
     """Bring the stack to what the definitions say, as far as it goes now."""
     services.reconcile_stack(stack_id=stack_id)
+
+
+@shared_task(name=reading.READ_STACK_TASK)
+def read_stack(stack_id: int) -> None:
+    """Ask the stack's cloud for the health and the numbers of what stands there."""
+    reading.read_stack(stack_id=stack_id)

@@ -15,7 +15,7 @@ from deploy.demo.world import REQUESTS, DemoNode, World
 # Started in this order and stopped in the reverse one; the members of a group go together.
 GROUPS = ("machines", "nodes", "control-plane", "traffic")
 # Settings of the product that whoever starts the demo may choose.
-PASSED_ON = ("SPILLWAY_DATABASE_URL", "SPILLWAY_RESOLVERS")
+PASSED_ON = ("SPILLWAY_DATABASE_URL", "SPILLWAY_RESOLVERS", "TERRAFORM_BIN")
 TEMPLATE = Path(__file__).with_name("supervisord.conf")
 
 
@@ -87,8 +87,14 @@ def _control_plane(place: Place, environment: dict[str, str]) -> Iterator[Progra
         "worker", [*worker, "-Q", "default,push", "--without-mingle"], "control-plane", environment, stop_wait=20
     )
     courier = [_tool("celery"), "-A", "controlplane.celery", "worker", "--pool", "threads", "--concurrency", "4"]
-    courier += ["-Q", "webhooks,schedules,dns", "--without-mingle"]
+    courier += ["-Q", "webhooks,schedules,dns,clouds", "--without-mingle"]
     yield Program("courier", courier, "control-plane", environment, stop_wait=15)
+    # Terraform for stacks: one at a time on a machine, since a plan may need a gigabyte.
+    terraform = [_tool("celery"), "-A", "controlplane.celery", "worker", "--pool", "threads", "--concurrency", "1"]
+    state = {"SPILLWAY_STATE_URL": f"http://127.0.0.1:{place.console_port}"}
+    yield Program(
+        "terraform", [*terraform, "-Q", "terraform", "--without-mingle"], "control-plane", environment | state
+    )
     tester = [_tool("celery"), "-A", "controlplane.celery", "worker", "--pool", "threads", "--concurrency", "4"]
     yield Program("tester", [*tester, "-Q", "capacity", "--without-mingle"], "control-plane", environment)
     yield Program("schedule", [*manage, "schedule"], "control-plane", environment)

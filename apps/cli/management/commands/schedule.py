@@ -28,6 +28,7 @@ from apps.observe import services as observe
 from apps.rollouts import services as rollouts
 from apps.schedules.pruning import prune as prune_fires
 from apps.schedules.ticking import LONGEST_SLEEP_S, schedules_tick
+from apps.stacks import reading as clouds
 from apps.stacks import services as stacks
 from apps.webhooks import delivering, following
 from apps.webhooks.services import DELIVER_TASK
@@ -38,6 +39,7 @@ ZONE_SECONDS = 30.0
 LINK_SECONDS = 1.0
 # Changes of a stack wait for each other some seconds; whoever waits should not wait for the sweep as well.
 STACKS_SECONDS = 2.0
+CLOUDS_SECONDS = 15.0
 HEAD_SECONDS = 3600.0
 Work = Callable[[], float | None]
 
@@ -63,6 +65,7 @@ class Command(BaseCommand):
             (every, capacity.sweep),
             (every, comparisons.advance_all),
             (STACKS_SECONDS, sweep_stacks),
+            (CLOUDS_SECONDS, look_at_clouds),
             (every, prove),
             (ZONE_SECONDS, ask_resolvers),
             (TIDY_SECONDS, tidy),
@@ -100,6 +103,12 @@ def sweep_stacks() -> None:
         wake(STACK_TASK, stack_id, expires_s=STACKS_SECONDS * 5)
 
 
+def look_at_clouds() -> None:
+    """Let a worker read the health and the numbers of what stands in clouds."""
+    for stack_id in clouds.stacks_to_read():
+        wake(clouds.READ_STACK_TASK, stack_id, expires_s=CLOUDS_SECONDS)
+
+
 def link() -> None:
     """Give entries of the audit record the links that nobody gave them, and note whom they are to be told."""
     while chain.link_pending():
@@ -121,6 +130,7 @@ def ask_resolvers() -> None:
 def tidy() -> None:
     """Forget what is too old to be shown."""
     observe.prune(now())
+    clouds.prune(now())
     delivering.prune(now())
     prune_fires(now())
     dns.prune(now())
