@@ -208,6 +208,15 @@ def test_tcp_and_http_meet_at_a_static_ip_alone() -> None:
     assert ("lb-1", "two_names") not in _said(both("ip-1"))[1]
 
 
+def test_an_nlb_does_not_listen_for_a_pool_without_backends() -> None:
+    tcp = listener(1, protocol=Protocol.TCP, port=5432, default_pool_id="pool-1")
+    empty = replace(pool(1, protocol=Protocol.TCP), backends=())
+    assert _said(stack(front(listeners=(tcp,)), pools=(empty,)))[0] == {("lst-1", "no_backends")}
+    http = stack(front(route(1)), pools=(replace(pool(1), backends=()),))
+    rule = compile_stack(http).document.resources["aws_lb_listener_rule"]["lst_1_route_1"]
+    assert rule["action"][0]["fixed_response"][0]["status_code"] == "503"
+
+
 def test_what_is_named_twice_is_made_once() -> None:
     network = Network("vpc-1", ("a", "b", "a"), ("192.0.2.0/24", "192.0.2.0/24"))
     listeners = (listener(1, port=443, protocol=Protocol.HTTPS, certificate_ids=("crt-1", "crt-2", "crt-2")),)

@@ -171,8 +171,6 @@ class Balancers:
     def _add_tcp(self, load_balancer: LoadBalancer, listener: Listener, security: Resource) -> None:
         pool = self.pools[str(listener.default_pool_id)]
         backend = home_of(pool)
-        if backend is None:
-            return
         nlb, user = self._network_balancer(load_balancer, listener, security)
         group = self.groups.group(pool, backend, user)
         self._listen(listener, load_balancer.account, nlb, group, resource_name(listener.id))

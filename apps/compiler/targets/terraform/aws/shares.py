@@ -46,10 +46,9 @@ def shares_of_route(route: Route, pools: Mapping[str, CloudPool]) -> list[Share]
     ]
 
 
-def home_of(pool: CloudPool) -> CloudBackend | None:
-    """The one region that takes all where a target knows no shares: the one with the largest."""
-    largest = max(shares_of_pool(pool), key=lambda share: share.part, default=None)
-    return largest.backend if largest else None
+def home_of(pool: CloudPool) -> CloudBackend:
+    """The one region that takes all where a target knows no shares: the one with the largest. It has a backend."""
+    return max(shares_of_pool(pool), key=lambda share: share.part).backend
 
 
 def weights_of(parts: Sequence[Fraction]) -> list[int]:

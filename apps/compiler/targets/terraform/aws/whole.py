@@ -101,7 +101,13 @@ def _of_listener(listener: Listener, addresses: Mapping[str, CloudAddress], pool
     if pool is None:
         return
     count = len(shares_of_pool(pool))
-    if listener.protocol is Protocol.TCP and count > 1:
+    if listener.protocol is Protocol.TCP and count == 0:
+        yield refused(
+            Target.AWS, listener, "no_backends", "default_pool",
+            f"An NLB listens for a target group, and {pool.label} has a backend in no region.",
+            "Give the pool a backend.",
+        )  # fmt: skip
+    elif listener.protocol is Protocol.TCP and count > 1:
         yield lossy(
             Target.AWS, pool, "regions_of_tcp", "backends",
             "NLB sends a listener's connections to one region: the one with the largest share.",
