@@ -67,7 +67,7 @@ def _static() -> StackSnapshot:
         CloudRecord("rec-1", "@", RecordType.A, 300, load_balancer_id="lb-1"),
         CloudRecord("rec-2", "static", RecordType.A, 300, address_id="ip-4"),
         CloudRecord("rec-3", "near", RecordType.A, 300, address_id="ip-5"),
-        CloudRecord("rec-4", "text", RecordType.TXT, 60, ('v=spf1 include:"x"',)),
+        CloudRecord("rec-4", "text", RecordType.TXT, 60, ('"v=spf1" "-all"',)),
         CloudRecord("rec-5", "mail", RecordType.MX, 60, ("10 mx.example.net.",)),
     )
     return stack(

@@ -175,11 +175,14 @@ def _acting_routes(draw: st.DrawFn) -> tuple[Route, ...]:
     )
 
 
+_TEXTS = st.one_of(st.text(st.characters(codec="ascii"), max_size=300), st.just('"v=1" "b"'), st.just('"${x}"'))
+
+
 def _records(draw: st.DrawFn) -> tuple[CloudRecord, ...]:
     kinds = st.sampled_from([RecordType.A, RecordType.AAAA, RecordType.CNAME])
     return (
         CloudRecord("rec-1", "@", draw(kinds), 300, load_balancer_id=draw(st.sampled_from(["lb-1", "lb-7", "lb-9"]))),
         CloudRecord("rec-2", "static", draw(kinds), 60, address_id=draw(st.sampled_from(["ip-1", "ip-2", "ip-4"]))),
-        CloudRecord("rec-3", "text", RecordType.TXT, 60, (draw(st.text(st.characters(codec="ascii"), max_size=300)),)),
+        CloudRecord("rec-3", "text", RecordType.TXT, 60, (draw(_TEXTS),)),
         CloudRecord("rec-4", "@", RecordType.NS, 60, ("ns.example.net.",)),
     )

@@ -302,6 +302,8 @@ def _zone(*records: CloudRecord, domain: str = "a.example") -> StackSnapshot:
         (CloudRecord("rec-1", "a b", RecordType.A, 60, ("192.0.2.1",)), "record_name"),
         (CloudRecord("rec-1", "a", RecordType.TXT, 60, ("a\nb",)), "record_value"),
         (CloudRecord("rec-1", "a", RecordType.TXT, 60), "record_value"),
+        (CloudRecord("rec-1", "a", RecordType.TXT, 60, ("bare",)), "record_value"),
+        (CloudRecord("rec-1", "a", RecordType.TXT, 60, (f'"{"a" * 256}"',)), "record_value"),
     ],
 )
 def test_a_record_that_route_53_cannot_serve_is_refused_alone(record: CloudRecord, code: str) -> None:

@@ -27,11 +27,14 @@ from apps.compiler.checks.routes import check_action, check_owners, check_twins
 from apps.compiler.losses import Loss, Named
 from apps.compiler.model import Certificate, Finding, Listener, LoadBalancer, Pool
 from apps.compiler.routing import number_of
-from apps.compiler.stacks import CloudBackend, CloudPool, CloudZone, StackSnapshot
+from apps.compiler.stacks import CloudBackend, CloudPool, CloudZone, RecordType, StackSnapshot
 
 _ID = re.compile(r"[a-z]{2,6}-(?:0|[1-9][0-9]{0,17})")
 _SUBNET = re.compile(r"[A-Za-z0-9-]{1,64}")
 _RECORD_NAME = re.compile(r"@|(?:\*\.)?[a-z0-9_](?:[a-z0-9_.-]{0,250}[a-z0-9_])?|\*")
+
+_TEXT = r'"(?:[^"\\]|\\.){0,255}"'
+_TEXTS = re.compile(rf"{_TEXT}(?: {_TEXT})*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +229,9 @@ class _Examiner:
                 self.notes.quarantine(record, "record_name", "Use a name of letters, digits, - and _, or @.", "label")
             elif not all(value.isascii() and value.isprintable() for value in record.values):
                 self.notes.quarantine(record, "record_value", "Use printable ASCII characters alone.", "values")
+            elif record.type is RecordType.TXT and not all(map(_TEXTS.fullmatch, record.values)):
+                message = "Write texts in double quotes, pieces of at most 255 characters each."
+                self.notes.quarantine(record, "record_value", message, "values")
             elif not (record.values or record.address_id or record.load_balancer_id):
                 self.notes.quarantine(record, "record_value", "Give the record a value.", "values")
             elif record.load_balancer_id and record.load_balancer_id not in reachable:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,7 +12,7 @@ from apps.compiler.targets.terraform.aws.naming import tags
 from apps.compiler.targets.terraform.draft import Draft
 from apps.compiler.targets.terraform.expressions import literal, resource_name
 
-_TEXT_PIECE = 255
+_PIECES = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 
 def add_zone(
@@ -53,8 +54,5 @@ def _alias(record: CloudRecord, reach: Reach) -> dict[str, Any]:
 
 
 def _value(kind: RecordType, value: str) -> str:
-    """The provider puts quotes around a text; within, pieces of 255 are parted by `""`."""
-    if kind is not RecordType.TXT:
-        return literal(value)
-    pieces = (value[start : start + _TEXT_PIECE] for start in range(0, len(value), _TEXT_PIECE))
-    return literal('""'.join(piece.replace("\\", "\\\\").replace('"', '\\"') for piece in pieces))
+    """As in a zone file, but for texts: the provider puts quotes around them and wants pieces parted by `""`."""
+    return literal('""'.join(_PIECES.findall(value)) if kind is RecordType.TXT else value)
