@@ -24,7 +24,7 @@ from django.db.models import F, Q
 from apps.accounts.actors import Actor
 from apps.audit import services as audit
 from apps.core.clock import database_now
-from apps.core.errors import Conflict, Fault, Invalid
+from apps.core.errors import Conflict, Fault, Invalid, NotFound
 from apps.core.leases import LeaseLost, take
 from apps.core.queue import wake_after_commit
 from apps.definitions.models import Record, Zone
