@@ -20,6 +20,14 @@ from apps.agent.vrrp import run_check
 CONFIG, NODE_CONFIG = "bird.conf", "node-bird.conf"
 # The kernel notes with each route whose it is: by this number the agent knows its own.
 ROUTE_OWNER = "120"
+# A router that was away is called again within seconds; by itself BIRD waits for one to five minutes.
+TIMES = (
+    "    hold time 9;",
+    "    connect retry time 5;",
+    "    connect delay time 1;",
+    "    error wait time 1, 10;",
+    "    bfd on;",
+)
 
 
 class Bird:
@@ -45,7 +53,7 @@ class Bird:
         lines = ["log stderr all;", *self._router_id(), f'include "{self._announcing}";', f'include "{CONFIG}";']
         for number, (router_as, address) in enumerate(self._settings.bgp_neighbours, 1):
             lines += [f"protocol bgp router{number} {{", f"    local as {self._settings.bgp_as};"]
-            lines += [f"    neighbor {address} as {router_as};", "    hold time 9;", "    bfd on;", *self._password()]
+            lines += [f"    neighbor {address} as {router_as};", *TIMES, *self._password()]
             family = "ipv6" if ":" in address else "ipv4"
             lines += [f"    {family} {{ import none; export filter announced; }};", "}"]
         return "\n".join([*lines, ""])

@@ -143,7 +143,7 @@ def ask_once(path: str) -> str:
     """The trouble by the facts as they stand now; facts that cannot be read are trouble too."""
     try:
         return trouble(read_facts(path))
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         return f"the facts cannot be read ({error})"
 
 

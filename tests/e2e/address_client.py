@@ -1,8 +1,9 @@
 """A client of the tests for addresses that move: asks once, or all the time and writes down when and how it went.
 
-    python -m tests.e2e.address_client HOST:PORT [FILE]
+    python -m tests.e2e.address_client HOST:PORT [FILE SECONDS]
 
-Each line of FILE is `[began, ended, ok]`, by the monotonic clock that all processes of a machine share.
+Each line of FILE is `[began, ended, ok]`, by the monotonic clock that all processes of a machine share. A request
+fails that has no answer after SECONDS.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from typing import TextIO
 
 THREADS = 4
 PAUSE = 0.01
-TIMEOUT = 0.8
+TIMEOUT = 3.0
 
 
-def ask(place: str) -> bool:
+def ask(place: str, timeout: float = TIMEOUT) -> bool:
     """One request on a new connection; True for an answer with 200."""
     host, _, port = place.rpartition(":")
-    connection = http.client.HTTPConnection(host.strip("[]"), int(port), timeout=TIMEOUT)
+    connection = http.client.HTTPConnection(host.strip("[]"), int(port), timeout=timeout)
     try:
         connection.request("GET", "/", headers={"host": "a.example"})
         response = connection.getresponse()
@@ -36,11 +37,11 @@ def ask(place: str) -> bool:
         connection.close()
 
 
-def keep_asking(place: str, out: TextIO, ended: threading.Event) -> None:
+def keep_asking(place: str, timeout: float, out: TextIO, ended: threading.Event) -> None:
     """Until the end; a line per request."""
     while not ended.is_set():
         began = time.monotonic()
-        ok = ask(place)
+        ok = ask(place, timeout)
         out.write(json.dumps([began, time.monotonic(), ok]) + "\n")
         out.flush()
         time.sleep(PAUSE)
@@ -53,7 +54,9 @@ def main(words: list[str]) -> int:
     ended = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: ended.set())
     with open(words[1], "w", encoding="ascii") as out:  # noqa: PTH123
-        threads = [threading.Thread(target=keep_asking, args=(words[0], out, ended)) for _ in range(THREADS)]
+        threads = [
+            threading.Thread(target=keep_asking, args=(words[0], float(words[2]), out, ended)) for _ in range(THREADS)
+        ]
         for each in threads:
             each.start()
         for each in threads:

@@ -35,7 +35,7 @@ from apps.drivers.proxy.registry import open_driver
 from tests.conformance.real_agent import short_folder
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE = 30.0
+PATIENCE = 90.0
 ROUTER = "10.77.0.254"
 VIP, SECOND_VIP, ANYCAST, ANYCAST_6 = "10.77.0.100", "10.77.0.101", "192.0.2.10", "2001:db8:7::10"
 
@@ -141,6 +141,12 @@ class NodeOnNet:
         if self.agent is not None and not programs:
             self.agent.wait(10)
 
+    def kill_agent(self) -> None:
+        """kill -9 for the agent alone."""
+        assert self.agent is not None
+        self.agent.kill()
+        self.agent.wait(10)
+
     def stop(self) -> None:
         """End everything of the node, by asking for it and then by force."""
         if self.agent is not None and self.agent.poll() is None:
@@ -166,10 +172,10 @@ class Asked:
 class Load:
     """A client in its own namespace that opens a connection per request, from several threads at once."""
 
-    def __init__(self, space: str, url: str, out: Path) -> None:
+    def __init__(self, space: str, place: str, out: Path, timeout: float) -> None:
         self._out = out
-        command = ["ip", "netns", "exec", space, sys.executable, "-m", "tests.e2e.address_client", url, str(out)]
-        self._process = subprocess.Popen(command, cwd=ROOT)
+        command = ["ip", "netns", "exec", space, sys.executable, "-m", "tests.e2e.address_client", place]
+        self._process = subprocess.Popen([*command, str(out), str(timeout)], cwd=ROOT)
         wait_until(lambda: bool(self.asked()), "the client has asked once")
 
     def asked(self) -> list[Asked]:
@@ -178,6 +184,17 @@ class Load:
             return []
         lines = self._out.read_text().split("\n")[:-1]
         return sorted((Asked(*json.loads(line)) for line in lines), key=lambda each: each.began)
+
+    def failed(self, since: float, until: float = float("inf")) -> tuple[int, int]:
+        """Of the requests that began in this time: how many failed, and how many there were."""
+        found = [each.ok for each in self.asked() if since <= each.began < until]
+        return found.count(False), len(found)
+
+    def lost(self, since: float = 0.0) -> list[str]:
+        """When requests failed, after how long; those that began before `since` do not count."""
+        found = self.asked()
+        failed = [each for each in found if not each.ok and each.began >= since]
+        return [f"{each.began - found[0].began:.2f} s, after {each.ended - each.began:.2f} s" for each in failed]
 
     def stop(self) -> list[Asked]:
         """End the client; everything that it asked."""
@@ -259,9 +276,9 @@ class Net:
         """Put it in again."""
         self._in(self.clients, f"link set port{node.number} up")
 
-    def load(self, address: str) -> Load:
-        """Clients that ask an address all the time."""
-        found = Load(self.clients, f"{address}:80", self.folder / f"asked-{len(self._loads)}")
+    def load(self, address: str, timeout: float) -> Load:
+        """Clients that ask an address all the time, and wait so many seconds for an answer."""
+        found = Load(self.clients, f"{address}:80", self.folder / f"asked-{len(self._loads)}", timeout)
         self._loads.append(found)
         return found
 

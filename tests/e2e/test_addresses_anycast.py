@@ -1,0 +1,299 @@
+"""PUSH with real BIRD on both sides: a node announces its addresses exactly while its haproxy answers as it should.
+
+Two nodes in network namespaces, a router that knows both ways, clients that ask all the time. Run with `-s` to read the
+numbers.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import pytest
+
+from apps.drivers.proxy.contract import Refused
+from tests.e2e.address_router import FLAGS, Router
+from tests.e2e.address_stage import (
+    ANYCAST,
+    ANYCAST_6,
+    Load,
+    Net,
+    NodeOnNet,
+    bundle_of,
+    missing_here,
+    network,
+    run,
+    wait_until,
+)
+
+WHY_NOT = missing_here("bird", "haproxy", "setpriv")
+pytestmark = [pytest.mark.e2e, pytest.mark.skipif(bool(WHY_NOT), reason=f"NOT TESTED: {WHY_NOT}")]
+
+# What is promised. A machine that tests run on may be slow.
+WITHDRAWN_WITHIN = 3.0
+CHECKED_WITHIN = 8.0
+A_WHILE = 3.0
+# Clients that give up soon show when a way is good again; patient ones show whether anything is lost at all.
+HASTY, PATIENT = 0.8, 15.0
+# A router that gets or loses a way spreads anew, and what is just under way may end at the other node: one per client.
+IN_FLIGHT = 4
+BOTH = (ANYCAST, ANYCAST_6)
+
+
+@dataclass
+class Place:
+    """Two nodes behind a router."""
+
+    net: Net
+    nodes: list[NodeOnNet]
+    router: Router
+
+    def settle(self) -> None:
+        """Wait until both nodes announce everything and clients reach it."""
+        for node in self.nodes:
+            if not node.answers():
+                node.start()
+        ways = ({node.address for node in self.nodes}, {node.address_6 for node in self.nodes})
+        wait_until(lambda: (self.router.ways(ANYCAST), self.router.ways(ANYCAST_6)) == ways, "the router knows both")
+        wait_until(lambda: all(self.net.fetch(place) for place in (ANYCAST, f"[{ANYCAST_6}]")), "clients reach both")
+
+    def withdrawn(self, node: NodeOnNet) -> float:
+        """Wait until the router has no way to the node; the seconds that it took."""
+        return wait_until(
+            lambda: node.address not in self.router.ways(ANYCAST) and node.address_6 not in self.router.ways(ANYCAST_6),
+            f"the router forgets {node.name}",
+        )
+
+
+@pytest.fixture(scope="module")
+def place() -> Iterator[Place]:
+    """Two nodes that announce two addresses."""
+    with network() as net:
+        nodes = [net.add_node(1, *FLAGS), net.add_node(2, *FLAGS)]
+        router = Router(net)
+        for node in nodes:
+            node.start()
+            node.push(bundle_of(*BOTH))
+        found = Place(net, nodes, router)
+        found.settle()
+        yield found
+        router.stop()
+
+
+@contextmanager
+def under_load(place: Place, address: str = ANYCAST, timeout: float = PATIENT) -> Iterator[Load]:
+    """Clients ask from a second before the block to its end."""
+    place.settle()
+    load = place.net.load(address, timeout)
+    time.sleep(1)
+    yield load
+    load.stop()
+
+
+@dataclass(frozen=True)
+class Left:
+    """How a node was left: when it began and until the router knew, and what clients saw."""
+
+    began: float
+    took: float
+    load: Load
+
+    def well_after(self) -> bool:
+        """Whether every request succeeded that began when the router knew."""
+        failed, count = self.load.failed(self.began + self.took)
+        return failed == 0 and count > 0
+
+    def __str__(self) -> str:
+        lost, after = self.load.failed(self.began, self.began + self.took), self.load.failed(self.began + self.took)
+        till_then = f"{lost[0]} of {lost[1]} requests lost till then"
+        return f"withdrawn in {self.took:.2f} s; {till_then}, {after[0]} of {after[1]} after"
+
+
+def left(place: Place, node: NodeOnNet, load: Load, began: float) -> Left:
+    """Wait until the router has forgotten the node, and until clients have asked a lot more."""
+    place.withdrawn(node)
+    found = Left(began, time.monotonic() - began, load)
+    goes_on(load)
+    return found
+
+
+def goes_on(load: Load, requests: int = 200) -> None:
+    """Wait until so many requests in a row have succeeded from now on."""
+    since = time.monotonic()
+
+    def well() -> bool:
+        found = [each for each in load.asked() if each.began >= since]
+        return len(found) > requests and all(each.ok for each in found[-requests:])
+
+    wait_until(well, "it goes on")
+
+
+def test_both_nodes_announce_both_families_and_say_so(place: Place) -> None:
+    place.settle()
+    for node in place.nodes:
+        assert node.state().addresses == dict.fromkeys(BOTH, "announced")
+        assert node.state().drift == ()
+
+
+def test_a_reload_and_an_address_more_lose_no_request_and_no_session(place: Place) -> None:
+    with under_load(place) as load:
+        pids = [node.pids_of("bird") for node in place.nodes]
+        for node in place.nodes:
+            node.push(bundle_of(*BOTH, body="two"))
+        goes_on(load)
+        for node in place.nodes:
+            node.push(bundle_of(ANYCAST))
+        wait_until(lambda: place.router.ways(ANYCAST_6) == set(), "one address is announced no more")
+        for node in place.nodes:
+            node.push(bundle_of(*BOTH))
+        place.settle()
+        goes_on(load)
+        assert [node.pids_of("bird") for node in place.nodes] == pids
+    assert load.lost() == []
+
+
+@pytest.mark.parametrize("address", [ANYCAST, f"[{ANYCAST_6}]"])
+def test_a_node_that_dies_is_forgotten_within_three_seconds(place: Place, address: str) -> None:
+    with under_load(place, address, HASTY) as load:
+        node = place.nodes[0]
+        began = time.monotonic()
+        node.kill()
+        found = left(place, node, load, began)
+    print(f"a node dies: {found}")
+    assert found.took <= WITHDRAWN_WITHIN
+    assert found.well_after()
+
+
+def test_a_cable_that_is_pulled_is_noticed(place: Place) -> None:
+    with under_load(place, timeout=HASTY) as load:
+        node = place.nodes[1]
+        began = time.monotonic()
+        place.net.unplug(node)
+        found = left(place, node, load, began)
+    place.net.plug(node)
+    print(f"a cable is pulled: {found}")
+    assert found.took <= WITHDRAWN_WITHIN
+    assert found.well_after()
+
+
+def test_haproxy_dies_and_nobody_starts_it_again(place: Place) -> None:
+    with under_load(place, timeout=HASTY) as load:
+        node = place.nodes[0]
+        node.kill_agent()
+        began = time.monotonic()
+        node.kill("haproxy")
+        found = left(place, node, load, began)
+    print(f"haproxy dies, nobody starts it again: {found}")
+    assert found.took <= CHECKED_WITHIN
+    assert found.well_after()
+
+
+def test_an_agent_that_dies_changes_nothing_and_the_next_one_finds_bird(place: Place) -> None:
+    with under_load(place) as load:
+        node = place.nodes[0]
+        pids = node.pids_of("bird")
+        node.kill_agent()
+        time.sleep(A_WHILE)
+        node.start()
+        assert node.says(ANYCAST) == "announced"
+        assert node.pids_of("bird") == pids
+        goes_on(load)
+    assert load.lost() == []
+
+
+def test_bird_does_not_outlive_the_one_who_watches(place: Place) -> None:
+    place.settle()
+    node = place.nodes[0]
+    node.kill_agent()
+    for pid in node.pids_of("python"):
+        run("kill", "-9", str(pid))
+    assert place.withdrawn(node) <= CHECKED_WITHIN
+    assert node.pids_of("bird") == []
+    place.settle()
+    assert node.pids_of("bird") != []
+
+
+def test_a_drained_node_is_left_and_serves_what_still_comes(place: Place) -> None:
+    with under_load(place) as load:
+        node = place.nodes[0]
+        began = time.monotonic()
+        subprocess.run(node.command("--drain"), check=True, timeout=20)
+        found = left(place, node, load, began)
+        assert node.says(ANYCAST) == "withdrawn"
+        subprocess.run(node.command("--undrain"), check=True, timeout=20)
+        place.settle()
+    print(f"a node is drained: {found}")
+    assert len(load.lost(began)) <= 2 * IN_FLIGHT
+
+
+def test_an_agent_that_is_stopped_withdraws_before_its_haproxy_ends(place: Place) -> None:
+    with under_load(place) as load:
+        node = place.nodes[0]
+        began = time.monotonic()
+        node.stop()
+        assert node.address not in place.router.ways(ANYCAST)
+        goes_on(load)
+    print("an agent is stopped: {} of {} requests lost".format(*load.failed(began)))
+    assert len(load.lost(began)) <= IN_FLIGHT
+
+
+def test_control_without_the_check_the_way_stays_to_where_nobody_answers(place: Place) -> None:
+    place.settle()
+    node = place.nodes[0]
+    node.kill_agent()
+    facts = node.state_dir / "run" / "facts.json"
+    facts.write_text(facts.read_text().replace('"worker": "', '"worker": "/nowhere'))
+    place.withdrawn(node)  # so far it is the check; now one that is always content
+    node.kill()
+    (node.state_dir / "sentry.py").write_text(
+        (node.state_dir / "sentry.py").read_text().replace("    why = ask_once(path)\n", '    why = ""\n')
+    )
+    watch = ["python3", str(node.state_dir / "sentry.py"), str(facts), "--watch"]
+    with subprocess.Popen(["ip", "netns", "exec", node.space, *watch]) as content:
+        wait_until(lambda: node.address in place.router.ways(ANYCAST), "a node without haproxy is announced")
+        time.sleep(CHECKED_WITHIN)
+        assert node.address in place.router.ways(ANYCAST)
+        content.terminate()
+    place.settle()
+
+
+# What a node cannot do it refuses, and only when it would have to
+
+
+def test_a_node_without_bird_or_without_routers_refuses_addresses_and_takes_everything_else() -> None:
+    with network() as net:
+        without_bird, without_router = net.add_node(1, *FLAGS, "--bird", "no-such-program"), net.add_node(2)
+        only_four = net.add_node(3, *FLAGS[:4])
+        for node, why in (
+            (without_bird, "this node has no no-such-program: install it"),
+            (without_router, "this node knows no router for it: give the agent --bgp-as and --bgp-neighbour"),
+            (only_four, f"{ANYCAST_6} is announced by BGP, and this node knows no router for it"),
+        ):
+            node.start()
+            node.push(bundle_of())
+            with pytest.raises(Refused, match=why) as refusal:
+                node.push(bundle_of(*BOTH))
+            assert refusal.value.stage == "validate"
+            assert (node.state().addresses, node.state().serving) == ({}, True)
+
+
+def test_the_last_address_that_goes_ends_bird_and_nothing_is_accepted_any_more() -> None:
+    with network() as net:
+        node = net.add_node(1, *FLAGS)
+        node.start()
+        node.push(bundle_of(*BOTH))
+        assert ANYCAST in accepted(node)
+        node.push(bundle_of())
+        assert node.pids_of("bird") == []
+        assert accepted(node) == ""
+
+
+def accepted(node: NodeOnNet) -> str:
+    """What the machine accepts because the agent told it to."""
+    shown = [
+        run("ip", "-n", node.space, each, "route", "show", "table", "local", "proto", "120") for each in ("-4", "-6")
+    ]
+    return "".join(each.stdout for each in shown)
