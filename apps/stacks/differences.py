@@ -33,7 +33,10 @@ class Detail:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One resource that a plan touches; `action` is create, update, replace or delete, `label` our object's name."""
+    """One resource that a plan touches; `action` is create, update, replace or delete, `label` our object's name.
+
+    `before` and `after` are Terraform's attributes, secrets left out.
+    """
 
     address: str
     type: str
@@ -43,6 +46,8 @@ class Difference:
     details: tuple[Detail, ...]
     weights_only: bool
     replaced_by: tuple[str, ...] = ()
+    before: Mapping[str, Any] | None = None
+    after: Mapping[str, Any] | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Plain data, for the shelf."""
@@ -97,6 +102,8 @@ def read(change: PlannedChange, words: Words) -> Difference:
         details=tuple(Detail(path, _sentence(path, old, new, words)) for path, old, new in changed),
         weights_only=action == "update" and bool(changed) and all(_is_weight(path) for path, _, _ in changed),
         replaced_by=change.replaced_by,
+        before=change.before,
+        after=change.after,
     )
 
 

@@ -119,9 +119,9 @@ def _collect(thing: Any, found: dict[str, str]) -> None:
         for each in thing:
             _collect(each, found)
     elif is_dataclass(thing):
-        label = getattr(thing, "label", "")
-        if label and getattr(thing, "id", ""):
-            found.setdefault(str(thing.id), str(label))  # type: ignore[attr-defined]  # asked for in the line above
+        name, label = getattr(thing, "id", ""), getattr(thing, "label", "")
+        if name and label:
+            found.setdefault(str(name), str(label))
         if isinstance(thing, CloudPool):
             found.update({each.id: _label_of_backend(thing, each) for each in thing.backends})
         for each in fields(thing):

@@ -503,7 +503,7 @@ def test_a_lock_is_taken_away_by_a_person_with_its_id_and_a_reason(world: World)
     world.reconcile()
     run = world.run()
     StateLock.objects.create(stack=world.stack, lock_id="old", run=run, held_by="x")
-    unlock = {"actor": world.actor, "stack_id": world.stack.pk}
+    unlock: dict[str, Any] = {"actor": world.actor, "stack_id": world.stack.pk}
     with pytest.raises(Invalid):
         services.force_unlock(**unlock, lock_id="old", reason="")
     with pytest.raises(Conflict):

@@ -1,0 +1,115 @@
+"""PUSH to AWS, end to end: definitions are applied, the real Terraform and provider build them in a moto server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apps.accounts.actors import Actor
+from apps.definitions.services import apply_document, delete_object, save_object
+from apps.fleet.models import StaticIP
+from apps.stacks import selectors
+from apps.stacks.models import RunEvent, StackRun, StackSync, StateLock, StateVersion
+from tests.e2e.stack_definitions import ROUTES, mail, shop
+from tests.e2e.stack_stage import HAS_PROVIDER, NO_PROVIDER, NO_TERRAFORM, TERRAFORM, Cloud, Stage, cloud
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.timeout(600),
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.skipif(TERRAFORM is None, reason=NO_TERRAFORM),
+    pytest.mark.skipif(not HAS_PROVIDER, reason=NO_PROVIDER),
+]
+
+
+@pytest.fixture
+def aws() -> Iterator[Cloud]:
+    """An empty cloud."""
+    with cloud() as found:
+        yield found
+
+
+@pytest.fixture
+def stage(operator: Actor, live_server: Any, tmp_path: Path) -> Stage:
+    """Workers of this test's database."""
+    return Stage(operator, tmp_path, live_server.url)
+
+
+def test_from_apply_to_a_shop_in_aws_one_weight_changed_and_everything_gone(
+    stage: Stage, aws: Cloud, operator: Actor
+) -> None:
+    document = shop(aws)
+    apply_document(actor=operator, objects=document)
+    with stage.worker():
+        run = stage.approve()
+        assert (run.state, run.message) == ("done", "")
+        assert aws.count() == {
+            "load balancers": 1,
+            "listeners": 1,
+            "rules": ROUTES,
+            "target groups": 2,
+            "security groups": 1,
+            "zones": 1,
+        }
+        assert "www.example.com." in records(aws)
+        assert RunEvent.objects.filter(run=run, kind="complete").count() == run.to_add
+        _one_weight(stage, aws, operator)
+        _gone(stage, aws, operator, document)
+
+
+def test_addresses_stay_in_front_of_a_web_site_and_a_mail_server(stage: Stage, aws: Cloud, operator: Actor) -> None:
+    document = mail(aws)
+    apply_document(actor=operator, objects=document)
+    with stage.worker():
+        stage.wait("a plan", lambda: StackRun.objects.filter(state="planned").exists())
+        changes, _ = selectors.plan_of(operator, StackRun.objects.get(state="planned").pk)
+        # moto does not echo the Elastic IPs of an NLB: the plan says that they are asked for, one for each subnet.
+        mapped = {
+            change.address: len(change.after["subnet_mapping"])
+            for change in changes
+            if change.type == "aws_lb" and change.after and change.after["load_balancer_type"] == "network"
+        }
+        assert set(mapped.values()) == {2}
+        assert len(mapped) == 2
+        assert stage.approve().state == "done"
+        assert aws.count()["addresses"] == 4
+        theirs = {each["PublicIp"] for each in aws.client("ec2").describe_addresses()["Addresses"]}
+        ours = [address for each in StaticIP.objects.all() for address in each.addresses]
+        assert sorted(ours) == sorted(theirs)
+        assert "front.example.com." in records(aws)
+        _gone(stage, aws, operator, document)
+
+
+def records(aws: Cloud) -> set[str]:
+    """The names that the one zone there has."""
+    dns = aws.client("route53")
+    zone = dns.list_hosted_zones()["HostedZones"][0]["Id"]
+    return {each["Name"] for each in dns.list_resource_record_sets(HostedZoneId=zone)["ResourceRecordSets"]}
+
+
+def _one_weight(stage: Stage, aws: Cloud, operator: Actor) -> None:
+    (route,) = [each for each in shop(aws, weight=70) if each["name"] == "way-0"]
+    save_object(actor=operator, kind="Route", name="way-0", spec=route["spec"])
+    stage.wait("a plan", lambda: StackRun.objects.filter(state="planned").exists())
+    run = StackRun.objects.get(state="planned")
+    (change,), drift = selectors.plan_of(operator, run.pk)
+    assert (change.action, change.weights_only, drift) == ("update", True, [])
+    assert sorted(each.sentence for each in change.details) == [
+        "weight of blue in frankfurt: 90 → 70",
+        "weight of green in frankfurt: 10 → 30",
+    ]
+    assert stage.approve().state == "done"
+
+
+def _gone(stage: Stage, aws: Cloud, operator: Actor, document: list[dict[str, Any]]) -> None:
+    for each in reversed(document[3:]):
+        delete_object(actor=operator, kind=each["kind"], name=each["name"])
+    run = stage.approve()
+    assert (run.state, run.message) == ("done", "")
+    assert aws.count() == {}
+    assert StateVersion.objects.order_by("-number")[0].resources == 0
+    assert not StateLock.objects.exists()
+    assert StackSync.objects.get().outputs == {}
