@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 from apps.compiler.model import Finding, FleetAddress, FleetAddressKind, RegionNode
 
-_WORDS = re.compile(r"[A-Za-z0-9_.:/@^${}\";=*-]+(?: [A-Za-z0-9_.:/@^${}\";=*-]+)*")
+_WORDS = re.compile(r"[A-Za-z0-9_.:/@^${}\";=*!-]+(?: [A-Za-z0-9_.:/@^${}\";=*!-]+)*")
 _ROUTE = re.compile(r"route (\S+) blackhole;")
+_GATE = "filter announced {\n    if !announcing then reject;\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,14 +107,14 @@ def _instance(block: Mapping[str, list[list[str]]]) -> Instance:
 
 
 def check_anycast(text: str, path: str, addresses: Sequence[FleetAddress]) -> list[Finding]:
-    """Exactly the wanted host routes stand there, all of them below `disabled`."""
+    """Exactly the wanted host routes stand there, and nothing is announced before `announcing` says so."""
     meant = {each.address for each in addresses if each.kind is FleetAddressKind.ANYCAST}
     if not _is_plain(text):
         return [_finding(path, "holds a line that is no plain words")]
     routes = _ROUTE.findall(text)
     wanted = sorted(f"{each}/{128 if ':' in each else 32}" for each in meant)
-    statics = text.count("protocol static ")
-    if sorted(routes) != wanted or text.count("route ") != len(routes) or text.count("    disabled;") != statics:
+    gated = text.count("accept;") == 0 or text.count(_GATE) == text.count("filter ") == 1
+    if sorted(routes) != wanted or text.count("route ") != len(routes) or not gated:
         return [_finding(path, "does not announce exactly what was meant")]
     return []
 

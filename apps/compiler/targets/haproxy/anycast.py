@@ -1,8 +1,8 @@
 """COMPILE for BIRD 2: static IPs that every healthy node announces to its routers, one host route each.
 
 Equal on every node: the agent's `node-bird.conf` includes this file and adds what only the node knows, its number and
-the routers it talks to. The routes are disabled until the node's sentry finds haproxy well and enables them, so a BIRD
-that nobody watches announces nothing.
+the routers it talks to. `announcing` is a constant that the node's sentry sets when it finds haproxy well; a change of it
+only runs the filter again, so that neither sessions nor other routes notice.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ _DEVICES = (
 )
 _FILTER = (
     "filter announced {",
+    "    if !announcing then reject;",
     '    if proto = "anycast4" then accept;',
     '    if proto = "anycast6" then accept;',
     "    reject;",
@@ -58,7 +59,6 @@ def _routes(family: str, name: str, addresses: Sequence[str]) -> Iterator[str]:
     if not addresses:
         return
     yield f"protocol static {name} {{"
-    yield "    disabled;"
     yield f"    {family};"
     for address in addresses:
         yield f"    route {prefixed(address)} blackhole;"
