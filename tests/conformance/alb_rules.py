@@ -158,7 +158,9 @@ def _forward(document: StackDocument, action: Block) -> tuple[tuple[str, float],
     assert 1 <= len(targets) <= 5, "target groups in an action"
     assert all(0 <= target["weight"] <= 999 for target in targets), "weights are 0 to 999"
     whole = sum(target["weight"] for target in targets)
-    return tuple((_backend(document, target["arn"]), target["weight"] / whole) for target in targets)
+    return tuple(
+        (_backend(document, target["arn"]), target["weight"] / whole) for target in targets if target["weight"]
+    )
 
 
 def _backend(document: StackDocument, arn: str) -> str:

@@ -20,6 +20,7 @@ from apps.compiler.targets.terraform.expressions import cloud_name, literal
 from tests.pure.aws_worlds import (
     AWAY,
     FAR,
+    HOME,
     NETWORK,
     address,
     backend,
@@ -168,7 +169,9 @@ def test_only_servers_that_take_traffic_are_registered() -> None:
 def test_a_drained_region_has_no_targets_and_gets_no_share() -> None:
     drained = pool(1, backend(1, capacity_scaler=0.0, weight=1), backend(2, AWAY, weight=1))
     made = _resources(stack(front(route(1)), pools=(drained,)))
-    assert list(made["aws_lb_target_group"]) == ["bkd_2_lb_1"]
+    assert list(made["aws_lb_target_group_attachment"]) == ["srv_2_lb_1"]
+    [forward] = made["aws_lb_listener_rule"]["lst_1_route_1"]["action"][0]["forward"]
+    assert [each["weight"] for each in forward["target_group"]] == [0, 1]
     alone = pool(1, backend(1, capacity_scaler=0.0))
     made = _resources(stack(front(route(1)), pools=(alone,)))
     assert list(made["aws_lb_target_group"]) == ["bkd_1_lb_1"]
@@ -191,10 +194,28 @@ def test_a_group_belongs_to_one_load_balancer_because_aws_allows_no_more() -> No
     assert set(made["aws_lb_target_group"]) == {"bkd_1_lb_1", "bkd_1_lb_2"}
 
 
-def test_without_weights_all_goes_to_the_first_region() -> None:
+def test_without_weights_all_goes_to_the_first_region_and_the_others_stand_by() -> None:
     made = _resources(stack(front(route(1)), pools=(pool(1, backend(1), backend(2, AWAY)),)))
-    action = made["aws_lb_listener_rule"]["lst_1_route_1"]["action"][0]
-    assert action == {"type": "forward", "target_group_arn": "${aws_lb_target_group.bkd_1_lb_1.arn}"}
+    [forward] = made["aws_lb_listener_rule"]["lst_1_route_1"]["action"][0]["forward"]
+    assert [each["weight"] for each in forward["target_group"]] == [1, 0]
+    alone = _resources(stack(front(route(1))))["aws_lb_listener_rule"]["lst_1_route_1"]["action"][0]
+    assert alone == {"type": "forward", "target_group_arn": "${aws_lb_target_group.bkd_1_lb_1.arn}"}
+
+
+def test_a_move_of_traffic_between_regions_changes_weights_alone() -> None:
+    def moved(*weights: int) -> Resources:
+        regions = [
+            backend(number, region, weight=weight)
+            for (number, region), weight in zip(((1, HOME), (2, AWAY), (3, FAR)), weights, strict=True)
+        ]
+        split = route(1, pools=(WeightedPool("pool-1", 3), WeightedPool("pool-2", 1)))
+        made = _resources(stack(front(split), pools=(pool(1, *regions), pool(2, backend(4)))))
+        for rule in made["aws_lb_listener_rule"].values():
+            for group in rule["action"][0]["forward"][0]["target_group"]:
+                del group["weight"]
+        return made
+
+    assert moved(0, 0, 0) == moved(700, 300, 0) == moved(0, 0, 1000) == moved(1, 333, 999)
 
 
 def test_weights_of_pools_and_regions_multiply() -> None:
@@ -202,7 +223,7 @@ def test_weights_of_pools_and_regions_multiply() -> None:
     split = route(1, pools=(WeightedPool("pool-1", 1), WeightedPool("pool-2", 4)))
     made = _resources(stack(front(split), pools=(pool(1), many)))
     [forward] = made["aws_lb_listener_rule"]["lst_1_route_1"]["action"][0]["forward"]
-    assert [each["weight"] for each in forward["target_group"]] == [1, 3, 1]
+    assert [each["weight"] for each in forward["target_group"]] == [1, 3, 1, 0]
 
 
 def test_an_elastic_address_has_an_ip_in_each_subnet_and_keeps_it_while_nothing_stands_behind() -> None:

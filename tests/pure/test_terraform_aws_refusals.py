@@ -180,6 +180,19 @@ def test_more_than_five_target_groups_in_an_action_are_refused() -> None:
     assert _said(stack(front(split(3)), pools=pools(3)))[0] == {("route-1", "too_many_groups")}
 
 
+def test_regions_that_stand_by_are_left_out_where_an_action_has_no_room_for_them() -> None:
+    three = (backend(1), backend(2, AWAY), backend(3, FAR))
+    pools = (pool(1, *three), *(pool(number) for number in (11, 12, 13)))
+    snapshot = stack(front(route(1, pools=tuple(WeightedPool(each.id, 1) for each in pools))), pools=pools)
+    refused, warned = _said(snapshot)
+    assert refused == set()
+    assert ("route-1", "no_standby") in warned
+    [forward] = compile_stack(snapshot).document.resources["aws_lb_listener_rule"]["lst_1_route_1"]["action"][0][
+        "forward"
+    ]
+    assert [each["weight"] for each in forward["target_group"]] == [1, 1, 1, 1]
+
+
 def test_quotas_that_aws_raises_are_said_and_not_enforced() -> None:
     def many(count: int) -> StackSnapshot:
         return stack(front(*(route(number, path=f"/{number}") for number in range(1, count + 1))))

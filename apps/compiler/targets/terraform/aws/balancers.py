@@ -29,7 +29,6 @@ from apps.compiler.targets.terraform.draft import Draft, Resource
 from apps.compiler.targets.terraform.expressions import cloud_name, resource_name
 
 _SSL_POLICY = "ELBSecurityPolicy-TLS13-1-2-2021-06"
-_HTTP_PORT, _HTTPS_PORT = 80, 443
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from apps.compiler.targets.terraform.aws.groups import Groups
 from apps.compiler.targets.terraform.aws.naming import tags
 from apps.compiler.targets.terraform.aws.patterns import Condition, beyond, conditions_of
 from apps.compiler.targets.terraform.aws.priorities import Place, allot, place_of, place_of_guard
-from apps.compiler.targets.terraform.aws.shares import Share, shares_of_pool, shares_of_route, weights_of
+from apps.compiler.targets.terraform.aws.shares import Share, fitting, shares_of_pool, shares_of_route, weights_of
 from apps.compiler.targets.terraform.draft import Draft, Resource
 from apps.compiler.targets.terraform.expressions import literal, resource_name
 
@@ -107,12 +107,13 @@ class _Actions:
 
     def _forward(self, shares: Sequence[Share]) -> dict[str, Any]:
         """A pool without any backend answers 503, as on a fleet."""
-        groups = [self.groups.group(each.pool, each.backend, self.load_balancer.id)["arn"] for each in shares]
+        fit = fitting(shares)
+        groups = [self.groups.group(each.pool, each.backend, self.load_balancer.id)["arn"] for each in fit]
         if not groups:
             return _fixed_response(FixedResponse(503))
         if len(groups) == 1:
             return {"type": "forward", "target_group_arn": groups[0]}
-        weights = weights_of([share.part for share in shares])
+        weights = weights_of([share.part for share in fit])
         targets = [{"arn": group, "weight": weight} for group, weight in zip(groups, weights, strict=True)]
         return {"type": "forward", "forward": [{"target_group": targets}]}
 

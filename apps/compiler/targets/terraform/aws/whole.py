@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from apps.compiler.losses import Loss, Target, lossy, refused
 from apps.compiler.model import Listener, LoadBalancer, Protocol, Route
 from apps.compiler.stacks import AddressKind, Cloud, CloudAddress, CloudPool, CloudZone, RecordType, StackSnapshot
 from apps.compiler.targets.terraform.aws import limits
 from apps.compiler.targets.terraform.aws.patterns import conditions_of
-from apps.compiler.targets.terraform.aws.shares import shares_of_pool, shares_of_route
+from apps.compiler.targets.terraform.aws.shares import Share, shares_of_pool, shares_of_route, taking
 from apps.compiler.targets.terraform.aws.timeouts import idle_timeout_s, pools_of
 
 Pools = Mapping[str, CloudPool]
@@ -100,37 +100,43 @@ def _of_listener(listener: Listener, addresses: Mapping[str, CloudAddress], pool
     pool = pools.get(listener.default_pool_id or "")
     if pool is None:
         return
-    count = len(shares_of_pool(pool))
-    if listener.protocol is Protocol.TCP and count == 0:
+    shares = shares_of_pool(pool)
+    if listener.protocol is not Protocol.TCP:
+        yield from _of_shares(listener, "default_pool", shares)
+    elif not shares:
         yield refused(
             Target.AWS, listener, "no_backends", "default_pool",
             f"An NLB listens for a target group, and {pool.label} has a backend in no region.",
             "Give the pool a backend.",
         )  # fmt: skip
-    elif listener.protocol is Protocol.TCP and count > 1:
+    elif len(taking(shares)) > 1:
         yield lossy(
             Target.AWS, pool, "regions_of_tcp", "backends",
             "NLB sends a listener's connections to one region: the one with the largest share.",
             "Serve tcp in several regions from fleets, or give each region a listener.",
         )  # fmt: skip
-    elif count > limits.TARGET_GROUPS_PER_ACTION:
-        yield _too_many_groups(listener, "default_pool", count)
 
 
 def _of_groups(route: Route, pools: Pools) -> Iterator[Loss]:
-    if any(share.pool_id not in pools for share in route.pools):
-        return  # said by the checks
-    count = len(shares_of_route(route, pools)) if route.pools else 0
-    if count > limits.TARGET_GROUPS_PER_ACTION:
-        yield _too_many_groups(route, "pools", count)
+    if route.pools and all(share.pool_id in pools for share in route.pools):
+        yield from _of_shares(route, "pools", shares_of_route(route, pools))
 
 
-def _too_many_groups(thing: Route | Listener, field: str, count: int) -> Loss:
-    return refused(
-        Target.AWS, thing, "too_many_groups", field,
-        f"ALB shares traffic among at most {limits.TARGET_GROUPS_PER_ACTION} target groups; these pools are {count} in "
-        "their regions.", "Use fewer pools, or pools in fewer regions.",
-    )  # fmt: skip
+def _of_shares(thing: Route | Listener, field: str, shares: Sequence[Share]) -> Iterator[Loss]:
+    most, now = limits.TARGET_GROUPS_PER_ACTION, len(taking(shares))
+    if now > most:
+        yield refused(
+            Target.AWS, thing, "too_many_groups", field,
+            f"ALB shares traffic among at most {most} target groups; these pools are {now} in their regions.",
+            "Use fewer pools, or pools in fewer regions.",
+        )  # fmt: skip
+    elif len(shares) > most:
+        yield lossy(
+            Target.AWS, thing, "no_standby", field,
+            f"ALB has room for {most} target groups, these pools are {len(shares)} in their regions: regions without a "
+            "share are left out, and moving traffic to one changes more than weights.",
+            "Use fewer pools, or pools in fewer regions.",
+        )  # fmt: skip
 
 
 def _of_address(snapshot: StackSnapshot, address: CloudAddress) -> Iterator[Loss]:
