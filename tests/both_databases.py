@@ -2,6 +2,8 @@
 
 Started by `make test` as `python -m tests.both_databases`; arguments go to pytest. Both PostgreSQL and Redis are
 instances of our own in a temporary directory, on Unix sockets or free ports, and end with the run.
+
+Tests beside real processes mostly wait, so they run at the same time as those that compute, which give way to them.
 """
 
 from __future__ import annotations
@@ -14,15 +16,22 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from tests.ports import spare_port
 
 ROOT = Path(__file__).resolve().parents[1]
 WORKERS = os.environ.get("SPILLWAY_TEST_WORKERS", "2")
+WAITING_WORKERS = "3"
+_under_way: list[subprocess.Popen[bytes]] = []
+_ended = threading.Event()
 
 
 def as_user() -> tuple[list[str], str]:
@@ -83,39 +92,78 @@ def _wait_for_port(port: int) -> None:
     raise SystemExit(f"Redis does not answer on port {port}.")
 
 
-def pytest(*arguments: str, **environment: str) -> int:
-    """Exit code of one run of the suite; 5 (nothing collected) counts as success."""
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-n",
-        WORKERS,
-        "--dist",
-        "loadgroup",
-        "-p",
-        "tests.database_plugin",
-        *arguments,
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One run of pytest: what it is about, its own arguments and environment, and what it is started through."""
+
+    title: str
+    arguments: tuple[str, ...]
+    environment: Mapping[str, str]
+    through: tuple[str, ...] = ()
+
+    def run(self, out: IO[str] | None = None) -> int:
+        """Exit code of pytest; 5 (nothing collected) counts as success. Without `out` it prints as it goes."""
+        if _ended.is_set():
+            return 1
+        print(f"== {self.title}", file=out, flush=True)
+        plugins = ("--dist", "loadgroup", "-p", "tests.database_plugin")
+        command = [*self.through, sys.executable, "-m", "pytest", "-q", *plugins, *self.arguments, *sys.argv[1:]]
+        environment = os.environ | self.environment
+        begun = time.monotonic()
+        process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=out, stderr=out)
+        _under_way.append(process)
+        code = process.wait()
+        print(f"== {self.title}: {time.monotonic() - begun:.0f} s", file=out, flush=True)
+        return 0 if code == 5 else code
+
+
+def run_all(parts: Iterable[Part], out: IO[str] | None = None) -> int:
+    """One after the other, the later ones also when an earlier one failed; the greatest exit code."""
+    return max([part.run(out) for part in parts])
+
+
+def _end_all() -> None:
+    """End what is still running when this run is ended early: what comes after a part is not begun."""
+    _ended.set()
+    for process in _under_way:
+        if process.poll() is None:
+            process.terminate()
+
+
+def computing(sqlite: Mapping[str, str], postgresql: Mapping[str, str]) -> list[Part]:
+    """What keeps the processors busy: it gives way, so that nobody's clock runs out beside it."""
+    arguments, through = ("--part", "computing", "-n", WORKERS), ("nice", "-n", "10")
+    return [
+        Part("what computes, on SQLite", arguments, sqlite, through),
+        Part("what touches the database, on PostgreSQL", ("--database-only", *arguments), postgresql, through),
     ]
-    code = subprocess.run([*command, *sys.argv[1:]], cwd=ROOT, env=os.environ | environment, check=False).returncode
-    return 0 if code == 5 else code
+
+
+def waiting(sqlite: Mapping[str, str], postgresql: Mapping[str, str]) -> list[Part]:
+    """What starts processes and waits for them."""
+    arguments = ("--part", "waiting", "-n", WAITING_WORKERS)
+    return [
+        Part("real processes, on SQLite", arguments, sqlite),
+        Part("real processes that touch the database, on PostgreSQL", ("--database-only", *arguments), postgresql),
+    ]
 
 
 def main() -> int:
-    """SQLite first, PostgreSQL second; both are run even when the first fails."""
+    """Both halves at the same time, in each SQLite first, PostgreSQL second; the waiting half is shown at the end."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     started = time.monotonic()
     with ExitStack() as stack:
         directories = [Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="spillway-"))) for _ in range(2)]
-        redis_url = stack.enter_context(redis(directories[0]))
-        print("== everything, on SQLite", flush=True)
-        codes = [pytest(SPILLWAY_REDIS_URL=redis_url)]
-        url = stack.enter_context(postgresql(directories[1]))
-        print("== what touches the database, on PostgreSQL", flush=True)
-        codes.append(pytest("--database-only", SPILLWAY_REDIS_URL=redis_url, SPILLWAY_DATABASE_URL=url))
+        both = {"SPILLWAY_REDIS_URL": stack.enter_context(redis(directories[0]))}
+        engines = both, both | {"SPILLWAY_DATABASE_URL": stack.enter_context(postgresql(directories[1]))}
+        shown_later = stack.enter_context(tempfile.TemporaryFile("w+"))
+        beside = stack.enter_context(ThreadPoolExecutor(1)).submit(run_all, waiting(*engines), shown_later)
+        stack.callback(_end_all)
+        code = max(run_all(computing(*engines)), beside.result())
+        shown_later.seek(0)
+        shutil.copyfileobj(shown_later, sys.stdout)
     print(f"== {time.monotonic() - started:.0f} s in total", flush=True)
-    return max(codes)
+    return code
 
 
 if __name__ == "__main__":

@@ -185,11 +185,10 @@ def foreign_faults(world: World, row: Row, caller: Caller, there: Answer | None 
     `there` is the answer while it is there, if that was just asked for.
     """
     for known in (there, None):  # an age in seconds may have turned in between
-        there = known or _there(world, row, caller)
-        gone = _gone(world, row, caller)
-        if there == gone:
+        found, gone = known or _there(world, row, caller), _gone(world, row, caller)
+        if found == gone:
             return []
-    return [f"{row} as {caller}: {row.holds} shows although it is foreign: {_difference(there, gone)}"]
+    return [f"{row} as {caller}: {row.holds} shows although it is foreign: {_difference(found, gone)}"]
 
 
 def _there(world: World, row: Row, caller: Caller) -> Answer:
