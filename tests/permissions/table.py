@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.permissions.api_rows import API
 from tests.permissions.callers import callers_of, changes_nothing, sees_nothing
 from tests.permissions.capacity_rows import CAPACITY
+from tests.permissions.cloud_page_rows import CLOUD_PAGES
 from tests.permissions.kind_rows import OF_KINDS
 from tests.permissions.page_rows import PAGES
 from tests.permissions.places import PLACES
@@ -14,7 +15,18 @@ from tests.permissions.sign_in_rows import SIGN_IN
 from tests.permissions.state_rows import STATE
 from tests.permissions.zone_page_rows import ZONE_PAGES
 
-TABLE = (*API, *CAPACITY, *SCHEDULES_API, *OF_KINDS, *PAGES, *SCHEDULE_PAGES, *SIGN_IN, *STATE, *ZONE_PAGES)
+TABLE = (
+    *API,
+    *CAPACITY,
+    *SCHEDULES_API,
+    *OF_KINDS,
+    *PAGES,
+    *SCHEDULE_PAGES,
+    *SIGN_IN,
+    *STATE,
+    *ZONE_PAGES,
+    *CLOUD_PAGES,
+)
 
 
 def counts() -> dict[str, int]:
