@@ -47,7 +47,7 @@ seed: .venv/.stamp ## fill the database: make seed ROUTES=10000 ACCOUNTS=100
 	@$(PY) -m deploy.demo manage seed --routes $(or $(ROUTES),10000) --accounts $(or $(ACCOUNTS),100)
 
 test: .venv/.stamp-tests frontend/static/vendor/.stamp ## everything, on SQLite and PostgreSQL, with real HAProxy, Redis and Chromium
-	@deploy/packages.sh haproxy redis-server python3-venv postgresql chromium chromium-driver keepalived bird2 bind9 pdns-server pdns-backend-sqlite3
+	@deploy/packages.sh haproxy redis-server python3-venv postgresql chromium chromium-driver iproute2 keepalived bird2 bind9 pdns-server pdns-backend-sqlite3
 	$(PY) -m tests.both_databases
 
 bench: .venv/.stamp-tests ## measure, print tables, write var/bench.json
