@@ -8,6 +8,7 @@ from typing import Any
 from django.http import HttpResponse, QueryDict
 
 from apps.capacity.balance import Balance, balance, before_and_after
+from apps.capacity.growth import Growth, growth_of
 from apps.capacity.sizing import measurements_of, size
 from apps.core.clock import now
 from apps.definitions.models import Pool
@@ -38,6 +39,7 @@ def index(request: PageRequest) -> HttpResponse:
             **_answer(pool, request.GET),
             "regions": _shared(request, pool),
             "minutes": MINUTES,
+            **_growth(growth_of(pool)),
             **_before_and_after(request, pool),
         }
     return show(request, "pages/sizing/sizing.html", context)
@@ -95,6 +97,20 @@ def _fault(name: str, text: str, value: float | None, most: float) -> str:
 
 def _cost(value: float | None) -> str:
     return f"{value:,.0f}" if value is not None else ""
+
+
+def _growth(found: Growth) -> dict[str, Any]:
+    """The law of growth, each size as text beside the share of what that many single servers would take."""
+    rows = [
+        {
+            "servers": size.servers,
+            "measured": f"{short(size.measured)}/s" if size.measured is not None else "",
+            "by_law": f"{short(size.by_law)}/s" if size.by_law is not None else "",
+            "percent": round(100 * (size.by_law or 0.0) / (size.servers * found.law.one)) if found.law else None,
+        }
+        for size in found.sizes
+    ]
+    return {"growth": found, "growth_rows": rows}
 
 
 def _shared(request: PageRequest, pool: Pool) -> list[dict[str, Any]]:

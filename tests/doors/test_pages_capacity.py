@@ -277,7 +277,9 @@ def test_a_comparison_shows_what_differs_and_how_surely(shop_test: CapacityTest,
 
 def test_sizing_says_how_many_servers_and_what_it_does_not_know(shop_test: CapacityTest, tutorial_world: Actor) -> None:
     client, pool = client_of(tutorial_world), shop_test.pool_id
-    assert "Nothing was measured yet" in text(client, f"/sizing?pool={pool}&rate=40")
+    unmeasured = text(client, f"/sizing?pool={pool}&rate=40")
+    assert "Nothing was measured yet" in unmeasured
+    assert "No size was measured yet." in unmeasured
     make_run(shop_test)
     page = text(client, f"/sizing?pool={pool}&rate=40&margin=10&lose=1&cost=100")
     assert "40 requests/s with any one region lost need" in page
