@@ -1,0 +1,118 @@
+"""BENCH: `python -m tests.bench.synthesis`: what the synthesis of a stack costs in time and in memory.
+
+Memory is counted twice: the largest process (as `time -v` says it), and all processes together without counting shared
+pages twice (PSS), looked at a hundred times a second.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+BACKEND = "http://127.0.0.1:8000/state/1"
+LOOK_S = 0.01
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one synthesis took."""
+
+    routes: int
+    seconds: float
+    largest_mb: float
+    together_mb: float
+
+
+def document(routes: int) -> dict[str, Any]:
+    """A load balancer's rules as the compiler for AWS writes them."""
+    rules = {
+        f"lst_1_route_{number}": {
+            "listener_arn": "${aws_lb_listener.lst_1.arn}",
+            "priority": number + 1,
+            "condition": [
+                {"host_header": [{"values": [f"h{number}.example.com"]}]},
+                {"path_pattern": [{"values": ["/a", "/a/*"]}]},
+            ],
+            "action": [
+                {
+                    "type": "forward",
+                    "forward": [
+                        {
+                            "target_group": [
+                                {"arn": "${aws_lb_target_group.bkd_1.arn}", "weight": 90},
+                                {"arn": "${aws_lb_target_group.bkd_2.arn}", "weight": 10},
+                            ]
+                        }
+                    ],
+                }
+            ],
+            "tags": {"spillway-object": f"route-{number}"},
+        }
+        for number in range(routes)
+    }
+    aws = {"name": "aws", "source": "hashicorp/aws", "version": "~> 5.100", "settings": {"region": "eu-central-1"}}
+    owners = {f"aws_lb_listener_rule.{name}": name for name in rules}
+    resources = {"aws_lb_listener_rule": rules}
+    return {"providers": [aws], "resources": resources, "variables": [], "outputs": {}, "owners": owners}
+
+
+def measure(routes: int) -> Cost:
+    """Synthesize once, in a process as the driver starts it."""
+    given = json.dumps({"document": document(routes), "backend": BACKEND}).encode()
+    with tempfile.TemporaryDirectory() as directory:
+        command = [sys.executable, "-m", "apps.drivers.infra.synthesize", directory]
+        began = time.monotonic()
+        process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, start_new_session=True)
+        assert process.stdin is not None
+        process.stdin.write(given)
+        process.stdin.close()
+        together = 0
+        while process.poll() is None:
+            together = max(together, _together(process.pid))
+            time.sleep(LOOK_S)
+        seconds = time.monotonic() - began
+        assert process.returncode == 0
+        made = json.loads((Path(directory) / "stacks" / "stack" / "cdk.tf.json").read_bytes())
+        assert len(made["resource"]["aws_lb_listener_rule"]) == routes
+    largest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    return Cost(routes, round(seconds, 2), round(largest / 1024, 1), round(together / 1024, 1))
+
+
+def _together(session: int) -> int:
+    """Memory of all processes of a session in KiB, shared pages once."""
+    pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+    return sum(_pss(pid) for pid in pids if _is_of(pid, session))
+
+
+def _is_of(pid: int, session: int) -> bool:
+    try:
+        return os.getsid(pid) == session
+    except OSError:
+        return False
+
+
+def _pss(pid: int) -> int:
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) for line in lines if line.startswith("Pss:")), 0)
+
+
+def main() -> None:
+    """Few routes and many."""
+    for routes in (1, 300, 3000):
+        print(json.dumps(asdict(measure(routes))))
+
+
+if __name__ == "__main__":
+    main()
