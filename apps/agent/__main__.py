@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import fcntl
 import ipaddress
 import json
@@ -100,11 +101,13 @@ def settings_from(words: argparse.Namespace) -> Settings:
         leave_running=words.leave_running,
         keepalived=words.keepalived,
         bird=words.bird,
-        interface=words.interface or interface_of(words.address),
+        interface=words.interface,
         bgp_as=words.bgp_as,
         bgp_neighbours=tuple(words.bgp_neighbour),
         bgp_password_file=words.bgp_password_file,
     )
+    if not settings.interface and settings.own_ip is not None:
+        settings = dataclasses.replace(settings, interface=interface_of(str(settings.own_ip)))
     problems = settings.problems()
     no_door = words.stop or words.drain or words.undrain
     if not no_door and bool(words.unix) == bool(words.listen):

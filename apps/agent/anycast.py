@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import os
 import shutil
@@ -60,8 +59,8 @@ class Bird:
 
     def _router_id(self) -> list[str]:
         """The node's own address; BIRD finds one itself where that says nothing."""
-        own = ipaddress.ip_address(self._settings.address)
-        return [] if own.version == 6 or own.is_loopback or own.is_unspecified else [f"router id {own};"]
+        own = self._settings.own_ip
+        return [f"router id {own};"] if own is not None and own.version == 4 else []
 
     def _password(self) -> list[str]:
         if self._settings.bgp_password_file is None:

@@ -29,7 +29,7 @@ def state_file(shown: str, config: str) -> str:
     names = head[0].lstrip("# ").split()
     rows = []
     for line in lines:
-        row = dict(zip(names, line.split(), strict=False))
+        row = dict(zip(names, line.split()))
         if len(row) == len(names) and _is_down(row) and checked.get(_key(row)) in _addresses(row):
             row.update(srv_uweight=row["srv_iweight"], srv_admin_state="0")
             rows.append(" ".join(row[name] for name in names))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import pwd
 import re
@@ -66,6 +67,15 @@ class Settings:
     def health_file(self) -> Path:
         """Which servers were down before the last reload, for the worker that it starts."""
         return self.run_dir / "servers"
+
+    @property
+    def own_ip(self) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+        """The node's address where others can reach it by that; None for loopback, for all addresses and for names."""
+        try:
+            found = ipaddress.ip_address(self.address)
+        except ValueError:
+            return None
+        return None if found.is_loopback or found.is_unspecified else found
 
     @property
     def sentry(self) -> Path:
