@@ -43,6 +43,7 @@ from apps.definitions.services import addresses, clouds, places, traffic
 from apps.definitions.services.assertions import refuse_broken
 from apps.definitions.services.capacity_tests import store_capacity_test
 from apps.definitions.services.grants import refuse_loss, store_grant
+from apps.definitions.services.impossible import refuse_impossible
 from apps.definitions.services.load_balancers import store_load_balancer
 from apps.definitions.services.quotas import expect_growth, refuse_over_quota
 from apps.definitions.services.routes import store_route
@@ -182,6 +183,7 @@ def finish(work: Work) -> None:
     work.catch_up()
     _try_booked(work)
     refuse_broken(work)
+    refuse_impossible(work)
     if work.released:
         drop_unused_claims(ids=work.released)
     refuse_over_quota(work)
@@ -267,6 +269,7 @@ def save(
         _take_version(row)
         row.manager = row.manager or work.manager
     kind.store(work, owner, row, wanted.spec)
+    work.saved.setdefault(wanted.kind, {})[row.pk] = work.pointer
     if isinstance(row, StaticIP):
         after = describe(row)  # with what was allotted
     action = "update" if before else "create"

@@ -35,8 +35,9 @@ class Work:
     of the whole document, and `later` what waits until all of them are stored. `grown` holds what
     accounts had of their quotas before (quotas.py).
     `routed` are load balancers and hostnames whose routes came, went or changed, `saved_routes` where the saved ones
-    stood in what was sent. `seen` are the versions in which rows were met first; `break_glass` says that somebody
-    changes objects of a pipeline on purpose. `booked` are changes that schedules would make, tried in the end.
+    stood in what was sent, `saved` that of every object by its kind. `seen` are the versions in which rows were met
+    first; `break_glass` says that somebody changes objects of a pipeline on purpose. `booked` are changes that
+    schedules would make, tried in the end.
     """
 
     def __init__(self, actor: Actor, *, reason: str = "", manager: str = "", break_glass: bool = False) -> None:
@@ -47,6 +48,7 @@ class Work:
         self.seen: dict[tuple[str, int, str], int] = {}
         self.routed: set[tuple[int, str]] = set()
         self.saved_routes: dict[int, str] = {}
+        self.saved: dict[str, dict[int, str]] = {}
         self.pointer = ""
         self.faults: list[Fault] = []
         self.broken: set[tuple[str, str]] = set()
