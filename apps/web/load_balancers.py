@@ -14,9 +14,11 @@ from apps.definitions.models import Listener, LoadBalancer
 from apps.definitions.selectors import load_balancers, only, routes
 from apps.observe.selectors import listener_numbers, series
 from apps.rollouts.selectors import sync_words
+from apps.stacks.selectors import stack_states
 from apps.web.figures import Figures, figures_of, spark
 from apps.web.pages import PageRequest, page, show
 from apps.web.route_rows import sync_of
+from apps.web.stacks import STACKS
 from apps.web.trying import Place, places_of
 
 
@@ -71,9 +73,14 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
         "balancer": balancer,
         "listeners": _listeners(actor, balancer),
         "fleets": [(fleet, words.get(fleet.pk, "behind")) for fleet in balancer.fleets.all()],
+        "stacks": [(state, STACKS[state.word]) for state in stack_states(actor) if state.stack.pk in _stacks(balancer)],
         "routes": _routes(_route_counts(actor, [balancer]).get(pk, 0)),
     }
     return show(request, "pages/load_balancers/detail.html", context)
+
+
+def _stacks(balancer: LoadBalancer) -> set[int]:
+    return {stack.pk for stack in balancer.stacks.all()}
 
 
 def _listeners(actor: Actor, balancer: LoadBalancer) -> list[ListenerRow]:

@@ -251,3 +251,17 @@ def test_customers_have_no_clouds(acme: Actor, stack: Stack) -> None:
         f"/static-ips/{address.pk}",
     ):
         assert client.get(path).status_code == 404, path
+
+
+def test_what_a_target_would_refuse_is_said_before_anything_moves(operator: Actor, stack: Stack) -> None:
+    pool = {
+        "backends": [
+            {"region": "frankfurt", "servers": [{"name": "one", "address": "10.0.0.10", "port": 80, "weight": 50}]}
+        ]
+    }
+    apply_document(actor=operator, objects=[{"kind": "Pool", "name": "shop", "spec": pool}])
+    balancer = Listener.objects.earliest("pk").load_balancer_id
+    text = text_of(client_of(operator), f"/portability/{balancer}")
+    for word in ("AWS", "Google", "A fleet of HAProxy", "Instead"):
+        assert word in text, word
+    assert client_of(operator).get(f"/portability/{balancer}?target=azure").status_code == 404

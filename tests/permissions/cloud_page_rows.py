@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.permissions.page_rows import OPERATE, OPERATED, sent, shown
+from tests.permissions.page_rows import LIST, OPERATE, OPERATED, sent, shown
 from tests.permissions.rows import Row, codes
 
 SEE = codes(404, 404, 200)
@@ -33,6 +33,7 @@ CLOUD_PAGES: tuple[Row, ...] = (
     sent("cloud-account-edit", FAULTY, path=OF_ACCOUNT, form={"/spec/cloud": ""}),
     sent("cloud-account-delete", OPERATED, path=OF_ACCOUNT),
     *shown("adopt", SEE, ""),
+    *shown("portability", LIST, "", {"pk": "$loadbalancer"}),
     Row("web:static-ip-new", "GET", OPERATE),
     sent("static-ip-new", FAULTY, form={"/name": ""}),
     *shown("static-ip", SEE, "", OF_ADDRESS),
