@@ -106,8 +106,8 @@ class Part:
         if _ended.is_set():
             return 1
         print(f"== {self.title}", file=out, flush=True)
-        plugins = ("--dist", "loadgroup", "-p", "tests.database_plugin")
-        command = [*self.through, sys.executable, "-m", "pytest", "-q", *plugins, *self.arguments, *sys.argv[1:]]
+        pytest = (sys.executable, "-m", "pytest", "-q", "--dist", "loadscope", "-p", "tests.database_plugin")
+        command = [*self.through, *pytest, *self.arguments, *sys.argv[1:]]
         environment = os.environ | self.environment
         begun = time.monotonic()
         process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=out, stderr=out)
