@@ -35,6 +35,7 @@ HORIZON_S = 60.0
 SETTLED = 1.25
 SETTLED_MS = 3.0
 FAILING = 0.05
+NEARLY_FULL = 0.7
 GROWING = 0.9
 PERHAPS_GROWING = 0.6
 
@@ -112,7 +113,12 @@ def judge_step(
     broken = broken or _growing(judged, objective, constant=constant)
     if broken or not judged:
         return broken or UNDECIDED
-    return _good(step, len(seconds), judged, objective)
+    waits = behind(seconds[-1], step.rate, objective, known, constant=constant) if step.rate else False
+    found = _good(step, len(seconds), judged, objective, waits=waits)
+    tried = step.purpose is Purpose.DOUBLE and found.word is Word.GOOD
+    if tried and owed(seconds, step.rate, objective, known, constant=constant) >= 1:
+        return Verdict(Word.BAD, f"{seconds[-1].in_flight} requests were open at its end: too many to be in time.")
+    return found
 
 
 def _generator_limited(seconds: Sequence[Second]) -> bool:
@@ -135,22 +141,53 @@ def overdue(second: Second, rate: float, objective: ObjectiveSpec, *, constant: 
     return max(0, int(second.in_flight - recent - (1 if constant else 3 * sqrt(recent) + 1)))
 
 
-def doomed(
-    seconds: Sequence[Second], rate: float, objective: ObjectiveSpec, known: Known, *, constant: bool
-) -> int:
+def doomed(seconds: Sequence[Second], rate: float, objective: ObjectiveSpec, known: Known, *, constant: bool) -> int:
     """How many requests in flight will be slower than the objective: more are open than are answered within it.
 
     A target that keeps up has about rate × latency open (Little). With more than that open, what it answers is all that
     it can, and whoever comes last waits for all before it. That is known long before the first slow answer.
     """
-    last, usual_s = seconds[-1], (known.usual_ms or float(objective.below_ms)) / 1000
-    usual = rate * usual_s
-    if last.in_flight <= usual + (1 if constant else 2 * sqrt(usual) + 2):
+    if not behind(seconds[-1], rate, objective, known, constant=constant):
         return 0
-    window = seconds[-max(2, ceil(2 * usual_s)) :]
+    most = _pace(seconds, objective, known)
+    return max(0, int(seconds[-1].in_flight - most * objective.below_ms / 1000 - 1))
+
+
+def behind(
+    second: Second, rate: float, objective: ObjectiveSpec, known: Known, *, constant: bool, spread: int = 2
+) -> bool:
+    """Whether more is open at the end of a second than at a target that keeps up with so many requests/s (Little).
+
+    Independent callers come in bunches: `spread` is how many standard deviations more is nothing yet.
+    """
+    usual = rate * _usual_s(objective, known)
+    return second.in_flight > usual + (1 if constant else spread * (sqrt(usual) + 1))
+
+
+def owed(seconds: Sequence[Second], rate: float, objective: ObjectiveSpec, known: Known, *, constant: bool) -> float:
+    """For how many seconds slow answers would still come if the load ended now.
+
+    Whoever came while more were open than are answered within the objective is answered too late, for as long as that
+    was so; and so is what waits behind them now.
+    """
+    if not behind(seconds[-1], rate, objective, known, constant=constant, spread=1):
+        return 0.0
+    pace = _pace(seconds, objective, Known(known.usual_ms))
+    waiting_s = seconds[-1].in_flight / pace
+    in_time = pace * objective.below_ms / 1000
+    came = sum(second.in_flight > NEARLY_FULL * in_time + 1 for second in seconds[-max(1, ceil(waiting_s)) :])
+    return min(waiting_s, came + max(0.0, seconds[-1].in_flight - in_time) / pace) if came else 0.0
+
+
+def _usual_s(objective: ObjectiveSpec, known: Known) -> float:
+    return (known.usual_ms or float(objective.below_ms)) / 1000
+
+
+def _pace(seconds: Sequence[Second], objective: ObjectiveSpec, known: Known) -> float:
+    """The most requests/s that the target answers, as the last seconds say."""
+    window = seconds[-max(2, ceil(2 * _usual_s(objective, known))) :]
     answered = sum(second.answered for second in window)
-    pace = max(known.good_rate, (answered + (1 if constant else 1 + sqrt(answered))) / len(window))
-    return max(0, int(last.in_flight - pace * objective.below_ms / 1000 - 1))
+    return max(known.good_rate, (answered + 1) / len(window))
 
 
 def _curtailed(
@@ -160,11 +197,14 @@ def _curtailed(
     counted = tally_all(judged, objective)
     length = max(step.seconds_max, len(judged))
     planned = max(step.rate * length, counted.ended * length / len(judged) if step.users else 0.0)
-    waiting = 0
+    waiting, hopeless = 0, False
     if step.rate:
-        waiting = overdue(judged[-1], step.rate, objective, constant=constant)
-        waiting = max(waiting, doomed(judged, step.rate, objective, known, constant=constant))
-    if counted.slow + waiting > max(FEWEST_BAD, allowed_slow(objective) * planned):
+        late = doomed(judged, step.rate, objective, known, constant=constant)
+        waiting = max(late, overdue(judged[-1], step.rate, objective, constant=constant))
+        # What is only tried is not held to its end: a queue that is there is reason enough to leave it.
+        tried = step.purpose is Purpose.DOUBLE
+        hopeless = tried and late > max(FEWEST_BAD, allowed_slow(objective) * sum(each.offered for each in judged))
+    if hopeless or counted.slow + waiting > max(FEWEST_BAD, allowed_slow(objective) * planned):
         return Verdict(Word.BAD, _slow_sentence(judged, counted.slow + waiting, counted.ended + waiting, objective))
     if counted.failed > max(FEWEST_BAD, objective.errors_below * planned):
         share = counted.failed / max(1, counted.ended)
@@ -218,14 +258,17 @@ def _breaks_soon(medians: Sequence[float], slope: float, objective: ObjectiveSpe
     return slope > 0 and medians[-1] + slope * HORIZON_S > objective.below_ms
 
 
-def _good(step: StepPlan, length: int, judged: Sequence[Second], objective: ObjectiveSpec) -> Verdict:
-    """Good at the end of the step, or earlier when that is certain."""
+def _good(step: StepPlan, length: int, judged: Sequence[Second], objective: ObjectiveSpec, *, waits: bool) -> Verdict:
+    """Good at the end of the step, or earlier when that is certain and no queue `waits`."""
     counted = tally_all(judged, objective)
     over = length >= step.seconds_max
-    if not over and (length < step.seconds_min or not _certain(step, judged, counted, objective)):
+    if not over and (waits or length < step.seconds_min or not _certain(step, judged, counted, objective)):
         return UNDECIDED
     if not counted.ended:
         return Verdict(Word.BAD, f"Not one request was answered in {len(judged)} s.")
+    doubtful = counted.slow / counted.ended >= 2 * allowed_slow(objective)
+    if step.purpose is Purpose.DOUBLE and counted.slow >= FEWEST_BAD and doubtful:
+        return Verdict(Word.BAD, _slow_sentence(judged, counted.slow, counted.ended, objective))
     if counted.failed >= FEWEST_BAD and counted.failed / counted.ended >= 2 * objective.errors_below:
         return Verdict(Word.BAD, _failed_sentence(counted, objective))
     return Verdict(Word.GOOD, _good_sentence(judged, counted, objective))

@@ -12,17 +12,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from math import ceil, log, log2
-from statistics import median
+from statistics import fmean
 
 from apps.capacity.fitting import LEAST_SHARE, Crossing, crossing
 from apps.capacity.judging import (
     RAMP_SECONDS,
     Known,
     allowed_slow,
+    behind,
     enough_requests,
     judge_drain,
     judge_step,
     overloaded,
+    owed,
     usual_latency,
 )
 from apps.capacity.measuring import measure
@@ -38,9 +40,10 @@ SURE = 0.06
 BELOW_SATURATION = 0.985
 JUST_BELOW = 0.995
 BELOW_FIT = 0.985
-BELOW_FIT_AGAIN = 0.03
+FURTHER_BELOW = (0.0, 0.03, 0.08, 0.2)
 OVERLOAD_S = 10.0
 BOLD_UNTIL_S = 6.0
+STEP_OVERLOAD_S = 2.5
 LOWEST_RATE = 0.1
 WARM_UP = 0.1
 WARM_RATE = 1.0
@@ -48,6 +51,9 @@ HALF_BUSY = 0.5
 UNGUESSED_RATE = 5.0
 SERVICE_TIMES = 30
 PROBE_SERVICE_TIMES = 10
+QUEUES = 2
+STILL_FULL = 0.1
+FEW, MANY = 10, 50
 DRAIN_S = 30.0
 CONFIRMATIONS = 4
 VOIDS = 3
@@ -76,13 +82,15 @@ class Search:
         self.overloaded_s = 0.0
         self.usual_ms: float | None = None
         self._guess = start_rate
-        one_at_a_time = 1000 / objective.below_ms  # a single server that meets the objective at all keeps up with it
+        # A single server that meets the objective at all keeps up with one request at a time.
+        one_at_a_time = (1.0 if self.constant else HALF_BUSY) * 1000 / objective.below_ms
         self._warm_rate = min(max(LOWEST_RATE, min(WARM_RATE, one_at_a_time)), self.max_rate)
         self._good: list[float] = []
         self._bad: list[float] = []
-        self._saturated: dict[float, float] = {}
+        self._full: dict[float, list[int]] = {}
         self._seen_twice: set[float] = set()
         self._overloaded_at: dict[float, int] = {}
+        self._dear: dict[float, int] = {}
         self._ceiling = self.max_rate
         self._voids = 0
         self._drain = False
@@ -139,10 +147,13 @@ class Search:
         """The border was found, or what kept the search from coming closer to it."""
         low = self._confirmed or 0.0
         fit = self._fit()
-        sure = fit is not None and fit.high - fit.low <= 2 * SURE * fit.rate and abs(fit.rate - low) <= SURE * low
+        sure = fit is not None and self._sure(fit) and abs(fit.rate - low) <= SURE * low
         if sure or (self.high - low) / low <= SURE:
             return Ending.OBJECTIVE
         return Ending.OVERLOAD if self.overloaded_s >= BOLD_UNTIL_S else Ending.TIME
+
+    def _sure(self, fit: Crossing) -> bool:
+        return fit.high - fit.low <= 2 * SURE * fit.rate
 
     def _warm_up(self) -> StepPlan:
         length = max(4.0, min(20.0, 5 / self._warm_rate))
@@ -177,20 +188,28 @@ class Search:
         if slow is None or self.usual_ms is None:
             return 2.0
         used = (slow - self.usual_ms) / max(1.0, self.objective.below_ms - self.usual_ms)
+        if last.measured.in_flight > 1 + 2 * last.step.rate * self.usual_ms / 1000:
+            return 1.2
         return 2.0 if used < 0.25 else 1.5 if used < 0.5 else 1.2
 
     def _narrow(self, low: float, high: float) -> StepPlan | None:
-        bold = self.overloaded_s < BOLD_UNTIL_S and self._left() > self._confirm_s() + 2 * self._length()
+        bold = self._bold() and self._left() > self._confirm_s() + 2 * self._length()
         if bold and not self._close(low, high):
             rate = self._between(low, high)
             return self._step(Purpose.BISECT, rate, f"Between {low:.4g} and {high:.4g}/s: tries {rate:.4g}/s.")
         if self._doubtful(high) and bold:
             self._seen_twice.add(high)
             return self._step(Purpose.BISECT, high, f"Once more {high:.4g}/s, to be sure that it is too much.")
-        if self._confirmations >= CONFIRMATIONS:
-            self._ending = Ending.NOISE
+        spent = self.overloaded_s >= self._most_overloaded()
+        if self._confirmations >= CONFIRMATIONS or self.overloaded_s > OVERLOAD_S - 2:
+            self._ending = Ending.OVERLOAD if spent else Ending.NOISE
             return None
         return self._confirm(low)
+
+    def _bold(self) -> bool:
+        """Whether one more step that turns out bad, as dear as the last one, is not too much."""
+        dear = self._dear.get(self.high, 0)
+        return self.overloaded_s < BOLD_UNTIL_S and self.overloaded_s + dear <= OVERLOAD_S - 1
 
     def _close(self, low: float, high: float) -> bool:
         """Whether the border is known well enough: by the bracket, or by the line through the shares."""
@@ -230,19 +249,24 @@ class Search:
         fit = self._fit()
         if fit is not None:
             return fit.rate
-        full = self._saturated.get(self.high)
-        if not full:
+        if not self._enough_known():
             return None
+        full = fmean(self._full[self.high])
         if self.constant:
             return full * BELOW_SATURATION
         return full + log(allowed_slow(self.objective)) / (self.objective.below_ms / 1000)
+
+    def _enough_known(self) -> bool:
+        """Whether so much was answered at the border that the rate of it means something."""
+        return self._fit() is not None or sum(self._full.get(self.high, ())) >= (FEW if self.constant else MANY)
 
     def _fit(self) -> Crossing | None:
         """The line through the shares; even arrivals need a good step with slow requests, else it is a cliff."""
         soft = (o.measured.slow_share > LEAST_SHARE for o in self.outcomes if o.verdict.word is Word.GOOD)
         if self.constant and not any(soft):
             return None
-        full = [rate for rate in self._saturated.values() if rate > (self.low or 0.0)]
+        rates = [fmean(found) for found in self._full.values() if sum(found) >= MANY]
+        full = [rate for rate in rates if rate > (self.low or 0.0)]
         return crossing(self.outcomes, self.objective, saturated=max(full, default=None))
 
     def _stride(self, word: Word) -> float:
@@ -261,14 +285,20 @@ class Search:
         return "grows" in last.verdict.why or (most and self._overloaded_at.get(rate, 0) > PAUSE_S)
 
     def _confirm(self, low: float) -> StepPlan:
-        fit = self._fit() if self._bad else None
-        rate = low * (JUST_BELOW if self._bad else 1.0)
-        if fit is not None:
-            rate = max(
-                low * 0.9, min(fit.rate * BELOW_FIT, self.high * (1 - BELOW_FIT_AGAIN * bool(self._confirmations)))
-            )
+        rate = self._below(low) if self._bad else low
         length = min(self._confirm_s(), max(self._length(), self._left() - 1))
         return StepPlan(Purpose.CONFIRM, length, length, rate, saying=f"Confirms {rate:.4g}/s for {length:.0f} s.")
+
+    def _below(self, low: float) -> float:
+        """Just below the border, and after each confirmation that failed further below."""
+        spent = self.overloaded_s >= self._most_overloaded()
+        further = self.high * (1 - FURTHER_BELOW[-2 if spent else min(self._confirmations, len(FURTHER_BELOW) - 1)])
+        fit, rate = self._fit(), low * JUST_BELOW
+        if self._confirmations and (spent or fit is None or not self._sure(fit)):
+            return further
+        if fit is not None and self._sure(fit):
+            return min(further, max(low * 0.9, fit.rate * BELOW_FIT))
+        return min(further, max(rate, (self._hint() or 0.0) * BELOW_FIT))
 
     # Lengths, s
 
@@ -278,7 +308,8 @@ class Search:
 
     def _long(self, services: int) -> float:
         service = (self.usual_ms or self.objective.below_ms / 2) / 1000
-        return RAMP_SECONDS + max(3.0, min(30.0, float(ceil(services * service))))
+        queue = QUEUES * self.objective.below_ms / 1000  # a queue that makes requests slow must have the time to come
+        return RAMP_SECONDS + max(3.0, min(30.0, float(ceil(max(services * service, queue)))))
 
     def _confirm_s(self) -> float:
         return min(max(20.0 if self.constant else 45.0, 2.5 * self._length()), self.seconds / 4)
@@ -305,7 +336,22 @@ class Search:
         if step.purpose is Purpose.DRAIN:
             return judge_drain(step, seconds, self.usual_ms or float(self.objective.below_ms))
         known = Known(self.usual_ms, self.low or 0.0)
-        return judge_step(step, seconds, self.objective, constant=self.constant, known=known)
+        verdict = judge_step(step, seconds, self.objective, constant=self.constant, known=known)
+        return verdict if verdict.decided else self._spared(step, seconds, known)
+
+    def _most_overloaded(self) -> float:
+        """Seconds of overload after which steps end for that: what waits then comes on top, longer at slow targets."""
+        return OVERLOAD_S - min(3.0, max(1.5, self.objective.below_ms / 1000))
+
+    def _spared(self, step: StepPlan, seconds: Sequence[Second], known: Known) -> Verdict:
+        """A step ends before the target is overloaded for longer than it ever should be."""
+        spent = self.overloaded_s + sum(overloaded(second, self.objective) for second in seconds)
+        owing = owed(seconds, step.rate, self.objective, known, constant=self.constant)
+        if owing and spent + owing > self._most_overloaded():
+            return Verdict(Word.BAD, f"The target has been overloaded for {spent:.0f} s: that is enough.")
+        if owing > STEP_OVERLOAD_S:
+            return Verdict(Word.BAD, f"So many requests wait that answers would be slow for {owing:.0f} s more.")
+        return Verdict(Word.UNDECIDED)
 
     def record(self, step: StepPlan, seconds: Sequence[Second], verdict: Verdict) -> Outcome:
         """Take note of a step that is over."""
@@ -316,16 +362,20 @@ class Search:
             spent = sum(overloaded(second, self.objective) for second in seconds)
             self.overloaded_s += spent
             self._overloaded_at[step.rate] = spent
+            rate = self.high if step.purpose is Purpose.DRAIN else step.rate
+            self._dear[rate] = self._dear.get(rate, 0) * (rate != step.rate) + spent
+        self._learn_full(step, seconds)
         if step.purpose is Purpose.DRAIN:
             self._drain = False
             if verdict.word is Word.BAD:
                 self._ending = Ending.NO_RECOVERY
             return outcome
         self.outcomes.append(outcome)
-        self._learn(step, seconds, verdict)
+        self._learn(outcome, seconds)
         return outcome
 
-    def _learn(self, step: StepPlan, seconds: Sequence[Second], verdict: Verdict) -> None:
+    def _learn(self, outcome: Outcome, seconds: Sequence[Second]) -> None:
+        step, verdict = outcome.step, outcome.verdict
         if verdict.word is Word.VOID:
             self._learn_void()
             return
@@ -333,7 +383,10 @@ class Search:
         if verdict.word is Word.GOOD:
             self._learn_good(step, seconds)
         elif verdict.word is Word.BAD:
-            self._learn_bad(step, seconds)
+            self._learn_bad(step)
+            failed = outcome.measured.error_share >= 2 * self.objective.errors_below
+            if failed and step.rate <= self._first_rate():
+                self._ending = Ending.NOTHING  # what fails where one server has half of its time is no matter of load
 
     def _learn_good(self, step: StepPlan, seconds: Sequence[Second]) -> None:
         if self.usual_ms is None:
@@ -343,16 +396,26 @@ class Search:
         if step.purpose is Purpose.CONFIRM:
             self._confirmed = step.rate
 
-    def _learn_bad(self, step: StepPlan, seconds: Sequence[Second]) -> None:
+    def _learn_bad(self, step: StepPlan) -> None:
         self._drain = True
-        full = [second.answered for second in seconds[RAMP_SECONDS:] if overloaded(second, self.objective)]
-        if full:
-            self._saturated[step.rate] = float(median(full))
         self._bad.append(step.rate)
         self._good = [rate for rate in self._good if rate < step.rate]
         if step.purpose is Purpose.CONFIRM:
             self._confirmations += 1
             self._good = [rate for rate in self._good if rate < step.rate * (1 - PRECISION / 2)]
+
+    def _learn_full(self, step: StepPlan, seconds: Sequence[Second]) -> None:
+        """What a target answers that never waits for work: while more is open than at one that keeps up."""
+        found = self._full.setdefault(self.high if step.purpose is Purpose.DRAIN else step.rate, [])
+        if step.purpose is Purpose.DRAIN:
+            slow = [second for second in seconds if overloaded(second, self.objective)]
+            found += [second.answered for second in slow if second.in_flight > 1 + second.answered * STILL_FULL]
+        else:
+            known = Known(self.usual_ms)
+            full = [behind(second, step.rate, self.objective, known, constant=self.constant) for second in seconds]
+            sure = [seconds[at].answered for at in range(1, len(seconds)) if full[at - 1] and full[at]]
+            # An overload that was cut off at once has no such second; its last one answered hardly less.
+            found += sure or [second.answered for second in seconds[RAMP_SECONDS:][-1:] if full[-1]]
 
     def _learn_void(self) -> None:
         """Once or twice it may be a busy machine, three times in a row it is what the generator can do."""
@@ -373,7 +436,10 @@ class Search:
 
     def _capacity(self) -> float | None:
         """What was confirmed; before a confirmation failed, the highest good rate."""
-        return self._confirmed if self._confirmed is not None or self._confirmations else self.low
+        if self._ending is Ending.NOTHING:
+            return None
+        doubted = self._confirmations and self._ending is not Ending.OVERLOAD
+        return self._confirmed if self._confirmed is not None or doubted else self.low
 
     def result(self) -> Result:
         """What is known by now."""
