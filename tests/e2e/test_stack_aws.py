@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from apps.accounts.actors import Actor
-from apps.definitions.services import apply_document, delete_object, save_object
+from apps.definitions.services import apply_document, save_object
 from apps.fleet.models import StaticIP
 from apps.stacks import selectors
 from apps.stacks.models import RunEvent, StackRun, StackSync, StateLock, StateVersion
@@ -42,7 +42,7 @@ def test_from_apply_to_a_shop_in_aws_one_weight_changed_and_everything_gone(
     stage: Stage, aws: Cloud, operator: Actor
 ) -> None:
     document = shop(aws)
-    apply_document(actor=operator, objects=document)
+    apply_document(actor=operator, objects=document, manager="shop")
     with stage.worker():
         run = stage.approve()
         assert (run.state, run.message) == ("done", "")
@@ -62,7 +62,7 @@ def test_from_apply_to_a_shop_in_aws_one_weight_changed_and_everything_gone(
 
 def test_addresses_stay_in_front_of_a_web_site_and_a_mail_server(stage: Stage, aws: Cloud, operator: Actor) -> None:
     document = mail(aws)
-    apply_document(actor=operator, objects=document)
+    apply_document(actor=operator, objects=document, manager="shop")
     with stage.worker():
         stage.wait("a plan", lambda: StackRun.objects.filter(state="planned").exists())
         changes, _ = selectors.plan_of(operator, StackRun.objects.get(state="planned").pk)
@@ -92,7 +92,7 @@ def records(aws: Cloud) -> set[str]:
 
 def _one_weight(stage: Stage, aws: Cloud, operator: Actor) -> None:
     (route,) = [each for each in shop(aws, weight=70) if each["name"] == "way-0"]
-    save_object(actor=operator, kind="Route", name="way-0", spec=route["spec"])
+    save_object(actor=operator, kind="Route", name="way-0", spec=route["spec"], break_glass=True)
     stage.wait("a plan", lambda: StackRun.objects.filter(state="planned").exists())
     run = StackRun.objects.get(state="planned")
     (change,), drift = selectors.plan_of(operator, run.pk)
@@ -105,8 +105,7 @@ def _one_weight(stage: Stage, aws: Cloud, operator: Actor) -> None:
 
 
 def _gone(stage: Stage, aws: Cloud, operator: Actor, document: list[dict[str, Any]]) -> None:
-    for each in reversed(document[3:]):
-        delete_object(actor=operator, kind=each["kind"], name=each["name"])
+    apply_document(actor=operator, objects=document[:3], manager="shop", prune=True)
     run = stage.approve()
     assert (run.state, run.message) == ("done", "")
     assert aws.count() == {}

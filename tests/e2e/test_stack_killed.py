@@ -1,0 +1,73 @@
+"""PUSH to AWS while workers die: kill -9 at every step, and in the end nothing stands twice and nothing is forgotten.
+
+In the suite three workers die at the steps that matter most; with STACK_KILLS=all it is one at every step, for
+everything that a stack goes through: built, changed, deleted.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apps.accounts.actors import Actor
+from apps.definitions.services import apply_document
+from apps.fleet.models import Stack
+from apps.stacks.models import StackRun, StateLock
+from tests.e2e import stack_kills
+from tests.e2e.stack_definitions import shop
+from tests.e2e.stack_kills import APPLYING, PLANNING, Kills, after, orphans, twice
+from tests.e2e.stack_stage import HAS_PROVIDER, NO_PROVIDER, NO_TERRAFORM, TERRAFORM, Cloud, Stage, cloud
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.timeout(3000),
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.skipif(TERRAFORM is None, reason=NO_TERRAFORM),
+    pytest.mark.skipif(not HAS_PROVIDER, reason=NO_PROVIDER),
+]
+ALL = os.environ.get("STACK_KILLS") == "all"
+
+
+@pytest.fixture
+def kills(operator: Actor, live_server: Any, tmp_path: Path) -> Iterator[Kills]:
+    """Nobody has died yet."""
+    with cloud() as aws:
+        yield Kills(Stage(operator, tmp_path, live_server.url, lease_s=2), aws)
+
+
+def check(kills: Kills, aws: Cloud) -> None:
+    """Nothing stands twice, nothing is unknown to the state, nothing is left to do."""
+    stack = Stack.objects.get()
+    assert StackRun.objects.order_by("-id")[0].state in {"done", "unchanged"}
+    assert (twice(aws), orphans(aws, stack)) == ([], [])
+    assert not StateLock.objects.exists()
+
+
+def test_workers_that_die_while_a_shop_is_built_leave_nothing_twice_and_nothing_unknown(kills: Kills) -> None:
+    apply_document(actor=kills.stage.actor, objects=shop(kills.aws, routes=6, approval="automatic"))
+    with kills.stage.worker():
+        kills.stage.wait("a run", StackRun.objects.exists)
+    kills.at("the plan is written", PLANNING["the plan is written"])
+    kills.at("applying under the lock", APPLYING["applying under the lock"])
+    kills.at("2 resources are made", after(2))
+    kills.finish()
+    check(kills, kills.aws)
+    assert kills.aws.count()["rules"] == 6
+    assert len(kills.done) >= 2
+
+
+@pytest.mark.skipif(not ALL, reason="takes many minutes: make bench-stack-kills")
+def test_at_every_step_of_building_changing_and_deleting(kills: Kills) -> None:
+    for step in (stack_kills.build, stack_kills.change, stack_kills.remove):
+        step(kills)
+        kills.finish()
+        print(f"{step.__name__}: {len(kills.done)} killed so far, {kills.aws.count()}")
+        check(kills, kills.aws)
+    assert kills.aws.count() == {}
+    print("killed:", *kills.done, sep="\n  ")
+    print("too late:", *kills.too_late, sep="\n  ")
+    assert len(kills.done) >= 20
