@@ -71,7 +71,8 @@ def growth_of(pool: Pool) -> Growth:
     """The law of a pool, from its finished and confirmed searches of whole regions and of single servers."""
     runs = Run.objects.filter(pool=pool, state=Run.State.DONE, result__kind="search", result__confirmed=True)
     found = []
-    for plan, result in runs.order_by("id").values_list("plan", "result"):
+    for plan, document in runs.order_by("id").values_list("plan", "result"):
+        result = document or {}
         servers = ((result.get("build") or {}).get("servers")) or {}
         size = 1 if (plan.get("target") or {}).get("server") else len(servers)
         if size and result.get("capacity"):
