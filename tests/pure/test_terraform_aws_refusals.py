@@ -187,9 +187,8 @@ def test_regions_that_stand_by_are_left_out_where_an_action_has_no_room_for_them
     refused, warned = _said(snapshot)
     assert refused == set()
     assert ("route-1", "no_standby") in warned
-    [forward] = compile_stack(snapshot).document.resources["aws_lb_listener_rule"]["lst_1_route_1"]["action"][0][
-        "forward"
-    ]
+    rule = compile_stack(snapshot).document.resources["aws_lb_listener_rule"]["lst_1_route_1"]
+    [forward] = rule["action"][0]["forward"]
     assert [each["weight"] for each in forward["target_group"]] == [1, 1, 1, 1]
 
 
