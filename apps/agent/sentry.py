@@ -19,7 +19,8 @@ import time
 import types
 from typing import Any
 
-ANSWER_SECONDS = 1.0
+# A slow haproxy is not a dead one: were it left, its load would make the next one slow, and so on to the last.
+ANSWER_SECONDS = 4.0
 WATCH_SECONDS = 0.5
 RISE, FALL = 2, 2
 
@@ -89,7 +90,7 @@ def read_facts(path: str) -> dict[str, Any]:
 def command(path: str, words: str) -> str:
     """One command on BIRD's control socket and its answer; raises OSError."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as stream:
-        stream.settimeout(2 * ANSWER_SECONDS)
+        stream.settimeout(ANSWER_SECONDS)
         stream.connect(path)
         read_reply(stream)
         stream.sendall(words.encode() + b"\n")

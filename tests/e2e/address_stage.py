@@ -132,12 +132,16 @@ class NodeOnNet:
         """Those of one program."""
         return [pid for pid in self.pids() if Path(f"/proc/{pid}/comm").read_text().startswith(program)]
 
-    def kill(self, *programs: str) -> None:
-        """kill -9 for every process of the node, or for those of these programs."""
+    def tell(self, number: int, *programs: str) -> None:
+        """A signal to every process of the node, or to those of these programs."""
         pids = [pid for name in programs for pid in self.pids_of(name)] if programs else self.pids()
         for pid in pids:
             with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+                os.kill(pid, number)
+
+    def kill(self, *programs: str) -> None:
+        """kill -9 for every process of the node, or for those of these programs."""
+        self.tell(signal.SIGKILL, *programs)
         if self.agent is not None and not programs:
             self.agent.wait(10)
 

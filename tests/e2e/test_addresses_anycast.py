@@ -152,7 +152,7 @@ def test_a_reload_and_an_address_more_lose_no_request_and_no_session(place: Plac
         place.settle()
         goes_on(load)
         assert [node.pids_of("bird") for node in place.nodes] == pids
-    assert load.lost() == []
+    assert load.lost() == [], "".join((node.state_dir / "bird.log").read_text()[-2000:] for node in place.nodes)
 
 
 @pytest.mark.parametrize("address", [ANYCAST, f"[{ANYCAST_6}]"])

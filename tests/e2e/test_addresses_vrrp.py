@@ -5,6 +5,7 @@ Two nodes in network namespaces, clients that ask all the time. Run with `-s` to
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import time
 from collections.abc import Iterator
@@ -209,6 +210,20 @@ def test_haproxy_dies_and_nobody_starts_it_again(pair: Pair) -> None:
     print(f"haproxy dies, nobody starts it again: {moves[0]}")
     assert moves[0].took <= CHECKED_WITHIN
     assert moves[0].failed_after == 0
+
+
+def test_a_haproxy_that_only_pauses_keeps_the_address_and_one_that_hangs_loses_it(pair: Pair) -> None:
+    pair.well()
+    holder, other = pair.holder, pair.other
+    holder.tell(signal.SIGSTOP, "haproxy")
+    time.sleep(2)
+    holder.tell(signal.SIGCONT, "haproxy")
+    time.sleep(A_WHILE)
+    assert (holder.has(VIP), other.has(VIP)) == (True, False)
+    holder.tell(signal.SIGSTOP, "haproxy")
+    took = wait_until(lambda: other.has(VIP) and not holder.has(VIP), "the address moved")
+    holder.tell(signal.SIGCONT, "haproxy")
+    print(f"haproxy hangs: moved in {took:.2f} s")
 
 
 def test_an_agent_that_dies_changes_nothing_and_the_next_one_finds_keepalived(pair: Pair) -> None:

@@ -70,7 +70,7 @@ _CHECK = (
     "vrrp_script haproxy {",
     '    script "${CHECK}"',
     "    interval 1",
-    "    timeout 2",
+    "    timeout 10",
     "    fall 2",
     "    rise 2",
     "    init_fail",
