@@ -34,6 +34,7 @@ KINDS = (
 )
 LINES = {"rows": 3, "spellcheck": "false", "class": "mono"}
 NOTHING = ("", "none")
+BACK = {"web:stacks": "Stacks", "web:cloud-accounts": "Cloud accounts", "web:static-ips": "Static IPs"}
 
 
 class ObjectForm(forms.Form):
@@ -66,6 +67,14 @@ class ObjectForm(forms.Form):
         """One of several."""
         found = forms.ChoiceField(label=label, choices=list(choices), required=required, help_text=hint)
         self.fields[f"/spec/{field}"] = found
+
+    @property
+    def groups(self) -> list[tuple[str, list[forms.BoundField]]]:
+        """The fields by heading."""
+        own = [self[name] for name in self.fields if "/network/" not in name]
+        network = [self[name] for name in self.fields if "/network/" in name]
+        found = [(f"{self.noun[0].upper()}{self.noun[1:]}", own)]
+        return [*found, ("Network", network)] if network else found
 
     def given(self, *fields: str) -> dict[str, Any]:
         """The fields that say something, as a document has them."""
@@ -242,7 +251,14 @@ def _edit(request: PageRequest, form_class: Any, stored: Any, back: str, to: str
         if saved := saved_or_blamed(request, typed, lambda error: blame(form, error)):
             tell(request, typed, saved, f"{form.noun[0].upper()}{form.noun[1:]} {saved.name} is stored.")
             return redirect(to, saved.pk) if to != back else redirect(to)
-    context = {"form": form, "stored": stored, "back": back, "version": stored.version if stored else 0}
+    words = BACK[back]
+    context = {
+        "form": form,
+        "stored": stored,
+        "back": back,
+        "back_words": words,
+        "version": getattr(stored, "version", 0),
+    }
     return show(request, "pages/clouds/form.html", context, status=422 if form.is_bound else 200)
 
 
