@@ -154,7 +154,7 @@ def _numbers(routes: list[Route]) -> dict[str, int]:
 
 @pytest.mark.parametrize(("count", "hosts"), [(100, 1), (100, 10), (1000, 50)])
 def test_a_new_route_moves_next_to_no_other(count: int, hosts: int) -> None:
-    """Of fifty new routes, one at a time: measured are 0.03 (100 rules) and 0.05 (1000) moved rules for each."""
+    """Of fifty new routes, one at a time: measured is that none moves another, and 0.1 for each among 3000."""
     routes = _random_routes(count, hosts)
     before = _numbers(routes)
     dice = random.Random(7)
@@ -162,16 +162,16 @@ def test_a_new_route_moves_next_to_no_other(count: int, hosts: int) -> None:
     for number in range(50):
         after = _numbers([*routes, _random_route(dice, 10_000 + number, hosts)])
         moved += sum(after[key] != priority for key, priority in before.items())
-    assert moved <= 25
+    assert moved <= 5
 
 
 def test_priorities_rise_and_stay_within_what_aws_takes_however_crowded_the_place_is() -> None:
-    crowd = [Place((0,), 0, number) for number in range(25_000)]
-    crowd += [Place((1,), (1 << 60) - 1, number) for number in range(25_000)]
+    crowd = [Place((0,), 1, number) for number in range(25_000)]
+    crowd += [Place((1,), 50_000, number) for number in range(25_000)]
     numbers = allot(crowd)
     assert numbers == list(range(1, 50_001))
     with pytest.raises(ValueError, match="50000 priorities"):
-        allot([*crowd, Place((2,), 0)])
+        allot([*crowd, Place((2,), 1)])
 
 
 def test_wildcards_of_any_depth_keep_their_order() -> None:

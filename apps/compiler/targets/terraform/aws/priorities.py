@@ -3,8 +3,8 @@
 Priorities are a pure function of the rules, since no memory may decide what is compiled. Each rule computes its place
 in 1 to 50 000 from itself alone, as an arithmetic code: what the precedence looks at first cuts the whole stretch into
 bands, what it looks at next cuts a band, and a digest of host and path says where in the last band. Rules that can meet
-in one request are in the right order by that, all others stand anywhere. Of rules that want one place the later ones
-move on by one: of a hundred rules that is a pair or two.
+in one request are in the right order by that, all others stand anywhere. Of rules that want one number the older one
+has it and the younger one the next; only where that is taken too does a rule that was there move on by one.
 
 | cut by | first |
 |---|---|
@@ -33,10 +33,10 @@ _EXACT_HOSTS, _EXACT_PATHS, _NAME_METHODS, _GUARDS = 600, 250, 300, 100
 
 @dataclass(frozen=True, slots=True, order=True)
 class Place:
-    """Where a rule stands among the others: what the precedence looks at, its part of the whole, its age."""
+    """Where a rule stands among the others: what the precedence looks at, the number that it wants, its age."""
 
     rank: tuple[int, ...]
-    code: int
+    wanted: int
     number: int = 0
     rule: int = 0
 
@@ -50,8 +50,8 @@ def place_of(route: Route, rule: int = 0) -> Place:
     band = _from_the_end(_after(band, _EXACT_PATHS), segments, _SEGMENTS) if is_prefix else _before(band, _EXACT_PATHS)
     band = _from_the_end(band, len(route.headers), _HEADERS)
     band = _before(band, _NAME_METHODS) if route.methods else _after(band, _NAME_METHODS)
-    code = _somewhere(band, f"{route.hostname} {route.path}")
-    return Place((*_host_rank(route.hostname), 1, *rank), code, number_of(route.id), rule)
+    wanted = _somewhere(band, f"{route.hostname} {route.path}")
+    return Place((*_host_rank(route.hostname), 1, *rank), wanted, number_of(route.id), rule)
 
 
 def place_of_guard(wildcard: str) -> Place:
@@ -66,8 +66,7 @@ def allot(places: Sequence[Place]) -> list[int]:
     priorities: list[int] = []
     last = 0
     for index, place in enumerate(places):
-        wanted = 1 + place.code * MAX_PRIORITY // _WHOLE
-        last = min(max(wanted, last + 1), MAX_PRIORITY - (len(places) - 1 - index))
+        last = min(max(place.wanted, last + 1), MAX_PRIORITY - (len(places) - 1 - index))
         priorities.append(last)
     return priorities
 
@@ -112,5 +111,7 @@ def _from_the_end(band: _Band, steps: int, part: int) -> _Band:
 
 
 def _somewhere(band: _Band, key: str) -> int:
+    """A number of the band, which one the key says."""
     drawn = int.from_bytes(hashlib.sha256(key.encode()).digest()[:8])
-    return band[0] + ((band[1] - band[0]) * drawn >> 64)
+    place = band[0] + ((band[1] - band[0]) * drawn >> 64)
+    return 1 + place * MAX_PRIORITY // _WHOLE
