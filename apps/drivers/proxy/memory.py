@@ -30,7 +30,7 @@ class MemoryNode:
     """A node's state and the controls of its world.
 
     `unreachable` makes every call fail; `refusal` is raised by the next pushes and operations; `rows` to `in_use`
-    are what read_counters answers; writing to `files` is what a stranger who edits them does.
+    are what read_counters answers, `addresses` what it says of static IPs; writing to `files` is what a stranger who edits them does.
     """
 
     name: str
@@ -42,6 +42,7 @@ class MemoryNode:
     peers: Mapping[str, bool] = field(default_factory=dict)
     distances_ms: Mapping[str, int] = field(default_factory=dict)
     in_use: Mapping[str, float] = field(default_factory=lambda: {"cpu": 0.0, "connections": 0.0})
+    addresses: Mapping[str, str] = field(default_factory=dict)
     files: dict[str, bytes] = field(default_factory=dict)
     generation: int = 0
     digest: str = ""
@@ -70,6 +71,7 @@ class MemoryNode:
             reloads=self.reloads,
             drift=("files were edited",) if edited else (),
             last_error=self.last_error,
+            addresses=self.addresses,
         )
 
 
