@@ -100,7 +100,7 @@ def test_a_fleet_is_pushed_to_while_terraform_works(operator: Actor, environment
         wait("a plan under way", SOON_S, planning)
         for number in range(3):
             add_route(operator, f"more-{number}", f"/{number}")
-            took = wait("a rollout", SOON_S, lambda number=number: rollouts() == number + 2)  # type: ignore[misc]
+            took = wait("a rollout", SOON_S, lambda number=number: rollouts() == number + 2)
             print(f"pushed in {took:.2f} s while terraform worked")
         assert planning()
 
