@@ -30,7 +30,8 @@ class MemoryNode:
     """A node's state and the controls of its world.
 
     `unreachable` makes every call fail; `refusal` is raised by the next pushes and operations; `rows` to `in_use`
-    are what read_counters answers, `addresses` what it says of static IPs; writing to `files` is what a stranger who edits them does.
+    are what read_counters answers, `addresses` what it says of static IPs; writing to `files` is what a stranger who
+    edits them does.
     """
 
     name: str
