@@ -151,7 +151,7 @@ def _described(front: LoadBalancer, number: int) -> FoundLoadBalancer:
     return FoundLoadBalancer("URL map", name, f"urlMaps/{name}", described)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=25)
 @given(google_fronts())
 def test_every_url_map_of_ours_comes_back_and_does_the_same(front: LoadBalancer) -> None:
     """Routes that nothing could ever reach do not come back; every request has the answer that it had."""

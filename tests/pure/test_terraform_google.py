@@ -68,6 +68,20 @@ def test_a_document_with_a_word_that_the_provider_does_not_know_is_found_out() -
         assert any(f"{SERVICE}.pool_1" in fault for fault in faults_in(changed, facts_of("google")))
 
 
+def test_a_stack_that_uses_all_that_google_can_is_refused_nothing() -> None:
+    compilation = compile_stack(everything())
+    assert compilation.refused == ()
+    assert compilation.document == render(everything())
+
+
+def test_three_thousand_routes_are_one_url_map_that_google_takes() -> None:
+    routes = (route(number, f"h{number % 500}.example.com", f"/p{number}") for number in range(1, 3001))
+    compilation = compile_stack(stack(front(*routes)))
+    assert compilation.refused == ()
+    matchers = compilation.document.resources["google_compute_url_map"]["lst_1"]["path_matcher"]
+    assert sum(len(each["route_rules"]) for each in matchers) == 3000
+
+
 def test_every_name_is_one_of_rfc_1035_and_made_of_ids() -> None:
     document = render(replace(everything(), id="stk-123456789012345678"))
     for kind, named in document.resources.items():
