@@ -20,6 +20,12 @@ WEIGHT = "weight"
 # What Terraform works out itself from something that is listed as well.
 DERIVED = frozenset({"tags_all"})
 LONGEST = 160
+_CONTINUED = {
+    "create": frozenset({"create", "update", REPLACE}),
+    "update": frozenset({"update"}),
+    REPLACE: frozenset({REPLACE, "create"}),
+    "delete": frozenset({"delete"}),
+}
 LIST = Sequence[Any]
 
 
@@ -114,9 +120,12 @@ def moves_weights_only(differences: Iterable[Difference]) -> bool:
 
 
 def continues(approved: Iterable[Difference], planned: Iterable[Difference]) -> bool:
-    """Whether a plan is what is left of one that was approved: nothing new, nothing done otherwise."""
-    allowed = {(each.address, each.action) for each in approved}
-    return {(each.address, each.action) for each in planned} <= allowed
+    """Whether a plan is what is left of one that was approved: nothing new, nothing done otherwise.
+
+    What was to be created may be half made, and then is finished or made anew.
+    """
+    allowed = {each.address: each.action for each in approved}
+    return all(each.action in _CONTINUED.get(allowed.get(each.address, ""), ()) for each in planned)
 
 
 def _changed(before: Any, after: Any) -> Iterator[tuple[str, Any, Any]]:

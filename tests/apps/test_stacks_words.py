@@ -80,6 +80,10 @@ def test_what_is_left_of_a_plan_continues_it_and_nothing_else_does() -> None:
     assert continues([one], [])
     assert not continues([one], [one, two])
     assert not continues([one], [gone])
+    half = change({}, {}, "delete", "create", address="aws_eip.one")
+    assert continues([one], [half])
+    assert continues([half], [one])
+    assert not continues([change({}, {}, address="aws_eip.one")], [half])
 
 
 WEIGHTS = [change(rule(("arn:blue", 50)), rule(("arn:blue", 80)))]
