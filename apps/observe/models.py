@@ -12,7 +12,8 @@ class NodeReport(models.Model):
 
     `admitted` is how many requests each node of the region took in the ten seconds before `counted_at`, as far as this
     one was told: `{"pool-17/node-5": 93, "pool-17/node-5/guest": 7}`, without zeros. `peers` says of every other node
-    whether the two exchange counters: `{"node-6": true}`. Both are empty where nothing is counted together.
+    whether the two exchange counters: `{"node-6": true}`. Both are empty where nothing is counted together. `addresses`
+    are its static IPs that move: `{"10.0.0.100": "held"}`, or standby, announced, withdrawn.
     """
 
     node = models.OneToOneField(Node, on_delete=models.CASCADE, related_name="report")
@@ -27,6 +28,7 @@ class NodeReport(models.Model):
     serving = models.BooleanField(default=False)
     reloads = models.PositiveIntegerField(default=0)
     drift = models.JSONField(default=list)
+    addresses = models.JSONField(default=dict)
     error = models.CharField(max_length=1000, blank=True)
     last_contact_error = models.CharField(max_length=400, blank=True)
     admitted = models.JSONField(default=dict)

@@ -20,7 +20,7 @@ from apps.observe.percentiles import from_json
 
 REPORT_FIELDS = (
     "seen_at", "generation", "digest", "on_disk", "haproxy_version", "agent_version", "boot_id", "workers", "serving",
-    "reloads", "drift", "error", "last_contact_error",
+    "reloads", "drift", "addresses", "error", "last_contact_error",
 )  # fmt: skip
 
 COUNTED_FIELDS = ("admitted", "peers", "counted_at")
@@ -46,6 +46,7 @@ def report_of(node_id: int, state: NodeState, seen_at: datetime) -> NodeReport:
         serving=state.serving,
         reloads=state.reloads,
         drift=list(state.drift),
+        addresses=dict(state.addresses),
         error=state.last_error[:1000],
         last_contact_error="",
     )

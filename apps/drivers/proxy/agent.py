@@ -25,6 +25,7 @@ from apps.drivers.proxy.contract import (
     Unreachable,
 )
 
+WORDS = {word: word for word in ("held", "standby", "announced", "withdrawn")}
 READ_SECONDS = 5.0
 PUSH_SECONDS = 60.0
 
@@ -113,8 +114,9 @@ def read_node_state(answer: Mapping[str, Any]) -> NodeState:
     known = {field.name for field in dataclasses.fields(NodeState)}
     try:
         found = {key: value for key, value in answer.items() if key in known}
-        return NodeState(**{**found, "drift": tuple(found.get("drift", ()))})
-    except TypeError as error:
+        addresses = {str(key): WORDS[word] for key, word in found.get("addresses", {}).items()}
+        return NodeState(**{**found, "drift": tuple(found.get("drift", ())), "addresses": addresses})
+    except (TypeError, KeyError, AttributeError) as error:
         raise Unreachable(f"The agent's answer cannot be read ({error}).") from error
 
 

@@ -54,6 +54,7 @@ class Migration(migrations.Migration):
                 ('serving', models.BooleanField(default=False)),
                 ('reloads', models.PositiveIntegerField(default=0)),
                 ('drift', models.JSONField(default=list)),
+                ('addresses', models.JSONField(default=dict)),
                 ('error', models.CharField(blank=True, max_length=1000)),
                 ('last_contact_error', models.CharField(blank=True, max_length=400)),
                 ('admitted', models.JSONField(default=dict)),
