@@ -12,11 +12,14 @@ class StacksConfig(AppConfig):
     label = "stacks"
 
     def ready(self) -> None:
-        """Records elsewhere follow names that clouds gave; weights that were moved go into the stack's snapshot."""
+        """Metrics stand beside those of nodes; records follow names, and snapshots weights, that this app knows."""
         from apps.definitions.stack_snapshot import add_weights
         from apps.definitions.zone_records import add_cloud_names
+        from apps.observe.metrics import add_family
+        from apps.stacks.metrics import families
         from apps.stacks.moving import weights_of
         from apps.stacks.outputs import names_of
 
+        add_family(families)
         add_cloud_names(names_of)
         add_weights(weights_of)

@@ -7,9 +7,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from django.db.models import Q
+
 from apps.accounts.actors import Actor
 from apps.core.clock import now
 from apps.definitions.models import Backend
+from apps.fleet.models import Stack
 from apps.stacks.models import BackendWeight, CloudSample, CloudTarget, StackReading
 
 SHOWN = timedelta(minutes=30)
@@ -26,6 +29,7 @@ class BackendHealth:
     """
 
     backend: Backend
+    stack: Stack
     targets: list[CloudTarget] = field(default_factory=list)
     rates: list[float] = field(default_factory=list)
     per_s: float | None = None
@@ -54,25 +58,44 @@ def reading_of(actor: Actor, stack_id: int) -> StackReading | None:
 
 
 def backends_of(actor: Actor, stack_id: int) -> list[BackendHealth]:
-    """The backends of a stack by pool and region, as far as the actor sees them; five queries."""
-    targets = list(CloudTarget.objects.filter(stack_id=stack_id).exclude(object_id=""))
-    samples = list(CloudSample.objects.filter(stack_id=stack_id, at__gt=now() - SHOWN).order_by("at"))
-    weights = {row.backend_id: row for row in BackendWeight.objects.filter(stack_id=stack_id)}
-    named = [target.object_id for target in targets] + [sample.object_id for sample in samples]
-    ids = {_number(name) for name in named} | weights.keys()
-    rows = actor.visible(Backend.objects.filter(pk__in=ids)).select_related("pool__account", "region")
+    """The backends of a stack by pool and region, as far as the actor sees them; six queries."""
+    return _backends(actor, Q(stack_id=stack_id), Q())
+
+
+def backends_of_pool(actor: Actor, pool_id: int) -> list[BackendHealth]:
+    """The backends of a pool in every stack that has them, as far as the actor sees them; six queries."""
+    ids = list(Backend.objects.filter(pool_id=pool_id).values_list("pk", flat=True))
+    named = Q(object_id__in=[f"bkd-{pk}" for pk in ids])
+    return _backends(actor, named, Q(pk__in=ids))
+
+
+def _backends(actor: Actor, of_rows: Q, of_backends: Q) -> list[BackendHealth]:
+    targets = list(CloudTarget.objects.filter(of_rows).exclude(object_id=""))
+    samples = list(CloudSample.objects.filter(of_rows, at__gt=now() - SHOWN).exclude(object_id="").order_by("at"))
+    places = {(row.stack_id, _number(row.object_id)) for row in targets}
+    places |= {(row.stack_id, _number(row.object_id)) for row in samples}
+    stacks = Stack.objects.select_related("cloud_account").in_bulk({stack for stack, _ in places})
+    weights = {(row.stack_id, row.backend_id): row for row in BackendWeight.objects.filter(stack__in=stacks)}
+    rows = Backend.objects.filter(of_backends, pk__in={number for _, number in places})
+    backends = actor.visible(rows).select_related("pool__account", "region").in_bulk()
     found = {
-        row.pk: BackendHealth(row, weight=weights.get(row.pk)) for row in rows.order_by("pool__name", "region__name")
+        (stack, number): BackendHealth(backends[number], stacks[stack], weight=weights.get((stack, number)))
+        for stack, number in places
+        if number in backends
     }
     for target in targets:
-        if (number := _number(target.object_id)) in found:
-            found[number].targets.append(target)
-    by_backend: dict[int, list[CloudSample]] = defaultdict(list)
+        if (health := found.get((target.stack_id, _number(target.object_id)))) is not None:
+            health.targets.append(target)
+    by_place: dict[tuple[int, int], list[CloudSample]] = defaultdict(list)
     for sample in samples:
-        by_backend[_number(sample.object_id)].append(sample)
-    for number, health in found.items():
-        _count(health, by_backend[number])
-    return list(found.values())
+        by_place[sample.stack_id, _number(sample.object_id)].append(sample)
+    for place, health in found.items():
+        _count(health, by_place[place])
+    return sorted(found.values(), key=_order)
+
+
+def _order(health: BackendHealth) -> tuple[str, str, str]:
+    return health.stack.name, health.backend.pool.name, health.backend.region.name
 
 
 def _count(health: BackendHealth, samples: Iterable[CloudSample]) -> None:

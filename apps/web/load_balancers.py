@@ -14,7 +14,7 @@ from apps.definitions.models import Listener, LoadBalancer
 from apps.definitions.selectors import load_balancers, only, routes
 from apps.observe.selectors import listener_numbers, series
 from apps.rollouts.selectors import sync_words
-from apps.stacks.selectors import stack_states
+from apps.stacks.selectors import StackState, stack_states
 from apps.web.figures import Figures, figures_of, spark
 from apps.web.pages import PageRequest, page, show
 from apps.web.route_rows import sync_of
@@ -73,14 +73,17 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
         "balancer": balancer,
         "listeners": _listeners(actor, balancer),
         "fleets": [(fleet, words.get(fleet.pk, "behind")) for fleet in balancer.fleets.all()],
-        "stacks": [(state, STACKS[state.word]) for state in stack_states(actor) if state.stack.pk in _stacks(balancer)],
+        "stacks": _stacks(actor, balancer),
         "routes": _routes(_route_counts(actor, [balancer]).get(pk, 0)),
     }
     return show(request, "pages/load_balancers/detail.html", context)
 
 
-def _stacks(balancer: LoadBalancer) -> set[int]:
-    return {stack.pk for stack in balancer.stacks.all()}
+def _stacks(actor: Actor, balancer: LoadBalancer) -> list[tuple[StackState, tuple[str, str]]]:
+    """The stacks that it stands in with how they stand; only operators see them."""
+    own = {stack.pk for stack in balancer.stacks.all()}
+    states = stack_states(actor) if own and actor.is_operator else []
+    return [(state, STACKS[state.word]) for state in states if state.stack.pk in own]
 
 
 def _listeners(actor: Actor, balancer: LoadBalancer) -> list[ListenerRow]:

@@ -21,6 +21,7 @@ from apps.fleet.models import Region
 from apps.fleet.selectors import regions
 from apps.observe import selectors as observe
 from apps.overflow import selectors as overflow
+from apps.stacks import health
 from apps.web.capacity_measured import measured
 from apps.web.flow_parts import shown
 from apps.web.pages import PageRequest, page, show
@@ -81,6 +82,8 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
     if partial in (None, "", "charts"):
         series = observe.series(request.actor, "backend", [f"pool-{pk}"], latency=True)
         context |= charts(series[f"pool-{pk}"])
+    if partial in (None, "", "clouds"):
+        context["clouds"] = health.backends_of_pool(request.actor, pk)
     if not partial:
         found = list(users[: SHOWN_ROUTES + 1])
         context |= {
