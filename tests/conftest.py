@@ -46,11 +46,15 @@ def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _cache_in_memory(settings: Settings) -> None:
-    """Tests that start no Redis remember in memory, each from nothing; those of rate limits turn them on."""
+def _light(settings: Settings) -> None:
+    """Tests that start no Redis remember in memory, each from nothing; limits of rates and hashing are turned down.
+
+    Those that ask about one of these turn it on.
+    """
     from django.core.cache import cache
 
     settings.API_RATE_LIMITS = False
+    settings.PASSWORD_HASHERS = ["tests.hashing.QuickScrypt"]
     settings.WHITENOISE_AUTOREFRESH = True  # else each new client reads all static files before its first request
     settings.CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
     cache.clear()

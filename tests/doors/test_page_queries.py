@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -148,6 +149,7 @@ def grow_to(rows: int, acme: Actor) -> None:
         save_object(actor=acme, kind="Route", name=f"more-{number}", spec=spec | {"path": f"/more-{number}"})
 
 
+@pytest.mark.any_database  # Django asks every engine alike
 def test_pages_ask_no_more_with_200_rows_than_with_10_and_no_more_than_the_ledger(
     tutorial_world: Actor, acme: Actor
 ) -> None:
