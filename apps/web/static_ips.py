@@ -14,10 +14,19 @@ from apps.definitions.selectors import load_balancers, only
 from apps.definitions.services import delete_object
 from apps.definitions.services.attaching import move_static_ip, release_static_ip
 from apps.fleet import selectors as places
+from apps.observe.whereabouts import whereabouts
 from apps.web.cloud_forms import KINDS
 from apps.web.pages import PageRequest, operators_only, page, show
 
 SHOWN = 500
+# What a node says of an address → state and word of components/status.html.
+WHERE = {
+    "held": ("healthy", "Held here"),
+    "standby": ("waiting", "Standing by"),
+    "announced": ("healthy", "Announced"),
+    "withdrawn": ("down", "Withdrawn"),
+    "unknown": ("unknown", "Unknown"),
+}
 WORDS = {kind: words.partition(":")[2].strip() or words for kind, words in KINDS}
 
 
@@ -45,6 +54,7 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
         "row": row,
         "words": WORDS[row.kind],
         "listeners": row.listeners.select_related("load_balancer").order_by("name"),
+        "nodes": [(each, WHERE[each.word]) for each in whereabouts(request.actor).get(row.address or "", ())],
         "records": row.records.select_related("zone").order_by("label"),
         "targets": _targets(request, pk),
     }
