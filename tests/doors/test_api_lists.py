@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -138,6 +139,7 @@ def asked(caller: Api) -> dict[str, int]:
     return counts
 
 
+@pytest.mark.any_database  # Django asks every engine alike
 def test_lists_ask_no_more_with_200_rows_than_with_10_and_no_more_than_the_ledger(house: Api, acme: Actor) -> None:
     grow_to(10, acme)
     few = asked(house)

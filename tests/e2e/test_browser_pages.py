@@ -22,7 +22,6 @@ from tests.e2e.demo import RunningDemo, running_demo, until
 pytestmark = [
     pytest.mark.e2e,
     pytest.mark.browser,
-    pytest.mark.xdist_group("browser"),
     pytest.mark.timeout(300),
     needs_browser,
 ]

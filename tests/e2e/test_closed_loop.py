@@ -26,7 +26,7 @@ from deploy.demo.traffic import set_traffic
 from tests.browser import fits, listen, needs_browser, running_chromium
 from tests.e2e.demo import RunningDemo, running_demo, until
 
-pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("demo"), pytest.mark.timeout(420), needs_browser]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(420), needs_browser]
 
 REGION, OTHER, HOST = "us-central1", "europe-west1", "shop.acme.example"
 LIMIT = f"pools/acme/shop/limits/{REGION}"

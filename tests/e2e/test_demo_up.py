@@ -15,7 +15,7 @@ from deploy.demo.ready import call
 from deploy.demo.supervision import processes
 from tests.e2e.demo import RunningDemo, running_demo, until
 
-pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("demo"), pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(240)]
 
 
 @pytest.fixture(scope="module")

@@ -30,7 +30,6 @@ from tests.ports import spare_port
 
 pytestmark = [
     pytest.mark.e2e,
-    pytest.mark.xdist_group("openid"),
     pytest.mark.timeout(300),
     pytest.mark.django_db(transaction=True),
 ]

@@ -23,9 +23,9 @@ from tests.doors.signing_in import PASSWORD, code, person
 pytestmark = [
     pytest.mark.e2e,
     pytest.mark.browser,
-    pytest.mark.xdist_group("browser"),
     pytest.mark.timeout(300),
     pytest.mark.django_db(transaction=True),
+    pytest.mark.any_database,  # what a browser does; tests/doors sign in on every engine
     needs_browser,
 ]
 SHOTS = Path(installed.BASE_DIR) / "var" / "screenshots"
