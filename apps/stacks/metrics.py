@@ -22,9 +22,7 @@ def families() -> Iterator[Metric]:
     for state in StackRun.State:
         runs.add_metric([state.value], counted.get(state.value, 0))
     yield runs
-    targets = GaugeMetricFamily(
-        "spillway_cloud_targets", "Targets by their cloud's check.", labels=["stack", "state"]
-    )
+    targets = GaugeMetricFamily("spillway_cloud_targets", "Targets by their cloud's check.", labels=["stack", "state"])
     rows = CloudTarget.objects.order_by().values_list("stack__name", "state").annotate(count=Count("pk"))
     for name, state, count in rows:
         targets.add_metric([name, state], count)

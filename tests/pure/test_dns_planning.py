@@ -53,7 +53,8 @@ def test_a_change_of_ours_goes_over_what_somebody_did_meanwhile() -> None:
 
 
 def test_a_record_that_was_never_ours_stays_until_somebody_takes_it_over() -> None:
-    sides = ([one("a")], [], [one("a", "theirs")])
+    nothing: list[RecordSet] = []
+    sides = ([one("a")], nothing, [one("a", "theirs")])
     made = plan(*sides)
     assert made.edits == ()
     assert made.in_the_way[0].served == one("a", "theirs")
