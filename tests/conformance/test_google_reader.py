@@ -131,7 +131,14 @@ def test_a_proxy_of_tcp_is_described_with_its_service(url: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "words"), [("urlMaps/none", "404"), ("lbs/none", "no load balancer"), ("urlMaps/", "no load")]
+    ("wanted", "words"),
+    [
+        ("urlMaps/none", "404"),
+        ("lbs/none", "no load balancer"),
+        ("urlMaps/", "no load"),
+        ("urlMaps/../x", "no load"),
+        ("urlMaps/a?b", "no load"),
+    ],
 )
 def test_what_is_not_there_is_said_so(url: str, wanted: str, words: str) -> None:
     with pytest.raises(CloudError, match=words):

@@ -290,6 +290,19 @@ def test_a_pool_in_a_region_without_a_zone_is_refused_by_the_regions_name() -> N
     assert "asia" in found[0].message
 
 
+def test_no_text_of_a_stack_opens_a_template() -> None:
+    evil = "${file(1)}%{if true}"
+    network = Network(evil, zones=(("europe", evil),))
+    document = render(stack(front(route(1)), network=network, project=evil, endpoint_url=evil))
+    assert "${file" not in str(document.as_json())
+    assert "%{if" not in str(document.as_json())
+
+
+def test_a_stack_without_a_network_has_no_place_for_servers() -> None:
+    nowhere = stack(network=Network(zones=(("europe", "europe-west3-a"),)))
+    assert _codes(abilities.losses_of_stack(nowhere)) == [("no_network", "refused")]
+
+
 def test_a_listener_on_an_address_that_is_not_the_stacks_is_refused() -> None:
     bound = front(route(1), listeners=(listener(1, address="ip-9"),))
     kept = (CloudAddress("ip-9", "nine", "ops", AddressKind.GOOGLE),)

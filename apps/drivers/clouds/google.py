@@ -18,6 +18,7 @@ from apps.drivers.clouds.google_session import TIMEOUT_S, GoogleSession, in_word
 
 Block = dict[str, Any]
 _OURS = re.compile(r"sw-(?P<stack>stk[0-9]+)-(?P<object>[a-z]+-[0-9]+)")
+_NAME = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
 _CALL: dict[str, Any] = {"timeout": TIMEOUT_S, "retry": None}
 _HTTP_PROXIES = (("http", "TargetHttpProxiesClient"), ("https", "TargetHttpsProxiesClient"))
 
@@ -61,7 +62,7 @@ class GoogleReader:
     def describe(self, found_id: str) -> FoundLoadBalancer:
         """A URL map or a proxy of TCP with all that stands before and behind it; keys of certificates are no part."""
         collection, _, name = found_id.partition("/")
-        if collection not in ("urlMaps", "targetTcpProxies") or not name:
+        if collection not in ("urlMaps", "targetTcpProxies") or not _NAME.fullmatch(name):
             raise CloudError(f"{found_id!r} is no load balancer; write urlMaps/NAME or targetTcpProxies/NAME.")
         with in_words(self._place):
             described = self._url_map(name) if collection == "urlMaps" else self._tcp_proxy(name)

@@ -259,14 +259,24 @@ def losses_of_stack(snapshot: StackSnapshot) -> Iterator[Loss]:
                 "Google's global load balancers are open to all clients; the stack names those that alone may connect.",
                 "Put the load balancer on a fleet or on AWS, or open the stack to 0.0.0.0/0.",
             )  # fmt: skip
+    yield from _of_places(snapshot)
+    yield from _of_addresses(snapshot)
+
+
+def _of_places(snapshot: StackSnapshot) -> Iterator[Loss]:
+    """Groups of endpoints stand in a zone, in a network."""
     zones = dict(snapshot.network.zones)
     for pool in snapshot.pools:
+        if pool.backends and not snapshot.network.vpc:
+            yield _refused(
+                pool, "no_network", "", "The stack names no network for the groups of its servers.",
+                "Add the name or link of the VPC to network.vpc of the stack.",
+            )  # fmt: skip
         for region in sorted({backend.region for backend in pool.backends} - zones.keys()):
             yield _refused(
                 pool, "no_zone", "backends.region",
                 f"The stack names no zone for region {region}.", "Add the zone to network.zones of the stack.",
             )  # fmt: skip
-    yield from _of_addresses(snapshot)
 
 
 def _of_addresses(snapshot: StackSnapshot) -> Iterator[Loss]:

@@ -9,7 +9,7 @@ from typing import Any
 from apps.compiler.model import Protocol
 from apps.compiler.stacks import StackSnapshot
 from apps.compiler.targets.terraform.document import Attributes, ProviderNeed, StackDocument, terraform_name
-from apps.compiler.targets.terraform.expressions import key_variable, reference
+from apps.compiler.targets.terraform.expressions import key_variable, literal, reference
 from apps.compiler.targets.terraform.google.dns import ZONE, zone_resources
 from apps.compiler.targets.terraform.google.frontends import (
     ADDRESS,
@@ -61,9 +61,9 @@ def _resources(snapshot: StackSnapshot) -> Iterator[Resource]:
 
 
 def _provider(snapshot: StackSnapshot) -> ProviderNeed:
-    settings: dict[str, Any] = {"project": snapshot.project} if snapshot.project else {}
+    settings: dict[str, Any] = {"project": literal(snapshot.project)} if snapshot.project else {}
     if snapshot.endpoint_url:
-        base = snapshot.endpoint_url.rstrip("/")
+        base = literal(snapshot.endpoint_url.rstrip("/"))
         settings |= {name: f"{base}/{path}" for name, path in _ENDPOINTS.items()}
     return ProviderNeed("google", "hashicorp/google", PROVIDER_VERSION, settings)
 

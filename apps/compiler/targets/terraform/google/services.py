@@ -116,8 +116,8 @@ def _group(snapshot: StackSnapshot, backend: CloudBackend, zone: str) -> Iterato
     """Created before the old one goes, since a group that is in use cannot be destroyed; names are the zone's own."""
     group = {
         "network_endpoint_type": "NON_GCP_PRIVATE_IP_PORT",
-        "network": snapshot.network.vpc,
-        "zone": zone,
+        "network": literal(snapshot.network.vpc),
+        "zone": literal(zone),
         "lifecycle": {"create_before_destroy": True},
     }
     yield resource(GROUP, snapshot.id, backend.id, group)
@@ -125,7 +125,7 @@ def _group(snapshot: StackSnapshot, backend: CloudBackend, zone: str) -> Iterato
     if endpoints:
         members = {
             "network_endpoint_group": reference(GROUP, terraform_name(backend.id), "name"),
-            "zone": zone,
+            "zone": literal(zone),
             "network_endpoints": sorted(endpoints, key=lambda each: (each["ip_address"], each["port"])),
         }
         yield Resource(ENDPOINTS, terraform_name(backend.id), backend.id, members)
