@@ -6,6 +6,7 @@ from tests.permissions.api_rows import API
 from tests.permissions.callers import callers_of, changes_nothing, sees_nothing
 from tests.permissions.capacity_rows import CAPACITY
 from tests.permissions.cloud_page_rows import CLOUD_PAGES
+from tests.permissions.cloud_rows import CLOUDS
 from tests.permissions.kind_rows import OF_KINDS
 from tests.permissions.page_rows import PAGES
 from tests.permissions.places import PLACES
@@ -18,6 +19,7 @@ from tests.permissions.zone_page_rows import ZONE_PAGES
 TABLE = (
     *API,
     *CAPACITY,
+    *CLOUDS,
     *SCHEDULES_API,
     *OF_KINDS,
     *PAGES,

@@ -37,12 +37,14 @@ from apps.definitions.services import apply_document
 from apps.fleet.models import AddressPool, CloudAccount, Fleet, Node, Region, Stack, StaticIP
 from apps.rollouts.models import FleetSync, Revision, Rollout
 from apps.schedules.models import Fire, Trigger
+from apps.stacks.models import StackRun
 from apps.webhooks.models import Delivery, Webhook
 from apps.webhooks.services import make_webhook, send_test
 from tests.apps.test_definitions_services import pem_pair
 from tests.conftest import TUTORIAL, actor_of
 from tests.permissions.callers import ROLES
 from tests.permissions.capacity_rows import make_capacity_rows
+from tests.permissions.cloud_rows import make_stack_rows
 from tests.permissions.schedule_api_rows import make_schedule_rows
 
 NAMES = {"own": "acme", "other": "globex", "operators": "operator"}
@@ -121,6 +123,7 @@ def make_world() -> World:
     Hostname.objects.update(proof=Hostname.Proof.DNS, proved_at=now())
     Hostname.objects.filter(name__startswith="resting.").update(released_at=now())
     _share_a_zone(operator, Actor("somebody", world.accounts["own"], "admin"))
+    make_stack_rows()
     make_capacity_rows(world.accounts["own"])
     make_schedule_rows(world.accounts["own"])
     _let_in(world)
@@ -156,6 +159,7 @@ def _share_a_zone(operator: Actor, own: Actor) -> None:
     objects: list[dict[str, Any]] = [
         {"kind": "CloudAccount", "name": "prod", "spec": {"cloud": "aws", "credentials": "env:AWS_PROD"}},
         {"kind": "Stack", "name": "aws-eu", "spec": stack},
+        {"kind": "Stack", "name": "aws-us", "spec": stack | {"cloud_region": "us-east-1"}},
         {"kind": "AddressPool", "name": "addresses", "spec": {"blocks": ["203.0.113.0/28"]}},
         {"kind": "Zone", "name": "shared", "spec": zone},
         {"kind": "Grant", "name": "zone-of-acme", "spec": {"account": "acme", "tag": "customer=acme"}},
@@ -219,6 +223,7 @@ def _objects(world: World) -> Iterator[tuple[str, Any]]:
     yield "person", Membership.objects.get(account=own, role="editor")
     yield "token", ApiToken.objects.get(account=own, name="for editor")
     yield "grant", Grant.objects.get(name="of-acme")
+    yield "stackrun", StackRun.objects.get()
     yield "record", Record.objects.get(account=own)
     for platform in (Region, Fleet, Node, CloudAccount, Stack, AddressPool, StaticIP, Zone, LoadBalancer, Listener):
         yield platform.__name__.lower(), platform._default_manager.filter(account=operator).earliest("pk")

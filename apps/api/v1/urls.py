@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import URLPattern, path, re_path
 
 from apps.api.v1 import (
+    addresses,
     batch,
     capacity,
     comparing,
@@ -16,11 +17,13 @@ from apps.api.v1 import (
     plans,
     pushing,
     schedules,
+    stacks,
     tokens,
     trace,
     triggers,
     webhooks,
     writes,
+    zones,
 )
 from apps.api.v1.audit import EntryDetail, EntryList
 from apps.api.v1.problems import no_such_url
@@ -133,6 +136,24 @@ urlpatterns = [
     path("capacity-comparisons", comparing.ComparisonList.as_view(), name="capacity-comparisons-list"),
     re_path(rf"^capacity-comparisons/{PK}$", comparing.ComparisonDetail.as_view(), name="capacity-comparisons-detail"),
     path("sizing", comparing.Sizing.as_view(), name="sizing"),
+    re_path(rf"^static-ips/(?P<name>{NAME})/move$", addresses.Move.as_view(), name="static-ips-move"),
+    re_path(rf"^static-ips/(?P<name>{NAME})/release$", addresses.Release.as_view(), name="static-ips-release"),
+    re_path(rf"^load-balancers/{PK}/portability$", addresses.Portability.as_view(), name="load-balancers-portability"),
+    re_path(rf"^stacks/(?P<name>{NAME})/runs$", stacks.Runs.as_view(), name="stacks-runs"),
+    re_path(rf"^stacks/(?P<name>{NAME})/states$", stacks.States.as_view(), name="stacks-states"),
+    re_path(rf"^stacks/(?P<name>{NAME})/lock$", stacks.Lock.as_view(), name="stacks-lock"),
+    re_path(rf"^stacks/(?P<name>{NAME})/force-unlock$", stacks.ForceUnlock.as_view(), name="stacks-force-unlock"),
+    re_path(rf"^stacks/(?P<name>{NAME})/plan$", stacks.Plan.as_view(), name="stacks-plan"),
+    re_path(rf"^stacks/(?P<name>{NAME})/destroy$", stacks.Destroy.as_view(), name="stacks-destroy"),
+    path("stack-runs", stacks.RunList.as_view(), name="stack-runs-list"),
+    re_path(rf"^stack-runs/{PK}$", stacks.RunDetail.as_view(), name="stack-runs-detail"),
+    re_path(rf"^stack-runs/{PK}/approve$", stacks.Approve.as_view(), name="stack-runs-approve"),
+    re_path(rf"^stack-runs/{PK}/discard$", stacks.Discard.as_view(), name="stack-runs-discard"),
+    re_path(rf"^stack-runs/{PK}/cancel$", stacks.Cancel.as_view(), name="stack-runs-cancel"),
+    re_path(rf"^stack-runs/{PK}/retry$", stacks.Retry.as_view(), name="stack-runs-retry"),
+    re_path(rf"^zones/{PK}/state$", zones.State.as_view(), name="zones-state"),
+    re_path(rf"^zones/{PK}/differences$", zones.Differences.as_view(), name="zones-differences"),
+    re_path(rf"^zones/{PK}/repair$", zones.Repair.as_view(), name="zones-repair"),
     path("blackouts", capacity.BlackoutList.as_view(), name="blackouts-list"),
     re_path(rf"^blackouts/{PK}$", capacity.BlackoutDetail.as_view(), name="blackouts-detail"),
     path("tokens", tokens.TokenList.as_view(), name="tokens-list"),

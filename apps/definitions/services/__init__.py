@@ -5,6 +5,7 @@ from apps.definitions.services.documents import Plan, apply_document, plan_docum
 from apps.definitions.services.dry_runs import DryRun, FleetDifference, dry_run
 from apps.definitions.services.intent import want_zone_push
 from apps.definitions.services.limits import set_limit
+from apps.definitions.services.moving import move_static_ip, release_static_ip
 from apps.definitions.services.objects import KINDS, PLATFORM, Change, FieldChange, delete_object, save_object
 from apps.definitions.services.plans import apply_plan, store_plan
 from apps.definitions.services.regions import drain_region, set_latency
@@ -25,7 +26,9 @@ __all__ = [
     "delete_object",
     "drain_region",
     "dry_run",
+    "move_static_ip",
     "plan_document",
+    "release_static_ip",
     "save_object",
     "set_latency",
     "set_limit",

@@ -258,7 +258,7 @@ def save(
     after = settled(before, wanted.spec)
     if wanted.kind != "Schedule":  # which keeps the change that it holds as it was sent
         after = _own_names(after, owner)
-    _check_manager(work, row)
+    check_manager(work, row)
     label = _label(wanted.kind, owner, wanted.name)
     if before == after and not _new_key(wanted):
         return row, Change(wanted.kind, _account_name(wanted.kind, owner), wanted.name, "unchanged")
@@ -341,7 +341,8 @@ def _check_version(row: Any, wanted: Object, *, expected_version: int | None, cr
         raise Stale(detail, row.version if row else None)
 
 
-def _check_manager(work: Work, row: Any) -> None:
+def check_manager(work: Work, row: Any) -> None:
+    """Raise Managed (under a manager: Invalid) for an object of a pipeline, unless the glass is broken."""
     if row is None or row.manager in ("", work.manager):
         return
     if work.manager:
@@ -373,7 +374,7 @@ def delete(work: Work, kind: str, row: Any, *, expected_version: int | None = No
     entry.may_change(work.actor)
     if expected_version is not None and row.version != expected_version:
         raise Stale(f"{kind} {row.name} has changed since you read it; read it again and decide again.", row.version)
-    _check_manager(work, row)
+    check_manager(work, row)
     work.saw(row)
     users = users_of(work.actor, row)
     if users:

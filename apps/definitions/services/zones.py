@@ -143,16 +143,15 @@ def _may_name(work: Work, other: Record) -> bool:
 def _refuse_foreign(work: Work, owner: Account, row: Record, zone: Zone, spec: RecordSpec) -> None:
     """What a customer may not do in a zone that is only shared with it."""
     base, name = base_of(spec.label), full_name(spec.label, zone.domain)
-    if base == APEX or spec.label == "*":
-        work.fault(
-            "/spec/label", "apex", f"What concerns all of {zone.domain} belongs to its owner; use a name below it."
-        )
     if spec.type is RecordType.NS:
         work.fault("/spec/type", "delegation", "Only the owner of the zone delegates names; ask an operator.")
     if spec.tags:
         work.fault("/spec/tags", "operators", "Only operators tag records in a shared zone; leave tags out.")
     moved = row.pk is None or (row.label, row.zone_id) != (spec.label, zone.pk)
-    if moved and (_belongs_to_others(owner, zone, base) or _is_claimed(owner, full_name(base, zone.domain))):
+    if base == APEX or spec.label == "*":
+        detail = f"What concerns all of {zone.domain} belongs to its owner; use a name below it."
+        work.fault("/spec/label", "apex", detail)
+    elif moved and (_belongs_to_others(owner, zone, base) or _is_claimed(owner, full_name(base, zone.domain))):
         work.fault("/spec/label", "name_taken", f"The name {name} is not available to this account.")
 
 

@@ -1,4 +1,4 @@
-"""SHOW to machines, written down: cloud accounts, stacks, pools of addresses and static IPs."""
+"""SHOW to machines, written down: cloud accounts, stacks with their runs, pools of addresses and static IPs."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from apps.api.v1.schemas import words
 from apps.api.v1.schemas.envelopes import Definition, Envelope
 from apps.api.v1.schemas.traffic import words_of
 from apps.fleet import models as rows
+from apps.stacks.models import StackRun as RunRow
 
 CIDR = r"^[0-9a-f.:]{2,39}/[0-9]{1,3}$"
 
@@ -127,3 +128,103 @@ class StaticIPEnvelope(Envelope):
     kind = words.word(["StaticIP"], required=False)
     name = words.name()
     spec = StaticIPSpec()
+
+
+class AddressMove(words.Sent):
+    """Which load balancer the address shall serve; without listeners those on the ports that it serves now."""
+
+    load_balancer = words.name()
+    listeners = serializers.ListField(child=words.name(), min_length=1, max_length=1000, required=False)
+
+
+class Loss(words.Shown):
+    """What a target refuses or loses of one object, and what to do instead."""
+
+    target = words.word(["haproxy", "aws", "google"])
+    severity = words.word(["refused", "lossy"])
+    code = serializers.CharField()
+    object = serializers.CharField()
+    field = words.text(100)
+    message = serializers.CharField()
+    instead = words.text(400)
+
+
+class Portability(words.Shown):
+    """Every loss of a load balancer; none for a target means that nothing is lost there."""
+
+    load_balancer = words.name()
+    losses = Loss(many=True)
+
+
+class StackRun(words.Shown):
+    """One travel of a revision to its cloud."""
+
+    id = words.ident()
+    url = serializers.CharField()
+    stack = words.name()
+    revision = words.ident()
+    kind = words.word(RunRow.Kind.values)
+    state = words.word(RunRow.State.values)
+    actor = serializers.CharField()
+    reason = words.text(400)
+    approved_by = words.text(150)
+    to_add = words.count()
+    to_change = words.count()
+    to_replace = words.count()
+    to_delete = words.count()
+    drifted = words.count()
+    plan_digest = words.text(64)
+    message = words.text(2000)
+    created_at = words.instant()
+    finished_at = words.instant(allow_null=True)
+
+
+class PlannedDifference(words.Shown):
+    """One resource that a plan touches, in our words."""
+
+    address = serializers.CharField()
+    action = serializers.CharField()
+    object = words.text(400)
+    weights_only = serializers.BooleanField()
+    sentences = serializers.ListField(child=serializers.CharField())
+
+
+class StackRunDetail(StackRun):
+    """A run with its plan."""
+
+    changes = PlannedDifference(many=True)
+    drift = PlannedDifference(many=True)
+
+
+class StateVersion(words.Shown):
+    """One version of a stack's Terraform state, without what is in it."""
+
+    number = words.ident()
+    serial = words.count()
+    lineage = words.text(64)
+    resources = words.count()
+    written_by = serializers.CharField()
+    run = serializers.IntegerField(min_value=1, allow_null=True)
+    created_at = words.instant()
+
+
+class StateLock(words.Shown):
+    """Who may write the state now."""
+
+    held = serializers.BooleanField()
+    id = serializers.CharField(allow_null=True)
+    held_by = serializers.CharField(allow_null=True)
+    run = serializers.IntegerField(min_value=1, allow_null=True)
+    since = words.instant(allow_null=True)
+
+
+class LockOrder(words.Sent):
+    """The lock that was seen."""
+
+    id = serializers.CharField(max_length=64)
+
+
+class Approval(words.Sent):
+    """The plan that was looked at."""
+
+    plan_digest = words.text(64, required=False)

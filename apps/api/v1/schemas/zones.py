@@ -73,3 +73,73 @@ class RecordEnvelope(Envelope):
     kind = words.word(["Record"], required=False)
     name = words.name()
     spec = RecordSpec()
+
+
+class Served(words.Shown):
+    """What one resolver answered when it was last asked."""
+
+    resolver = serializers.CharField()
+    values = serializers.ListField(child=serializers.CharField())
+    as_wanted = serializers.BooleanField()
+    error = words.text(400)
+    asked_at = words.instant()
+
+
+class RecordState(words.Shown):
+    """One record as it is wanted, pushed and served."""
+
+    id = words.ident()
+    name = serializers.CharField(max_length=253)
+    type = words.word(words_of(rows.Record, "type"))
+    ttl = words.whole(30, 86_400)
+    values = serializers.ListField(child=serializers.CharField())
+    pushed = serializers.BooleanField()
+    served = Served(many=True)
+    drift = words.Anything(allow_null=True)
+    in_the_way = words.Anything(allow_null=True)
+    refused = words.text(2000)
+
+
+class ZoneState(words.Shown):
+    """How far a zone has come."""
+
+    zone = serializers.CharField(max_length=253)
+    word = serializers.CharField()
+    message = words.text(2000)
+    records = RecordState(many=True)
+
+
+class SideOfEdit(words.Shown):
+    """A record set on one side of a push."""
+
+    ttl = words.count()
+    values = serializers.ListField(child=serializers.CharField())
+
+
+class ZoneEdit(words.Shown):
+    """One record set that a push would write: null where it is not there."""
+
+    name = serializers.CharField(max_length=253)
+    type = serializers.CharField()
+    before = SideOfEdit(allow_null=True)
+    after = SideOfEdit(allow_null=True)
+
+
+class ZoneDifferences(words.Shown):
+    """What a push would write."""
+
+    edits = ZoneEdit(many=True)
+
+
+class RecordKey(serializers.Serializer[Any]):
+    """A whole name and a type."""
+
+    name = serializers.CharField(max_length=253)
+    type = serializers.CharField(max_length=5)
+
+
+class RepairOrder(words.Sent):
+    """Which records; all of one's own when left out."""
+
+    records = RecordKey(many=True, required=False)
+    take_over = serializers.BooleanField(required=False)

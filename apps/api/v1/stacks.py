@@ -1,0 +1,225 @@
+"""SHOW to machines: how far stacks have come: runs with their plans, states, the lock; what operators do with them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from apps.accounts.actors import Actor
+from apps.api.v1 import requests
+from apps.api.v1.views import page_by_id, page_response
+from apps.api.v1.writes import no_dry_run
+from apps.core.errors import NotFound
+from apps.fleet.models import Stack
+from apps.fleet.selectors import stacks
+from apps.stacks import selectors, services
+from apps.stacks.differences import Difference
+from apps.stacks.models import StackRun, StateLock, StateVersion
+
+Shape = dict[str, Any]
+
+
+def run_shape(row: StackRun) -> Shape:
+    """One travel of a revision to its cloud."""
+    return {
+        "id": row.pk,
+        "url": f"/api/v1/stack-runs/{row.pk}",
+        "stack": row.stack.name,
+        "revision": row.revision.number,
+        "kind": row.kind,
+        "state": row.state,
+        "actor": row.actor,
+        "reason": row.reason,
+        "approved_by": row.approved_by,
+        "to_add": row.to_add,
+        "to_change": row.to_change,
+        "to_replace": row.to_replace,
+        "to_delete": row.to_delete,
+        "drifted": row.drifted,
+        "plan_digest": row.plan_digest,
+        "message": row.message,
+        "created_at": row.created_at,
+        "finished_at": row.finished_at,
+    }
+
+
+def _state_shape(row: StateVersion) -> Shape:
+    return {
+        "number": row.number,
+        "serial": row.serial,
+        "lineage": row.lineage,
+        "resources": row.resources,
+        "written_by": row.written_by,
+        "run": row.run_id,
+        "created_at": row.created_at,
+    }
+
+
+def _lock_shape(row: StateLock | None) -> Shape:
+    if row is None:
+        return {"held": False, "id": None, "held_by": None, "run": None, "since": None}
+    return {"held": True, "id": row.lock_id, "held_by": row.held_by, "run": row.run_id, "since": row.created_at}
+
+
+def _difference(found: Difference) -> Shape:
+    """One resource of a plan, in our words."""
+    return {
+        "address": found.address,
+        "action": found.action,
+        "object": found.label,
+        "weights_only": found.weights_only,
+        "sentences": [each.sentence for each in found.details],
+    }
+
+
+def _stack(request: Request, name: str) -> tuple[Actor, Stack]:
+    actor = requests.actor_of(request)
+    row = stacks(actor).filter(name=name).first()
+    if row is None:
+        raise NotFound("There is no such object, or you may not see it.")
+    return actor, row
+
+
+def _run(request: Request, pk: str) -> StackRun:
+    return selectors.run(requests.actor_of(request), int(pk) if len(pk) < 19 else 0)
+
+
+class Runs(APIView):
+    """GET the runs of a stack, newest first."""
+
+    def get(self, request: Request, name: str) -> Response:
+        """`limit`, `cursor`."""
+        actor, stack = _stack(request, name)
+        rows, cursor = page_by_id(request, selectors.runs(actor, stack.pk), newest_first=True)
+        return page_response(request, [run_shape(row) for row in rows], cursor)
+
+
+class RunList(APIView):
+    """GET the runs of all stacks, newest first."""
+
+    def get(self, request: Request) -> Response:
+        """`limit`, `cursor`."""
+        rows, cursor = page_by_id(request, selectors.runs(requests.actor_of(request)), newest_first=True)
+        return page_response(request, [run_shape(row) for row in rows], cursor)
+
+
+class RunDetail(APIView):
+    """GET a run with its plan in our words."""
+
+    def get(self, request: Request, pk: str) -> Response:
+        """The run; `changes` is what its plan does, `drift` what somebody else did to the cloud."""
+        row = _run(request, pk)
+        changes, drift = selectors.plan_of(requests.actor_of(request), row.pk)
+        told = {"changes": [_difference(each) for each in changes], "drift": [_difference(each) for each in drift]}
+        return Response(run_shape(row) | told)
+
+
+class States(APIView):
+    """GET the versions of a stack's Terraform state, newest first, without what is in them."""
+
+    def get(self, request: Request, name: str) -> Response:
+        """`limit`, `cursor`."""
+        actor, stack = _stack(request, name)
+        rows, cursor = page_by_id(request, selectors.states(actor, stack.pk), newest_first=True)
+        return page_response(request, [_state_shape(row) for row in rows], cursor)
+
+
+class Lock(APIView):
+    """GET who may write the state now."""
+
+    def get(self, request: Request, name: str) -> Response:
+        """`held` false when nobody does."""
+        actor, stack = _stack(request, name)
+        return Response(_lock_shape(selectors.lock_of(actor, stack.pk)))
+
+
+class ForceUnlock(APIView):
+    """POST: take the lock away from whoever holds it; the reason (X-Change-Reason) is required."""
+
+    def post(self, request: Request, name: str) -> Response:
+        """`{id}`: the lock that was seen. 204."""
+        no_dry_run(request)
+        actor, stack = _stack(request, name)
+        lock_id = str(requests.only(request, ("id",)).get("id", ""))
+        services.force_unlock(actor=actor, stack_id=stack.pk, lock_id=lock_id, reason=requests.reason(request))
+        return Response(status=204)
+
+
+class Plan(APIView):
+    """POST: plan what is wanted, now."""
+
+    def post(self, request: Request, name: str) -> Response:
+        """No body; 202 with the run, or without a body where it has to be compiled first."""
+        no_dry_run(request)
+        actor, stack = _stack(request, name)
+        begun = services.plan_now(actor=actor, stack_id=stack.pk, reason=requests.reason(request))
+        return _begun(actor, begun)
+
+
+class Destroy(APIView):
+    """POST: plan to delete everything that stands in the stack; the plan waits for its approval."""
+
+    def post(self, request: Request, name: str) -> Response:
+        """No body; say why in `X-Change-Reason`. 202 with the run."""
+        no_dry_run(request)
+        actor, stack = _stack(request, name)
+        return _begun(actor, services.destroy(actor=actor, stack_id=stack.pk, reason=requests.reason(request)))
+
+
+def _begun(actor: Actor, begun: StackRun | None) -> Response:
+    if begun is None:
+        return Response(status=202)
+    headers = {"Location": f"/api/v1/stack-runs/{begun.pk}"}
+    return Response(run_shape(selectors.run(actor, begun.pk)), status=202, headers=headers)
+
+
+class _Decision(APIView):
+    """POST: something that is decided about a run; 200 with the run after it."""
+
+    def post(self, request: Request, pk: str) -> Response:
+        """No body."""
+        no_dry_run(request)
+        row = _run(request, pk)
+        self.decide(request, requests.actor_of(request), row.pk)
+        return Response(run_shape(_run(request, pk)))
+
+    def decide(self, request: Request, actor: Actor, run_id: int) -> None:
+        """Call the service."""
+        raise NotImplementedError
+
+
+class Approve(_Decision):
+    """POST `{plan_digest?}`: let exactly the plan be applied that was looked at; 409 when it is another one by now."""
+
+    def decide(self, request: Request, actor: Actor, run_id: int) -> None:
+        """Approve."""
+        digest = requests.only(request, ("plan_digest",)).get("plan_digest") if request.data else None
+        reason = requests.reason(request)
+        services.approve(actor=actor, run_id=run_id, plan_digest=str(digest or ""), reason=reason)
+
+
+class Discard(_Decision):
+    """POST: say no to a plan that waits."""
+
+    def decide(self, request: Request, actor: Actor, run_id: int) -> None:
+        """Discard."""
+        services.discard(actor=actor, run_id=run_id, reason=requests.reason(request))
+
+
+class Cancel(_Decision):
+    """POST: stop a run; what Terraform has begun it finishes."""
+
+    def decide(self, request: Request, actor: Actor, run_id: int) -> None:
+        """Cancel."""
+        services.cancel(actor=actor, run_id=run_id, reason=requests.reason(request))
+
+
+class Retry(_Decision):
+    """POST: try a failed run again now."""
+
+    def decide(self, request: Request, actor: Actor, run_id: int) -> None:
+        """Try again."""
+        services.retry(actor=actor, run_id=run_id, reason=requests.reason(request))

@@ -1,0 +1,50 @@
+"""The table, clouds and zones beyond their definitions: stacks' runs and states, addresses that move, zones' states."""
+
+from __future__ import annotations
+
+from apps.core.clock import now
+from apps.fleet.models import Stack
+from apps.stacks.models import StackRevision, StackRun
+from tests.permissions.rows import Row, codes
+
+OPERATORS = codes(404, 404, 200)
+STACK, RUN = {"name": "aws-eu"}, {"pk": "$stackrun"}
+ADDRESS, ZONE = {"name": "front"}, {"pk": "$zone"}
+WHY = {"X-Change-Reason": "asked by the table"}
+
+
+def make_stack_rows() -> None:
+    """A run of another stack whose plan waits for somebody's word."""
+    stack = Stack.objects.get(name="aws-us")
+    revision = StackRevision.objects.create(
+        stack=stack, number=1, generation=1, digest="0" * 64, document=b"", secrets=b"", summary="x", actor="x"
+    )
+    StackRun.objects.create(stack=stack, revision=revision, state="planned", actor="x", planned_at=now())
+
+
+def _decided(word: str, done: str) -> Row:
+    return Row(f"api:stack-runs-{word}", "POST", codes(404, 404, f"403 {done} {done}"), RUN, "stackrun")
+
+
+CLOUDS: tuple[Row, ...] = (
+    Row("api:stacks-runs", "GET", OPERATORS, STACK, "stack"),
+    Row("api:stacks-states", "GET", OPERATORS, STACK, "stack"),
+    Row("api:stacks-lock", "GET", OPERATORS, STACK, "stack"),
+    # Nothing was ever made: it is compiled first, and there is nothing to destroy and no lock.
+    Row("api:stacks-plan", "POST", codes(404, 404, "403 202 202"), STACK, "stack"),
+    Row("api:stacks-destroy", "POST", codes(404, 404, "403 409 409"), STACK, "stack", headers=WHY),
+    Row("api:stacks-force-unlock", "POST", codes(404, 404, "403 409 409"), STACK, "stack", {"id": "x"}, headers=WHY),
+    Row("api:stack-runs-list", "GET", codes(200, 200, 200)),
+    Row("api:stack-runs-detail", "GET", OPERATORS, RUN, "stackrun"),
+    _decided("approve", "200"),
+    _decided("discard", "200"),
+    _decided("cancel", "200"),
+    _decided("retry", "409"),
+    # It belongs to one region, the load balancer stands in two.
+    Row("api:static-ips-move", "POST", codes(403, 403, "403 422 422"), ADDRESS, body={"load_balancer": "front"}),
+    Row("api:static-ips-release", "POST", codes(403, 403, "403 200 200"), ADDRESS),
+    Row("api:load-balancers-portability", "GET", codes(200, 200, 200), {"pk": "$loadbalancer"}),
+    Row("api:zones-state", "GET", codes(404, 200, 200), ZONE, "zone"),
+    Row("api:zones-differences", "GET", codes(404, 404, 200), ZONE, "zone"),
+    Row("api:zones-repair", "POST", codes(404, "403 202 202", "403 202 202"), ZONE, "zone"),
+)
