@@ -1,8 +1,10 @@
-"""A load balancer at Google is found, adopted, applied and compiled for Google again: the circle is closed."""
+"""A load balancer at Google is found, adopted, applied and compiled again; a stack there is read like any other."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from itertools import product
 from typing import Any
 
@@ -20,7 +22,9 @@ from apps.definitions.stack_snapshot import freeze_stack
 from apps.fleet.models import CloudAccount, Stack
 from apps.stacks.adopting.contract import Adoption, Wish
 from apps.stacks.adoption import adopt, load_balancers_of
-from tests.conformance.fake_google import World, served
+from apps.stacks.models import CloudSample, CloudTarget
+from apps.stacks.reading import read_stack
+from tests.conformance.fake_google import Measured, World, served
 from tests.conformance.google_url_map import evaluate
 from tests.pure.google_worlds import everything
 
@@ -32,9 +36,14 @@ ZONES = {"europe-west3-a": "europe-west1", "us-east4-b": "us-central1"}
 
 
 @pytest.fixture
-def url() -> Iterator[str]:
-    world = World()
-    world.apply(render(everything()))
+def world() -> World:
+    found = World()
+    found.apply(render(everything()))
+    return found
+
+
+@pytest.fixture
+def url(world: World) -> Iterator[str]:
     with served(world) as found:
         yield found
 
@@ -98,6 +107,20 @@ def test_what_stands_at_google_is_listed(google: Actor) -> None:
     account = CloudAccount.objects.get(name="google").pk
     found = load_balancers_of(actor=google, cloud_account_id=account, region="global")
     assert [each.id for each in found][:2] == ["targetTcpProxies/sw-stk3-lst-9", "urlMaps/sw-stk3-lst-1"]
+
+
+@pytest.mark.django_db
+def test_health_and_numbers_of_the_stack_are_read_beside_those_of_fleets(google: Actor, world: World) -> None:
+    stack = Stack.objects.get(name="everywhere")
+    world.apply(render(replace(everything(), id=f"stk-{stack.pk}")))
+    world.unhealthy.add(("198.51.100.11", 8011))
+    minute = datetime.now(UTC).replace(second=0, microsecond=0) - timedelta(minutes=2)
+    labels = {"backend_name": f"sw-stk{stack.pk}-bkd-1", "response_code_class": "200"}
+    world.measured.append(Measured("loadbalancing.googleapis.com/https/backend_request_count", minute, labels, (120,)))
+    assert read_stack(stack_id=stack.pk)
+    states = dict(CloudTarget.objects.filter(stack=stack).values_list("object_id", "state"))
+    assert states == {"bkd-1": "healthy", "bkd-11": "unhealthy", "bkd-2": "healthy", "bkd-3": "healthy"}
+    assert [(each.object_id, each.requests) for each in CloudSample.objects.filter(stack=stack)] == [("bkd-1", 120)]
 
 
 @pytest.mark.django_db
