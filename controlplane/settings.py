@@ -292,7 +292,7 @@ TEST_RUNS_AT_ONCE = int(os.environ.get("SPILLWAY_TEST_RUNS_AT_ONCE", "4"))
 
 # Stacks: the program that plans and applies (terraform, tofu, or memory for looking at pages), where it finds the
 # state that this console keeps, and seconds: for which changes wait for each other, between two looks for drift, after
-# which a worker that died is missed, and for which its Terraform may still end in order.
+# which a worker that died is missed, and after which a lock of which nothing is heard is taken away.
 TERRAFORM_BIN = os.environ.get("TERRAFORM_BIN", "terraform")
 STATE_URL = os.environ.get("SPILLWAY_STATE_URL", "http://127.0.0.1:8000").rstrip("/")
 STACK_COALESCE_S = float(os.environ.get("SPILLWAY_STACK_COALESCE_S", "5"))

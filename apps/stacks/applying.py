@@ -7,7 +7,7 @@ from django.db import transaction
 
 from apps.core.leases import Lease
 from apps.core.sealing import Unsealable, unseal
-from apps.drivers.infra.contract import InfraError, Stopped
+from apps.drivers.infra.contract import InfraError
 from apps.drivers.infra.registry import open_driver
 from apps.stacks import finishing, shelf, travel
 from apps.stacks.attempts import Overtaken, begin_attempt
@@ -25,13 +25,12 @@ def apply_run(lease: Lease[StackSync], run: StackRun) -> None:
     Terraform writes the state while it works, so that whoever comes after a death knows what was made, plans the rest
     (`resume`) and goes on with what is left of the approved plan.
     """
-    keeper, words = Keeper(lease, run), Words({}, {}, {})
+    keeper, words = Keeper(lease, run, outlives=True), Words({}, {}, {})
     try:
         opened = shelf.open_revision(run.revision)
         words = shelf.words_for(run, opened)
         plan = unseal(run.plan_file)
-        if not free_the_lock(lease, run, keeper):
-            raise Stopped("Stopped before the beginning.")
+        free_the_lock(lease, run)
         password = begin_attempt(lease, run, S.APPLYING)
         with workplace(lease, run, opened, password) as place:
             driver, journal = open_driver(settings.TERRAFORM_BIN), Journal(run, words)

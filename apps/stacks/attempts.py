@@ -5,8 +5,9 @@ from __future__ import annotations
 from django.db import transaction
 
 from apps.core.leases import Lease
+from apps.drivers.infra.contract import Locked
 from apps.stacks import passwords, travel
-from apps.stacks.models import StackRun, StackSync
+from apps.stacks.models import StackRun, StackSync, StateLock
 from apps.stacks.states import S
 
 # So many workers may die over one run before a person has to look.
@@ -20,10 +21,13 @@ class Overtaken(Exception):
 def begin_attempt(lease: Lease[StackSync], run: StackRun, state: S) -> str:
     """Move the run there and answer its password; passwords of attempts before are worth nothing from here on.
 
-    Raises LeaseLost, and Overtaken when the run is over, stopped, or has cost too many workers.
+    Raises LeaseLost, Locked when there is a lock, and Overtaken when the run is over, stopped, or has cost too many
+    workers.
     """
     with transaction.atomic():
         lease.lock()
+        if StateLock.objects.filter(stack_id=run.stack_id).exists():
+            raise Locked("The Terraform of a worker that is gone has just taken the lock: it is waited for.")
         run.refresh_from_db()
         if run.finished_at is not None or run.cancelled_by:
             raise Overtaken

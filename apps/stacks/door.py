@@ -13,6 +13,7 @@ import hashlib
 
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_POST
 
 from apps.core.sealing import Unsealable
 from apps.stacks import passwords, state
@@ -29,9 +30,7 @@ def state_of_stack(request: HttpRequest, stack_id: int) -> HttpResponse:
         return HttpResponseNotAllowed(METHODS)
     run = _caller(request, stack_id)
     if run is None:
-        response = _said("Only a run of this stack that is under way may ask.", 401)
-        response["WWW-Authenticate"] = 'Basic realm="state"'
-        return response
+        return _unknown()
     try:
         return _answer(request, run)
     except state.Unreadable as error:
@@ -42,6 +41,23 @@ def state_of_stack(request: HttpRequest, stack_id: int) -> HttpResponse:
         return _said(str(error), 409)
     except Unsealable:
         return _said("The stored state cannot be opened with this SECRET_KEY.", 409)
+
+
+@csrf_exempt
+@require_POST
+def alive(request: HttpRequest, stack_id: int) -> HttpResponse:
+    """An apply says that it lives, whatever happened to its worker (drivers/infra/leash.py)."""
+    run = _caller(request, stack_id)
+    if run is None:
+        return _unknown()
+    state.note_life(run)
+    return HttpResponse(status=204)
+
+
+def _unknown() -> HttpResponse:
+    response = _said("Only a run of this stack that is under way may ask.", 401)
+    response["WWW-Authenticate"] = 'Basic realm="state"'
+    return response
 
 
 def _answer(request: HttpRequest, run: StackRun) -> HttpResponse:

@@ -17,7 +17,7 @@ from apps.stacks.keeping import Keeper
 from apps.stacks.models import StackRun, StackSync
 from apps.stacks.states import S
 
-LOCKED_AGAIN = timedelta(seconds=10)
+LOCKED_AGAIN = timedelta(seconds=4)
 
 
 def applied(sync: StackSync, run: StackRun, found: Mapping[str, Any]) -> None:
@@ -66,7 +66,7 @@ def failed(lease: Lease[StackSync], run: StackRun, error: InfraError, words: Wor
 def interrupted(lease: Lease[StackSync], run: StackRun, error: InfraError, keeper: Keeper, words: Words) -> None:
     """An error while planning or applying; raises LeaseLost when the run is another's now.
 
-    Locked: later again. A plan that is stale: planned again. Cancelled: what was begun is finished and known.
+    Locked: later again. A plan that is stale: planned again. Cancelled: the next plan says what was done by then.
     """
     if isinstance(error, Stopped) and keeper.lost:
         raise LeaseLost(f"run {run.pk} was stopped")
@@ -82,4 +82,4 @@ def interrupted(lease: Lease[StackSync], run: StackRun, error: InfraError, keepe
         elif isinstance(error, StalePlan):
             travel.move(run, S.PLANNING, error.message)
         else:
-            travel.move(run, S.DISCARDED, f"{run.cancelled_by} stopped it; what was begun was finished.")
+            travel.move(run, S.DISCARDED, f"{run.cancelled_by} stopped it; the next plan says what was done by then.")

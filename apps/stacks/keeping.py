@@ -25,11 +25,13 @@ MOST_EVENTS = 20_000
 class Keeper:
     """What a driver asks whether it may go on: yes while the lease is ours and nobody cancels.
 
-    A database that is away is forgiven until the lease would have ended.
+    A database that is away is forgiven until the lease would have ended. With `outlives` (an apply) it goes on although
+    the lease is lost: to stop it would be to forget what the cloud is making. Nothing of it is written down then.
     """
 
     lease: Lease[StackSync]
     run: StackRun
+    outlives: bool = False
     lost: bool = False
     cancelled: bool = False
     _renewed: float = field(default_factory=time.monotonic)
@@ -38,7 +40,7 @@ class Keeper:
         """Renew what is due."""
         length = self.lease.length.total_seconds()
         if self.lost or time.monotonic() - self._renewed < length / RENEWALS:
-            return not (self.lost or self.cancelled)
+            return self._answer()
         try:
             self.lease.renew()
             self.cancelled = StackRun.objects.filter(pk=self.run.pk).exclude(cancelled_by="").exists()
@@ -49,7 +51,10 @@ class Keeper:
             self.lost = time.monotonic() - self._renewed >= length
         else:
             self._renewed = time.monotonic()
-        return not (self.lost or self.cancelled)
+        return self._answer()
+
+    def _answer(self) -> bool:
+        return not self.cancelled and (self.outlives or not self.lost)
 
 
 @dataclass(slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import models
+from django.utils import timezone
 
 from apps.fleet.models import Stack
 
@@ -168,13 +169,17 @@ class StateVersion(models.Model):
 
 
 class StateLock(models.Model):
-    """Who may write a stack's state now; `info` is what Terraform said of itself, `lock_id` its id of the lock."""
+    """Who may write a stack's state now; `info` is what Terraform said of itself, `lock_id` its id of the lock.
+
+    `seen_at` is when it last said that it lives: an apply outlives its worker.
+    """
 
     stack = models.OneToOneField(Stack, on_delete=models.CASCADE, related_name="state_lock")
     lock_id = models.CharField(max_length=64)
     info = models.JSONField(default=dict)
     run = models.ForeignKey(StackRun, on_delete=models.SET_NULL, null=True, related_name="+")
     held_by = models.CharField(max_length=150)
+    seen_at = models.DateTimeField(default=timezone.now)
     created_at = models.DateTimeField(auto_now_add=True)
 
     def __str__(self) -> str:

@@ -11,7 +11,7 @@ from django.db import transaction
 from apps.core.clock import database_now, now
 from apps.core.leases import Lease
 from apps.core.sealing import Unsealable, seal
-from apps.drivers.infra.contract import InfraError, Plan, Stopped
+from apps.drivers.infra.contract import InfraError, Plan
 from apps.drivers.infra.registry import open_driver
 from apps.fleet.models import StaticIP
 from apps.stacks import finishing, policies, shelf, travel
@@ -37,8 +37,7 @@ def plan_run(lease: Lease[StackSync], run: StackRun) -> None:
     try:
         opened = shelf.open_revision(run.revision)
         words = shelf.words_for(run, opened)
-        if not free_the_lock(lease, run, keeper):
-            raise Stopped("Stopped before the beginning.")
+        free_the_lock(lease, run)
         plan = _planned(lease, run, opened, words, keeper)
     except Overtaken:
         return

@@ -125,7 +125,7 @@ def discard(*, actor: Actor, run_id: int, reason: str = "") -> StackRun:
 
 
 def cancel(*, actor: Actor, run_id: int, reason: str = "") -> StackRun:
-    """Stop a run; what Terraform has begun it finishes, and the state knows it.
+    """Stop a run. Terraform is interrupted as by a person; what it was just making may be half made.
 
     Raises NotFound, Forbidden, Conflict.
     """

@@ -21,7 +21,7 @@ from typing import Any
 
 from django.db import transaction
 
-from apps.core.clock import now
+from apps.core.clock import database_now, now
 from apps.core.events import publish_after_commit
 from apps.core.sealing import seal, unseal
 from apps.stacks.models import StackRun, StackSync, StateLock, StateVersion
@@ -78,7 +78,7 @@ def write(run: StackRun, content: bytes, *, lock_id: str, md5: str) -> None:
     """
     serial, lineage, resources = _examine(content, md5)
     with transaction.atomic():
-        _serialize(run.stack_id)
+        _serialize(run)
         _must_hold(run, lock_id)
         newest = StateVersion.objects.filter(stack_id=run.stack_id).order_by("-number").defer("content").first()
         digest = hashlib.md5(content, usedforsecurity=False).hexdigest()
@@ -104,7 +104,7 @@ def lock(run: StackRun, body: bytes) -> None:
     """Take the lock for the run; the same lock again (an answer that was lost) is welcome. Raises Unreadable, Held."""
     info = _lock_info(body)
     with transaction.atomic():
-        _serialize(run.stack_id)
+        _serialize(run)
         held = StateLock.objects.filter(stack_id=run.stack_id).first()
         if held is not None:
             if (held.lock_id, held.run_id) != (info["ID"], run.pk):
@@ -118,7 +118,7 @@ def unlock(run: StackRun, body: bytes) -> None:
     """Give the lock back; one that is gone is given back already. Raises Unreadable, Held."""
     info = _lock_info(body)
     with transaction.atomic():
-        _serialize(run.stack_id)
+        _serialize(run)
         held = StateLock.objects.filter(stack_id=run.stack_id).first()
         if held is None:
             return
@@ -128,13 +128,18 @@ def unlock(run: StackRun, body: bytes) -> None:
         publish_after_commit("rollouts", stack=run.stack_id)
 
 
+def note_life(run: StackRun) -> None:
+    """The run's Terraform lives: its lock is left alone."""
+    StateLock.objects.filter(stack_id=run.stack_id, run=run).update(seen_at=database_now())
+
+
 def delete(run: StackRun, *, lock_id: str) -> None:
     """Forget the state, which Terraform asks for when nothing is left of the stack. Raises Held, Refused.
 
     A state that still knows resources is kept: to forget it would be to lose them.
     """
     with transaction.atomic():
-        _serialize(run.stack_id)
+        _serialize(run)
         if lock_id or StateLock.objects.filter(stack_id=run.stack_id).exists():
             _must_hold(run, lock_id)
         newest = StateVersion.objects.filter(stack_id=run.stack_id).order_by("-number").first()
@@ -155,10 +160,16 @@ def forget_old(stack_id: int, moment: datetime) -> None:
     StateVersion.objects.filter(pk__in=old).delete()
 
 
-def _serialize(stack_id: int) -> None:
-    """Let one transaction at a time touch the state of a stack."""
-    StackSync.objects.get_or_create(stack_id=stack_id)
-    StackSync.objects.select_for_update().get(stack_id=stack_id)
+def _serialize(run: StackRun) -> None:
+    """Let one transaction at a time touch the state, and only of the run's present attempt. Raises Refused.
+
+    The password was good when the request came in; an attempt that begins meanwhile must find a state that nobody else
+    may write.
+    """
+    StackSync.objects.get_or_create(stack_id=run.stack_id)
+    StackSync.objects.select_for_update().get(stack_id=run.stack_id)
+    if not StackRun.objects.filter(pk=run.pk, finished_at=None, password_digest=run.password_digest).exists():
+        raise Refused("This attempt is over; another one has begun.")
 
 
 def _must_hold(run: StackRun, lock_id: str) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from django.conf import settings
 
 from apps.core.leases import Lease
-from apps.drivers.infra.contract import Backend, Workplace
+from apps.drivers.infra.contract import Backend, InfraError, Workplace
 from apps.stacks import passwords
 from apps.stacks.models import StackRun, StackSync
 from apps.stacks.shelf import Opened
@@ -30,19 +30,25 @@ def state_address(stack_id: int) -> str:
 
 @contextmanager
 def workplace(lease: Lease[StackSync], run: StackRun, opened: Opened, password: str) -> Iterator[Workplace]:
-    """The place of one attempt; what dead attempts on this stack left behind goes with it."""
+    """The place of one attempt; what dead attempts on this stack left behind goes with it.
+
+    An apply that outlives its worker still needs its place: it is left to the next attempt then.
+    """
     for old in root().glob(f"stack-{run.stack_id}-*"):
         shutil.rmtree(old, ignore_errors=True)
     directory = root() / f"stack-{run.stack_id}-{lease.attempt}"
     directory.mkdir(mode=0o700)
     backend = Backend(state_address(run.stack_id), passwords.USERNAME.format(run.pk), password)
+    place = Workplace(
+        directory=directory,
+        backend=backend,
+        document=opened.document,
+        secrets=opened.secrets,
+        credentials=run.stack.cloud_account.credentials,
+    )
     try:
-        yield Workplace(
-            directory=directory,
-            backend=backend,
-            document=opened.document,
-            secrets=opened.secrets,
-            credentials=run.stack.cloud_account.credentials,
-        )
-    finally:
+        yield place
+    except InfraError:
         shutil.rmtree(directory, ignore_errors=True)
+        raise
+    shutil.rmtree(directory, ignore_errors=True)

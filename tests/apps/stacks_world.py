@@ -76,11 +76,11 @@ class Terraform:
     run_id: int
     password: str
 
-    def ask(self, method: str, body: bytes = b"", query: str = "", **headers: str) -> Any:
+    def ask(self, method: str, body: bytes = b"", query: str = "", path: str = "", **headers: str) -> Any:
         """One request."""
         secret = base64.b64encode(f"run-{self.run_id}:{self.password}".encode()).decode()
         sent: Mapping[str, str] = {"Authorization": f"Basic {secret}", **headers}
-        url = f"/state/{self.stack_id}{query}"
+        url = f"/state/{self.stack_id}{path}{query}"
         return Client(raise_request_exception=False).generic(method, url, body, "application/json", headers=sent)
 
     def lock(self, lock_id: str = "one", method: str = "LOCK") -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.test import Client
 
 from apps.accounts.actors import Actor
 from apps.core.clock import now
@@ -184,6 +185,16 @@ def test_the_password_ends_with_the_run_and_with_the_attempt(terraform: Terrafor
 def test_a_run_without_a_password_is_opened_by_none(terraform: Terraform) -> None:
     StackRun.objects.update(password_digest="")
     assert Terraform(terraform.stack_id, terraform.run_id, "").ask("GET").status_code == 401
+
+
+def test_an_apply_that_lives_says_so(terraform: Terraform) -> None:
+    terraform.lock()
+    StateLock.objects.update(seen_at=now() - timedelta(hours=1))
+    assert Client().post(f"/state/{terraform.stack_id}/alive").status_code == 401
+    assert StateLock.objects.get().seen_at < now() - timedelta(minutes=1)
+    assert terraform.ask("POST", path="/alive").status_code == 204
+    assert StateLock.objects.get().seen_at > now() - timedelta(minutes=1)
+    assert terraform.ask("GET", path="/alive").status_code == 405
 
 
 def test_other_methods_are_not_taken(terraform: Terraform) -> None:

@@ -89,10 +89,6 @@ PLANNING: dict[str, Point] = {
     "planning under the lock": Kills.locked,
     "the plan is written": lambda kills: kills.file("plan.tfplan"),
 }
-APPLYING: dict[str, Point] = {
-    "the apply begins": lambda kills: kills.run().state == "applying",
-    "applying under the lock": lambda kills: kills.run().state == "applying" and kills.locked(),
-}
 
 
 def after(count: int) -> Point:
@@ -100,52 +96,42 @@ def after(count: int) -> Point:
     return lambda kills: kills.completed() >= count
 
 
-def build(kills: Kills) -> None:
-    """Everything is made, with nine workers dying on the way."""
-    wanted = shop(kills.aws, routes=ROUTES, approval="automatic")
-    apply_document(actor=kills.stage.actor, objects=wanted, manager="shop")
-    with kills.stage.worker():
-        kills.stage.wait("a run", StackRun.objects.exists)
-    for name, point in (*PLANNING.items(), *APPLYING.items()):
-        kills.at(name, point)
-    for count in (2, 9):
-        kills.at(f"{count} resources are made", after(count))
-
-
-def change(kills: Kills) -> None:
-    """A weight and five routes change; six workers die."""
-    wanted = shop(kills.aws, routes=ROUTES + 5, weight=40, approval="automatic")
-    apply_document(actor=kills.stage.actor, objects=wanted, manager="shop")
+def change(kills: Kills, wanted: list[dict[str, Any]], name: str, point: Point) -> None:
+    """Definitions change; a worker dies at each step of planning, and one at a point of the apply."""
     before = StackRun.objects.count()
+    apply_document(actor=kills.stage.actor, objects=wanted, manager="shop", prune=True)
     with kills.stage.worker():
         kills.stage.wait("a run", lambda: StackRun.objects.count() > before)
-    names = ("the document is written", "planning under the lock", "the plan is written")
-    for name in names:
-        kills.at(name, PLANNING[name])
-    for name, point in APPLYING.items():
-        kills.at(name, point)
-    kills.at("3 resources are changed", after(3))
-
-
-def remove(kills: Kills) -> None:
-    """Everything is deleted; six workers die."""
-    apply_document(actor=kills.stage.actor, objects=place(kills.aws, "automatic"), manager="shop", prune=True)
-    before = StackRun.objects.count()
-    with kills.stage.worker():
-        kills.stage.wait("a run", lambda: StackRun.objects.count() > before)
-    kills.stage.wait("a plan", lambda: kills.run().state in {"planning", "planned"})
+    for step, reached in PLANNING.items():
+        kills.at(step, reached)
     _approve(kills)
-    for name, point in APPLYING.items():
-        kills.at(name, point)
-    for count in (2, 5, 9, 14):
-        kills.at(f"{count} resources are deleted", after(count))
+    kills.at(name, lambda kills: kills.run().state == "applying" and point(kills))
 
 
 def _approve(kills: Kills) -> None:
-    """Deleting everything waits for a person under every policy."""
+    """What loses everything waits for a person under every policy."""
     with kills.stage.worker():
-        kills.stage.wait("a plan", lambda: kills.run().state == "planned")
-    services.approve(actor=kills.stage.actor, run_id=kills.run().pk)
+        kills.stage.wait("a plan", lambda: kills.run().state not in {"waiting", "planning"})
+    if kills.run().state == "planned":
+        services.approve(actor=kills.stage.actor, run_id=kills.run().pk)
+
+
+def rounds(aws: Cloud) -> dict[str, list[dict[str, Any]]]:
+    """What a stack goes through."""
+    return {
+        "built": shop(aws, routes=ROUTES, approval="automatic"),
+        "changed": shop(aws, routes=ROUTES + 5, weight=40, approval="automatic"),
+        "shrunk": shop(aws, routes=5, weight=40, approval="automatic"),
+        "deleted": place(aws, "automatic"),
+    }
+
+
+APPLYING: dict[str, Point] = {
+    "the apply begins": Kills.began,
+    "applying under the lock": Kills.locked,
+    "2 resources are done": after(2),
+    "5 resources are done": after(5),
+}
 
 
 def twice(aws: Cloud) -> list[str]:

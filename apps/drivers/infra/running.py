@@ -1,7 +1,7 @@
 """PUSH, one command of Terraform: started on a leash, heard while it works, interrupted gently, killed at last.
 
-Its words go to files rather than pipes: a worker that dies must not take Terraform with it, which would lose what the
-cloud has just made. The leash interrupts it instead, so that it ends in order.
+Its words go to files rather than pipes: a worker that dies must not take an apply with it, which would lose what the
+cloud has just made. What the leash does then stands in leash.py.
 """
 
 from __future__ import annotations
@@ -38,7 +38,10 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Runner:
-    """Runs commands in one directory with one environment; `may_go_on` is asked twice a second."""
+    """Runs commands in one directory with one environment; `may_go_on` is asked twice a second.
+
+    `outlives` is the address of the state where the command must not end with its worker.
+    """
 
     binary: str
     directory: Path
@@ -46,6 +49,7 @@ class Runner:
     may_go_on: MayGoOn
     longest_s: float
     end_s: float = END_S
+    outlives: str = ""
 
     def run(self, *arguments: str, heard: HeardLine | None = None) -> Finished:
         """Run to the end. Raises Stopped when it was interrupted, InfraError after `longest_s`."""
@@ -55,7 +59,8 @@ class Runner:
             try:
                 why = self._follow(process, reading, heard)
             except BaseException:
-                self._end(process)
+                if not self.outlives:
+                    self._end(process)
                 raise
             if why is not None:
                 self._end(process)
@@ -65,7 +70,8 @@ class Runner:
         return Finished(process.returncode, out.read_bytes(), errors.read_bytes())
 
     def _start(self, arguments: Sequence[str], out: BinaryIO, errors: BinaryIO) -> subprocess.Popen[bytes]:
-        leash = [sys.executable, "-I", "-S", str(LEASH), str(os.getpid())]
+        how = ["apply", self.outlives] if self.outlives else ["plan", str(os.getpid())]
+        leash = [sys.executable, "-I", "-S", str(LEASH), *how]
         try:
             return subprocess.Popen(
                 [*leash, self.binary, *arguments],

@@ -16,7 +16,7 @@ import os
 import subprocess
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from apps.drivers.infra import credentials, reading
@@ -102,6 +102,7 @@ class TerraformDriver:
         file = place.directory / PLAN_FILE
         file.touch(mode=0o600)
         file.write_bytes(plan)
+        runner = replace(runner, outlives=place.backend.address)
         done = runner.run("apply", *PLAIN, "-json", LOCK, PLAN_FILE, heard=talk.line)
         if done.code:
             raise _failure(done, talk)
