@@ -81,6 +81,12 @@ bench-overflow-windows: .venv/.stamp-tests ## which windows hold a limit best; A
 	@deploy/packages.sh haproxy
 	$(PY) -m tests.bench.overflow_windows $(ARGS)
 
+bench-stack-kills: .venv/.stamp-tests ## kill -9 of workers at every step of a stack at AWS: nothing twice, nothing forgotten
+	STACK_KILLS=all .venv/bin/pytest -q -s tests/e2e/test_stack_killed.py
+
+bench-synthesis: .venv/.stamp-tests ## seconds and memory of the synthesis of a stack with 1, 300 and 3 000 routes
+	$(PY) -m tests.bench.synthesis
+
 bench-schedules: .venv/.stamp-tests ## how many schedules, how late, and 200 x kill -9; ARGS="--quick" or "--only kills"
 	@deploy/packages.sh redis-server postgresql
 	$(PY) -m tests.bench.schedules $(ARGS)
@@ -109,4 +115,4 @@ fmt: .venv/.stamp-tests ## put the code in order
 clean: down ## remove what was made: the demo's data, caches, fetched assets; the venv stays
 	rm -rf var frontend/static/vendor frontend/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-.PHONY: help lock openapi bench-schedules bench-calendars bench-api-fuzz check frontend packages up down traffic seed test bench fmt clean agent
+.PHONY: help lock openapi bench-stack-kills bench-synthesis bench-schedules bench-calendars bench-api-fuzz check frontend packages up down traffic seed test bench fmt clean agent

@@ -97,7 +97,7 @@ def write(run: StackRun, content: bytes, *, lock_id: str, md5: str) -> None:
             written_by=run.actor,
         )
         forget_old(run.stack_id, now())
-        publish_after_commit("rollouts", stack=run.stack_id)
+        publish_after_commit("stacks", id=run.stack_id)
 
 
 def lock(run: StackRun, body: bytes) -> None:
@@ -111,7 +111,7 @@ def lock(run: StackRun, body: bytes) -> None:
                 raise Held(held.info)
             return
         StateLock.objects.create(stack_id=run.stack_id, lock_id=info["ID"], info=info, run=run, held_by=run.actor)
-        publish_after_commit("rollouts", stack=run.stack_id)
+        publish_after_commit("stacks", id=run.stack_id)
 
 
 def unlock(run: StackRun, body: bytes) -> None:
@@ -125,7 +125,7 @@ def unlock(run: StackRun, body: bytes) -> None:
         if (held.lock_id, held.run_id) != (info["ID"], run.pk):
             raise Held(held.info)
         held.delete()
-        publish_after_commit("rollouts", stack=run.stack_id)
+        publish_after_commit("stacks", id=run.stack_id)
 
 
 def note_life(run: StackRun) -> None:

@@ -129,7 +129,7 @@ def test_what_is_no_state_is_refused(terraform: Terraform, body: bytes) -> None:
     assert not StateVersion.objects.exists()
 
 
-@pytest.mark.parametrize("md5", ["AAAAAAAAAAAAAAAAAAAAAA==", "no base64"])
+@pytest.mark.parametrize("md5", ["AAAAAAAAAAAAAAAAAAAAAA==", "no base64", "\u00fc"])
 def test_a_state_that_is_not_what_its_md5_says_is_refused(terraform: Terraform, md5: str) -> None:
     terraform.lock()
     assert terraform.write(state_body(1), **{"Content-MD5": md5}).status_code == 400
