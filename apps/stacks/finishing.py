@@ -78,7 +78,7 @@ def interrupted(lease: Lease[StackSync], run: StackRun, error: InfraError, keepe
         run.refresh_from_db(fields=("cancelled_by",))
         if isinstance(error, Locked):
             run.next_try_at = database_now() + LOCKED_AGAIN
-            travel.move(run, S.APPROVED if run.state == S.APPLYING else S.WAITING, error.message)
+            travel.move(run, S.APPROVED if run.state in {S.APPROVED, S.APPLYING} else S.WAITING, error.message)
         elif isinstance(error, StalePlan):
             travel.move(run, S.PLANNING, error.message)
         else:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from apps.stacks.models import StackRun
 
 S = StackRun.State
-# Back to planning from everywhere: the state may have moved on, or a worker have died.
+# Back to planning from everywhere: the state may have moved on, or a worker have died. Waiting goes on while somebody
+# else has the lock.
 MOVES: dict[S, frozenset[S]] = {
-    S.WAITING: frozenset({S.PLANNING, S.FAILED, S.DISCARDED, S.SUPERSEDED}),
+    S.WAITING: frozenset({S.WAITING, S.PLANNING, S.FAILED, S.DISCARDED, S.SUPERSEDED}),
     S.PLANNING: frozenset(
         {S.WAITING, S.PLANNING, S.PLANNED, S.APPROVED, S.DONE, S.UNCHANGED, S.FAILED, S.DISCARDED, S.SUPERSEDED}
     ),
     S.PLANNED: frozenset({S.WAITING, S.PLANNING, S.APPROVED, S.DISCARDED, S.SUPERSEDED}),
-    S.APPROVED: frozenset({S.PLANNING, S.APPLYING, S.DISCARDED, S.SUPERSEDED}),
+    S.APPROVED: frozenset({S.APPROVED, S.PLANNING, S.APPLYING, S.DISCARDED, S.SUPERSEDED}),
     S.APPLYING: frozenset({S.APPROVED, S.PLANNING, S.DONE, S.FAILED, S.DISCARDED, S.SUPERSEDED}),
     S.DONE: frozenset(),
     S.UNCHANGED: frozenset(),

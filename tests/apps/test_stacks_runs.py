@@ -340,12 +340,24 @@ def test_each_failure_waits_longer_and_at_last_for_a_person(world: World) -> Non
 def test_a_locked_state_is_asked_for_again_later(world: World) -> None:
     world.cloud.locked = True
     world.want("a")
-    world.reconcile()
-    assert (world.run().state, services.stacks_to_sweep()) == ("waiting", [])
+    for _ in range(2):
+        StackRun.objects.update(next_try_at=database_now())
+        world.reconcile()
+        assert (world.run().state, services.stacks_to_sweep()) == ("waiting", [])
     world.cloud.locked = False
     StackRun.objects.update(next_try_at=database_now())
     world.reconcile()
     assert world.run().state == "planned"
+    world.cloud.locked = True
+    services.approve(actor=world.actor, run_id=world.run().pk)
+    for _ in range(2):
+        StackRun.objects.update(next_try_at=database_now())
+        world.reconcile()
+        assert (world.run().state, services.stacks_to_sweep()) == ("approved", [])
+    world.cloud.locked = False
+    StackRun.objects.update(next_try_at=database_now())
+    world.reconcile()
+    assert world.run().state == "done"
 
 
 def test_a_person_stops_a_run_and_what_was_begun_is_finished(world: World, settings: Settings) -> None:
@@ -496,6 +508,9 @@ def test_the_lock_of_a_dead_attempt_is_waited_for_and_then_taken_away(world: Wor
     world.reconcile()
     assert (world.run().state, StateLock.objects.get().lock_id) == ("waiting", "old")
     assert world.run().password_digest == password  # what still works may still write
+    StackRun.objects.update(next_try_at=None)
+    world.reconcile()
+    assert world.run().state == "waiting"
     StackRun.objects.update(next_try_at=None)
     StateLock.objects.update(seen_at=database_now() - timedelta(hours=2))
     world.reconcile()

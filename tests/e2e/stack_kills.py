@@ -14,7 +14,7 @@ from apps.fleet.models import Stack
 from apps.stacks import services, state
 from apps.stacks.models import RunEvent, StackRun, StackSync, StateLock
 from tests.e2e.stack_definitions import place, shop
-from tests.e2e.stack_stage import Cloud, Stage, kill
+from tests.e2e.stack_stage import LONGEST_S, Cloud, Stage, kill
 
 ROUTES = 12
 Point = Callable[["Kills"], bool]
@@ -65,7 +65,7 @@ class Kills:
         """Start a worker, kill it as soon as it is there; one that was too fast is noted as such."""
         self._remember()
         with self.stage.worker() as process:
-            deadline = time.monotonic() + 120
+            deadline = time.monotonic() + LONGEST_S
             while not (self.began() and point(self)) and not self._over():
                 assert time.monotonic() < deadline, f"never came to {name}"
                 time.sleep(0.01)
