@@ -7,7 +7,7 @@ from typing import Any
 
 from apps.accounts.actors import Actor
 from apps.definitions.describing import describe
-from apps.definitions.services import KINDS, apply_document
+from apps.definitions.services import KINDS, apply_document, save_object
 
 NETWORK = {"vpc": "vpc-0a1b2c3d", "subnets": ["subnet-0a1b2c3d", "subnet-1a1b2c3d"]}
 STACK: dict[str, Any] = {
@@ -32,6 +32,15 @@ OBJECTS: tuple[dict[str, Any], ...] = (
 def make_clouds(operator: Actor) -> None:
     """All of it, in one document; the tutorial's regions and accounts are there already."""
     apply_document(actor=operator, objects=list(OBJECTS))
+
+
+def give_real_addresses(actor: Actor, pool: str = "shop") -> None:
+    """Servers of the pool that a cloud could reach: the tutorial's are loopback."""
+    spec = spec_of(actor, pool, "Pool")
+    for backend in spec["backends"]:
+        for number, server in enumerate(backend["servers"], 1):
+            server["address"] = f"10.0.0.{number}"
+    save_object(actor=actor, kind="Pool", name=pool, spec=spec)
 
 
 def spec_of(actor: Actor, name: str, kind: str = "Route") -> dict[str, Any]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from pytest_django import DjangoAssertNumQueries
 
 from apps.accounts.actors import Actor
@@ -17,9 +19,10 @@ from apps.definitions.services.addresses import holds, lowest_free
 from apps.definitions.stack_snapshot import freeze_stack
 from apps.fleet.models import Stack, StaticIP
 from apps.fleet.selectors import static_ips
-from tests.apps.clouds_world import NETWORK, STACK, ZONE, make_clouds, spec_of
+from tests.apps.clouds_world import NETWORK, STACK, ZONE, give_real_addresses, make_clouds, spec_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+EXAMPLE = Path(__file__).resolve().parents[2] / "deploy" / "examples" / "cloud.yaml"
 VIP: dict[str, Any] = {"kind": "vip", "pool": "addresses", "region": "us-central1"}
 
 
@@ -193,14 +196,16 @@ def test_a_stack_without_a_network_takes_no_load_balancer(clouds: Actor) -> None
 
 
 def test_every_change_that_concerns_a_stack_raises_its_generation(clouds: Actor, acme: Actor) -> None:
-    saved(clouds, "LoadBalancer", "front", spec_of(clouds, "front", "LoadBalancer") | {"stacks": ["aws-eu"]})
+    give_real_addresses(acme)
+    saved(clouds, "LoadBalancer", "cloud", front(stacks=("aws-eu",)))
+    shop = spec_of(acme, "shop") | {"load_balancer": "cloud", "assertions": []}
+    save_object(actor=acme, kind="Route", name="cloud", spec=shop)
 
     def raised(act: Any) -> bool:
         before = Stack.objects.get(name="aws-eu").desired_generation
         act()
         return Stack.objects.get(name="aws-eu").desired_generation > before
 
-    shop = spec_of(acme, "shop")
     pool = spec_of(acme, "shop", "Pool")
     assert raised(lambda: save_object(actor=acme, kind="Route", name="more", spec=shop | {"path": "/more"}))
     assert raised(lambda: save_object(actor=acme, kind="Pool", name="shop", spec=pool | {"balance": "random"}))
@@ -242,11 +247,7 @@ def test_an_address_is_seen_by_the_account_that_it_was_given_to(clouds: Actor, a
 def test_a_stack_freezes_to_what_the_compiler_takes(
     clouds: Actor, acme: Actor, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:
-    pool = spec_of(acme, "shop", "Pool")
-    for backend in pool["backends"]:
-        for number, server in enumerate(backend["servers"], 1):
-            server["address"] = f"10.0.0.{number}"
-    save_object(actor=acme, kind="Pool", name="shop", spec=pool)
+    give_real_addresses(acme)
     saved(clouds, "LoadBalancer", "cloud", front(static_ip="elastic", stacks=("aws-eu",)))
     route = spec_of(acme, "shop") | {"load_balancer": "cloud", "assertions": []}
     save_object(actor=acme, kind="Route", name="cloud", spec=route)
@@ -272,3 +273,13 @@ def test_a_stack_freezes_to_what_the_compiler_takes(
     assert compiled.refused == ()
     assert compiled.document.resources["aws_lb"]
     assert Zone.objects.get(name="aws").desired_generation > 0
+
+
+def test_the_example_of_a_cloud_is_applied_and_compiles_without_a_refusal(tutorial_world: Actor) -> None:
+    objects = yaml.safe_load(EXAMPLE.read_text())["objects"]
+    plan = apply_document(actor=tutorial_world, objects=objects)
+    assert plan.counts["create"] == len(objects)
+    assert apply_document(actor=tutorial_world, objects=objects).counts["unchanged"] == len(objects)
+    snapshot, _ = freeze_stack(Stack.objects.get(name="aws-frankfurt").pk)
+    assert compile_stack(snapshot).refused == ()
+    assert StaticIP.objects.get(name="vip-1").address == "203.0.113.1"

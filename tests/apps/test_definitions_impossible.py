@@ -11,7 +11,7 @@ from apps.core.errors import Invalid
 from apps.definitions.models import LoadBalancer, Route
 from apps.definitions.portability import portability_of
 from apps.definitions.services import apply_document, save_object
-from tests.apps.clouds_world import make_clouds, spec_of
+from tests.apps.clouds_world import give_real_addresses, make_clouds, spec_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 ABSENT = {"headers": [{"name": "X-Beta", "match": "absent"}], "path": "/beta"}
@@ -21,11 +21,7 @@ ABSENT = {"headers": [{"name": "X-Beta", "match": "absent"}], "path": "/beta"}
 def cloud(tutorial_world: Actor, acme: Actor) -> Actor:
     """The operator, with a load balancer in a stack at AWS; servers of shop are no loopback."""
     make_clouds(tutorial_world)
-    pool = spec_of(acme, "shop", "Pool")
-    for backend in pool["backends"]:
-        for number, server in enumerate(backend["servers"], 1):
-            server["address"] = f"10.0.0.{number}"
-    save_object(actor=acme, kind="Pool", name="shop", spec=pool)
+    give_real_addresses(acme)
     listener = {"name": "web", "protocol": "http", "port": 80}
     spec = {"stacks": ["aws-eu"], "listeners": [listener]}
     save_object(actor=tutorial_world, kind="LoadBalancer", name="cloud", spec=spec)

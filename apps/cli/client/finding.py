@@ -8,7 +8,12 @@ from typing import Any
 from .api import Api, Failure
 
 PAGE = "500"
-NOUNS = {"schedules": "schedule", "capacity-tests": "capacity test"}
+NOUNS = {
+    "schedules": "schedule",
+    "capacity-tests": "capacity test",
+    "zones": "zone",
+    "load-balancers": "load balancer",
+}
 
 
 def every(api: Api, path: str, query: Mapping[str, str]) -> list[Any]:
