@@ -60,6 +60,7 @@ ORDERS: dict[str, tuple[str, str, Document]] = {
             "ends_at": "2028-01-31T00:00:00Z",
         },
     ),
+    "move": ("POST", "static-ips/front/move", {"load_balancer": "front", "listeners": ["http"]}),
     "latency": ("PUT", "regions/us-central1/latency/europe-west1", {"ms": 98.5}),
     "rotation": ("POST", "triggers/{trigger}/rotate", {"grace_s": 3600}),
     "proof": ("POST", "hostnames/{hostname}/proof", {"reason": "Contract 4711"}),
@@ -93,6 +94,7 @@ RULES: dict[str, Legal] = {
     "kind": one_of("none", "rate", "connections"), "value": whole(1, 10_000_000), "scope": one_of("backend", "server"),
     "cron": FIELD_RULES["when/cron"], "zone": FIELD_RULES["zone"], "starts_at": instant, "ends_at": instant,
     "capacity_scaler": real(0, 1), "measured_by": maybe(NAME), "ms": real(0, 60_000), "reason": reason,
+    "load_balancer": NAME, "listeners": NAME,
     "grace_s": maybe(whole(0, 7 * 86_400)),
 }  # fmt: skip
 

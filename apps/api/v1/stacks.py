@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from rest_framework.request import Request
@@ -12,7 +13,7 @@ from apps.accounts.actors import Actor
 from apps.api.v1 import requests
 from apps.api.v1.views import page_by_id, page_response
 from apps.api.v1.writes import no_dry_run
-from apps.core.errors import NotFound
+from apps.core.errors import Fault, Invalid, NotFound
 from apps.fleet.models import Stack
 from apps.fleet.selectors import stacks
 from apps.stacks import selectors, services
@@ -73,6 +74,13 @@ def _difference(found: Difference) -> Shape:
         "weights_only": found.weights_only,
         "sentences": [each.sentence for each in found.details],
     }
+
+
+def _word(sent: object, pointer: str, detail: str) -> str:
+    """An id that we made ourselves and somebody sends back. Raises Invalid."""
+    if not isinstance(sent, str) or not re.fullmatch(r"[A-Za-z0-9-]{1,64}", sent, re.ASCII):
+        raise Invalid([Fault(pointer, "id", detail)])
+    return sent
 
 
 def _stack(request: Request, name: str) -> tuple[Actor, Stack]:
@@ -143,7 +151,7 @@ class ForceUnlock(APIView):
         """`{id}`: the lock that was seen. 204."""
         no_dry_run(request)
         actor, stack = _stack(request, name)
-        lock_id = str(requests.only(request, ("id",)).get("id", ""))
+        lock_id = _word(requests.only(request, ("id",)).get("id"), "/id", "Send the id of the lock that you saw.")
         services.force_unlock(actor=actor, stack_id=stack.pk, lock_id=lock_id, reason=requests.reason(request))
         return Response(status=204)
 
@@ -196,9 +204,10 @@ class Approve(_Decision):
 
     def decide(self, request: Request, actor: Actor, run_id: int) -> None:
         """Approve."""
-        digest = requests.only(request, ("plan_digest",)).get("plan_digest") if request.data else None
-        reason = requests.reason(request)
-        services.approve(actor=actor, run_id=run_id, plan_digest=str(digest or ""), reason=reason)
+        sent = requests.only(request, ("plan_digest",)).get("plan_digest") if request.data else None
+        asked = "Send plan_digest of the run that you looked at, or leave it out."
+        digest = "" if sent is None else _word(sent, "/plan_digest", asked)
+        services.approve(actor=actor, run_id=run_id, plan_digest=digest, reason=requests.reason(request))
 
 
 class Discard(_Decision):

@@ -102,15 +102,15 @@ def _keys(given: object) -> list[tuple[str, str]]:
     """Names and types; none for all. Raises Invalid."""
     if given is None:
         return []
-    rows = given if isinstance(given, list) else [None]
-    if not all(
-        isinstance(row, dict) and all(isinstance(row.get(key), str) for key in ("name", "type")) for row in rows
-    ):
+    rows = given if isinstance(given, list) and given else [None]
+    if not all(isinstance(row, dict) and set(row) == {"name", "type"} for row in rows):
         raise Invalid([Fault("/records", "not_list", "Write records as a list of {name, type}, or leave it out.")])
+    if not all(isinstance(word, str) for row in rows for word in row.values()):
+        raise Invalid([Fault("/records", "not_text", "Write the name and the type of each record as text.")])
     return [(row["name"], row["type"]) for row in rows]
 
 
 def _flag(given: object) -> bool:
-    if given not in (None, True, False):
+    if given is not None and not isinstance(given, bool):
         raise Invalid([Fault("/take_over", "not_boolean", "Write true or false.")])
     return bool(given)
