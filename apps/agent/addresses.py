@@ -81,6 +81,11 @@ class Addresses:
         """From now on the new worker alone is right."""
         self._write_facts(manifest, [_spelled(identity)], secret)
 
+    def expects(self, identity: Identity) -> bool:
+        """Whether this is the worker that was loaded last; yes where that is not known of it or of us."""
+        wanted = self._read_facts().get("wanted")
+        return not wanted or identity[0] == 0 or _spelled(identity) in wanted
+
     def _write_facts(
         self, manifest: Manifest, wanted: list[list[str]], secret: str, only: Iterable[str] | None = None
     ) -> None:
@@ -165,10 +170,12 @@ class Addresses:
         return words + self._kept_in_trouble()
 
     def _kept_in_trouble(self) -> list[str]:
-        """Addresses that are still on this machine although it should have given them away."""
+        """Why this node has no addresses, unless somebody asked for that; and which are still here all the same."""
+        why = ask_once(str(self._settings.facts))
+        if not why or why == "maintenance":
+            return []
         held = [address for address, kind in self._now.items() if kind == VIP and is_here(address)]
-        why = ask_once(str(self._settings.facts)) if held else ""
-        return [f"{address} is still here ({why})" for address in held] if why else []
+        return [f"this node may have no static IPs: {why}", *(f"{address} is still here" for address in held)]
 
 
 def of_kind(manifest: Manifest, kind: str) -> list[str]:

@@ -12,7 +12,7 @@ from apps.agent import VERSION, memo, nodecfg, runtime
 from apps.agent.addresses import Addresses
 from apps.agent.bodies import MOVED_BY, BundleBody, Manifest, RuntimeBody, read_bundle
 from apps.agent.box import readable_group
-from apps.agent.confirm import Wanted
+from apps.agent.confirm import Wanted, worker_identity
 from apps.agent.errors import Malformed, Refusal
 from apps.agent.events import Events
 from apps.agent.proxy import Proxy
@@ -272,14 +272,19 @@ class Node:
         1. Nothing was ever switched: nothing to do.
         2. `live` is what was confirmed and haproxy runs it: adopt it.
         3. haproxy runs, but the agent died between switch and confirmation: roll forward, the release was tasted.
-        4. haproxy does not run: start from `live`, or from the last known good when that fails.
+        4. haproxy runs what nobody switched to: somebody else started it, and its master would only ever read the same
+           files again. It is ended.
+        5. haproxy does not run: start from `live`, or from the last known good when that fails.
         """
         with self.switching:
             live = self.releases.live()
             if live is None:
                 return
             found = self.proxy.processes()
-            if found and live.name == self.confirmed.release:
+            if found and not self.addresses.expects(worker_identity(self.proxy)):
+                self.events.add("error", f"haproxy {found.master} was started by somebody else and is ended")
+                self.proxy.stop()
+            elif found and live.name == self.confirmed.release:
                 self.events.add("state", f"took over haproxy {found.master}, generation {self.confirmed.generation}")
                 self._take_over_addresses(live)
                 return
