@@ -6,16 +6,20 @@ The documents that come out are applied like any others, after a look at the pla
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from apps.accounts.actors import Actor
+from apps.compiler.grammar import GrammarError
 from apps.core.errors import Conflict, Fault, Invalid, NotFound
+from apps.definitions.clouds import cloud_region
 from apps.drivers.clouds.contract import CloudError, CloudPlace, CloudReader, FoundLoadBalancer
 from apps.drivers.clouds.registry import open_reader
 from apps.fleet.models import CloudAccount
 from apps.fleet.selectors import cloud_accounts
 from apps.stacks.adopting import alb, elb, google
 from apps.stacks.adopting.contract import Adoption, Wish
+from apps.stacks.adopting.wishes import Order, unused
 
 Adopter = Callable[[FoundLoadBalancer, Wish], Adoption]
 ADOPTERS: Mapping[str, Adopter] = {
@@ -26,7 +30,10 @@ ADOPTERS: Mapping[str, Adopter] = {
 
 
 def load_balancers_of(*, actor: Actor, cloud_account_id: int, region: str) -> Sequence[FoundLoadBalancer]:
-    """What stands in a cloud account's region: kinds, names and ids. Raises Forbidden, NotFound, Conflict."""
+    """What stands in a cloud account's region: kinds, names and ids.
+
+    Raises Forbidden, NotFound, Invalid for a region that no cloud has, Conflict with what the cloud says.
+    """
     reader = _reader(actor, cloud_account_id, region)
     try:
         return reader.load_balancers()
@@ -34,16 +41,18 @@ def load_balancers_of(*, actor: Actor, cloud_account_id: int, region: str) -> Se
         raise Conflict(error.message) from error
 
 
-def adopt(*, actor: Actor, cloud_account_id: int, region: str, found_id: str, wish: Wish) -> Adoption:
-    """One of them as documents of ours, with a line for everything that was found. Raises as above, and Invalid."""
-    if not wish.name:
-        raise Invalid([Fault("/name", "missing", "Say what the load balancer shall be called here.")])
-    reader = _reader(actor, cloud_account_id, region)
+def adopt(*, actor: Actor, cloud_account_id: int, order: Order) -> Adoption:
+    """One of them as documents of ours, with a line for everything that was found, and for what was said in vain.
+
+    Raises as above.
+    """
+    reader = _reader(actor, cloud_account_id, order.region)
     try:
-        found = reader.describe(found_id)
+        found = reader.describe(order.found_id)
     except CloudError as error:
         raise Conflict(error.message) from error
-    return ADOPTERS.get(found.kind, google.adopt)(found, wish)
+    made = ADOPTERS.get(found.kind, google.adopt)(found, order.wish)
+    return replace(made, report=(*made.report, *unused(made, order.wish)))
 
 
 def apply_document(adoption: Adoption) -> dict[str, Any]:
@@ -59,7 +68,9 @@ def _reader(actor: Actor, cloud_account_id: int, region: str) -> CloudReader:
     if not region:
         raise Invalid([Fault("/region", "missing", "Say in which of the cloud's regions to look.")])
     try:
-        return open_reader(_place(account, region))
+        return open_reader(_place(account, cloud_region(region)))
+    except GrammarError as error:
+        raise Invalid([Fault("/region", error.code, error.message)]) from error
     except CloudError as error:
         raise Conflict(error.message) from error
 

@@ -11,12 +11,13 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
-from apps.core.errors import Conflict, Invalid
+from apps.core.errors import Conflict, Fault, Invalid
 from apps.definitions.selectors import only
 from apps.definitions.services import delete_object, plan_document
 from apps.fleet import selectors as places
 from apps.stacks import adoption
-from apps.stacks.adopting.contract import Verdict, Wish
+from apps.stacks.adopting.contract import Verdict
+from apps.stacks.adopting.wishes import read_order
 from apps.web.faults import blame
 from apps.web.pages import PageRequest, operators_only, page, show
 
@@ -29,7 +30,7 @@ ORDER = (Verdict.LEFT_OUT, Verdict.LOSSY, Verdict.MAPPED)
 
 
 class AdoptForm(forms.Form):
-    """Where to look, and what the cloud cannot know."""
+    """Where to look, and what the cloud cannot know; fields of the order are named by their pointers."""
 
     use_required_attribute = False
 
@@ -44,20 +45,45 @@ class AdoptForm(forms.Form):
         hint = "Choose one after looking."
         self.fields["found"] = forms.CharField(label="Load balancer", required=False, help_text=hint)
         self.fields["/name"] = forms.CharField(label="Name here", required=False, max_length=63)
-        self.fields["account"] = forms.CharField(
+        self.fields["/account"] = forms.CharField(
             label="Account", required=False, help_text="Who owns routes and pools."
         )
         regions = [("", "none"), *((row.name, row.name) for row in places.regions(actor))]
         self.fields["ours"] = forms.ChoiceField(label="Your region for it", choices=regions, required=False)
         stacks = [("", "none"), *((row.name, row.name) for row in places.stacks(actor))]
-        self.fields["stack"] = forms.ChoiceField(label="Stack to stand in", choices=stacks, required=False)
+        self.fields["/stack"] = forms.ChoiceField(label="Stack to stand in", choices=stacks, required=False)
+        self._lines("regions", "More regions and zones", "europe-west3-a=frankfurt, one a line; zones on Google.")
+        self._lines("certificates", "Certificates", "The cloud's ARN or name=yours, one a line; no cloud shows a key.")
+        self._lines("addresses", "Addresses", "203.0.113.7=name of your static IP, one a line.")
 
-    def wish(self) -> Wish:
-        """What was typed."""
+    def _lines(self, name: str, label: str, hint: str) -> None:
+        widget = forms.Textarea(attrs={"class": "mono", "rows": 3, "spellcheck": "false"})
+        self.fields[f"/{name}"] = forms.CharField(label=label, required=False, widget=widget, help_text=hint)
+
+    def order(self) -> dict[str, Any]:
+        """What was typed, as programs write it. Raises Invalid for a line that is no pair."""
         found = self.cleaned_data
-        regions = {found["/region"]: found["ours"]} if found["ours"] else {}
-        account = found["account"] or "operator"
-        return Wish(name=found["/name"], account=account, regions=regions, stack=found["stack"])
+        order: dict[str, Any] = {word: found[f"/{word}"] for word in ("region", "name", "account", "stack")}
+        order |= {word: pairs(found[f"/{word}"], f"/{word}") for word in ("regions", "certificates", "addresses")}
+        if found["ours"]:
+            order["regions"] = {found["/region"]: found["ours"]} | order["regions"]
+        return {"id": found["found"]} | {word: value for word, value in order.items() if value}
+
+
+def pairs(text: str, pointer: str) -> dict[str, str]:
+    """Lines of `theirs=ours`; theirs may have signs of equality, ours has none. Raises Invalid."""
+    found: dict[str, str] = {}
+    faults = []
+    for line in filter(None, map(str.strip, text.splitlines())):
+        theirs, _, ours = (part.strip() for part in line.rpartition("="))
+        if not theirs or not ours:
+            faults.append(Fault(pointer, "pair", f"Write theirs=ours, one a line; this is none: {line[:80]}"))
+        elif theirs in found:
+            faults.append(Fault(pointer, "twice", f"Name each of theirs once; this one comes again: {theirs[:80]}"))
+        found[theirs] = ours
+    if faults:
+        raise Invalid(faults)
+    return found
 
 
 @page
@@ -106,7 +132,8 @@ def _found(request: PageRequest, form: AdoptForm) -> dict[str, Any]:
     if not chosen:
         found = adoption.load_balancers_of(actor=actor, cloud_account_id=cloud, region=region)
         return {"found": found, "looked": True}
-    made = adoption.adopt(actor=actor, cloud_account_id=cloud, region=region, found_id=chosen, wish=form.wish())
+    order = read_order(form.order(), account=actor.account.name)
+    made = adoption.adopt(actor=actor, cloud_account_id=cloud, order=order)
     lines = sorted(made.report, key=lambda line: ORDER.index(line.verdict))
     document = adoption.apply_document(made)
     context: dict[str, Any] = {

@@ -232,7 +232,7 @@ def test_what_a_cloud_has_is_listed_and_adopted_with_a_report(
     client, account = client_of(operator), CloudAccount.objects.get()
     looked = f"/adopt?cloud={account.pk}&/region=eu-central-1"
     assert "old-front" in text_of(client, looked)
-    text = text_of(client, f"{looked}&found=arn:old&/name=adopted&ours=frankfurt&stack=aws-frankfurt")
+    text = text_of(client, f"{looked}&found=arn:old&/name=adopted&ours=frankfurt&/stack=aws-frankfurt")
     for word in ("adopted.yaml", "faces the internet", "kind: LoadBalancer"):
         assert word in text, word
     assert "Say what the load balancer shall be called" in text_of(client, f"{looked}&found=arn:old", 422)

@@ -61,6 +61,15 @@ ORDERS: dict[str, tuple[str, str, Document]] = {
         },
     ),
     "move": ("POST", "static-ips/front/move", {"load_balancer": "front", "listeners": ["http"]}),
+    "adopt": (
+        "POST",
+        "cloud-accounts/prod/adopt",
+        {
+            "region": "eu-central-1", "id": "arn:aws:x:loadbalancer/app/old/1", "name": "adopted", "account": "acme",
+            "stack": "aws-eu", "regions": {"eu-central-1": "europe-west1"}, "certificates": {"old-shop": "shop"},
+            "addresses": {"192.0.2.1": "front"},
+        },
+    ),
     "latency": ("PUT", "regions/us-central1/latency/europe-west1", {"ms": 98.5}),
     "rotation": ("POST", "triggers/{trigger}/rotate", {"grace_s": 3600}),
     "proof": ("POST", "hostnames/{hostname}/proof", {"reason": "Contract 4711"}),
@@ -95,6 +104,8 @@ RULES: dict[str, Legal] = {
     "cron": FIELD_RULES["when/cron"], "zone": FIELD_RULES["zone"], "starts_at": instant, "ends_at": instant,
     "capacity_scaler": real(0, 1), "measured_by": maybe(NAME), "ms": real(0, 60_000), "reason": reason,
     "load_balancer": NAME, "listeners": NAME,
+    "adopt/region": FIELD_RULES["cloud_region"], "adopt/id": text(2048, r"[A-Za-z0-9][A-Za-z0-9_+=,.@:/-]*"),
+    "adopt/account": NAME, "stack": NAME, "eu-central-1": NAME, "old-shop": NAME, "192.0.2.1": NAME,
     "grace_s": maybe(whole(0, 7 * 86_400)),
 }  # fmt: skip
 

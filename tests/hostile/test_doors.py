@@ -17,6 +17,7 @@ from apps.accounts.founding import replace_token
 from apps.compiler.compile import Compilation, compile_snapshot
 from apps.compiler.model import Snapshot
 from apps.definitions.models import Schedule
+from apps.definitions.services import apply_document
 from apps.schedules.triggers import make_trigger
 from tests.doors.people import client_of
 from tests.hostile.corpus import CORPUS, VALUES
@@ -148,6 +149,8 @@ def test_the_command_refuses_them(tutorial_world: Actor, tmp_path: Path, wire: W
 def test_claims_invitations_tokens_webhooks_and_small_calls_refuse_them(
     operators_token: Client, wire: Wire, tutorial_world: Actor
 ) -> None:
+    account = {"kind": "CloudAccount", "name": "prod", "spec": {"cloud": "aws", "credentials": "env:PROD"}}
+    apply_document(actor=tutorial_world, objects=[account])
     make_trigger(actor=tutorial_world, schedule_id=Schedule.objects.earliest("pk").pk, name="door")
     assert walk(order(operators_token), tour(fields_of_orders(), whole=True), wire) > 700
 

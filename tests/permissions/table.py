@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.permissions.adopting_rows import ADOPTING
 from tests.permissions.api_rows import API
 from tests.permissions.callers import callers_of, changes_nothing, sees_nothing
 from tests.permissions.capacity_rows import CAPACITY
@@ -17,6 +18,7 @@ from tests.permissions.state_rows import STATE
 from tests.permissions.zone_page_rows import ZONE_PAGES
 
 TABLE = (
+    *ADOPTING,
     *API,
     *CAPACITY,
     *CLOUDS,

@@ -42,6 +42,7 @@ from apps.webhooks.models import Delivery, Webhook
 from apps.webhooks.services import make_webhook, send_test
 from tests.apps.test_definitions_services import pem_pair
 from tests.conftest import TUTORIAL, actor_of
+from tests.permissions.adopting_rows import make_adopting_rows
 from tests.permissions.callers import ROLES
 from tests.permissions.capacity_rows import make_capacity_rows
 from tests.permissions.cloud_rows import make_stack_rows
@@ -124,6 +125,7 @@ def make_world() -> World:
     Hostname.objects.filter(name__startswith="resting.").update(released_at=now())
     _share_a_zone(operator, Actor("somebody", world.accounts["own"], "admin"))
     make_stack_rows()
+    make_adopting_rows()
     make_capacity_rows(world.accounts["own"])
     make_schedule_rows(world.accounts["own"])
     _let_in(world)

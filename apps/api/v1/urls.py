@@ -6,6 +6,7 @@ from django.urls import URLPattern, path, re_path
 
 from apps.api.v1 import (
     addresses,
+    adopting,
     batch,
     capacity,
     comparing,
@@ -139,6 +140,12 @@ urlpatterns = [
     re_path(rf"^static-ips/(?P<name>{NAME})/move$", addresses.Move.as_view(), name="static-ips-move"),
     re_path(rf"^static-ips/(?P<name>{NAME})/release$", addresses.Release.as_view(), name="static-ips-release"),
     re_path(rf"^load-balancers/{PK}/portability$", addresses.Portability.as_view(), name="load-balancers-portability"),
+    re_path(
+        rf"^cloud-accounts/(?P<name>{NAME})/load-balancers$",
+        adopting.LoadBalancers.as_view(),
+        name="cloud-accounts-load-balancers",
+    ),
+    re_path(rf"^cloud-accounts/(?P<name>{NAME})/adopt$", adopting.Adopt.as_view(), name="cloud-accounts-adopt"),
     re_path(rf"^stacks/(?P<name>{NAME})/runs$", stacks.Runs.as_view(), name="stacks-runs"),
     re_path(rf"^stacks/(?P<name>{NAME})/states$", stacks.States.as_view(), name="stacks-states"),
     re_path(rf"^stacks/(?P<name>{NAME})/lock$", stacks.Lock.as_view(), name="stacks-lock"),

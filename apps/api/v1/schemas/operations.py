@@ -19,6 +19,7 @@ from apps.api.v1.schemas import (
     watching,
     writing,
 )
+from apps.api.v1.schemas.adopting import OPERATIONS as OF_ADOPTING
 from apps.api.v1.schemas.building import (
     READ_REFUSALS,
     Operation,
@@ -70,6 +71,7 @@ OPERATIONS: Table = {
     **written("regions", noun(platform.Region, platform.RegionEnvelope, "a region", "regions"), "name"),
     **written("fleets", noun(platform.Fleet, platform.FleetEnvelope, "a fleet", "fleets"), "name", "region"),
     **written("nodes", noun(platform.Node, platform.NodeEnvelope, "a node", "nodes"), "name", "fleet"),
+    **OF_ADOPTING,
     **OF_CLOUDS,
     **written("grants", noun(platform.Grant, platform.GrantEnvelope, "a grant", "grants"), "name"),
     **written("certificates", CERTIFICATE, *BY_NAME),

@@ -40,6 +40,7 @@ QUERY: dict[str, tuple[Schema, str]] = {
     "state": ({"type": "string", "enum": Delivery.State.values}, "Only deliveries in this state."),
     "state-word-fire": ({"type": "string", "enum": Fire.State.values}, "Only fires in this state."),
     "schedule": ({"type": "string", "maxLength": 253}, "Only what is of the schedule with this name."),
+    "region-word-cloud": ({"type": "string", "maxLength": 40}, "The cloud's word for its region; global on Google."),
     "target-word-cloud": ({"type": "string", "enum": ["haproxy", "aws", "google"]}, "Only this target."),
     "target": ({"type": "string", "enum": Schedule.TargetKind.values}, "Only schedules that do this."),
     "after": ({"type": "string", "maxLength": 40}, "Only messages after the one with this id."),
