@@ -115,6 +115,7 @@ def test_addresses_are_allotted_from_the_lowest_and_never_the_network_or_its_bro
 def test_what_is_allotted_stands_in_the_audit_record_and_stays(clouds: Actor) -> None:
     row = saved(clouds, "StaticIP", "vip", VIP)
     entry = Entry.objects.get(object_kind="StaticIP", object_label="vip")
+    assert entry.after is not None
     assert (entry.after["address"], entry.after["router_id"]) == (row.address, row.router_id) == ("203.0.113.1", 1)
     assert saved(clouds, "StaticIP", "vip", VIP).version == row.version
 

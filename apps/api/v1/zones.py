@@ -102,12 +102,15 @@ def _keys(given: object) -> list[tuple[str, str]]:
     """Names and types; none for all. Raises Invalid."""
     if given is None:
         return []
-    rows = given if isinstance(given, list) and given else [None]
-    if not all(isinstance(row, dict) and set(row) == {"name", "type"} for row in rows):
+    if not isinstance(given, list) or not given:
         raise Invalid([Fault("/records", "not_list", "Write records as a list of {name, type}, or leave it out.")])
-    if not all(isinstance(word, str) for row in rows for word in row.values()):
-        raise Invalid([Fault("/records", "not_text", "Write the name and the type of each record as text.")])
-    return [(row["name"], row["type"]) for row in rows]
+    return [_key(row, index) for index, row in enumerate(given)]
+
+
+def _key(row: object, index: int) -> tuple[str, str]:
+    if isinstance(row, dict) and set(row) == {"name", "type"} and all(isinstance(word, str) for word in row.values()):
+        return row["name"], row["type"]
+    raise Invalid([Fault(f"/records/{index}", "not_object", "Write a record as {name, type}, both as text.")])
 
 
 def _flag(given: object) -> bool:

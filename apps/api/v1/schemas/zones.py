@@ -32,7 +32,10 @@ class RecordSpec(serializers.Serializer[Any]):
     """One set of DNS records; exactly one of values, static_ip and load_balancer says what is served."""
 
     zone = words.reference()
-    label = serializers.CharField(max_length=253, help_text="The name below the zone, @ for the zone itself.")
+    # The metaclass makes fields of what stands here, also of what has a name of Field's own.
+    label = serializers.CharField(  # type: ignore[assignment]
+        max_length=253, help_text="The name below the zone, @ for the zone itself."
+    )
     type = words.word(words_of(rows.Record, "type"))
     ttl = words.whole(30, 86_400, required=False)
     values = serializers.ListField(
