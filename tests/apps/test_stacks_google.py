@@ -21,6 +21,7 @@ from apps.definitions.services import apply_document
 from apps.definitions.stack_snapshot import freeze_stack
 from apps.fleet.models import CloudAccount, Stack
 from apps.stacks.adopting.contract import Adoption, Wish
+from apps.stacks.adopting.wishes import Order
 from apps.stacks.adoption import adopt, load_balancers_of
 from apps.stacks.models import CloudSample, CloudTarget
 from apps.stacks.reading import read_stack
@@ -70,7 +71,7 @@ def google(tutorial_world: Actor, url: str) -> Actor:
 def _adopted(actor: Actor, found_id: str) -> Adoption:
     account = CloudAccount.objects.get(name="google").pk
     wish = Wish("adopted", "acme", regions=ZONES, stack="everywhere")
-    return adopt(actor=actor, cloud_account_id=account, region="global", found_id=found_id, wish=wish)
+    return adopt(actor=actor, cloud_account_id=account, order=Order("global", found_id, wish))
 
 
 def _answers(document: StackDocument, name: str) -> list[object]:
