@@ -47,7 +47,7 @@ def described() -> dict[str, Any]:
     return {
         "loadBalancer": {"Scheme": "internal"},
         "listeners": [forward(80, "HTTP"), forward(443, "HTTPS", Certificates=[{"CertificateArn": CERTIFICATE}])],
-        "targetGroups": [group],
+        "targetGroups": {GROUP: group},
     }
 
 

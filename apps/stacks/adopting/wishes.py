@@ -36,7 +36,7 @@ def read_order(data: object, *, account: str) -> Order:
     """
     faults: list[Fault] = []
     reader = Reader(data, "", faults)
-    if not reader.has("name"):
+    if reader.data.get("name") is None:
         reader.fault("name", "missing", "Say what the load balancer shall be called here.")
     order = Order(
         region=reader.required("region", cloud_region),
