@@ -1,0 +1,87 @@
+"""A stack in a cloud in memory, whose definitions are a document of `terraform_data`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytest_django.fixtures import Settings
+
+from apps.accounts.actors import Actor
+from apps.compiler.compile_stack import StackCompilation
+from apps.compiler.targets.terraform.document import StackDocument
+from apps.core.clock import database_now
+from apps.drivers.infra.memory import Died, MemoryCloud, forget_clouds, memory_cloud
+from apps.fleet.models import Stack
+from apps.fleet.services import want_stack_push
+from apps.stacks import compiling, services
+from apps.stacks.compiling import Compiled
+from apps.stacks.models import StackRun, StackSync
+from apps.stacks.workplaces import state_address
+from tests.apps.stacks_world import a_stack, data
+
+
+@dataclass
+class World:
+    """A stack, its cloud, and what its definitions compile to."""
+
+    actor: Actor
+    stack: Stack
+    cloud: MemoryCloud
+    document: dict[str, Any] = field(default_factory=data)
+    labels: dict[str, str] = field(default_factory=dict)
+
+    def want(self, *names: str, **inputs: Any) -> None:
+        """Definitions change."""
+        self.document = data(*names, **inputs)
+        want_stack_push([self.stack])
+
+    def compiled(self, stack_id: int) -> Compiled:
+        found = StackDocument(**{name: value for name, value in self.document.items() if name != "providers"})
+        generation = Stack.objects.values_list("desired_generation", flat=True).get(pk=stack_id)
+        return Compiled(StackCompilation(found, (), ()), {}, self.labels, generation)
+
+    def reconcile(self) -> bool:
+        return services.reconcile_stack(stack_id=self.stack.pk)
+
+    def run(self) -> StackRun:
+        return StackRun.objects.order_by("-id")[0]
+
+    def approve(self) -> None:
+        services.approve(actor=self.actor, run_id=self.run().pk)
+        self.reconcile()
+
+    def bring(self, *names: str, **inputs: Any) -> None:
+        self.want(*names, **inputs)
+        self.reconcile()
+        self.approve()
+
+    def die_at(self, point: str) -> None:
+        """The worker dies there; its lease ends."""
+        self.cloud.dies_at = point
+        with pytest.raises(Died):
+            self.reconcile()
+        StackSync.objects.update(claimed_until=database_now() - timedelta(seconds=1))
+
+    @property
+    def standing(self) -> set[str]:
+        return set(self.cloud.resources)
+
+    def policy(self, approval: str) -> None:
+        Stack.objects.filter(pk=self.stack.pk).update(approval=approval)
+
+
+def make_world(
+    operator: Actor, settings: Settings, monkeypatch: pytest.MonkeyPatch, directory: Path
+) -> Iterator[World]:
+    """Nothing stands yet, and changes do not wait for each other."""
+    settings.TERRAFORM_BIN, settings.STACK_COALESCE_S, settings.VAR_DIR = "memory", 0, directory
+    stack = a_stack(operator)
+    found = World(operator, stack, memory_cloud(state_address(stack.pk)))
+    monkeypatch.setattr(compiling, "compiled", found.compiled)
+    yield found
+    forget_clouds()

@@ -1,0 +1,224 @@
+"""PUSH to clouds: destroying, protected addresses, drift, locks, and who may come in."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytest_django.fixtures import Settings
+
+from apps.accounts.actors import Actor
+from apps.audit.models import Entry
+from apps.compiler.compile import CompileError
+from apps.compiler.model import Finding
+from apps.core.clock import database_now
+from apps.core.errors import Conflict, Forbidden, Invalid, NotFound
+from apps.core.sealing import seal
+from apps.fleet.models import StaticIP
+from apps.fleet.services import want_stack_push
+from apps.stacks import compiling, selectors, services, shelf
+from apps.stacks.compiling import Compiled
+from apps.stacks.models import StackRun, StackSync, StateLock, StateVersion
+from tests.apps.stacks_runs_world import World, make_world
+from tests.apps.stacks_world import a_stack, data
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def world(operator: Actor, settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[World]:
+    """Nothing stands yet, and changes do not wait for each other."""
+    yield from make_world(operator, settings, monkeypatch, tmp_path)
+
+
+def test_destroying_needs_a_reason_a_person_and_no_protected_address(world: World) -> None:
+    world.bring("a", "b")
+    world.policy("automatic")
+    with pytest.raises(Invalid):
+        services.destroy(actor=world.actor, stack_id=world.stack.pk, reason=" ")
+    address = StaticIP.objects.create(
+        account=world.actor.account, name="front", kind="elastic", stack=world.stack, protected=True
+    )
+    with pytest.raises(Conflict, match="front"):
+        services.destroy(actor=world.actor, stack_id=world.stack.pk, reason="moving away")
+    address.delete()
+    services.destroy(actor=world.actor, stack_id=world.stack.pk, reason="moving away")
+    world.reconcile()
+    assert (world.run().state, world.run().to_delete) == ("planned", 2)
+    world.approve()
+    assert (world.run().state, world.standing) == ("done", set())
+    assert StackSync.objects.get().applied is None
+    assert selectors.stack_state(world.actor, world.stack.pk).word == "destroyed"
+    assert services.stacks_to_sweep() == []
+
+
+def test_a_plan_that_gives_a_protected_address_back_fails(world: World) -> None:
+    address = StaticIP.objects.create(
+        account=world.actor.account, name="front", kind="elastic", stack=world.stack, protected=True
+    )
+    world.labels = {f"ip-{address.pk}": "front"}
+    world.document = data("a")
+    world.document["owners"]["terraform_data.a"] = f"ip-{address.pk}"
+    want_stack_push([world.stack])
+    world.reconcile()
+    world.approve()
+    owners = world.document["owners"]
+    world.document = data("b")
+    world.document["owners"] |= owners
+    want_stack_push([world.stack])
+    world.reconcile()
+    assert world.run().state == "failed"
+    assert "front is protected" in world.run().message
+    assert world.standing == {"terraform_data.a"}
+
+
+def test_addresses_that_the_cloud_chose_reach_their_static_ips(world: World) -> None:
+    address = StaticIP.objects.create(account=world.actor.account, name="front", kind="elastic", stack=world.stack)
+    both = "${[terraform_data.a.two, terraform_data.a.one]}"
+    world.document = data("a") | {"outputs": {f"ip_{address.pk}_addresses": both}}
+    world.document["resources"]["terraform_data"]["a"] |= {"one": "203.0.113.7", "two": "203.0.113.9"}
+    want_stack_push([world.stack])
+    world.reconcile()
+    world.approve()
+    address.refresh_from_db()
+    assert (address.address, address.addresses) == ("203.0.113.7", ["203.0.113.7", "203.0.113.9"])
+
+
+def test_drift_is_found_now_and_then_and_its_repair_waits_for_a_person(world: World) -> None:
+    world.bring(a="10")
+    world.cloud.resources["terraform_data.a"]["input"] = "by hand"
+    assert services.stacks_to_sweep() == []
+    StackSync.objects.update(checked_at=database_now() - timedelta(hours=2))
+    assert services.stacks_to_sweep() == [world.stack.pk]
+    world.reconcile()
+    check, repair = StackRun.objects.order_by("id")[1:]
+    assert (check.kind, check.state, check.drifted) == ("check", "done", 1)
+    assert (repair.kind, repair.state, repair.reason) == ("change", "planned", "Somebody changed a.")
+    world.approve()
+    assert world.cloud.resources["terraform_data.a"]["input"] == "10"
+
+
+def test_a_look_for_drift_that_finds_none_changes_nothing(world: World) -> None:
+    world.bring("a")
+    services.check_drift(actor=world.actor, stack_id=world.stack.pk)
+    world.reconcile()
+    assert (world.run().kind, world.run().state) == ("check", "unchanged")
+    assert selectors.stack_state(world.actor, world.stack.pk).word == "in_sync"
+
+
+def test_what_cannot_be_compiled_is_said_and_not_tried_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(stack_id: int) -> Compiled:
+        raise CompileError((Finding("impossible", "lb-1", "front", "Nobody can do this."),))
+
+    monkeypatch.setattr(compiling, "compiled", refuse)
+    want_stack_push([world.stack])
+    world.reconcile()
+    state = selectors.stack_state(world.actor, world.stack.pk)
+    assert (state.word, state.message) == ("refused", "Nobody can do this.")
+    assert services.stacks_to_sweep() == []
+
+
+def test_the_lock_of_a_dead_attempt_is_waited_for_and_then_taken_away(world: World, settings: Settings) -> None:
+    settings.STACK_LOCK_GRACE_S = 3600
+    world.want("a")
+    world.die_at("plan")
+    StateLock.objects.create(stack=world.stack, lock_id="old", info={"Who": "me"}, run=world.run(), held_by="x")
+    password = world.run().password_digest
+    world.reconcile()
+    assert (world.run().state, StateLock.objects.get().lock_id) == ("waiting", "old")
+    assert world.run().password_digest == password  # what still works may still write
+    StackRun.objects.update(next_try_at=None)
+    world.reconcile()
+    assert world.run().state == "waiting"
+    StackRun.objects.update(next_try_at=None)
+    StateLock.objects.update(seen_at=database_now() - timedelta(hours=2))
+    world.reconcile()
+    assert world.run().state == "planned"
+    assert not StateLock.objects.exists()
+    entry = Entry.objects.get(action="unlock")
+    assert (entry.actor, entry.before["lock"]) == ("spillway", "old")  # type: ignore[index]
+
+
+def test_a_lock_is_taken_away_by_a_person_with_its_id_and_a_reason(world: World) -> None:
+    world.want("a")
+    world.reconcile()
+    run = world.run()
+    StateLock.objects.create(stack=world.stack, lock_id="old", run=run, held_by="x")
+    unlock: dict[str, Any] = {"actor": world.actor, "stack_id": world.stack.pk}
+    with pytest.raises(Invalid):
+        services.force_unlock(**unlock, lock_id="old", reason="")
+    with pytest.raises(Conflict):
+        services.force_unlock(**unlock, lock_id="other", reason="it is dead")
+    services.force_unlock(**unlock, lock_id="old", reason="it is dead")
+    assert not StateLock.objects.exists()
+    assert StackRun.objects.get().password_digest == ""
+    assert Entry.objects.filter(action="unlock", reason="it is dead").exists()
+
+
+def test_only_operators_come_in(world: World, acme: Actor) -> None:
+    world.want("a")
+    world.reconcile()
+    run = world.run().pk
+    for call in (
+        lambda: services.approve(actor=acme, run_id=run),
+        lambda: services.discard(actor=acme, run_id=run),
+        lambda: services.cancel(actor=acme, run_id=run),
+        lambda: services.retry(actor=acme, run_id=run),
+        lambda: services.plan_now(actor=acme, stack_id=world.stack.pk),
+        lambda: services.destroy(actor=acme, stack_id=world.stack.pk, reason="x"),
+        lambda: services.check_drift(actor=acme, stack_id=world.stack.pk),
+        lambda: services.force_unlock(actor=acme, stack_id=world.stack.pk, lock_id="x", reason="x"),
+        lambda: services.read_state(actor=acme, stack_id=world.stack.pk, number=1),
+    ):
+        with pytest.raises(Forbidden):
+            call()
+    assert selectors.stack_states(acme) == []
+    assert not selectors.runs(acme).exists()
+    for missing in (lambda: selectors.run(acme, run), lambda: selectors.stack_state(acme, world.stack.pk)):
+        with pytest.raises(NotFound):
+            missing()
+
+
+def test_a_state_is_read_without_its_secrets_and_the_record_says_by_whom(world: World) -> None:
+    key = {"attributes": {"arn": "arn:x", "private_key": "hush", "body": "b", "list": [{"a": "hush"}]}}
+    key["sensitive_attributes"] = [[{"type": "get_attr", "value": "list"}, {"value": 0}, {"value": "a"}]]  # type: ignore[assignment]
+    content = seal(zlib.compress(_body(key)))
+    StateVersion.objects.create(stack=world.stack, number=1, serial=3, md5="", content=content, written_by="x")
+    found = services.read_state(actor=world.actor, stack_id=world.stack.pk, number=1)
+    assert "hush" not in str(found)
+    assert found["resources"][0]["instances"][0]["attributes"]["arn"] == "arn:x"
+    assert Entry.objects.filter(action="read_state", actor=world.actor.name).exists()
+    with pytest.raises(NotFound):
+        services.read_state(actor=world.actor, stack_id=world.stack.pk, number=2)
+
+
+def _body(instance: dict[str, Any]) -> bytes:
+    outputs = {"open": {"value": 1}, "closed": {"value": "hush", "sensitive": True}}
+    resources = [{"mode": "managed", "type": "x", "name": "y", "instances": [instance]}]
+    return json.dumps({"version": 4, "outputs": outputs, "resources": resources}).encode()
+
+
+def test_the_state_of_all_stacks_costs_the_same_for_many(
+    world: World, operator: Actor, django_assert_num_queries: Any
+) -> None:
+    world.bring("a")
+    with django_assert_num_queries(5):
+        assert [each.word for each in selectors.stack_states(operator)] == ["in_sync"]
+    for number in range(5):
+        a_stack(operator, f"more-{number}")
+    with django_assert_num_queries(5):
+        assert len(selectors.stack_states(operator)) == 6
+
+
+def test_revisions_are_sealed(world: World) -> None:
+    world.want(a="hush-hush")
+    world.reconcile()
+    run = world.run()
+    stored = bytes(run.revision.document) + bytes(run.plan) + bytes(run.plan_file)
+    assert b"hush" not in stored
+    assert "hush-hush" in str(shelf.open_revision(run.revision).document)
