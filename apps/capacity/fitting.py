@@ -13,6 +13,10 @@ LEAST_SHARE, MOST_SHARE = 0.002, 0.6
 BUNCH = 5
 LEAST_WEIGHT = 3
 SATURATED_WEIGHT = 20
+BEHIND, KEEPS_UP, LONG_S = 0.9, 0.97, 10
+GRID = 360
+SPREAD = 0.5
+STEEPNESSES = tuple(-2 + at * 0.5 for at in range(13))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +75,73 @@ def _line(points: Sequence[tuple[float, float, float]]) -> tuple[float, float, f
     intercept = height - slope * middle
     squares = sum(w * (y - intercept - slope * x) ** 2 for x, y, w in points)
     return slope, intercept, sqrt(max(1.0, squares / max(1, len(points) - 2))), middle, spread
+
+
+def border(outcomes: Sequence[Outcome], objective: ObjectiveSpec) -> Crossing | None:
+    """Where just so many requests are slow as allowed, for independent callers: the most likely rate, and 95 % of it.
+
+    1. With rate r the share of requests slower than x is allowed · exp(b (r − r*)): the tail of a queue's waiting time.
+       How steep it is (b) lies between x / 2 and 5 x (M/M/1: x; M/D/1: about 2 x; more servers: more), mostly near
+       1.6 x: that is known before anything is measured.
+    2. Every step counts, those without any slow request too, at the rate that was really offered in it.
+    3. Slow requests come in bunches about as long as x: so many count as one.
+    4. What is likely is summed up over all steepnesses; the answer is its mean with the middle 95 %.
+
+    None before any step had some, but not only slow requests, as at a cliff.
+    """
+    x = objective.below_ms / 1000
+    allowed = 1 - objective.percentile / 100
+    steps = [o for o in outcomes if o.verdict.word in {Word.GOOD, Word.BAD} and o.measured.answered > 0]
+    if not any(LEAST_SHARE < o.measured.slow_share < MOST_SHARE and not _falls_behind(o) for o in steps):
+        return None
+    highest = max(o.measured.offered or o.step.rate for o in steps)
+    rates = [highest * (0.4 + 0.9 * at / GRID) for at in range(GRID + 1)]
+    counted = [_evidence(o, x) for o in steps]
+    likely = [0.0] * len(rates)
+    logs: list[tuple[int, float]] = []
+    for steep, prior in ((x * 1.6 * exp(SPREAD * z), -z * z / 2) for z in STEEPNESSES):
+        for at, rate in enumerate(rates):
+            logs.append((at, prior + sum(_likelihood(each, rate, steep, allowed) for each in counted)))
+    best = max(value for _, value in logs)
+    for at, value in logs:
+        likely[at] += exp(value - best)
+    return _middle(rates, likely)
+
+
+def _evidence(outcome: Outcome, x: float) -> tuple[float, float, float]:
+    """Offered rate, bunches of slow requests, bunches in all."""
+    measured = outcome.measured
+    rate = measured.offered or outcome.step.rate
+    bunch = max(2.0, 1.5 * rate * x)
+    whole = measured.answered * measured.seconds / bunch
+    share = max(measured.slow_share, BEHIND) if _falls_behind(outcome) else measured.slow_share
+    return rate, share * whole, whole
+
+
+def _falls_behind(outcome: Outcome) -> bool:
+    """Whether a step was ended while its queue still grew: in the long run all of its requests would be slow."""
+    measured = outcome.measured
+    growing = measured.answered < KEEPS_UP * (measured.offered or outcome.step.rate)
+    return outcome.verdict.word is Word.BAD and growing and measured.seconds < LONG_S
+
+
+def _likelihood(each: tuple[float, float, float], border_at: float, steep: float, allowed: float) -> float:
+    rate, slow, whole = each
+    share = min(0.98, allowed * exp(min(20.0, steep * (rate - border_at))))
+    return slow * log(max(share, 1e-9)) + (whole - slow) * log(1 - share)
+
+
+def _middle(rates: Sequence[float], likely: Sequence[float]) -> Crossing:
+    whole = sum(likely)
+    mean = sum(rate * weight for rate, weight in zip(rates, likely, strict=True)) / whole
+    low, high, seen = rates[0], rates[-1], 0.0
+    for rate, weight in zip(rates, likely, strict=True):
+        if seen < 0.025 * whole:
+            low = rate
+        if seen < 0.975 * whole:
+            high = rate
+        seen += weight
+    return Crossing(mean, low, high)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,8 +26,9 @@ class Point:
 class Result:
     """What a run found; rates in requests/s, None where nothing is known.
 
-    `capacity` is the highest rate at which the objective was met and confirmed; the true one lies between `low` and
-    `high` with `confidence` (0–1); `high` is None when nothing broke. `limited_by` says what ended the search:
+    `capacity` is the highest rate that meets the objective: confirmed by a longer step, and for independent callers the
+    most likely border by all steps together. The true one lies between `low` and `high` with `confidence` (0–1); `high`
+    is None when nothing broke. `limited_by` says what ended the search:
     objective, max_rate, generator, time, overload, stopped. `in_flight_limit` is the limit in flight that belongs to
     the capacity (rate × latency there). `overloaded_s` counts the seconds in which certainly more requests were slow
     or failed than the objective allows.

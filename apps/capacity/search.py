@@ -3,8 +3,9 @@
 Warm up at a tenth of the guess, double until the objective breaks, bisect to 2 %, confirm with one longer step. Which
 rate is meant by "highest": with constant arrivals the rate up to which the queue does not grow (c servers of s seconds:
 c / s); with Poisson arrivals the rate at which just so many requests are slow as the objective allows, in the long run
-– that is less, because independent callers come in bunches. How long the target is overloaded is counted every second;
-the search asks for nothing bolder once little is left of `OVERLOAD_S`.
+– that is less, because independent callers come in bunches: there all steps together say where the border lies most
+likely (fitting.border), and the time that is left goes into longer steps near it. How long the target is overloaded is
+counted every second; the search asks for nothing bolder once little is left of `OVERLOAD_S`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import replace
 from math import ceil, log, log2
 from statistics import fmean
 
-from apps.capacity.fitting import LEAST_SHARE, Crossing, crossing
+from apps.capacity.fitting import LEAST_SHARE, Crossing, border, crossing
 from apps.capacity.judging import (
     RAMP_SECONDS,
     Known,
@@ -37,6 +38,9 @@ from apps.drivers.load.contract import Arrivals, Second
 PRECISION = 0.02
 FIT_PRECISION = 0.025
 SURE = 0.06
+CLOSE = 0.03
+CLOSER_S = 30.0
+LUCK = 0.05
 BELOW_SATURATION = 0.985
 JUST_BELOW = 0.995
 BELOW_FIT = 0.985
@@ -132,8 +136,10 @@ class Search:
 
     def _choose(self) -> StepPlan | None:
         if self._confirmed is not None:
-            self._ending = self._border() if self._bad else self._ceiling_reached()
-            return None
+            closer = self._closer()
+            if closer is None:
+                self._ending = self._border() if self._bad else self._ceiling_reached()
+            return closer
         if self.usual_ms is None and not self._bad:
             return self._warm_up()
         low, high = self.low, self.high
@@ -142,6 +148,29 @@ class Search:
         if high == float("inf"):
             return self._double(low)
         return self._narrow(low, high)
+
+    def _closer(self) -> StepPlan | None:
+        """One more long step near the border while independent callers leave it uncertain; None when that is enough."""
+        found = self._likely()
+        spent = self.overloaded_s >= BOLD_UNTIL_S
+        if found is None or spent or found.high - found.low <= 2 * CLOSE * found.rate or self._left() < CLOSER_S + 5:
+            return None
+        length = min(60.0, self._left() - 5)
+        rate = found.rate * BELOW_FIT
+        return StepPlan(Purpose.CONFIRM, length, length, rate, saying=f"Looks closer at {rate:.4g}/s.")
+
+    def _likely(self) -> Crossing | None:
+        """The most likely border for independent callers; even arrivals have a sharp one, which bisection finds."""
+        return border(self.outcomes, self.objective) if not self.constant and self._bad else None
+
+    def _estimate(self) -> Crossing | None:
+        """The same within what was found: hardly below what was confirmed, which may be luck, nor above `high`."""
+        found, held = self._likely(), self._confirmed or 0.0
+        if found is None:
+            return None
+        lowest, highest = held * (1 - LUCK), max(self.high, held)
+        rate, low, high = (min(max(each, lowest), highest) for each in (found.rate, found.low, found.high))
+        return Crossing(rate, low, high)
 
     def _border(self) -> Ending:
         """The border was found, or what kept the search from coming closer to it."""
@@ -435,9 +464,12 @@ class Search:
     # The result
 
     def _capacity(self) -> float | None:
-        """What was confirmed; before a confirmation failed, the highest good rate."""
+        """The most likely border, else what was confirmed; before a confirmation failed, the highest good rate."""
         if self._ending is Ending.NOTHING:
             return None
+        estimate = self._estimate()
+        if estimate is not None:
+            return estimate.rate
         doubted = self._confirmations and self._ending is not Ending.OVERLOAD
         return self._confirmed if self._confirmed is not None or doubted else self.low
 
@@ -447,6 +479,7 @@ class Search:
             objective=self.objective,
             outcomes=self.outcomes,
             bounds=(self._capacity(), self.low, self.high),
+            likely=None if self._ending is Ending.NOTHING else self._estimate(),
             confirmed=self._confirmed is not None,
             ending=self._ending or Ending.STOPPED,
             overloaded_s=self.overloaded_s,

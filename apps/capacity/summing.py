@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from enum import StrEnum
 from math import ceil
 
-from apps.capacity.fitting import crossing
+from apps.capacity.fitting import Crossing, crossing
 from apps.capacity.measuring import Measured
 from apps.capacity.results import Point, Result
 from apps.capacity.steps import Outcome, Word
 from apps.definitions.specs import ObjectiveSpec
+
+NEAR = 0.08
 
 
 class Ending(StrEnum):
@@ -54,16 +56,22 @@ def result_of_search(
     objective: ObjectiveSpec,
     outcomes: Sequence[Outcome],
     bounds: tuple[float | None, float | None, float],
+    likely: Crossing | None = None,
     confirmed: bool,
     ending: Ending,
     overloaded_s: float,
     seconds: float,
 ) -> Result:
-    """The result of a search; `bounds` are the capacity, the highest good and the lowest bad rate (infinite: none)."""
+    """The result of a search; `bounds` are the capacity, the highest good and the lowest bad rate (infinite: none).
+
+    `likely` is where the border lies most likely, with its interval, where one was estimated from all steps together.
+    """
     capacity, low, high = bounds
-    fit = crossing(outcomes, objective)
+    fit = likely or crossing(outcomes, objective)
     bottom, top = capacity, None if high == float("inf") else high
-    if fit is not None and capacity is not None and top is not None:
+    if likely is not None:
+        bottom, top = likely.low, likely.high
+    elif fit is not None and capacity is not None and top is not None:
         bottom, top = max(0.0, min(capacity, fit.low)), max(capacity, min(fit.high, top * 1.1), low or 0.0)
     knee = _knee(outcomes, capacity)
     return Result(
@@ -84,8 +92,10 @@ def result_of_search(
 
 
 def _knee(outcomes: Sequence[Outcome], capacity: float | None) -> Point | None:
-    """The point at the capacity: of several steps at that rate the longest."""
-    here = [o for o in outcomes if capacity is not None and o.step.rate == capacity and o.verdict.word is Word.GOOD]
+    """The point at the capacity: the longest good step at that rate, or just below where it was estimated."""
+    good = [o for o in outcomes if capacity is not None and o.verdict.word is Word.GOOD]
+    here = [o for o in good if o.step.rate == capacity]
+    here = here or [o for o in good if capacity and (1 - NEAR) * capacity <= o.step.rate <= capacity]
     return point_of(max(here, key=lambda outcome: outcome.measured.seconds)) if here else None
 
 
