@@ -36,7 +36,8 @@ class Run(models.Model):
     `lease_until` (database time) under its number of `attempt`. A waiting run that is not taken until `begin_by` is
     refused, never caught up; without that instant it waits for an operator's approval. `doing` says in a sentence what
     it is at, `why` why it ended as it did;
-    `result` is what it found (results.py), None before. `stopped_by` is who pressed the button.
+    `result` is what it found (results.py), None before. `generator` is what the generator stated as its maximum before
+    the first packet (offering.py), None before or where it could not find out. `stopped_by` is who pressed the button.
     """
 
     class State(models.TextChoices):
@@ -73,6 +74,7 @@ class Run(models.Model):
     approved_by = models.CharField(max_length=150, blank=True, default="")
     pass_digest = models.CharField(max_length=64, blank=True, default="")
     why = models.CharField(max_length=400, blank=True, default="")
+    generator = models.JSONField(null=True)
     result = models.JSONField(null=True)
     limit_set_at = models.DateTimeField(null=True)
     limit_set_by = models.CharField(max_length=150, blank=True, default="")

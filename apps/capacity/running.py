@@ -1,7 +1,8 @@
 """CAPACITY: carries out one run, from the claim to the result; the course decides the steps, the brakes the end.
 
 1. Claim the run (claims.py). Somebody else has it, or its time has passed: leave.
-2. Ask every check. A no that passes is asked again until the run's time is over; any other no refuses the run.
+2. Ask every check. A no that passes is asked again until the run's time is over; any other no refuses the run. Ask the
+   generator how much it can send (offering.py): a rate above it refuses the run, a search is bounded by it.
 3. Activate the pass and wait until the nodes know it. Ask every check once more: this is the last look before a packet.
 4. Start the generator. Every second: renew the claim, then the generator; write the second down; look around; brake,
    stop or go on as the course says. A generator that is not renewed ends by itself (its lease is five seconds), so
@@ -19,7 +20,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from apps.accounts.quotas import quota
-from apps.capacity import claims, facts, limits, passes, staleness
+from apps.capacity import claims, facts, limits, offering, passes, staleness
 from apps.capacity.bottleneck import bottleneck
 from apps.capacity.brakes import Moment, Surroundings, brake
 from apps.capacity.checking import Check, checks, refusal
@@ -63,12 +64,15 @@ def carry_out(run_id: int) -> None:
     if run is None:
         return
     course: Course | None = None
+    end: End | None
     try:
         test = run.test
-        end = _may_begin(run, test) or End(Run.State.FAILED)
-        if test is not None and not end.why:
+        end = _may_begin(run, test)
+        if end is None and test is not None:
+            claims.renew(run, doing="The generator finds out how much it can send.")
+            claims.renew(run, generator=offering.stated(run.plan, test))
             course = _course(run, test)
-            end = _load(run, test, course)
+            end = _offers(run) or _load(run, test, course)
     except ClaimLost:
         logger.warning("%s is another's now, or over", run.name)
         return
@@ -77,7 +81,7 @@ def carry_out(run_id: int) -> None:
     except Exception:
         logger.exception("%s failed", run.name)
         end = End(Run.State.FAILED, "It failed inside Spillway; the log of the worker says how.")
-    _end(run, end, course)
+    _end(run, end or End(Run.State.FAILED), course)
 
 
 def _may_begin(run: Run, test: CapacityTest | None) -> End | None:
@@ -112,9 +116,21 @@ def _as_planned(run: Run, test: CapacityTest) -> Check:
     return Check("plan", same, "The test is what it was." if same else "The test loads something else now; ask again.")
 
 
+def _allowed(run: Run) -> float:
+    """The highest rate that the test and the quota allow, requests/s."""
+    guard, most = run.plan["guards"]["max_rate"], quota(run.account, "test_rate")
+    return float(guard if most is None else min(guard, most))
+
+
+def _offers(run: Run) -> End | None:
+    """The end of a run that is to hold more than the generator can offer; nothing is sent."""
+    why = offering.too_much(spec_of(run.plan), run.generator, _allowed(run))
+    return End(Run.State.REFUSED, why) if why else None
+
+
 def _course(run: Run, test: CapacityTest) -> Course:
-    most = quota(run.account, "test_rate")
-    return course_of(spec_of(run.plan), known_limit=_known_limit(test), max_rate=None if most is None else float(most))
+    most = offering.bound(_allowed(run), run.generator)
+    return course_of(spec_of(run.plan), known_limit=_known_limit(test), max_rate=most)
 
 
 def _known_limit(test: CapacityTest) -> float:
@@ -172,7 +188,7 @@ def _plan(run: Run, test: CapacityTest, first: StepPlan, word: str) -> Plan:
         users=first.users,
         arrivals=Arrivals(spec.load.arrivals),
         duration_s=float(spec.guards.max_duration_s),
-        max_rate=0.0 if first.users else float(spec.guards.max_rate),
+        max_rate=0.0 if first.users else offering.bound(float(spec.guards.max_rate), run.generator),
         max_connections=spec.guards.max_connections,
         protocol=spec.load.protocol,
         keep_alive=spec.load.keep_alive,
@@ -311,7 +327,7 @@ def _result(run: Run, end: End, course: Course | None) -> dict[str, Any] | None:
     """What is known by now, also of a run that was broken off; nothing when nothing was sent."""
     if course is None or run.started_at is None:
         return None
-    found = course.result().document()
+    found = offering.honest(course.result(), run.generator, _allowed(run)).document()
     if end.state == Run.State.STOPPED:
         found["limited_by"] = "stopped"
     found["since_last"] = since_last(run, found)

@@ -8,6 +8,7 @@ from django.http import HttpResponse
 
 from apps.capacity import selectors
 from apps.capacity.models import Run, Step
+from apps.capacity.offering import sentence_of
 from apps.core.clock import now
 from apps.web.capacity_acting import limit_context
 from apps.web.capacity_live import asked, brakes, doing, figures_now, seconds_of, timeline, words_of
@@ -47,6 +48,7 @@ def run_context(request: PageRequest, run: Run) -> dict[str, Any]:
         "load": load_words(plan.get("load", {})),
         "objective": objective_words(plan.get("objective", {})),
         "took": _took(run),
+        "generator": sentence_of(run.generator),
         "now": figures_now(run, seconds),
         "drawing": timeline(run, seconds, steps),
         "legend": LEGEND,

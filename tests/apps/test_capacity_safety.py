@@ -6,6 +6,7 @@ import random
 import secrets
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 
@@ -19,6 +20,8 @@ from apps.core.clock import now
 from apps.core.errors import Invalid, NotFound
 from apps.definitions.models import CapacityTest, Route, Server
 from apps.definitions.services import save_object
+from apps.drivers.load import maximum
+from apps.drivers.load.contract import Maximum
 from apps.fleet.models import Fleet, Node
 from tests.apps.capacity_world import HOSTNAME, Watched, a_test, make, watched
 from tests.conftest import actor_of
@@ -61,6 +64,14 @@ class Door:
         with client:
             while client.recv(65536):
                 client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+
+
+@pytest.fixture(autouse=True)
+def known_maximum() -> Iterator[None]:
+    """What the generator can is known: it does not find out here."""
+    maximum.remember(Maximum(30_000.0, 1, time.time(), 2, 0.0))
+    yield
+    maximum.forget()
 
 
 @pytest.fixture

@@ -52,6 +52,7 @@ def run_shape(row: Run, _: object = None) -> dict[str, Any]:
         "started_at": row.started_at,
         "ended_at": row.ended_at,
         "plan": row.plan,
+        "generator": row.generator,
         "result": row.result,
         "limit_set_at": row.limit_set_at,
         "limit_set_by": row.limit_set_by,

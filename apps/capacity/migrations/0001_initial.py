@@ -67,6 +67,7 @@ class Migration(migrations.Migration):
                 ('approved_by', models.CharField(blank=True, default='', max_length=150)),
                 ('pass_digest', models.CharField(blank=True, default='', max_length=64)),
                 ('why', models.CharField(blank=True, default='', max_length=400)),
+                ('generator', models.JSONField(null=True)),
                 ('result', models.JSONField(null=True)),
                 ('limit_set_at', models.DateTimeField(null=True)),
                 ('limit_set_by', models.CharField(blank=True, default='', max_length=150)),

@@ -8,24 +8,19 @@ gone, when nobody reads what it writes, and on SIGTERM. It reads no settings and
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
-import resource
 import signal
 import sys
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
-
-import uvloop
 
 from apps.drivers.load.contract import LEASE_S, LoadError, Second
 from apps.drivers.load.engine import Engine
+from apps.drivers.load.processes import live
 from apps.drivers.load.wire import LONGEST_LINE, line_of, plan_from_json, read_line, second_to_json
 
 MOST_UNREAD = 1024 * 1024
 LOOK_S = 0.1
-PRIORITY = -10
 
 
 class Outlet(asyncio.Protocol):
@@ -133,22 +128,5 @@ async def _written(outlet: Outlet) -> None:
         await asyncio.sleep(0.01)
 
 
-def main() -> None:
-    """Many files, no garbage collected of what was imported, the fast loop; and first in line for the processor.
-
-    A generator that waits for its turn measures itself. Where the priority is not allowed, records say how late it was.
-    """
-    with suppress(OSError):
-        os.nice(PRIORITY)
-        if os.getsid(0) == os.getpid():  # Linux weighs sessions against each other; this one is the generator's alone
-            Path("/proc/self/autogroup").write_text(str(PRIORITY))
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    gc.collect()
-    gc.freeze()
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(carry_out())
-
-
 if __name__ == "__main__":
-    main()
+    live(carry_out())

@@ -141,8 +141,35 @@ class Second:
     generator_limited: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Maximum:
+    """Up to which `rate` (requests/s) a generator offers what it is asked for within 1 %, as it found out itself.
+
+    With so many `processes`, on a machine with so many `cores`. `measured_at` is Unix time, `load` the load average of
+    the minute before: above the number of cores the machine was `busy`, and a calm one may do more.
+    """
+
+    rate: float
+    processes: int
+    measured_at: float
+    cores: int
+    load: float
+
+    @property
+    def busy(self) -> bool:
+        """Whether others wanted the processors as well."""
+        return self.load > self.cores
+
+
 class Generator(Protocol):
     """One plan being carried out. Every method may raise LoadError."""
+
+    async def maximum(self, plan: Plan) -> Maximum:
+        """What it can offer of a plan like this one on this machine; found out when first asked (about two seconds).
+
+        To be asked before `start`. Plans above it may be started all the same: their records say what was not kept.
+        """
+        ...
 
     async def start(self, plan: Plan) -> None:
         """Begin; returns once the generator is ready."""

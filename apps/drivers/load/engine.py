@@ -54,11 +54,14 @@ class Engine:
     """Carries out one plan on the running event loop; `emit` gets each record.
 
     `begins_at` is an instant of `time.monotonic()`, the same for all engines of the machine that share a plan.
+    A record is of `record_s`, a second but for calibrations.
     """
 
-    def __init__(self, plan: Plan, emit: Callable[[Second], None], *, phase: float = 1.0) -> None:
+    def __init__(
+        self, plan: Plan, emit: Callable[[Second], None], *, phase: float = 1.0, record_s: float = 1.0
+    ) -> None:
         check(plan)
-        self.plan, self._emit, self._phase = plan, emit, phase
+        self.plan, self._emit, self._phase, self._record_s = plan, emit, phase, record_s
         self._speak: type[Speaker] = Http2Connection if plan.protocol == "http2" else Connection
         self.wire = block_of(plan) if plan.protocol == "http2" else wire_of(plan.request, keep_alive=plan.keep_alive)
         self.headless = plan.request.method == "HEAD"
@@ -79,7 +82,7 @@ class Engine:
         self._loop = asyncio.get_running_loop()
         self._ends_at = begins_at + self.plan.duration_s
         self._lease_until = begins_at + LEASE_S
-        self._second_from, self._boundary = begins_at, min(begins_at + 1.0, self._ends_at)
+        self._second_from, self._boundary = begins_at, min(begins_at + self._record_s, self._ends_at)
         self._unix = time.time() - clock()
         self._table = Timetable(self.plan.arrivals, begins_at, self.plan.seed, self._phase)
         self._table.change(begins_at, self.plan.rate, self.plan.ramp_s)
@@ -287,7 +290,7 @@ class Engine:
     def _close_second(self) -> None:
         end = self._boundary
         self._say(end)
-        self._second_from, self._boundary = end, min(end + 1.0, self._ends_at)
+        self._second_from, self._boundary = end, min(end + self._record_s, self._ends_at)
         if end >= self._ends_at:
             self._boundary = end + DRAIN_S + 1.0
             self.stop("The plan is over.")

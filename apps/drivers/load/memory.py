@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from itertools import count
 
 from apps.drivers.load.arrivals import NEVER, Timetable
-from apps.drivers.load.bounds import check, check_rate, check_users
-from apps.drivers.load.contract import LEASE_S, Endpoint, LoadError, Plan, Second
+from apps.drivers.load.bounds import MOST_RATE, check, check_rate, check_users
+from apps.drivers.load.contract import LEASE_S, Endpoint, LoadError, Maximum, Plan, Second
 from apps.drivers.load.recording import Counting
 
 DRAIN_S = 1.0
@@ -144,6 +144,12 @@ class MemoryGenerator:
         self._plan: Plan | None = None
         self._stopped = False
         self.users = 0
+
+    async def maximum(self, plan: Plan) -> Maximum:
+        """As the backends of the plan give it."""
+        check(plan)
+        given = (_BACKENDS[endpoint].generator_max for endpoint in plan.endpoints)
+        return Maximum(min(MOST_RATE, *given), 1, self._clock(), 1, 0.0)
 
     async def start(self, plan: Plan) -> None:
         """Begin at the present instant of the clock."""

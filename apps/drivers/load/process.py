@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
-import sys
 import time
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 from apps.drivers.load.bounds import check, check_rate, check_users
-from apps.drivers.load.contract import LoadError, Plan, Second
+from apps.drivers.load.contract import LoadError, Maximum, Plan, Second
+from apps.drivers.load.maximum import stated
+from apps.drivers.load.processes import ROOT, environment, words_of
 from apps.drivers.load.wire import LONGEST_LINE, line_of, plan_to_json, read_line, second_from_json
 
-ROOT = Path(__file__).resolve().parents[3]
-# What the process gets of the environment: where programs are and which language it speaks, no settings, no secrets.
-KEPT = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "SSL_CERT_FILE", "SSL_CERT_DIR")
 READY_S = 20.0
 HEAD_START_S = 0.05
 END_S = 2.0
@@ -38,6 +34,11 @@ class ProcessGenerator:
         """The process, once started."""
         return self._process.pid if self._process else None
 
+    async def maximum(self, plan: Plan) -> Maximum:
+        """As this machine was found to be able to."""
+        check(plan)
+        return await asyncio.to_thread(stated, plan)
+
     async def start(self, plan: Plan) -> None:
         """Begin at once."""
         await self.prepare(plan)
@@ -47,13 +48,11 @@ class ProcessGenerator:
         """Start the process and let it read its plan; no connection is opened yet."""
         check(plan)
         self._process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "apps.drivers.load",
+            *words_of("apps.drivers.load"),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             cwd=ROOT,
-            env={name: os.environ[name] for name in KEPT if name in os.environ},
+            env=environment(),
             start_new_session=True,
             limit=LONGEST_LINE,
         )

@@ -11,17 +11,17 @@ from dataclasses import replace
 from typing import TypeVar
 
 from apps.drivers.load.bounds import check, check_rate, check_users, highest_rate
-from apps.drivers.load.contract import Generator, LoadError, Plan, Second
+from apps.drivers.load.contract import Generator, LoadError, Maximum, Plan, Second
 from apps.drivers.load.histogram import merged
+from apps.drivers.load.maximum import per_process
 from apps.drivers.load.process import HEAD_START_S, ProcessGenerator, clock
 
-PER_PROCESS = 30_000.0
 Key = TypeVar("Key", int, str)
 
 
 def process_generator(plan: Plan) -> Generator:
     """One process, or as many as the plan's highest rate needs and the machine has cores for."""
-    wanted = math.ceil(highest_rate(plan) / PER_PROCESS)
+    wanted = math.ceil(highest_rate(plan) / per_process(plan))
     most = min(os.cpu_count() or 1, plan.max_connections // len(plan.endpoints), plan.users or wanted)
     processes = max(1, min(wanted, most))
     return ProcessGenerator() if processes == 1 else SeveralGenerator(processes)
@@ -38,6 +38,10 @@ class SeveralGenerator:
     def pids(self) -> list[int | None]:
         """The processes, once started."""
         return [each.pid for each in self._all]
+
+    async def maximum(self, plan: Plan) -> Maximum:
+        """As of one: it counts all that the machine has cores for."""
+        return await self._all[0].maximum(plan)
 
     async def start(self, plan: Plan) -> None:
         """All are ready before any begins; when one cannot, none does."""

@@ -97,7 +97,11 @@ class CapacityTestEnvelope(Envelope):
 
 
 class CapacityRun(words.Shown):
-    """One run; `plan` is the test as it was, `result` what was found (null before)."""
+    """One run; `plan` is the test as it was, `result` what was found (null before).
+
+    `generator` is up to which rate (requests/s) it keeps what it is asked for within 1 %, as it found out before the
+    first packet, with the circumstances; null before.
+    """
 
     id = words.ident()
     name = words.name()
@@ -120,6 +124,7 @@ class CapacityRun(words.Shown):
     started_at = words.instant(allow_null=True)
     ended_at = words.instant(allow_null=True)
     plan = words.Anything()
+    generator = words.Anything()
     result = words.Anything()
     limit_set_at = words.instant(allow_null=True)
     limit_set_by = words.text(150)

@@ -1,0 +1,104 @@
+"""How much the generator says it can send bounds a run: refused, bounded, and never taken for what the target can."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from apps.accounts.actors import Actor
+from apps.api.v1.capacity import run_shape
+from apps.capacity import running, services
+from apps.capacity.models import Run
+from apps.drivers.load.contract import LoadError
+from apps.drivers.load.memory import MemoryBackend, MemoryGenerator, forget_memory_backends, memory_backend
+from tests.apps.capacity_world import Watched, a_test, make, watched
+from tests.doors.people import client_of
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def editor(transactional_db: None, live_redis: str) -> Actor:
+    """Acme's editor in a world that can be loaded."""
+    return make(secrets.token_hex(4))
+
+
+@pytest.fixture
+def nodes(editor: Actor) -> Iterator[Watched]:
+    """The nodes, pushed to and read."""
+    with watched() as found:
+        yield found
+
+
+@pytest.fixture
+def backend(nodes: Watched) -> Iterator[MemoryBackend]:
+    """A server that takes 20 requests/s, and a generator that makes 12."""
+    yield memory_backend("127.0.0.1", 19101, servers=2, service_ms=100, generator_max=12.0)
+    forget_memory_backends()
+
+
+def ran(actor: Actor, **parts: Any) -> Run:
+    """A run that was asked for and carried out."""
+    run = services.request_run(actor=actor, test_id=a_test(actor, **parts).pk)
+    running.carry_out(run.pk)
+    run.refresh_from_db()
+    return run
+
+
+def test_a_search_that_comes_to_the_maximum_of_the_generator_says_so(editor: Actor, backend: MemoryBackend) -> None:
+    run = ran(editor, load={"arrivals": "constant"})
+    assert run.state == Run.State.DONE, run.why
+    assert run.generator is not None
+    assert run.generator["rate"] == 12.0
+    assert run.result is not None
+    assert (run.result["limited_by"], run.result["capacity"]) == ("generator", 12.0)
+    assert run.result["high"] is None
+    assert "offers no more than 12 requests/s here: the target may take more" in run.why
+    assert "highest rate that the test allows" not in run.why
+    assert not run.steps.filter(rate__gt=12.0).exists()
+    assert run_shape(run)["generator"] == run.generator
+
+
+def test_a_search_whose_target_breaks_first_is_as_it_was(editor: Actor, backend: MemoryBackend) -> None:
+    backend.generator_max = 40.0
+    run = ran(editor, load={"arrivals": "constant"})
+    assert run.result is not None
+    assert run.result["limited_by"] == "objective"
+    assert run.result["capacity"] == pytest.approx(20, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("load", "refused"),
+    [
+        ({"kind": "constant", "rate": 13, "duration_s": 10}, "Lower load.rate"),
+        ({"kind": "ramp", "rate": 2, "to_rate": 14, "step": 4, "duration_s": 5}, "Lower load.to_rate"),
+        ({"kind": "constant", "rate": 12, "duration_s": 10}, ""),
+    ],
+)
+def test_a_rate_above_the_maximum_is_refused_with_the_number_and_one_below_is_not(
+    editor: Actor, backend: MemoryBackend, load: dict[str, Any], refused: str
+) -> None:
+    run = ran(editor, load=load | {"arrivals": "constant"})
+    assert run.state == (Run.State.REFUSED if refused else Run.State.DONE), run.why
+    assert ("it offers at most 12 here" in run.why, refused in run.why) == (bool(refused), True)
+    assert (backend.received == 0) is bool(refused)
+
+
+def test_a_generator_that_cannot_find_out_does_not_keep_a_run_back(
+    editor: Actor, backend: MemoryBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def unknown(*_: object) -> None:
+        raise LoadError("It could not.")
+
+    monkeypatch.setattr(MemoryGenerator, "maximum", unknown)
+    run = ran(editor, load={"kind": "constant", "rate": 5, "duration_s": 5, "arrivals": "constant"})
+    assert (run.state, run.generator) == (Run.State.DONE, None)
+
+
+def test_the_page_of_a_run_shows_the_maximum(editor: Actor, backend: MemoryBackend) -> None:
+    run = ran(editor, load={"kind": "constant", "rate": 5, "duration_s": 5, "arrivals": "constant"})
+    page = client_of(editor).get(f"/capacity-runs/{run.pk}").content.decode()
+    assert "It offers up to 12 requests/s here, as it found out (one process on 1 core)." in page
