@@ -23,6 +23,7 @@ from typing import Any
 
 from apps.drivers.load.contract import Arrivals, Endpoint, Generator, Plan, Request, Second
 from apps.drivers.load.histogram import Histogram, merged
+from apps.drivers.load.maximum import stated
 from apps.drivers.load.process import ProcessGenerator
 from apps.drivers.load.several import SeveralGenerator
 from tests.bench.backends import instant_backends
@@ -268,7 +269,12 @@ def main() -> int:
     _first_in_line()
     with tempfile.TemporaryDirectory() as folder, instant_backends(Path(folder), ["x"]) as (port,):
         time.sleep(0.5)
+        said = stated(plan_for(port, rate=1.0))
         highest, unspoiled, results = maximum(port)
+        print(
+            f"It states {said.rate:,.0f} requests/s with {said.processes} process(es) on {said.cores} cores, "
+            f"found out at a load average of {said.load:.1f}."
+        )
         print(f"One process offers {highest:,.0f} requests/s within 1 %, {unspoiled:,.0f} with no second spoiled.")
         print("Two processes:")
         both = best_of(port, max(highest, RATES[0]), lambda: SeveralGenerator(2))
@@ -282,6 +288,7 @@ def main() -> int:
         print(f"MISSED: {each}")
     numbers = {
         "load_before": round(load, 2),
+        "maximum_stated": said.rate,
         "maximum_of_one_process": highest,
         "unspoiled_up_to": unspoiled,
         "offered": results,
