@@ -75,10 +75,11 @@ def compile_now(lease: Lease[StackSync], stack_id: int) -> None:
     2. Equal to what is wanted already: unchanged, nobody is disturbed.
     3. Else a new revision is wanted; its run takes the place of what is under way.
     """
+    asked = Stack.objects.values_list("desired_generation", flat=True).get(pk=stack_id)
     try:
         found = compiled(stack_id)
     except (CompileError, Unsealable) as error:
-        _note_error(lease, stack_id, str(error))
+        _note_error(lease, stack_id, asked, str(error))
         return
     with transaction.atomic():
         sync = lease.lock()
@@ -90,10 +91,11 @@ def compile_now(lease: Lease[StackSync], stack_id: int) -> None:
         publish_after_commit("stacks", id=stack_id)
 
 
-def _note_error(lease: Lease[StackSync], stack_id: int, message: str) -> None:
+def _note_error(lease: Lease[StackSync], stack_id: int, asked: int, message: str) -> None:
+    """`asked` was desired before it was frozen: what is desired since then may compile, and is tried."""
     with transaction.atomic():
         sync = lease.lock()
-        sync.compiled_generation = Stack.objects.values_list("desired_generation", flat=True).get(pk=stack_id)
+        sync.compiled_generation = asked
         sync.compile_error, sync.wait_until = message[:2000], None
         sync.save(update_fields=("compiled_generation", "compile_error", "wait_until"))
         publish_after_commit("stacks", id=stack_id)

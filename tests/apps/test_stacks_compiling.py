@@ -1,0 +1,44 @@
+"""COMPILE for clouds: what is desired while something else is compiled is not lost."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from pytest_django.fixtures import Settings
+
+from apps.accounts.actors import Actor
+from apps.compiler.compile import CompileError
+from apps.compiler.model import Finding
+from apps.core.leases import take
+from apps.fleet.services import want_stack_push
+from apps.stacks import compiling
+from apps.stacks.compiling import Compiled
+from apps.stacks.models import StackSync
+from tests.apps.stacks_world import a_stack
+
+pytestmark = pytest.mark.django_db
+
+
+def test_what_is_desired_while_a_compilation_fails_is_compiled_next(
+    operator: Actor, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.STACK_COALESCE_S = 0
+    stack = a_stack(operator)
+    mended = False
+
+    def refuse(stack_id: int) -> Compiled:
+        if mended:
+            want_stack_push([stack])  # somebody takes back what cannot be compiled, in this moment
+        raise CompileError((Finding("impossible", "lb-1", "front", "Nobody can do this."),))
+
+    monkeypatch.setattr(compiling, "compiled", refuse)
+    lease = take(StackSync, timedelta(seconds=60), stack_id=stack.pk)
+    assert lease is not None
+    want_stack_push([stack])
+    compiling.compile_now(lease, stack.pk)
+    assert not compiling.must_compile(stack.pk)  # what fails is not tried again before something changes
+    want_stack_push([stack])
+    mended = True
+    compiling.compile_now(lease, stack.pk)
+    assert compiling.must_compile(stack.pk)
