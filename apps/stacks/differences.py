@@ -106,7 +106,7 @@ def read(change: PlannedChange, words: Words) -> Difference:
         object_id=words.object_of(change.address),
         label=words.label_of(change.address),
         details=tuple(Detail(path, _sentence(path, old, new, words)) for path, old, new in changed),
-        weights_only=action == "update" and bool(changed) and all(_is_weight(path) for path, _, _ in changed),
+        weights_only=action == "update" and bool(changed) and all(_moves_weight(*each) for each in changed),
         replaced_by=change.replaced_by,
         before=change.before,
         after=change.after,
@@ -161,6 +161,11 @@ def _identity(entries: LIST) -> str:
 
 def _is_weight(path: str) -> bool:
     return path.rpartition(".")[2] == WEIGHT
+
+
+def _moves_weight(path: str, before: Any, after: Any) -> bool:
+    """A weight that comes or goes is a target that comes or goes: that is more than a move."""
+    return _is_weight(path) and before is not None and after is not None
 
 
 def _sentence(path: str, before: Any, after: Any, words: Words) -> str:

@@ -51,6 +51,11 @@ def test_anything_beside_a_weight_is_more_than_a_weight() -> None:
     assert not found.weights_only
 
 
+def test_a_target_that_comes_or_goes_with_its_weight_is_more_than_a_weight() -> None:
+    assert not change(rule(("arn:blue", 100)), rule(("arn:x", 100))).weights_only
+    assert not change(rule(("arn:blue", 50)), rule(("arn:blue", 40), ("arn:x", 10))).weights_only
+
+
 def test_what_only_the_apply_will_tell_and_what_is_derived_is_left_out() -> None:
     before = {"arn": "arn:x", "tags": {"a": "1"}, "tags_all": {"a": "1"}, "empty": None}
     after = {"arn": UNKNOWN, "tags": {"a": "2"}, "tags_all": {"a": "2"}, "empty": ""}
