@@ -293,6 +293,16 @@ def test_a_mirror_is_the_variables_then_an_implied_one_then_one_near_the_root(tm
     assert 'exclude = ["registry.terraform.io/hashicorp/aws"]' in said
 
 
+def test_providers_that_others_could_have_put_there_are_passed_over(tmp_path: Path) -> None:
+    if mirror({}, tmp_path) is not None:
+        pytest.skip("this machine has providers where Terraform implies them")
+    near = tmp_path / "shared" / "plugins" / "registry.terraform.io"
+    near.mkdir(parents=True)
+    assert mirror({}, tmp_path) == near.parent
+    (tmp_path / "shared").chmod(0o1777)
+    assert mirror({}, tmp_path) is None
+
+
 def test_secrets_are_taken_out_of_words_also_as_json_writes_them() -> None:
     key = "-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----\n"
     assert reading.without(f"said {key} and", [key]) == "said •••\n and"

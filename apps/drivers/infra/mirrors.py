@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -14,7 +15,10 @@ ANYWHERE = f"*/*/{REGISTRY}"
 
 
 def mirror(given: Mapping[str, str] | None = None, root: Path = Path("/")) -> Path | None:
-    """The directory that holds `registry.terraform.io/…`: the variable's, one that Terraform implies, one near root."""
+    """The directory that holds `registry.terraform.io/…`: the variable's, one that Terraform implies, one near root.
+
+    Providers run with the credentials of clouds: what others can write to (`/tmp`) is passed over near root.
+    """
     given = os.environ if given is None else given
     if given.get(VARIABLE):
         return Path(given[VARIABLE])
@@ -22,7 +26,15 @@ def mirror(given: Mapping[str, str] | None = None, root: Path = Path("/")) -> Pa
     for directory in [*implied, *map(Path, IMPLIED)]:
         if (directory / REGISTRY).is_dir():
             return directory
-    return next((found.parent for found in sorted(root.glob(ANYWHERE)) if found.is_dir()), None)
+    near = (found for found in sorted(root.glob(ANYWHERE)) if found.is_dir())
+    return next((found.parent for found in near if _is_ours(found, root)), None)
+
+
+def _is_ours(found: Path, root: Path) -> bool:
+    """Whether nobody but the machine's administrator and this user can put something at the path."""
+    within = [found, *(parent for parent in found.parents if parent != root and root in parent.parents)]
+    stats = [each.stat() for each in within]
+    return all(each.st_uid in {0, os.geteuid()} and not each.st_mode & stat.S_IWOTH for each in stats)
 
 
 def provides(source: str, given: Mapping[str, str] | None = None) -> bool:
