@@ -1,235 +1,55 @@
 """Every field of every kind of object, and what it may hold by a definition that knows nothing of ours.
 
-A field accepts a value only if `legal` says so: these definitions were written from the standards and the design, with
+A field accepts a value only if `legal` (legal.py) says so: these definitions were written from the standards and the design, with
 other means than the product's grammars, so that a hole in a grammar is not copied here.
 """
 
 from __future__ import annotations
 
 import copy
-import ipaddress
-import math
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
-from urllib.parse import urlsplit
 
 from apps.accounts.quotas import DEFAULTS
-
-Document = dict[str, Any]
-Legal = Callable[[Any], bool]
-
-LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
-SEGMENTS = re.compile(r"/([A-Za-z0-9._~+=:@&!%-]+/?)*")
-
-
-def text(longest: int, form: str) -> Legal:
-    """A string of at most so many characters that has this form from its beginning to its end."""
-    pattern = re.compile(form)
-    return lambda value: isinstance(value, str) and len(value) <= longest and bool(pattern.fullmatch(value))
-
-
-def one_of(*words: str) -> Legal:
-    """One of a few words."""
-    return lambda value: isinstance(value, str) and value in words
-
-
-def whole(lowest: int, highest: int) -> Legal:
-    """An integer and nothing that only looks like one."""
-    return lambda value: type(value) is int and lowest <= value <= highest
-
-
-def real(lowest: float, highest: float) -> Legal:
-    """A finite number."""
-    return lambda value: type(value) in (int, float) and math.isfinite(value) and lowest <= value <= highest
-
-
-def nothing(value: Any) -> bool:
-    """No value of a corpus is a certificate or a key."""
-    del value
-    return False
-
-
-def boolean(value: Any) -> bool:
-    """true or false."""
-    return isinstance(value, bool)
-
-
-def is_host(value: Any, *, wildcard: bool = True) -> bool:
-    """A canonical DNS name of two labels or more whose last is no number; `*.` before it where that is allowed."""
-    if not isinstance(value, str) or len(value) > 253:
-        return False
-    rest = value.removeprefix("*.") if wildcard else value
-    labels = rest.split(".")
-    numeric = re.fullmatch(r"[0-9]+|0x[0-9a-f]*", labels[-1])
-    return len(labels) >= 2 and not numeric and all(re.fullmatch(LABEL, label, re.ASCII) for label in labels)
-
-
-def one_host(value: Any) -> bool:
-    """A name without wildcard."""
-    return is_host(value, wildcard=False)
-
-
-def is_path(value: Any) -> bool:
-    """An absolute path without empty or dot segments, query, fragment, and without encoded separators."""
-    if not isinstance(value, str) or len(value) > 1024 or not SEGMENTS.fullmatch(value) or "//" in value:
-        return False
-    if any(part in (".", "..") for part in value.split("/")):
-        return False
-    return all(re.match(r"20|[89A-F][0-9A-F]", found) for found in re.findall(r"%(.{0,2})", value))
-
-
-def check_path(value: Any) -> bool:
-    """Empty, or a path with a plain query."""
-    if value == "" and isinstance(value, str):
-        return True
-    before, _, query = value.partition("?") if isinstance(value, str) else ("", "", "")
-    return is_path(before) and bool(re.fullmatch(r"[A-Za-z0-9._~=&-]*", query))
-
-
-def is_literal(value: Any) -> bool:
-    """An IP address as Python itself writes it."""
-    try:
-        return isinstance(value, str) and str(ipaddress.ip_address(value)) == value and "%" not in value
-    except ValueError:
-        return False
-
-
-def server_address(value: Any) -> bool:
-    """A canonical address that is no metadata service, no multicast and hides nothing, or a plain lower-case name."""
-    if not isinstance(value, str):
-        return False
-    if is_literal(value):
-        return _may_serve(ipaddress.ip_address(value))
-    # A host name never looks like a number, whatever base it is written in.
-    labels = value.split(".")
-    numeric = re.fullmatch(r"[0-9]+|0x[0-9a-f]*", labels[-1])
-    named = len(value) <= 253 and not numeric and all(re.fullmatch(LABEL, label, re.ASCII) for label in labels)
-    return named and not value.startswith(("metadata", "instance-data"))
-
-
-def _may_serve(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
-    if address.is_link_local or address.is_multicast or address.is_unspecified:
-        return False
-    if isinstance(address, ipaddress.IPv4Address):
-        return int(address) >> 28 != 15 and int(address) >> 24 != 0
-    hides = address.ipv4_mapped or address.sixtofour or address.teredo
-    nat64 = address in ipaddress.ip_network("64:ff9b::/96") or address in ipaddress.ip_network("::ffff:0:0:0/96")
-    compatible = int(address) >> 32 == 0 and int(address) != 1
-    return not (hides or nat64 or compatible or address in ipaddress.ip_network("fd00:ec2::/32"))
-
-
-def title(value: Any) -> bool:
-    """Printable text without markup and template signs."""
-    plain = isinstance(value, str) and 0 < len(value) <= 120 and value.isprintable() and value == value.strip()
-    return plain and not re.search(r"[<>\"`{}$%\\;|=@]", value)
-
-
-def body(value: Any) -> bool:
-    """Printable text, tabs and line feeds; at most 8 192 bytes."""
-    if not isinstance(value, str) or re.search(r"[\ud800-\udfff]", value):
-        return False
-    # Line separators and what steers the direction of text or a terminal are no text.
-    hidden = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ufffe\uffff]")
-    return len(value.encode()) <= 8192 and not hidden.search(value)
-
-
-def agent_url(value: Any) -> bool:
-    """Where an agent listens."""
-    forms = (
-        r"unix:///[A-Za-z0-9._/-]{1,96}|memory://[a-z0-9-]{1,63}|https://([a-z0-9.-]+|\[[0-9a-f:]+\]):[1-9][0-9]{0,4}"
-    )
-    return isinstance(value, str) and bool(re.fullmatch(forms, value, re.ASCII)) and ".." not in value
-
-
-def instant(value: Any) -> bool:
-    """A moment in UTC to the second that exists, before the year 2201."""
-    if not isinstance(value, str) or not re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", value, re.ASCII):
-        return False
-    try:
-        return datetime.fromisoformat(value).year <= 2200
-    except ValueError:
-        return False
-
-
-def local_time(value: Any) -> bool:
-    """A time of a clock on a wall, on a day that exists."""
-    return isinstance(value, str) and len(value) == 19 and instant(f"{value}Z")
-
-
-def public_url(value: Any) -> bool:
-    """A URL of a name that is not local; http only because tests run as on a developer's machine."""
-    plain = (
-        isinstance(value, str) and value.startswith(("https://", "http://")) and value.isascii() and value.isprintable()
-    )
-    return plain and is_host(urlsplit(value).hostname or "", wildcard=False) and not re.search(r"[ @#]", value)
-
-
-def is_network(value: Any) -> bool:
-    """A network in CIDR as Python itself writes it."""
-    try:
-        return isinstance(value, str) and "/" in value and str(ipaddress.ip_network(value)) == value
-    except ValueError:
-        return False
-
-
-def credentials(value: Any) -> bool:
-    """Where a secret is kept; never one of the platform's own."""
-    forms = r"env:[A-Z][A-Z0-9_]*|profile:[A-Za-z0-9_.-]+|role:arn:aws[a-z-]*:iam::[0-9]{12}:role/[A-Za-z0-9_+=,.@/-]+"
-    plain = isinstance(value, str) and bool(re.fullmatch(forms, value, re.ASCII))
-    return plain and not value.startswith(("env:SPILLWAY", "env:DJANGO"))
-
-
-def dns_server(value: Any) -> bool:
-    """host:port, or a URL of an API."""
-    if not isinstance(value, str) or not value.isascii() or not value.isprintable() or " " in value:
-        return False
-    rest = re.sub(r"^https?://", "", value).partition("/")[0]
-    host = rest.rpartition(":")[0] if re.search(r":[0-9]+$", rest) else rest
-    return server_address(host.strip("[]")) and not re.search(r"[@?#\\]", value)
-
-
-def is_record_value(value: Any) -> bool:
-    """Printable ASCII without comments; names and addresses in one spelling (their forms: test_record_values.py)."""
-    plain = isinstance(value, str) and 0 < len(value) <= 4096 and value.isascii() and value.isprintable()
-    if not plain:
-        return False
-    if '"' in value:
-        return bool(re.fullmatch(r'([0-9]+ [a-z]+ )?"([^"\\]|\\["\\])*"( "([^"\\]|\\["\\])*")*', value))
-    return is_literal(value) or bool(re.fullmatch(r"([0-9]+ ){0,3}([a-z0-9_-]{1,63}\.)+|[0-9 ]+ \.", value))
-
-
-def maybe(legal: Legal) -> Legal:
-    """As `legal`, or an empty text where the field may be blank."""
-    return lambda value: (isinstance(value, str) and value == "") or legal(value)
-
-
-NAME = text(63, LABEL)
-UNDERSCORED = r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?"
-REFERENCE = text(127, f"({LABEL}/)?{LABEL}")
-METHOD = one_of("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT")
-MS = whole(1, 3_600_000)
-PORT = whole(1, 65_535)
-WORD = text(63, r"[a-z0-9-]+")
-HEADER = text(64, r"[A-Za-z]([A-Za-z0-9-]*[A-Za-z0-9])?")
-RESERVED = re.compile(
-    r"(?i)host|connection|te|trailer|upgrade|keep-alive|content-length|transfer-encoding|forwarded|x-real-ip"
-    r"|proxy-.*|x-forwarded-.*|x-spillway-.*"
+from tests.hostile.legal import (
+    LABEL,
+    METHOD,
+    MS,
+    NAME,
+    PORT,
+    REFERENCE,
+    UNDERSCORED,
+    WORD,
+    Legal,
+    agent_url,
+    body,
+    boolean,
+    check_path,
+    credentials,
+    dns_server,
+    header_name,
+    header_value,
+    instant,
+    is_host,
+    is_literal,
+    is_network,
+    is_path,
+    is_record_value,
+    local_time,
+    maybe,
+    nothing,
+    one_host,
+    one_of,
+    public_url,
+    real,
+    server_address,
+    text,
+    title,
+    whole,
 )
 
-
-def header_name(value: Any) -> bool:
-    """A header that belongs to the request and neither to the connection nor to us."""
-    return HEADER(value) and not RESERVED.fullmatch(value)
-
-
-def header_value(value: Any) -> bool:
-    """Plain signs; no word that HAProxy reads as part of a condition."""
-    form = r"[A-Za-z0-9][A-Za-z0-9 ._~+=:@/*!&?<>-]*"
-    return text(256, form)(value) and value not in ("if", "or", "unless")
-
+Document = dict[str, Any]
 
 POOL: Document = {
     "protocol": "http", "balance": "leastconn", "connect_timeout_ms": 100, "server_timeout_ms": 100,

@@ -17,7 +17,7 @@ from apps.definitions.services import save_object
 from apps.definitions.snapshot import snapshot_of
 from apps.fleet.models import Fleet
 from tests.hostile.corpus import VALUES
-from tests.hostile.fields import (
+from tests.hostile.legal import (
     METHOD,
     Legal,
     body,

@@ -10,7 +10,8 @@ from apps.core.errors import Fault, Invalid
 from apps.definitions import reading
 from apps.definitions.documents import READERS, read_object
 from tests.hostile.corpus import CORPUS, VALUES
-from tests.hostile.fields import EXAMPLES, FIELDS, NAME, Document, Field, leaves, with_value, without_positions
+from tests.hostile.fields import EXAMPLES, FIELDS, Document, Field, leaves, with_value, without_positions
+from tests.hostile.legal import NAME
 
 # Whether a chain and a key are what they say is judged by the service, which knows the time: see test_doors.py.
 JUDGED_LATER = {"chain", "key"}

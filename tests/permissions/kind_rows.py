@@ -77,6 +77,7 @@ ROUTE = {
 }
 POOL = {"protocol": "http", "backends": []}
 CAPACITY_TEST = {"target": {"pool": "shop", "region": "us-central1", "hostname": "shop.acme.example"}}
+ACCOUNT = {"cloud": "aws"}
 STACK = {"cloud_account": "prod", "cloud_region": "eu-west-1", "region": "us-central1"}
 ZONE = {"domain": "new.example.net", "driver": "memory"}
 RECORD = {"zone": "operator/shared", "label": "new", "type": "A", "values": ["192.0.2.1"]}
@@ -102,7 +103,7 @@ KINDS = (
     ),
     Kind("fleets", "fleet", {"name": "us-central1"}, {"region": "us-central1"}, **(HIDDEN | {"delete": IN_USE})),
     Kind("nodes", "node", {"name": "us-1"}, NODE, **HIDDEN),
-    Kind(*("cloud-accounts", "cloudaccount", {"name": "prod"}, {"cloud": "aws"}), **(HIDDEN | {"delete": IN_USE})),
+    Kind("cloud-accounts", "cloudaccount", {"name": "prod"}, ACCOUNT, **(HIDDEN | {"delete": IN_USE})),
     Kind("stacks", "stack", {"name": "aws-eu"}, STACK, **HIDDEN),
     Kind("address-pools", "addresspool", {"name": "addresses"}, {"blocks": ["198.51.100.0/28"]}, **HIDDEN),
     Kind("zones", "zone", {"account": "operator", "name": "shared"}, ZONE, **(ABOUT | {"delete": KEPT})),
