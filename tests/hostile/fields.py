@@ -1,7 +1,7 @@
 """Every field of every kind of object, and what it may hold by a definition that knows nothing of ours.
 
-A field accepts a value only if `legal` (legal.py) says so: these definitions were written from the standards and the design, with
-other means than the product's grammars, so that a hole in a grammar is not copied here.
+A field accepts a value only if `legal` says so (legal.py): these definitions were written from the standards and the
+design, with other means than the product's grammars, so that a hole in a grammar is not copied here.
 """
 
 from __future__ import annotations
