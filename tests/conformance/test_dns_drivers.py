@@ -5,7 +5,9 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -99,6 +101,16 @@ def test_a_name_passes_from_addresses_to_an_alias_in_one_write(world: World) -> 
     assert served(world, address, alias) == {alias}
 
 
+def test_a_text_that_stands_there_in_other_pieces_is_changed_all_the_same(world: World) -> None:
+    pieces = RecordSet(f"spf.{DOMAIN}", "TXT", 300, ('"v=spf1 " "-all"',))
+    driver = world.driver
+    driver.write(make(pieces))
+    (there,) = [each for each in driver.read([(pieces.name, "TXT")]).records if each.name == pieces.name]
+    after = one("spf", "TXT", '"v=spf1 ~all"')
+    driver.write([Edit(there.name, "TXT", there, after)])
+    assert served(world, after) == {after}
+
+
 def test_a_write_whose_before_no_longer_holds_changes_nothing(world: World) -> None:
     there, fresh = one("a", "A", "192.0.2.1"), one("b", "A", "192.0.2.5")
     world.driver.write(make(there))
@@ -146,6 +158,25 @@ def test_where_the_zone_is_not_given_away_known_names_are_asked_for(tmp_path: Pa
         contents = driver.read([(each.name, each.type) for each in (*EVERY_TYPE[:2], EVERY_TYPE[7])])
         assert not contents.complete
         assert set(contents.records) == set(EVERY_TYPE[:2])
+
+
+@pytest.mark.parametrize("body", [b"[]", b"{}", b'{"rrsets": [{}]}', b'{"rrsets": [{"name": "a", "records": 1}]}'])
+def test_what_only_looks_like_the_api_of_powerdns_is_refused(body: bytes) -> None:
+    class Other(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    with HTTPServer(("127.0.0.1", 0), Other) as server:
+        Thread(target=server.handle_request).start()
+        driver = open_dns("powerdns", ServerTarget(DOMAIN, f"http://127.0.0.1:{server.server_port}", "word"))
+        with pytest.raises(Refused, match="is not the API of PowerDNS"):
+            driver.read(())
 
 
 def test_nobody_listens_and_names_without_an_address_are_unreachable() -> None:

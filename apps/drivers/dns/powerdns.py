@@ -33,7 +33,10 @@ class PowerDnsDriver:
         """The whole zone; disabled records are served to nobody and left out."""
         del known
         answer = self._call("GET")
-        found = [self._record_set(each) for each in answer["rrsets"]]
+        try:
+            found = [self._record_set(each) for each in answer["rrsets"]]
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise Refused(self._no_api()) from None
         return Contents(tuple(sorted(each for each in found if each is not None)))
 
     def write(self, edits: Sequence[Edit]) -> None:
@@ -75,8 +78,11 @@ class PowerDnsDriver:
         except ValueError:
             found = None
         if not isinstance(found, dict):
-            raise Refused(f"What answers at {self._target.server} is not the API of PowerDNS.")
+            raise Refused(self._no_api())
         return found
+
+    def _no_api(self) -> str:
+        return f"What answers at {self._target.server} is not the API of PowerDNS."
 
     def _why(self, status: int, data: bytes) -> str:
         if status == 401:

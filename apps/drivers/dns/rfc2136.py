@@ -61,6 +61,8 @@ class Rfc2136Driver:
     def __init__(self, target: ServerTarget) -> None:
         self._target = target
         self._origin = dns.name.from_text(target.domain)
+        # Record sets as they stand on the wire: a text may be in other pieces there than we write it.
+        self._seen: dict[tuple[str, str], dns.rdataset.Rdataset] = {}
 
     def read(self, known: Sequence[tuple[str, str]]) -> Contents:
         """By transfer, else by asking for each known name and type."""
@@ -84,13 +86,26 @@ class Rfc2136Driver:
             if edit.before is None:
                 message.absent(name, edit.type)
             else:
-                message.present(name, _rdataset(replace(edit.before, ttl=0)))  # RFC 2136, 2.4.2
+                message.present(name, self._as_seen(edit.before))
         for edit in edits:
             message.delete(dns.name.from_text(edit.name), edit.type)
         for edit in edits:
             if edit.after is not None:
                 message.add(dns.name.from_text(edit.name), _rdataset(edit.after))
         return message
+
+    def _as_seen(self, before: RecordSet) -> dns.rdataset.Rdataset:
+        """What was read, as the server has it, with the TTL 0 that a prerequisite wants (RFC 2136, 2.4.2)."""
+        seen = self._seen.get((before.name, before.type))
+        if seen is None or _values(seen) != before.values:
+            return _rdataset(replace(before, ttl=0))
+        return dns.rdataset.from_rdata_list(0, list(seen))
+
+    def _record_set(self, name: dns.name.Name, rdataset: dns.rdataset.Rdataset) -> RecordSet:
+        text = name.to_text(omit_final_dot=True).lower()
+        found = RecordSet(text, dns.rdatatype.to_text(rdataset.rdtype), rdataset.ttl, _values(rdataset))
+        self._seen[found.name, found.type] = rdataset
+        return found
 
     def _transfer(self) -> tuple[RecordSet, ...]:
         zone = dns.zone.Zone(self._origin, relativize=False)
@@ -104,7 +119,7 @@ class Rfc2136Driver:
             raise self._bad_key(error) from None
         except (dns.exception.DNSException, OSError, EOFError) as error:
             raise self._silent(error) from None
-        found = (_record_set(name, rdataset) for name, node in zone.nodes.items() for rdataset in node.rdatasets)
+        found = (self._record_set(name, rdataset) for name, node in zone.nodes.items() for rdataset in node.rdatasets)
         return tuple(sorted(each for each in found if manageable(each.name, each.type, self._target.domain)))
 
     def _ask_each(self, known: Sequence[tuple[str, str]]) -> tuple[RecordSet, ...]:
@@ -119,7 +134,7 @@ class Rfc2136Driver:
             answer = self._query(query)
             rrset = answer.get_rrset(dns.message.ANSWER, asked, dns.rdataclass.IN, dns.rdatatype.from_text(rdtype))
             if rrset is not None:
-                found.append(_record_set(asked, rrset))
+                found.append(self._record_set(asked, rrset))
         return tuple(sorted(found))
 
     def _query(self, message: dns.message.Message) -> dns.message.Message:
@@ -174,10 +189,8 @@ def _rdataset(found: RecordSet) -> dns.rdataset.Rdataset:
     return dns.rdataset.from_text_list(dns.rdataclass.IN, found.type, found.ttl, list(found.values))
 
 
-def _record_set(name: dns.name.Name, rdataset: dns.rdataset.Rdataset) -> RecordSet:
-    values = tuple(sorted(canonical_text(each) for each in rdataset))
-    text = name.to_text(omit_final_dot=True).lower()
-    return RecordSet(text, dns.rdatatype.to_text(rdataset.rdtype), rdataset.ttl, values)
+def _values(rdataset: dns.rdataset.Rdataset) -> tuple[str, ...]:
+    return tuple(sorted(canonical_text(each) for each in rdataset))
 
 
 def _whole_names(edits: Sequence[Edit]) -> list[list[Edit]]:
