@@ -21,7 +21,7 @@ import dns.rdataclass
 import dns.rdatatype
 import dns.resolver
 from django.conf import settings
-from django.db.models import Q
+from django.db.models import F, Min, Q
 
 from apps.core.clock import now
 from apps.core.events import publish
@@ -86,7 +86,9 @@ def _due(zone_id: int | None) -> list[Question]:
     rows = Record.objects.exclude(pk__in=Record.objects.filter(fresh).values("pk"))
     if zone_id is not None:
         rows = rows.filter(zone=zone_id)
-    rows = rows.select_related("zone", "static_ip", "load_balancer").order_by("pk")
+    # Whoever waits longest comes first: where many are not served, the same ones would else be asked again and again.
+    rows = rows.annotate(last=Min("served__asked_at")).order_by(F("last").asc(nulls_first=True), "pk")
+    rows = rows.select_related("zone", "static_ip", "load_balancer")
     return [question for row in rows[:IN_TURN] for question in _questions(row)]
 
 
@@ -116,9 +118,10 @@ def ask(question: Question) -> Answer:
 
 
 def _place(resolver: str) -> tuple[str, int]:
-    if resolver.count(":") == 1:
-        address, _, port = resolver.partition(":")
-        return address, int(port)
+    """`192.0.2.53`, `192.0.2.53:5353`, `2001:db8::53`, `[2001:db8::53]:5353`."""
+    if resolver.startswith("[") or resolver.count(":") == 1:
+        address, _, port = resolver.rpartition(":")
+        return address.strip("[]"), int(port)
     return resolver, 53
 
 

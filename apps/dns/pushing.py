@@ -13,7 +13,7 @@ from apps.core.events import publish_after_commit
 from apps.core.leases import Lease
 from apps.definitions.models import Zone
 from apps.definitions.zone_records import Wanted, freeze_zone
-from apps.dns.models import PushedRecord, ZonePush, ZoneSync
+from apps.dns.models import PushedRecord, ServedRecord, ZonePush, ZoneSync
 from apps.dns.planning import Difference, Key, ZonePlan, plan
 from apps.dns.targets import driver_of
 from apps.drivers.dns.contract import Contents, DnsDriver, DnsError, Edit, RecordSet, Refused
@@ -91,7 +91,7 @@ def work(zone: Zone, lease: Lease[ZoneSync]) -> None:
         comparison = compare(zone, driver, repair)
         refused = comparison.unreadable | _write(driver, comparison.plan.edits, lease)
     except DnsError as error:
-        _note_failure(zone, lease, error)
+        _note_failure(zone, lease, error, repair)
     else:
         _note_outcome(zone, lease, comparison, refused, repair)
 
@@ -139,6 +139,7 @@ def _note_outcome(
         if written:
             sync.pushed_at = moment
             _note_push(zone, done, written, ZonePush.State.DONE, "", repair)
+            _forget_answers(done.wanted, {_key(edit) for edit in written})
         fresh = {key: why for key, why in refused.items() if why not in {each["message"] for each in sync.refused}}
         if fresh:
             edits = [edit for edit in done.plan.edits if _key(edit) in fresh]
@@ -158,6 +159,12 @@ def _note_outcome(
             publish_after_commit("zones", zone=zone.pk)
 
 
+def _forget_answers(wanted: Wanted, written: set[Key]) -> None:
+    """What resolvers said of records that were just written was about what they were before: they are asked anew."""
+    changed = [each.record_id for each in wanted.records if (each.name, each.type) in written]
+    ServedRecord.objects.filter(record__in=changed).delete()
+
+
 def _pause(failures: int) -> timedelta:
     return min(FIRST_PAUSE * (1 << min(failures - 1, 16)), LONGEST_PAUSE)
 
@@ -169,12 +176,12 @@ def _pushed(made: ZonePlan, refused: dict[Key, str]) -> dict[Key, RecordSet]:
     return after | {key: each for key, each in before.items() if each is not None and key in made.ours}
 
 
-def _note_failure(zone: Zone, lease: Lease[ZoneSync], error: DnsError) -> None:
+def _note_failure(zone: Zone, lease: Lease[ZoneSync], error: DnsError, repair: dict[str, Any] | None) -> None:
     with transaction.atomic():
         sync = lease.lock()
         sync.failures += 1
         sync.next_try_at = database_now() + _pause(sync.failures)
-        if isinstance(error, Refused):
+        if isinstance(error, Refused) and sync.repair == repair:
             sync.repair = None  # what the server refuses is not asked for again behind the person's back
         sync.error = error.message[:2000]
         sync.save()

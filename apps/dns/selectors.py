@@ -115,11 +115,18 @@ def record_states(actor: Actor, zone: Zone) -> list[RecordState]:
                 served=list(row.served.all()),
                 drift=drift.get(key),
                 in_the_way=blocked.get(key),
-                refused=refused.get(key, {}).get("message", ""),
+                refused=_told(actor, zone, refused.get(key, {}).get("message", "")),
                 pushed=key in pushed,
             )
         )
     return found
+
+
+def _told(actor: Actor, zone: Zone, message: str) -> str:
+    """Why the server refuses a record; who serves the zone, and with which key, is for operators."""
+    for word in () if actor.is_operator else filter(None, (zone.server, zone.key_name)):
+        message = message.replace(f" {word}", "")
+    return message
 
 
 def _by_key(entries: list[dict[str, Any]]) -> dict[Key, dict[str, Any]]:

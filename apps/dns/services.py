@@ -16,6 +16,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
@@ -110,7 +111,9 @@ def repair(
     """Write what is wanted over what somebody changed on the server; `keys` (name, type) empty for everything.
 
     Customers repair their own records. `take_over` also replaces records that were never ours, by operators only.
-    Raises Forbidden, NotFound, Invalid, Conflict for a zone that belongs to a stack.
+    What somebody else asked for and waits is done as well.
+
+    Raises Forbidden, NotFound, Invalid, Conflict for a zone of a stack and while a repair of the other kind waits.
     """
     actor.may_write("zones")
     if take_over:
@@ -129,7 +132,7 @@ def repair(
         ZoneSync.objects.get_or_create(zone=zone)
         sync = ZoneSync.objects.select_for_update().get(zone=zone)
         asked = {"keys": [list(key) for key in wanted], "take_over": take_over}
-        sync.repair = asked | {"actor": actor.name[:150], "reason": reason[:400]}
+        sync.repair = _joined(sync.repair, asked | {"actor": actor.name[:150], "reason": reason[:400]})
         sync.next_try_at = None
         sync.save(update_fields=("repair", "next_try_at"))
         audit.record(
@@ -144,6 +147,23 @@ def repair(
         )
         wake_after_commit(RECONCILE_ZONE_TASK, zone.pk)
     return sync
+
+
+def _joined(waiting: dict[str, Any] | None, asked: dict[str, Any]) -> dict[str, Any]:
+    """What is asked for, and what somebody asked for before and still waits. Raises Conflict where they differ in kind.
+
+    Keys of the one would else be taken over because the other is allowed to.
+    """
+    if waiting is None:
+        return asked
+    if bool(waiting.get("take_over")) != asked["take_over"]:
+        raise Conflict(f"A repair that {waiting.get('actor', '')} asked for waits: ask again when it is done.")
+    keys = sorted({(str(name), str(kind)) for name, kind in [*waiting["keys"], *asked["keys"]]})
+    words = {
+        word: ", ".join(dict.fromkeys(filter(None, (str(waiting.get(word, "")), asked[word]))))
+        for word in ("actor", "reason")
+    }
+    return asked | {"keys": [list(key) for key in keys], "actor": words["actor"][:150], "reason": words["reason"][:400]}
 
 
 def _owns(actor: Actor, record: Record) -> bool:
