@@ -235,6 +235,11 @@ def test_what_a_cloud_has_is_listed_and_adopted_with_a_report(
     text = text_of(client, f"{looked}&found=arn:old&/name=adopted&ours=frankfurt&/stack=aws-frankfurt")
     for word in ("adopted.yaml", "faces the internet", "kind: LoadBalancer"):
         assert word in text, word
+    said = f"{looked}&found=arn:old&/name=adopted&/certificates=arn:x%3Dy%3Dshop%0D%0Aarn:z%3Dmore&/addresses="
+    assert "No listener that came here presents more" in text_of(client, f"{said}203.0.113.7%3Dip")
+    kept = text_of(client, f"{said}203.0.113.7", 422)
+    assert "Write theirs=ours, one a line; this is none: 203.0.113.7" in kept
+    assert "arn:x=y=shop" in kept, "what was typed is kept"
     assert "Say what the load balancer shall be called" in text_of(client, f"{looked}&found=arn:old", 422)
     cloud[1].failure = "AWS says AccessDenied."
     assert "AWS says AccessDenied." in text_of(client, looked, 422)
