@@ -33,12 +33,12 @@ def unchanged(sync: StackSync, run: StackRun, found: Mapping[str, Any]) -> None:
 
 
 def _note_outputs(sync: StackSync, run: StackRun, found: Mapping[str, Any]) -> None:
-    instant = database_now()
+    instant, before = database_now(), dict(sync.outputs)
     sync.applied = None if run.kind == StackRun.Kind.DESTROY else run.revision
     sync.applied_at = sync.checked_at = instant
     sync.outputs = dict(found)
     sync.save(update_fields=("applied", "applied_at", "checked_at", "outputs"))
-    outputs.hand_on(run.stack_id, sync.outputs)
+    outputs.hand_on(run.stack_id, before, sync.outputs)
 
 
 def checked(sync: StackSync, run: StackRun, changes: Sequence[Difference], drift: Sequence[Difference]) -> None:

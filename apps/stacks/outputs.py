@@ -10,31 +10,43 @@ from django.db.models import F, Q
 
 from apps.definitions.models import Record, Zone
 from apps.definitions.services import want_zone_push
-from apps.fleet.models import StaticIP
+from apps.fleet.models import Stack, StaticIP
+from apps.fleet.services import want_stack_push
 from apps.stacks.models import StackSync
 
 _ADDRESSES = re.compile(r"ip_(\d{1,18})_addresses", re.ASCII)
+_NAME = re.compile(r"lb_(\d{1,18})_dns_name", re.ASCII)
 DNS_NAME = "lb_{}_dns_name"
 
 
-def hand_on(stack_id: int, outputs: Mapping[str, Any]) -> None:
+def hand_on(stack_id: int, before: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
     """Store the addresses of the stack's static IPs; zones elsewhere whose records follow something here are pushed.
 
-    Inside the caller's transaction. An address that is gone is forgotten, its static IP stays.
+    Zones on Route 53 that another stack keeps are pushed by that stack, when what they follow has changed (`before` are
+    the outputs so far). Inside the caller's transaction. An address that is gone is forgotten, its static IP stays.
     """
     found = {int(match[1]): value for name, value in outputs.items() if (match := _ADDRESSES.fullmatch(name))}
-    for static_ip in StaticIP.objects.select_for_update().filter(stack_id=stack_id):
-        _store(static_ip, _texts(found.get(static_ip.pk)))
+    rows = StaticIP.objects.select_for_update().filter(stack_id=stack_id).order_by("pk")
+    changed = [row.pk for row in rows if _store(row, _texts(found.get(row.pk)))]
     followers = Q(static_ip__stack=stack_id) | Q(load_balancer__stacks=stack_id)
     zones = Record.objects.filter(followers).exclude(zone__driver=Zone.Driver.ROUTE53).values("zone")
     want_zone_push(Zone.objects.filter(pk__in=zones))
+    names = before.keys() | outputs.keys()
+    named = {
+        int(match[1]) for name in names if (match := _NAME.fullmatch(name)) and before.get(name) != outputs.get(name)
+    }
+    moved = Record.objects.filter(Q(static_ip__in=changed) | Q(load_balancer__in=named))
+    keepers = moved.exclude(zone__stack=None).exclude(zone__stack=stack_id).values("zone__stack")
+    want_stack_push(Stack.objects.filter(pk__in=keepers))
 
 
-def _store(static_ip: StaticIP, addresses: list[str]) -> None:
+def _store(static_ip: StaticIP, addresses: list[str]) -> bool:
+    """Whether they are others than before."""
     first = addresses[0] if addresses else None
     if (static_ip.address, static_ip.addresses) == (first, addresses):
-        return
+        return False
     StaticIP.objects.filter(pk=static_ip.pk).update(address=first, addresses=addresses, version=F("version") + 1)
+    return True
 
 
 def names_of(load_balancer_id: int) -> Iterable[str]:
