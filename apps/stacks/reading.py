@@ -70,9 +70,10 @@ def read_stack(*, stack_id: int) -> bool:
     if lease is None:
         return False
     try:
-        _read(stack, lease)
-    except CloudError as error:
-        _note_failure(lease, error.message)
+        try:
+            _read(stack, lease)
+        except CloudError as error:
+            _note_failure(lease, error.message)
     except LeaseLost:
         return False
     finally:
@@ -113,7 +114,7 @@ def _store_targets(stack: Stack, found: Iterable[TargetHealth], moment: datetime
     """Replace what was known; True when a state changed."""
     known = {(row.group, row.address, row.port): row for row in CloudTarget.objects.filter(stack=stack)}
     changed = False
-    for each in found:
+    for each in {(each.group, each.address, each.port): each for each in found}.values():
         row = known.pop((each.group, each.address, each.port), None)
         if row is None:
             row = CloudTarget(stack=stack, group=each.group, address=each.address, port=each.port)
@@ -127,9 +128,9 @@ def _store_targets(stack: Stack, found: Iterable[TargetHealth], moment: datetime
 
 
 def _store_numbers(stack: Stack, counted: Iterable[Numbers]) -> None:
-    """Add minutes; one that is there already is counted anew."""
-    rows = [
-        CloudSample(
+    """Add minutes; one that is there already is counted anew. One statement takes each minute of a group once."""
+    rows = {
+        (each.group, each.at): CloudSample(
             stack=stack,
             group=each.group,
             object_id=each.object_id,
@@ -137,9 +138,9 @@ def _store_numbers(stack: Stack, counted: Iterable[Numbers]) -> None:
             **{name: getattr(each, name) for name in COUNTED},
         )
         for each in counted
-    ]
+    }
     CloudSample.objects.bulk_create(
-        rows, update_conflicts=True, unique_fields=("stack", "group", "at"), update_fields=COUNTED
+        rows.values(), update_conflicts=True, unique_fields=("stack", "group", "at"), update_fields=COUNTED
     )
 
 

@@ -6,13 +6,14 @@ import uuid
 from datetime import datetime, timedelta
 
 import pytest
+from django.db.models import F
 
 from apps.accounts.actors import Actor
 from apps.audit.models import Entry
 from apps.core.clock import database_now, now
 from apps.definitions.models import Backend, Pool
 from apps.definitions.services import apply_document
-from apps.drivers.clouds.contract import Numbers, TargetHealth
+from apps.drivers.clouds.contract import CloudError, Numbers, TargetHealth
 from apps.drivers.clouds.memory import MemoryCloud, memory_cloud
 from apps.fleet.models import CloudAccount, Region, Stack
 from apps.stacks import moving, reading
@@ -106,6 +107,26 @@ def test_minutes_are_added_once_and_counted_anew(stack: Stack, cloud: MemoryClou
     reading.read_stack(stack_id=stack.pk)
     assert CloudSample.objects.count() == 3
     assert set(CloudSample.objects.values_list("requests", flat=True)) == {1200}
+
+
+def test_what_a_cloud_says_twice_counts_once(stack: Stack, cloud: MemoryCloud) -> None:
+    home, _ = home_and_away()
+    cloud.health = 2 * [TargetHealth("g", "bkd-4", "10.0.0.10", 80, "healthy")]
+    cloud.counted = 2 * minutes(home, 10)
+    assert reading.read_stack(stack_id=stack.pk)
+    assert (CloudTarget.objects.count(), CloudSample.objects.count()) == (1, 3)
+
+
+def test_who_lost_the_claim_writes_no_failure(
+    stack: Stack, cloud: MemoryCloud, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def overtaken(_: object) -> None:
+        StackReading.objects.update(attempt=F("attempt") + 1)
+        raise CloudError("AWS did not answer.")
+
+    monkeypatch.setattr(reading, "open_reader", overtaken)
+    assert not reading.read_stack(stack_id=stack.pk)
+    assert StackReading.objects.get().error == ""
 
 
 def test_a_cloud_that_is_away_is_left_alone_for_longer_and_longer(stack: Stack, cloud: MemoryCloud) -> None:
