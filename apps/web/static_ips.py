@@ -11,8 +11,7 @@ from django.views.decorators.http import require_POST
 
 from apps.core.errors import Conflict, Invalid
 from apps.definitions.selectors import load_balancers, only
-from apps.definitions.services import delete_object
-from apps.definitions.services.attaching import move_static_ip, release_static_ip
+from apps.definitions.services import delete_object, move_static_ip, release_static_ip
 from apps.fleet import selectors as places
 from apps.observe.whereabouts import whereabouts
 from apps.web.cloud_forms import KINDS

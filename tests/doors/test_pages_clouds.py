@@ -188,6 +188,9 @@ def test_a_static_ip_moves_to_another_load_balancer_as_one_change(operator: Acto
     client.post(f"/static-ips/{address.pk}/release")
     assert not Listener.objects.filter(static_ip=address).exists()
     assert StaticIP.objects.exists()
+    client.post(f"/static-ips/{address.pk}/move", {"load_balancer": "next"})
+    assert list(bound.all()) == ["next"], "an address that serves nothing goes to all listeners that bind none"
+    assert Entry.objects.filter(object_kind="StaticIP", action="move").count() == 2
 
 
 def test_a_protected_static_ip_is_not_given_back(operator: Actor, stack: Stack) -> None:

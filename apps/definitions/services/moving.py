@@ -38,8 +38,8 @@ def move_static_ip(
 ) -> StaticIP:
     """Let listeners of the load balancer bind the address, and those that do now bind it no more.
 
-    `listeners` are names; None means those on the ports that it serves now. Raises NotFound, Forbidden, Managed,
-    Invalid (pointers `/load_balancer`, `/listeners/0`).
+    `listeners` are names; None means those on the ports that it serves now, and of an address that serves nothing all
+    that bind no address yet. Raises NotFound, Forbidden, Managed, Invalid (pointers `/load_balancer`, `/listeners/0`).
     """
     wanted = _names(load_balancer, listeners)
     actor.may_write(NOUN)
@@ -95,7 +95,7 @@ def _chosen(work: Work, row: StaticIP, balancer: LoadBalancer, names: Sequence[s
     own = list(balancer.listeners.select_related("load_balancer__account").order_by("name"))
     if names is None:
         ports = set(row.listeners.values_list("port", flat=True))
-        found = [each for each in own if each.port in ports]
+        found = [each for each in own if (each.port in ports if ports else each.static_ip_id is None)]
     else:
         found = [each for each in own if each.name in names]
         for at, name in enumerate(names):
