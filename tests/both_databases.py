@@ -30,7 +30,7 @@ from tests.ports import spare_port
 
 ROOT = Path(__file__).resolve().parents[1]
 WORKERS = os.environ.get("SPILLWAY_TEST_WORKERS", "2")
-WAITING_WORKERS = "2"
+WAITING_WORKERS = "1"
 _under_way: list[subprocess.Popen[bytes]] = []
 _ended = threading.Event()
 
