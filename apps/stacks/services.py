@@ -93,8 +93,8 @@ def plan_now(*, actor: Actor, stack_id: int, reason: str = "") -> StackRun | Non
     return run
 
 
-def approve(*, actor: Actor, run_id: int, plan_digest: str = "", reason: str = "") -> StackRun:
-    """Let exactly this plan be applied; `plan_digest` is that of the plan that was looked at, where one says it.
+def approve(*, actor: Actor, run_id: int, plan_digest: str, reason: str = "") -> StackRun:
+    """Let exactly this plan be applied; `plan_digest` is that of the plan that was looked at.
 
     Raises NotFound, Forbidden, Conflict when it does not wait for this, or was planned anew since.
     """
@@ -103,7 +103,7 @@ def approve(*, actor: Actor, run_id: int, plan_digest: str = "", reason: str = "
         run = _lock_run(run_id)
         if run.state != S.PLANNED:
             raise Conflict(f"Run {run.pk} is {run.state}: only a plan that waits can be approved.")
-        if plan_digest and plan_digest != run.plan_digest:
+        if plan_digest != run.plan_digest:
             raise Conflict("It was planned anew since you looked: look at the new plan and decide again.")
         run.approved_by, run.approved_at = actor.name[:150], database_now()
         travel.move(run, S.APPROVED)

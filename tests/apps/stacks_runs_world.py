@@ -52,7 +52,7 @@ class World:
         return StackRun.objects.order_by("-id")[0]
 
     def approve(self) -> None:
-        services.approve(actor=self.actor, run_id=self.run().pk)
+        services.approve(actor=self.actor, run_id=self.run().pk, plan_digest=self.run().plan_digest)
         self.reconcile()
 
     def bring(self, *names: str, **inputs: Any) -> None:

@@ -165,7 +165,7 @@ def test_only_operators_come_in(world: World, acme: Actor) -> None:
     world.reconcile()
     run = world.run().pk
     for call in (
-        lambda: services.approve(actor=acme, run_id=run),
+        lambda: services.approve(actor=acme, run_id=run, plan_digest=""),
         lambda: services.discard(actor=acme, run_id=run),
         lambda: services.cancel(actor=acme, run_id=run),
         lambda: services.retry(actor=acme, run_id=run),

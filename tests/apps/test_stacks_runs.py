@@ -82,7 +82,7 @@ def test_a_newer_change_takes_the_place_of_a_plan_that_waits(world: World) -> No
     first.refresh_from_db()
     assert (first.state, bytes(first.plan_file)) == ("superseded", b"")
     with pytest.raises(Conflict):
-        services.approve(actor=world.actor, run_id=first.pk)
+        services.approve(actor=world.actor, run_id=first.pk, plan_digest=first.plan_digest)
     world.approve()
     assert world.standing == {"terraform_data.b"}
 
@@ -183,7 +183,7 @@ def test_whatever_the_point_at_which_a_worker_dies_the_next_goes_on_and_makes_no
         world.approve()
     else:
         world.reconcile()
-        services.approve(actor=world.actor, run_id=world.run().pk)
+        services.approve(actor=world.actor, run_id=world.run().pk, plan_digest=world.run().plan_digest)
         world.die_at(point)
         assert services.stacks_to_sweep() == [world.stack.pk]
         world.reconcile()
@@ -200,7 +200,7 @@ def test_whatever_the_point_at_which_a_worker_dies_the_next_goes_on_and_makes_no
 def test_after_a_death_only_what_is_left_of_the_approved_plan_goes_on_unasked(world: World) -> None:
     world.want("a", "b")
     world.reconcile()
-    services.approve(actor=world.actor, run_id=world.run().pk)
+    services.approve(actor=world.actor, run_id=world.run().pk, plan_digest=world.run().plan_digest)
     world.die_at("terraform_data.a")
     world.cloud.resources["terraform_data.z"] = {"input": "foreign"}  # what nobody has approved to delete
     world.reconcile()
@@ -283,7 +283,7 @@ def test_a_locked_state_is_asked_for_again_later(world: World) -> None:
     world.reconcile()
     assert world.run().state == "planned"
     world.cloud.locked = True
-    services.approve(actor=world.actor, run_id=world.run().pk)
+    services.approve(actor=world.actor, run_id=world.run().pk, plan_digest=world.run().plan_digest)
     for _ in range(2):
         StackRun.objects.update(next_try_at=database_now())
         world.reconcile()

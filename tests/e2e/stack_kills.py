@@ -113,7 +113,7 @@ def _approve(kills: Kills) -> None:
     with kills.stage.worker():
         kills.stage.wait("a plan", lambda: kills.run().state not in {"waiting", "planning"})
     if kills.run().state == "planned":
-        services.approve(actor=kills.stage.actor, run_id=kills.run().pk)
+        services.approve(actor=kills.stage.actor, run_id=kills.run().pk, plan_digest=kills.run().plan_digest)
 
 
 def rounds(aws: Cloud) -> dict[str, list[dict[str, Any]]]:

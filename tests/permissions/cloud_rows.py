@@ -19,7 +19,8 @@ def make_stack_rows() -> None:
     revision = StackRevision.objects.create(
         stack=stack, number=1, generation=1, digest="0" * 64, document=b"", secrets=b"", summary="x", actor="x"
     )
-    StackRun.objects.create(stack=stack, revision=revision, state="planned", actor="x", planned_at=now())
+    planned = {"state": "planned", "planned_at": now(), "plan_digest": "a"}
+    StackRun.objects.create(stack=stack, revision=revision, actor="x", **planned)
 
 
 def _decided(word: str, done: str) -> Row:
@@ -36,7 +37,7 @@ CLOUDS: tuple[Row, ...] = (
     Row("api:stacks-force-unlock", "POST", codes(404, 404, "403 409 409"), STACK, "stack", {"id": "x"}, headers=WHY),
     Row("api:stack-runs-list", "GET", codes(200, 200, 200)),
     Row("api:stack-runs-detail", "GET", OPERATORS, RUN, "stackrun"),
-    _decided("approve", "200"),
+    Row("api:stack-runs-approve", "POST", codes(404, 404, "403 200 200"), RUN, "stackrun", {"plan_digest": "a"}),
     _decided("discard", "200"),
     _decided("cancel", "200"),
     _decided("retry", "409"),

@@ -200,13 +200,12 @@ class _Decision(APIView):
 
 
 class Approve(_Decision):
-    """POST `{plan_digest?}`: let exactly the plan be applied that was looked at; 409 when it is another one by now."""
+    """POST `{plan_digest}`: let exactly the plan be applied that was looked at; 409 when it is another one by now."""
 
     def decide(self, request: Request, actor: Actor, run_id: int) -> None:
         """Approve."""
         sent = requests.only(request, ("plan_digest",)).get("plan_digest") if request.data else None
-        asked = "Send plan_digest of the run that you looked at, or leave it out."
-        digest = "" if sent is None else _word(sent, "/plan_digest", asked)
+        digest = _word(sent, "/plan_digest", "Send plan_digest of the run that you looked at.")
         services.approve(actor=actor, run_id=run_id, plan_digest=digest, reason=requests.reason(request))
 
 

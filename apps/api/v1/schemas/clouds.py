@@ -227,4 +227,4 @@ class LockOrder(words.Sent):
 class Approval(words.Sent):
     """The plan that was looked at."""
 
-    plan_digest = words.text(64, required=False)
+    plan_digest = words.text(64)
