@@ -7,6 +7,8 @@ import re
 from dataclasses import replace
 from typing import Any
 
+from django.conf import settings
+
 from apps.compiler import grammar
 from apps.compiler.addresses import refusal_of_address
 from apps.compiler.grammar import GrammarError
@@ -32,6 +34,7 @@ _GOOGLE_NETWORK = re.compile(
     r"[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?"
 )
 _GOOGLE_ZONE = re.compile(r"[a-z]{2,12}-[a-z]{2,12}[1-9][0-9]?-[a-z]")
+_MEMORY = re.compile(r"memory://[a-z0-9-]{1,63}")
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9-]{1,61}[a-z0-9]")
 
 
@@ -99,13 +102,20 @@ def static_address(value: object) -> str:
     return text
 
 
+def _endpoint(value: object) -> str:
+    """The URL of another API; in development a cloud in memory as well."""
+    if settings.DEVELOPMENT and isinstance(value, str) and _MEMORY.fullmatch(value):
+        return value
+    return short_called_url(value)
+
+
 def read_cloud_account(reader: Reader) -> CloudAccountSpec:
     """`{cloud, credentials?, project?, endpoint_url?}`."""
     spec = CloudAccountSpec(
         reader.required("cloud", choice(Cloud)),
         reader.optional("credentials", or_blank(credentials_reference), ""),
         reader.optional("project", or_blank(project), ""),
-        reader.optional("endpoint_url", or_blank(short_called_url), ""),
+        reader.optional("endpoint_url", or_blank(_endpoint), ""),
     )
     if spec.cloud is Cloud.GOOGLE and spec.project == "":
         reader.fault("project", "missing", "Fill in the id of the Google project.")

@@ -131,7 +131,7 @@ class _Desk:
         return [
             there
             for (at, kind), there in sorted(self.served.items())
-            if at == name and kind != rdtype and "CNAME" in (kind, rdtype) and (at, kind) not in self.ours
+            if at == name and kind != rdtype and "CNAME" in (kind, rdtype) and self.ours.get((at, kind)) != there
         ]
 
     def _write(self, key: Key, there: RecordSet | None, wanted: RecordSet) -> None:

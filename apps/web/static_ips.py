@@ -71,6 +71,7 @@ def _targets(request: PageRequest, pk: int) -> list[tuple[str, str]]:
 def move(request: PageRequest, pk: int) -> HttpResponse:
     """Attach the address to another load balancer, as one change."""
     operators_only(request.actor, "static IPs")
+    request.actor.may_write()
     row = only(places.static_ips(request.actor), pk)
     try:
         move_static_ip(
@@ -91,6 +92,7 @@ def move(request: PageRequest, pk: int) -> HttpResponse:
 def release(request: PageRequest, pk: int) -> HttpResponse:
     """Detach the address from whatever binds it; it stays ours."""
     operators_only(request.actor, "static IPs")
+    request.actor.may_write()
     row = only(places.static_ips(request.actor), pk)
     try:
         release_static_ip(actor=request.actor, name=row.name, reason=request.POST.get("reason", "").strip()[:400])

@@ -21,7 +21,7 @@ from apps.observe.stream import EventStream
 from tests.doors.test_events_stream import Listening, serving, stream, wait_for
 
 __all__ = ["stream"]
-TOPICS = ("samples", "nodes", "rollouts", "runs", "definitions")
+TOPICS = ("samples", "nodes", "rollouts", "runs", "stacks", "zones", "definitions")
 
 
 @pytest.fixture

@@ -211,9 +211,8 @@ def test_a_key_of_a_live_attempt_is_taken_over_by_nobody(operator: Actor) -> Non
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("key", ["one", None])
-def test_fifty_requests_at_once_with_one_key_make_one_object(request: pytest.FixtureRequest, key: str | None) -> None:
+def test_fifty_requests_at_once_with_one_key_make_one_object(house: Api, key: str | None) -> None:
     """Without the key (the negative control) names alone keep them apart: 49 are refused because it exists."""
-    house = request.getfixturevalue("house")
     start = threading.Barrier(50)
 
     def send(number: int) -> tuple[int, str]:

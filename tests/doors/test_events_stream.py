@@ -226,8 +226,8 @@ def test_streams_outlive_redis_and_are_woken_when_it_is_back(
         again = subprocess.Popen(command, stdout=subprocess.DEVNULL)
         stack.callback(again.wait)
         stack.callback(again.terminate)
-        assert [page.event() for _ in range(5)] == [
-            (t, {}) for t in ("samples", "nodes", "rollouts", "runs", "definitions")
+        assert [page.event() for _ in range(7)] == [
+            (t, {}) for t in ("samples", "nodes", "rollouts", "runs", "stacks", "zones", "definitions")
         ]
 
 
@@ -269,7 +269,7 @@ def test_nonsense_on_the_channel_is_ignored(text: bytes) -> None:
     [
         (b"topics=nodes", {"nodes"}),
         (b"topics=nodes,x", set()),
-        (b"topics=", {"samples", "nodes", "rollouts", "runs", "definitions"}),
+        (b"topics=", {"samples", "nodes", "rollouts", "runs", "stacks", "zones", "definitions"}),
     ],
 )
 def test_topics_of_the_query(query: bytes, topics: set[str]) -> None:
