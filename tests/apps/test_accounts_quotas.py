@@ -123,8 +123,15 @@ def test_without_the_lock_two_at_once_would_both_get_the_last_place(
     if connection.vendor != "postgresql":
         pytest.skip("SQLite has one writer at a time")
     limited(acme, pools=1)
-    gate = threading.Barrier(2)
-    monkeypatch.setattr(quotas, "lock_quotas", lambda *_: gate.wait(10))
+    gate, count = threading.Barrier(2), quotas._counted
+
+    def counted(*arguments: Any) -> Any:
+        found = count(*arguments)
+        gate.wait(30)  # nobody commits before both have counted
+        return found
+
+    monkeypatch.setattr(quotas, "lock_quotas", lambda *_: gate.wait(30))
+    monkeypatch.setattr(quotas, "_counted", counted)
 
     def create(number: int) -> None:
         try:
