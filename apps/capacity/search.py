@@ -39,6 +39,7 @@ PRECISION = 0.02
 FIT_PRECISION = 0.025
 SURE = 0.06
 CLOSE = 0.03
+CAREFUL = 1.05
 CLOSER_S = 30.0
 LUCK = 0.05
 BELOW_SATURATION = 0.985
@@ -226,6 +227,9 @@ class Search:
         if bold and not self._close(low, high):
             rate = self._between(low, high)
             return self._step(Purpose.BISECT, rate, f"Between {low:.4g} and {high:.4g}/s: tries {rate:.4g}/s.")
+        if self.constant and not bold and self._affords_one_more() and not self._close(low, high):
+            rate = min(low * CAREFUL, (low + high) / 2)
+            return self._step(Purpose.BISECT, rate, f"Carefully up from {low:.4g}/s: tries {rate:.4g}/s.")
         if self._doubtful(high) and bold:
             self._seen_twice.add(high)
             return self._step(Purpose.BISECT, high, f"Once more {high:.4g}/s, to be sure that it is too much.")
@@ -239,6 +243,11 @@ class Search:
         """Whether one more step that turns out bad, as dear as the last one, is not too much."""
         dear = self._dear.get(self.high, 0)
         return self.overloaded_s < BOLD_UNTIL_S and self.overloaded_s + dear <= OVERLOAD_S - 1
+
+    def _affords_one_more(self) -> bool:
+        """Whether one small step too far, which is ended at once, would still be borne; good steps cost nothing."""
+        left = self._left() > self._confirm_s() + 2 * self._length()
+        return left and self.overloaded_s + STEP_OVERLOAD_S <= OVERLOAD_S - 1
 
     def _close(self, low: float, high: float) -> bool:
         """Whether the border is known well enough: by the bracket, or by the line through the shares."""
