@@ -1,6 +1,6 @@
 """BENCH: `python -m tests.bench.synthesis`: what the synthesis of a stack costs in time and in memory.
 
-Memory is counted twice: the largest process (as `time -v` says it), and all processes together without counting shared
+Memory is counted twice: the largest process at its peak (VmHWM), and all processes together without counting shared
 pages twice (PSS), looked at a hundred times a second.
 """
 
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -75,22 +74,23 @@ def measure(routes: int) -> Cost:
         assert process.stdin is not None
         process.stdin.write(given)
         process.stdin.close()
-        together = 0
+        together = largest = 0
         while process.poll() is None:
-            together = max(together, _together(process.pid))
+            pids = _pids_of(process.pid)
+            together = max(together, sum(_kib(pid, "smaps_rollup", "Pss:") for pid in pids))
+            largest = max([largest, *(_kib(pid, "status", "VmHWM:") for pid in pids)])
             time.sleep(LOOK_S)
         seconds = time.monotonic() - began
         assert process.returncode == 0
         made = json.loads((Path(directory) / "stacks" / "stack" / "cdk.tf.json").read_bytes())
         assert len(made["resource"]["aws_lb_listener_rule"]) == routes
-    largest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     return Cost(routes, round(seconds, 2), round(largest / 1024, 1), round(together / 1024, 1))
 
 
-def _together(session: int) -> int:
-    """Memory of all processes of a session in KiB, shared pages once."""
+def _pids_of(session: int) -> list[int]:
+    """The processes of a session."""
     pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
-    return sum(_pss(pid) for pid in pids if _is_of(pid, session))
+    return [pid for pid in pids if _is_of(pid, session)]
 
 
 def _is_of(pid: int, session: int) -> bool:
@@ -100,12 +100,13 @@ def _is_of(pid: int, session: int) -> bool:
         return False
 
 
-def _pss(pid: int) -> int:
+def _kib(pid: int, file: str, word: str) -> int:
+    """A number of KiB that the kernel tells of a process; 0 once it is gone."""
     try:
-        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+        lines = Path(f"/proc/{pid}/{file}").read_text().splitlines()
     except OSError:
         return 0
-    return next((int(line.split()[1]) for line in lines if line.startswith("Pss:")), 0)
+    return next((int(line.split()[1]) for line in lines if line.startswith(word)), 0)
 
 
 def main() -> None:

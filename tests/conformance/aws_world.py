@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import boto3
+import urllib3
 from moto.server import ThreadedMotoServer
 
 from tests.ports import spare_port
@@ -32,12 +33,16 @@ class AwsWorld:
 
 @contextmanager
 def running_aws() -> Iterator[AwsWorld]:
-    """An empty account with one VPC of two subnets in different zones; everything is forgotten at the end."""
+    """An empty account with one VPC of two subnets in different zones.
+
+    Moto's clouds are those of the whole process: what another test left is forgotten first, and everything at the end.
+    """
     port = spare_port()
     server = ThreadedMotoServer("127.0.0.1", port, verbose=False)
     server.start()
     endpoint = f"http://127.0.0.1:{port}"
     try:
+        urllib3.request("POST", f"{endpoint}/moto-api/reset")
         empty = AwsWorld(endpoint, "", ())
         ec2 = empty.client("ec2")
         vpc = ec2.create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
@@ -49,8 +54,6 @@ def running_aws() -> Iterator[AwsWorld]:
         )
         yield AwsWorld(endpoint, vpc, subnets)
     finally:
-        import urllib3
-
         urllib3.request("POST", f"{endpoint}/moto-api/reset")
         server.stop()
 

@@ -137,6 +137,6 @@ def test_ctrl_c_leaves_no_process_behind() -> None:
         assert demo.process is not None
         assert len(processes(demo.place)) > 18
         demo.process.send_signal(signal.SIGINT)
-        demo.process.communicate(timeout=60)
+        demo.process.communicate(timeout=110)
         assert demo.process.returncode == 0
         assert processes(demo.place) == []
