@@ -32,6 +32,7 @@ from apps.core.clock import now
 from apps.observe.hub import QUEUE, Client, Hub
 from apps.observe.stream import EventStream, wanted_topics
 from tests.both_databases import ROOT, redis
+from tests.database_url import database_url
 
 COOKIE = "sessionid"
 
@@ -274,14 +275,6 @@ def test_nonsense_on_the_channel_is_ignored(text: bytes) -> None:
 )
 def test_topics_of_the_query(query: bytes, topics: set[str]) -> None:
     assert wanted_topics(query) == topics
-
-
-def database_url() -> str:
-    """The test database as an environment variable says it."""
-    name = str(connection.settings_dict["NAME"])
-    if connection.vendor == "sqlite":
-        return f"sqlite:///{name}"
-    return os.environ["SPILLWAY_DATABASE_URL"].rpartition("/")[0] + f"/{name}"
 
 
 def test_the_process_ends_at_once_while_pages_listen(operator_session: str, live_redis: str) -> None:

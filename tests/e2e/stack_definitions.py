@@ -35,7 +35,7 @@ def place(cloud: Cloud, approval: str = "by_hand") -> list[dict[str, Any]]:
     """The stack with nothing in it."""
     return [
         _kind("Region", "frankfurt", {"title": "Frankfurt"}),
-        _kind("CloudAccount", "moto", {"cloud": "aws", "credentials": "env:MOTO", "endpoint_url": cloud.url}),
+        _kind("CloudAccount", "moto", {"cloud": "aws", "credentials": "env:MOTO", "endpoint_url": cloud.endpoint}),
         _kind("Stack", "shop", _stack(cloud, approval)),
     ]
 

@@ -12,17 +12,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import boto3
 from django.conf import settings
-from django.db import connection
-from moto.server import ThreadedMotoServer
 
 from apps.accounts.actors import Actor
 from apps.drivers.infra.mirrors import provides
 from apps.stacks import services
 from apps.stacks.models import StackRun, StackSync
+from tests.conformance.aws_world import AwsWorld, running_aws
+from tests.database_url import database_url
 
 ROOT = Path(__file__).resolve().parents[2]
 TERRAFORM = shutil.which(os.environ.get("TERRAFORM_BIN", "terraform"))
@@ -35,22 +33,8 @@ LONGEST_S = 240.0
 
 
 @dataclass(frozen=True)
-class Cloud:
-    """AWS as moto plays it, with a network to build in."""
-
-    url: str
-    vpc: str
-    subnets: tuple[str, ...]
-
-    def client(self, service: Any) -> Any:
-        """boto3's client, to ask the cloud itself."""
-        return boto3.client(
-            service,
-            region_name=REGION,
-            endpoint_url=self.url,
-            aws_access_key_id="testing",
-            aws_secret_access_key="testing-secret",
-        )
+class Cloud(AwsWorld):
+    """AWS as moto plays it, with a network to build in, and what Terraform made of it."""
 
     def standing(self) -> dict[str, list[str]]:
         """Everything of ours that stands there, by kind."""
@@ -89,20 +73,8 @@ class Cloud:
 @contextmanager
 def cloud() -> Iterator[Cloud]:
     """An empty cloud with a VPC and two subnets in different zones."""
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    try:
-        found = Cloud(f"http://{host}:{port}", "", ())
-        ec2 = found.client("ec2")
-        vpc = ec2.create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
-        subnets = [
-            ec2.create_subnet(VpcId=vpc, CidrBlock=f"10.0.{number}.0/24", AvailabilityZone=f"{REGION}{zone}")
-            for number, zone in enumerate("ab")
-        ]
-        yield Cloud(found.url, vpc, tuple(each["Subnet"]["SubnetId"] for each in subnets))
-    finally:
-        server.stop()
+    with running_aws() as world:
+        yield Cloud(world.endpoint, world.vpc, world.subnets)
 
 
 @dataclass
@@ -119,7 +91,7 @@ class Stage:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("SPILLWAY_")}
         return inherited | {
             **KEYS,
-            "SPILLWAY_DATABASE_URL": f"sqlite:///{connection.settings_dict['NAME']}",
+            "SPILLWAY_DATABASE_URL": database_url(),
             "SPILLWAY_VAR": str(self.directory),
             "SPILLWAY_REDIS_URL": settings.REDIS_URL,
             "SPILLWAY_STATE_URL": self.state_url,

@@ -17,7 +17,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from django.db import connection
 
 from apps.accounts.actors import Actor
 from apps.capacity import services
@@ -26,6 +25,7 @@ from apps.core.clock import now
 from apps.drivers.load.contract import LEASE_S
 from apps.observe.deltas import Counts
 from tests.apps.capacity_world import Watched, a_test, make, watched
+from tests.database_url import database_url
 from tests.ports import spare_port
 
 pytestmark = [pytest.mark.e2e, pytest.mark.django_db(transaction=True)]
@@ -96,13 +96,11 @@ class Stage:
 @pytest.fixture
 def stage(transactional_db: None, live_redis: str) -> Iterator[Stage]:
     """A run that has begun: requests arrive."""
-    if connection.vendor != "sqlite":
-        pytest.skip("the worker of this test is given a file")
     backend = Backend(spare_port())
     server = backend.serve()
     actor = make(secrets.token_hex(4), server=backend.port)
     environment = os.environ | {
-        "SPILLWAY_DATABASE_URL": f"sqlite:///{connection.settings_dict['NAME']}",
+        "SPILLWAY_DATABASE_URL": database_url(),
         "SPILLWAY_REDIS_URL": live_redis,
     }
     with watched() as nodes:

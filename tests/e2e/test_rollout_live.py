@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from urllib.parse import quote
 
 import kombu.pools
 import pytest
@@ -19,7 +18,6 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
-from django.db import connection
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account
@@ -28,19 +26,11 @@ from apps.fleet.models import Fleet
 from apps.rollouts import selectors
 from apps.rollouts.models import Rollout
 from tests.conftest import actor_of
+from tests.database_url import database_url
 from tests.e2e.stage import FLEETS, HOST, NODES, OFFSETS, Stage, built, route, wait_until
 from tests.ports import spare_port
 
 pytestmark = [pytest.mark.e2e, pytest.mark.django_db(transaction=True)]
-
-
-def database_url() -> str:
-    """The test database, for other processes."""
-    settings = connection.settings_dict
-    if connection.vendor == "sqlite":
-        return f"sqlite:///{settings['NAME']}"
-    host = quote(str(settings["HOST"]), safe="")
-    return f"postgresql://{settings['USER']}:{settings['PASSWORD']}@{host}:{settings['PORT']}/{settings['NAME']}"
 
 
 def _forget_connections() -> None:

@@ -18,8 +18,9 @@ from apps.definitions.services import save_object
 from apps.webhooks import services
 from apps.webhooks.models import Delivery, Webhook
 from tests.conftest import actor_of
+from tests.database_url import database_url
 from tests.e2e.stage import Stage, wait_until
-from tests.e2e.test_rollout_live import broker, database_url
+from tests.e2e.test_rollout_live import broker
 from tests.receiver import Receiver, receiving
 
 pytestmark = [pytest.mark.e2e, pytest.mark.django_db(transaction=True)]
