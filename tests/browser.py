@@ -55,8 +55,9 @@ def opened(browser: Browser, url: str, scheme: str, width: int) -> tuple[Page, l
 
 def faults(page: Page) -> list[str]:
     """What axe-core finds; brought in by the debugger because the page's CSP lets no script in."""
-    session = page.context.new_cdp_session(page)
-    session.send("Runtime.evaluate", {"expression": AXE.read_text()})
+    if not page.evaluate("'axe' in window"):
+        session = page.context.new_cdp_session(page)
+        session.send("Runtime.evaluate", {"expression": AXE.read_text()})
     found: list[str] = page.evaluate(
         "axe.run().then(r => r.violations.flatMap(v => v.nodes.map(n => v.id + ': ' + n.html.slice(0, 200))))"
     )
