@@ -17,6 +17,7 @@ from apps.compiler.targets.terraform.aws.addresses import (
 from apps.compiler.targets.terraform.aws.balancers import Balancers, Reach
 from apps.compiler.targets.terraform.aws.certificates import Certificates
 from apps.compiler.targets.terraform.aws.groups import Groups
+from apps.compiler.targets.terraform.aws.naming import name_resources
 from apps.compiler.targets.terraform.aws.security import add_security_group
 from apps.compiler.targets.terraform.aws.zones import add_zone
 from apps.compiler.targets.terraform.document import ProviderNeed, StackDocument
@@ -52,7 +53,8 @@ def render(snapshot: StackSnapshot) -> StackDocument:
     known: dict[str, str | list[str]] = {key: [eip["public_ip"] for eip in each.values()] for key, each in eips.items()}
     known |= {key: accelerated_ips(each) for key, each in accelerators.items()}
     for zone in snapshot.zones:
-        add_zone(draft, zone, balancers.reaches, known)
+        add_zone(draft, snapshot.id, zone, balancers.reaches, known)
+    name_resources(draft)
     return draft.document(_provider(snapshot))
 
 

@@ -16,13 +16,20 @@ _PIECES = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 
 def add_zone(
-    draft: Draft, zone: CloudZone, reaches: Mapping[str, Reach], addresses: Mapping[str, str | list[str]]
+    draft: Draft,
+    stack_id: str,
+    zone: CloudZone,
+    reaches: Mapping[str, Reach],
+    addresses: Mapping[str, str | list[str]],
 ) -> None:
-    """The zone with its records; `reaches` by load balancer, `addresses` (what to write as values) by static IP."""
+    """The zone with its records; `reaches` by load balancer, `addresses` (what to write as values) by static IP.
+
+    A zone gets its tags a while after it was made: until then its comment says whose it is.
+    """
     name = resource_name(zone.id)
     standing = draft.add("aws_route53_zone", name, zone.id, {
         "name": zone.domain,
-        "comment": f"Kept by Spillway as {zone.id}",
+        "comment": f"Kept by Spillway as {zone.id} of {stack_id}",
         "tags": tags(zone.id, zone.account),
     })  # fmt: skip
     draft.outputs[f"{name}_name_servers"] = standing["name_servers"]
