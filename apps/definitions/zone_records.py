@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from django.db import transaction
 
 from apps.compiler.stacks import RecordType
-from apps.definitions.models import Listener, LoadBalancer, Record, Zone
+from apps.definitions.models import Listener, Record, Zone
 from apps.fleet.models import Node, StaticIP
 
 ADDRESS_TYPES = {4: RecordType.A, 6: RecordType.AAAA}
-NamesOf = Callable[[int], Iterable[str]]
+NamesOf = Callable[[Collection[int]], Mapping[int, Iterable[str]]]
 _names_of: list[NamesOf] = []
 
 
 def add_cloud_names(source: NamesOf) -> None:
-    """Let an app above this one say which DNS names clouds gave to a load balancer (primary key), at start."""
+    """Let an app above this one say which DNS names clouds gave to load balancers (primary keys), at start."""
     if source not in _names_of:
         _names_of.append(source)
 
@@ -55,31 +56,47 @@ def freeze_zone(zone_id: int) -> Wanted:
 
 
 def wanted_records(zone: Zone) -> Wanted:
-    """What should be served; three queries and those of the load balancers that records follow."""
+    """What should be served; four queries at most, however many records follow load balancers."""
     rows = Record.objects.filter(zone=zone).select_related("static_ip", "load_balancer").order_by("label", "type")
+    values = values_of_all(rows)
     found, unresolved = [], []
     for row in rows:
-        values = values_of(row)
-        if values:
+        if values[row.pk]:
             name = zone.domain if row.label == "@" else f"{row.label}.{zone.domain}"
-            found.append(WantedRecord(row.pk, row.account_id, name, row.type, row.ttl, tuple(values)))
+            found.append(WantedRecord(row.pk, row.account_id, name, row.type, row.ttl, tuple(values[row.pk])))
         else:
-            unresolved.append((row.pk, _why_empty(row)))
+            unresolved.append((row.pk, why_empty(row)))
     return Wanted(zone.desired_generation, zone.domain, tuple(found), tuple(unresolved))
 
 
 def values_of(record: Record) -> list[str]:
     """Its values, or the addresses of what it follows; empty while these are not known."""
+    return values_of_all([record])[record.pk]
+
+
+def values_of_all(records: Iterable[Record]) -> dict[int, list[str]]:
+    """As `values_of`, by primary key; the number of queries does not depend on that of the records."""
+    rows = list(records)
+    followed = {True: set[int](), False: set[int]()}
+    for row in rows:
+        if row.static_ip is None and row.load_balancer_id is not None:
+            followed[row.type == RecordType.CNAME].add(row.load_balancer_id)
+    names, addresses = _cloud_names(followed[True]), _addresses_in_front(followed[False])
+    return {row.pk: _values(row, names, addresses) for row in rows}
+
+
+def _values(record: Record, names: Mapping[int, list[str]], addresses: Mapping[int, list[str]]) -> list[str]:
     if record.static_ip is not None:
         return sorted(_of_type(_addresses_of(record.static_ip), record.type))
-    if record.load_balancer is not None and record.type == RecordType.CNAME:
-        return _cloud_names(record.load_balancer)
-    if record.load_balancer is not None:
-        return sorted(_of_type(_addresses_in_front(record.load_balancer), record.type))
-    return [str(value) for value in record.values]
+    if record.load_balancer_id is None:
+        return [str(value) for value in record.values]
+    if record.type == RecordType.CNAME:
+        return names.get(record.load_balancer_id, [])
+    return sorted(_of_type(addresses.get(record.load_balancer_id, []), record.type))
 
 
-def _why_empty(record: Record) -> str:
+def why_empty(record: Record) -> str:
+    """What a record without values waits for, in a sentence."""
     if record.static_ip is not None:
         return f"The static IP {record.static_ip.name} has no address of type {record.type} yet."
     if record.type == RecordType.CNAME:
@@ -87,10 +104,13 @@ def _why_empty(record: Record) -> str:
     return f"The load balancer {record.load_balancer} has no address of type {record.type} yet."
 
 
-def _cloud_names(balancer: LoadBalancer) -> list[str]:
+def _cloud_names(balancers: Collection[int]) -> dict[int, list[str]]:
     """The one name that a CNAME may have: the first of those that clouds gave, absolute."""
-    found = sorted({name for source in _names_of for name in source(balancer.pk)})
-    return [f"{found[0].rstrip('.')}."] if found else []
+    found: dict[int, set[str]] = defaultdict(set)
+    for source in _names_of if balancers else ():
+        for balancer, names in source(balancers).items():
+            found[balancer].update(names)
+    return {balancer: [f"{min(names).rstrip('.')}."] for balancer, names in found.items() if names}
 
 
 def _of_type(addresses: Iterable[str], rdtype: str) -> set[str]:
@@ -101,10 +121,16 @@ def _addresses_of(static_ip: StaticIP) -> list[str]:
     return sorted({*static_ip.addresses, *([static_ip.address] if static_ip.address else [])})
 
 
-def _addresses_in_front(balancer: LoadBalancer) -> list[str]:
-    """The static IPs of its listeners; without any, its nodes' own addresses."""
-    listeners = Listener.objects.filter(load_balancer=balancer, static_ip__isnull=False).select_related("static_ip")
-    given = [address for each in listeners if each.static_ip for address in _addresses_of(each.static_ip)]
-    if given:
-        return given
-    return list(Node.objects.filter(fleet__load_balancers=balancer).values_list("address", flat=True))
+def _addresses_in_front(balancers: Collection[int]) -> dict[int, list[str]]:
+    """Of each load balancer the static IPs of its listeners; without any, its nodes' own addresses."""
+    found: dict[int, list[str]] = defaultdict(list)
+    if not balancers:
+        return found
+    listeners = Listener.objects.filter(load_balancer__in=balancers, static_ip__isnull=False)
+    for each in listeners.select_related("static_ip"):
+        found[each.load_balancer_id] += _addresses_of(each.static_ip) if each.static_ip else []
+    bare = [pk for pk in balancers if not found[pk]]
+    nodes = Node.objects.filter(fleet__load_balancers__in=bare)
+    for balancer, address in nodes.values_list("fleet__load_balancers", "address"):
+        found[balancer].append(address)
+    return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from django.db.models import F, Q
@@ -49,12 +49,11 @@ def _store(static_ip: StaticIP, addresses: list[str]) -> bool:
     return True
 
 
-def names_of(load_balancer_id: int) -> Iterable[str]:
-    """The DNS names that clouds gave to a load balancer; what CNAME records follow."""
-    wanted = DNS_NAME.format(load_balancer_id)
-    for outputs in StackSync.objects.filter(applied__isnull=False).values_list("outputs", flat=True):
-        if isinstance(outputs.get(wanted), str):
-            yield outputs[wanted]
+def names_of(load_balancers: Collection[int]) -> dict[int, list[str]]:
+    """The DNS names that clouds gave to load balancers (primary keys); what CNAME records follow."""
+    applied = list(StackSync.objects.filter(applied__isnull=False).values_list("outputs", flat=True))
+    keys = {pk: DNS_NAME.format(pk) for pk in load_balancers}
+    return {pk: [outputs[key] for outputs in applied if isinstance(outputs.get(key), str)] for pk, key in keys.items()}
 
 
 def _texts(value: Any) -> list[str]:
