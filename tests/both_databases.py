@@ -3,7 +3,8 @@
 Started by `make test` as `python -m tests.both_databases`; arguments go to pytest. Both PostgreSQL and Redis are
 instances of our own in a temporary directory, on Unix sockets or free ports, and end with the run.
 
-Tests beside real processes mostly wait, so they run at the same time as those that compute, which give way to them.
+Tests beside real processes mostly wait, so they run at the same time as those that compute, which give way to them;
+those whose clocks are real go first of all (`tests.database_plugin` says which).
 """
 
 from __future__ import annotations
@@ -25,12 +26,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from tests.database_plugin import WAITING
+from tests.database_plugin import BESIDE_PROCESSES
 from tests.ports import spare_port
 
 ROOT = Path(__file__).resolve().parents[1]
 WORKERS = os.environ.get("SPILLWAY_TEST_WORKERS", "2")
-WAITING_WORKERS = "1"
 _under_way: list[subprocess.Popen[bytes]] = []
 _ended = threading.Event()
 
@@ -131,49 +131,63 @@ def _end_all() -> None:
             process.terminate()
 
 
-def _folders(*, waiting: bool) -> list[str]:
+def _folders(*, beside_processes: bool) -> list[str]:
     """What a part reads, so that no worker reads what is not its own; where paths were asked for, those are enough."""
     if any(Path(word.partition("::")[0]).exists() for word in sys.argv[1:]):
         return []
     folders = sorted(path.parent for path in (ROOT / "tests").glob("*/__init__.py"))
-    return [f"tests/{folder.name}" for folder in folders if (folder.name in WAITING) == waiting]
+    return [f"tests/{folder.name}" for folder in folders if (folder.name in BESIDE_PROCESSES) == beside_processes]
 
 
-def computing(sqlite: Mapping[str, str], postgresql: Mapping[str, str]) -> list[Part]:
-    """What keeps the processors busy: it gives way, so that nobody's clock runs out beside it."""
-    arguments = ("--part", "computing", "-n", WORKERS, *_folders(waiting=False))
-    through = ("nice", "-n", "10")
-    return [
-        Part("what computes, on SQLite", arguments, sqlite, through),
-        Part("what touches the database, on PostgreSQL", ("--database-only", *arguments), postgresql, through),
-    ]
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """A part of the suite that runs beside the others: how many tests at a time, and how far it gives way."""
+
+    part: str
+    title: str
+    workers: str
+    niceness: int
+
+    def parts(self, sqlite: Mapping[str, str], postgresql: Mapping[str, str]) -> list[Part]:
+        """All of it on SQLite, then what touches the database on PostgreSQL."""
+        folders = _folders(beside_processes=self.part != "computing")
+        arguments = ("--part", self.part, "-n", self.workers, *folders)
+        through = ("nice", "-n", str(self.niceness))
+        return [
+            Part(f"{self.title}, on SQLite", arguments, sqlite, through),
+            Part(
+                f"{self.title} and touches the database, on PostgreSQL",
+                ("--database-only", *arguments),
+                postgresql,
+                through,
+            ),
+        ]
 
 
-def waiting(sqlite: Mapping[str, str], postgresql: Mapping[str, str]) -> list[Part]:
-    """What starts processes and waits for them."""
-    arguments = ("--part", "waiting", "-n", WAITING_WORKERS, *_folders(waiting=True))
-    return [
-        Part("real processes, on SQLite", arguments, sqlite),
-        Part("real processes that touch the database, on PostgreSQL", ("--database-only", *arguments), postgresql),
-    ]
+COMPUTING = Lane("computing", "what computes", WORKERS, 10)
+BESIDE = (Lane("patient", "what waits for processes", WORKERS, 5), Lane("prompt", "what watches the clock", "1", 0))
 
 
 def main() -> int:
-    """Both halves at the same time, in each SQLite first, PostgreSQL second; the waiting half is shown at the end."""
+    """All lanes at the same time, in each SQLite first, PostgreSQL second; the first is shown as it goes."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     started = time.monotonic()
     with ExitStack() as stack:
         directories = [Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="spillway-"))) for _ in range(2)]
         both = {"SPILLWAY_REDIS_URL": stack.enter_context(redis(directories[0]))}
         engines = both, both | {"SPILLWAY_DATABASE_URL": stack.enter_context(postgresql(directories[1]))}
-        shown_later = stack.enter_context(tempfile.TemporaryFile("w+"))
-        beside = stack.enter_context(ThreadPoolExecutor(1)).submit(run_all, waiting(*engines), shown_later)
+        pool = stack.enter_context(ThreadPoolExecutor(len(BESIDE)))
+        shown_later = [stack.enter_context(tempfile.TemporaryFile("w+")) for _ in BESIDE]
+        beside = [
+            pool.submit(run_all, lane.parts(*engines), out) for lane, out in zip(BESIDE, shown_later, strict=True)
+        ]
         stack.callback(_end_all)
-        code = max(run_all(computing(*engines)), beside.result())
-        shown_later.seek(0)
-        shutil.copyfileobj(shown_later, sys.stdout)
+        codes = [run_all(COMPUTING.parts(*engines)), *(lane.result() for lane in beside)]
+        for out in shown_later:
+            out.seek(0)
+            shutil.copyfileobj(out, sys.stdout)
     print(f"== {time.monotonic() - started:.0f} s in total", flush=True)
-    return code
+    return max(codes)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """CHECK, a small pytest plugin that cuts the suite into the parts that tests.both_databases runs, and deals them out.
 
-`--part waiting` keeps the tests beside real processes, which spend their time waiting, `--part computing` all others.
+`--part prompt` keeps tests beside real processes whose clocks are real, such as traffic, brakes, addresses that move;
+`--part patient` those beside real processes that may wait as long as it takes; `--part computing` all others.
 `--database-only` keeps those that touch the database, for the second engine; tests marked `any_database` ask what no
 engine can change, such as who may call which URL, and are left out there.
 """
@@ -14,33 +15,46 @@ from xdist.remote import Producer
 from xdist.scheduler.loadscope import LoadScopeScheduling
 
 FIXTURES = frozenset({"db", "transactional_db", "django_db_setup", "live_server"})
-# Folders of tests that start processes and wait for them, and those of their modules that take longest, which begin.
-WAITING = frozenset({"e2e", "conformance"})
-LONGEST = (
-    "test_closed_loop",
+# Folders of tests that start processes and wait for them.
+BESIDE_PROCESSES = frozenset({"e2e", "conformance"})
+# Modules there that no slow machine harms, and those that it may; in both what takes longest begins.
+PATIENT = (
+    "test_stack_aws",
     "test_browser_pages",
-    "test_demo_up",
+    "test_stack_killed",
+    "test_api_fuzz",
     "test_first_customer",
     "test_sign_in_passkeys",
-    "test_rollout_live",
-    "test_capacity_brakes",
-    "test_capacity_looks",
-    "test_api_fuzz",
+    "test_same_answers",
+    "test_stack_beside_fleets",
+    "test_command_line",
+    "test_sign_in_openid",
+    "test_infra_drivers",
+    "test_infra_synthesis",
+    "test_stack_without_provider",
+    "test_adopting_aws",
+    "test_cloud_readers",
+    "test_google_adopting",
+    "test_google_reader",
+    "test_dns_drivers",
+    "test_dns_zones",
 )
+LONGEST = ("test_closed_loop", "test_demo_up", "test_rollout_live", "test_capacity_brakes", "test_capacity_looks")
+PARTS = ("computing", "patient", "prompt")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options."""
-    parser.addoption("--part", choices=("waiting", "computing"), help="only this part of the suite")
+    parser.addoption("--part", choices=PARTS, help="only this part of the suite")
     parser.addoption("--database-only", action="store_true", help="only tests that touch Django's database")
 
 
 class Dealing(LoadScopeScheduling):
-    """A module of waiting tests stays in one worker, where what it starts is started once; others go one by one."""
+    """A module beside processes stays in one worker, where what it starts is started once; others go one by one."""
 
     def _split_scope(self, nodeid: str) -> str:
         module = nodeid.partition("::")[0]
-        return module if _is_waiting(PurePath(module)) else nodeid
+        return nodeid if part_of(PurePath(module)) == "computing" else module
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Dealing:
@@ -49,8 +63,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Dealing
     return Dealing(config, log)
 
 
-def _is_waiting(module: PurePath) -> bool:
-    return not WAITING.isdisjoint(module.parts)
+def part_of(module: PurePath) -> str:
+    """The part that a module of tests belongs to; its path begins at the project or above."""
+    if BESIDE_PROCESSES.isdisjoint(module.parts):
+        return "computing"
+    return "patient" if module.stem in PATIENT else "prompt"
 
 
 def _touches_the_database(item: pytest.Item) -> bool:
@@ -63,13 +80,14 @@ def _touches_the_database(item: pytest.Item) -> bool:
 
 def _belongs(item: pytest.Item) -> bool:
     part = item.config.getoption("--part")
-    if part is not None and _is_waiting(item.path.relative_to(item.config.rootpath)) != (part == "waiting"):
+    if part is not None and part_of(item.path.relative_to(item.config.rootpath)) != part:
         return False
     return not item.config.getoption("--database-only") or _touches_the_database(item)
 
 
 def _turn(item: pytest.Item) -> int:
-    return LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST)
+    order = PATIENT if item.path.stem in PATIENT else LONGEST
+    return order.index(item.path.stem) if item.path.stem in order else len(order)
 
 
 @pytest.hookimpl(trylast=True)

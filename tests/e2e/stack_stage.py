@@ -79,18 +79,20 @@ def cloud() -> Iterator[Cloud]:
 
 @dataclass
 class Stage:
-    """A state backend over HTTP, and workers that may be killed."""
+    """A state backend over HTTP, and workers that may be killed; `endpoint` is where they may show their keys."""
 
     actor: Actor
     directory: Path
     state_url: str
     lease_s: float = 15.0
+    endpoint: str = ""
 
     def environment(self) -> dict[str, str]:
         """What a worker gets: this test's database, and where its state is."""
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("SPILLWAY_")}
         return inherited | {
             **KEYS,
+            "SPILLWAY_CLOUD_MOTO_ENDPOINT": self.endpoint,
             "SPILLWAY_DATABASE_URL": database_url(),
             "SPILLWAY_VAR": str(self.directory),
             "SPILLWAY_REDIS_URL": settings.REDIS_URL,

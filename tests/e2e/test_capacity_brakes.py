@@ -28,7 +28,11 @@ from tests.apps.capacity_world import Watched, a_test, make, watched
 from tests.database_url import database_url
 from tests.ports import spare_port
 
-pytestmark = [pytest.mark.e2e, pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.any_database,  # what a generator does; runs and leases are in tests/apps, on every engine
+]
 ROOT = Path(__file__).resolve().parents[2]
 HOLD = {"kind": "constant", "rate": 20, "duration_s": 25, "arrivals": "constant"}
 GUARDS = {"max_rate": 50, "max_connections": 50, "max_duration_s": 30}

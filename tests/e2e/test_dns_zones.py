@@ -39,6 +39,7 @@ def server(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setenv("SPILLWAY_DNS_EXAMPLE", SECRET if request.param == "rfc2136" else API_KEY)
     start = running_bind if request.param == "rfc2136" else running_powerdns
     with start(tmp_path, DOMAIN) as running:
+        monkeypatch.setenv("SPILLWAY_DNS_EXAMPLE_SERVERS", running.server)
         yield running
 
 

@@ -20,6 +20,7 @@ pytestmark = [
     pytest.mark.e2e,
     pytest.mark.timeout(600),
     pytest.mark.django_db(transaction=True),
+    pytest.mark.any_database,  # what Terraform builds; test_stack_killed.py is for every engine
     pytest.mark.skipif(TERRAFORM is None, reason=NO_TERRAFORM),
     pytest.mark.skipif(not HAS_PROVIDER, reason=NO_PROVIDER),
 ]
@@ -33,9 +34,9 @@ def aws() -> Iterator[Cloud]:
 
 
 @pytest.fixture
-def stage(operator: Actor, live_server: Any, tmp_path: Path) -> Stage:
+def stage(operator: Actor, live_server: Any, tmp_path: Path, aws: Cloud) -> Stage:
     """Workers of this test's database."""
-    return Stage(operator, tmp_path, live_server.url)
+    return Stage(operator, tmp_path, live_server.url, endpoint=aws.endpoint)
 
 
 def test_from_apply_to_a_shop_in_aws_one_weight_changed_and_everything_gone(

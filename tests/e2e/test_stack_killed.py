@@ -35,7 +35,7 @@ ALL = os.environ.get("STACK_KILLS") == "all"
 def kills(operator: Actor, live_server: Any, tmp_path: Path) -> Iterator[Kills]:
     """Nobody has died yet."""
     with cloud() as aws:
-        yield Kills(Stage(operator, tmp_path, live_server.url, lease_s=2), aws)
+        yield Kills(Stage(operator, tmp_path, live_server.url, lease_s=2, endpoint=aws.endpoint), aws)
 
 
 def check(kills: Kills, aws: Cloud) -> None:
