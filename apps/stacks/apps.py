@@ -12,10 +12,12 @@ class StacksConfig(AppConfig):
     label = "stacks"
 
     def ready(self) -> None:
-        """Metrics stand beside those of nodes; records follow names, and snapshots weights, that this app knows."""
+        """Metrics stand beside those of nodes; records, snapshots and dry runs ask for what only this app knows."""
+        from apps.definitions.services.stack_differences import add_stack_foresight
         from apps.definitions.stack_snapshot import add_weights
         from apps.definitions.zone_records import add_cloud_names
         from apps.observe.metrics import add_family
+        from apps.stacks.foresight import foresee
         from apps.stacks.metrics import families
         from apps.stacks.moving import weights_of
         from apps.stacks.outputs import names_of
@@ -23,3 +25,4 @@ class StacksConfig(AppConfig):
         add_family(families)
         add_cloud_names(names_of)
         add_weights(weights_of)
+        add_stack_foresight(foresee)

@@ -61,7 +61,7 @@ class Apply(APIView):
         if requests.dry_run(request):
             found = services.dry_run(actor, change)
             foreseen = services.Plan(found.result.changes, found.generations, stored=False)
-            summary = shapes.plan(foreseen, found.fleets) | {"warnings": _overloads(actor, objects, change)}
+            summary = shapes.plan(foreseen, found) | {"warnings": _overloads(actor, objects, change)}
             base = found.result.base
             row = services.store_plan(actor=actor, objects=objects, base=base, summary=summary, **wanted)
             return Response(summary | {"plan_id": row.pk, "expires_at": row.expires_at})

@@ -12,7 +12,16 @@ from apps.calendars import describe as when_in_words
 from apps.definitions.describing import KIND_OF_MODEL, describe
 from apps.definitions.models import Backend, Listener, LoadBalancer, Pool, Server, Zone
 from apps.definitions.record_values import full_name
-from apps.definitions.services import KINDS, Change, FleetDifference, Plan
+from apps.definitions.services import (
+    KINDS,
+    Change,
+    DryRun,
+    FleetDifference,
+    Plan,
+    RecordDifference,
+    StackDifference,
+    ZoneDifference,
+)
 from apps.definitions.timing import timing_of
 from apps.fleet.models import StaticIP
 
@@ -185,14 +194,16 @@ def change(entry: Change) -> Shape:
     return head | {"fields": fields}
 
 
-def plan(found: Plan, fleets: tuple[FleetDifference, ...] = ()) -> Shape:
-    """What was done or would be done: object by object, and what nodes would run instead."""
+def plan(found: Plan, foreseen: DryRun[Any] | None = None) -> Shape:
+    """What was done or would be done, object by object; of a dry run also what fleets, stacks and zones would be."""
     return {
         "stored": found.stored,
         "counts": found.counts,
         "changes": [change(entry) for entry in found.changes],
         "generations": found.generations,
-        "fleets": [fleet(entry) for entry in fleets],
+        "fleets": [fleet(entry) for entry in foreseen.fleets] if foreseen else [],
+        "stacks": [stack(entry) for entry in foreseen.stacks] if foreseen else [],
+        "zones": [zone(entry) for entry in foreseen.zones] if foreseen else [],
     }
 
 
@@ -204,3 +215,39 @@ def fleet(entry: FleetDifference) -> Shape:
         "rendered": entry.rendered,
         "warnings": list(entry.warnings),
     }
+
+
+def stack(entry: StackDifference) -> Shape:
+    """What a plan of one stack would hold; to customers what the cloud makes of their own objects, and nothing else."""
+    known = entry.decision is not None
+    return {
+        "stack": entry.stack or None,
+        "target": entry.target,
+        "to_add": entry.to_add if known else None,
+        "to_change": entry.to_change if known else None,
+        "to_delete": entry.to_delete if known else None,
+        "changes": list(entry.changes),
+        "refused": list(entry.refused),
+        "warnings": list(entry.warnings),
+        "decision": entry.decision,
+        "reason": entry.reason,
+    }
+
+
+def zone(entry: ZoneDifference) -> Shape:
+    """Which records of one zone would be served otherwise."""
+    return {
+        "zone": f"{entry.account}/{entry.zone}",
+        "domain": entry.domain,
+        "changes": [_record(each) for each in entry.changes],
+        "more": entry.more,
+        "warnings": list(entry.warnings),
+    }
+
+
+def _record(entry: RecordDifference) -> Shape:
+    sides = {
+        name: {"ttl": side.ttl, "values": list(side.values)} if side else None
+        for name, side in (("before", entry.before), ("after", entry.after))
+    }
+    return {"action": entry.action, "name": entry.name, "type": entry.type} | sides | {"note": entry.note}

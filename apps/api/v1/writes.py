@@ -42,7 +42,7 @@ def foreseen(request: Request, change: Callable[[], object], unchanged: Changed 
     """The answer to a dry run; `unchanged` is what is said of a change that would change nothing."""
     found = services.dry_run(requests.actor_of(request), change)
     changes = found.changes or ((unchanged,) if unchanged else ())
-    return Response(shapes.plan(services.Plan(changes, found.generations, stored=False), found.fleets))
+    return Response(shapes.plan(services.Plan(changes, found.generations, stored=False), found))
 
 
 def no_dry_run(request: Request) -> None:

@@ -61,11 +61,54 @@ def _difference(action: str, entry: Body) -> str:
 
 
 def warnings(body: Body) -> list[str]:
-    """Of the whole and of each fleet, each once."""
+    """Of the whole and of each fleet, stack and zone, each once; what a cloud would leave out comes first."""
     found = list(body.get("warnings", ()))
     for fleet in body.get("fleets", ()):
         found += [f"{fleet['fleet']}: {warning}" for warning in fleet.get("warnings", ())]
+    for stack in body.get("stacks", ()):
+        where = stack["stack"] or stack["target"]
+        found += [f"{where} would leave out {refused}" for refused in stack.get("refused", ())]
+        found += [f"{where}: {warning}" for warning in stack.get("warnings", ())]
+    for zone in body.get("zones", ()):
+        found += zone.get("warnings", ())
     return [plain(warning) for warning in dict.fromkeys(found)]
+
+
+def stacks(body: Body) -> Iterable[tuple[str, list[str]]]:
+    """Each stack with what its plan would hold; those of which nothing is known but warnings are left to these."""
+    for stack in body.get("stacks", ()):
+        if stack.get("decision") is None:
+            continue
+        counts = ((stack["to_add"], "add"), (stack["to_change"], "change"), (stack["to_delete"], "delete"))
+        resources = ", ".join(f"{count} to {word}" for count, word in counts)
+        head = f"Stack {plain(stack['stack'])} ({plain(stack['target'])}): {resources}"
+        yield head, [*map(plain, stack["changes"]), plain(stack["reason"])]
+
+
+def zones(body: Body) -> Iterable[tuple[str, list[str]]]:
+    """Each zone with the records that would be served otherwise, a line for each set of them."""
+    for zone in body.get("zones", ()):
+        found = [_record(change) for change in zone["changes"]]
+        if zone.get("more"):
+            found.append(f"… and {zone['more']} more.")
+        if found:
+            yield f"Zone {plain(zone['domain'])}", found
+
+
+def _record(change: Body) -> str:
+    before, after = (_record_side(change[side], change["before"], change["after"]) for side in ("before", "after"))
+    said = {"create": after, "delete": before}.get(change["action"], f"{before} → {after}")
+    note = f" ({plain(change['note'])})" if change.get("note") else ""
+    return f"{SIGNS[change['action']]} {plain(change['name'])} {plain(change['type'])}: {said}{note}"
+
+
+def _record_side(side: Body | None, before: Body | None, after: Body | None) -> str:
+    """Values, with the time to live where that differs as well."""
+    if side is None:
+        return "nothing"
+    values = _short(", ".join(side["values"])) if side["values"] else "nothing yet"
+    same_ttl = before and after and before["ttl"] == after["ttl"]
+    return values if same_ttl else f"{values} (ttl {side['ttl']})"
 
 
 def has_changes(body: Body) -> bool:
@@ -80,6 +123,8 @@ def plan(body: Body) -> str:
     parts = [*changes(body), ""]
     for fleet in body.get("fleets", ()):
         parts += [f"Fleet {plain(fleet['fleet'])}", *(f"    {plain(said)}" for said in fleet.get("changes", ()))]
+    for head, said in (*stacks(body), *zones(body)):
+        parts += [head, *(f"    {line}" for line in said)]
     parts += [f"Warning: {warning}" for warning in warnings(body)]
     parts.append(f"Plan: {counted(body['counts'], done=False)}.")
     if body.get("plan_id"):
@@ -100,6 +145,10 @@ def markdown(body: Body) -> str:
             cut = rendered if len(rendered) <= LONGEST_RENDERED else f"{rendered[:LONGEST_RENDERED]}\n… and more"
             parts += ["", f"<details><summary>What nodes of {_escaped(fleet['fleet'])} would run</summary>", ""]
             parts += [*_fenced("diff", cut.split("\n")), "", "</details>"]
+    for head, said in stacks(body):
+        parts += ["", f"<details><summary>{_escaped(head)}</summary>", "", *_fenced("text", said), "", "</details>"]
+    for head, said in zones(body):
+        parts += ["", f"<details><summary>{_escaped(head)}</summary>", "", *_fenced("diff", said), "", "</details>"]
     if body.get("plan_id"):
         parts += ["", f"<!-- spillway-plan: {_escaped(body['plan_id'])} -->"]
     return "\n".join(parts)

@@ -2,7 +2,8 @@
 
 from apps.definitions.services.batches import Batch, ItemResult, write_batch
 from apps.definitions.services.documents import Plan, apply_document, plan_document
-from apps.definitions.services.dry_runs import DryRun, FleetDifference, dry_run
+from apps.definitions.services.dry_runs import DryRun, dry_run
+from apps.definitions.services.fleet_differences import FleetDifference
 from apps.definitions.services.intent import want_zone_push
 from apps.definitions.services.limits import set_limit
 from apps.definitions.services.moving import move_static_ip, release_static_ip
@@ -10,17 +11,23 @@ from apps.definitions.services.objects import KINDS, PLATFORM, Change, FieldChan
 from apps.definitions.services.plans import apply_plan, store_plan
 from apps.definitions.services.regions import drain_region, set_latency
 from apps.definitions.services.servers import set_server
+from apps.definitions.services.stack_differences import Decision, StackDifference
+from apps.definitions.services.zone_differences import RecordDifference, ZoneDifference
 
 __all__ = [
     "KINDS",
     "PLATFORM",
     "Batch",
     "Change",
+    "Decision",
     "DryRun",
     "FieldChange",
     "FleetDifference",
     "ItemResult",
     "Plan",
+    "RecordDifference",
+    "StackDifference",
+    "ZoneDifference",
     "apply_document",
     "apply_plan",
     "delete_object",

@@ -28,4 +28,6 @@ class PlanDetail(Plan):
     changes = writing.Change(many=True)
     generations = serializers.DictField(child=words.count())
     fleets = writing.FleetDifference(many=True)
+    stacks = writing.StackDifference(many=True)
+    zones = writing.ZoneDifference(many=True)
     warnings = serializers.ListField(child=serializers.CharField())

@@ -87,9 +87,9 @@ def ident() -> serializers.Field[Any, Any, Any, Any]:
     return serializers.IntegerField(min_value=1)
 
 
-def count() -> serializers.Field[Any, Any, Any, Any]:
+def count(**options: Any) -> serializers.Field[Any, Any, Any, Any]:
     """How many."""
-    return serializers.IntegerField(min_value=0)
+    return serializers.IntegerField(min_value=0, **options)
 
 
 def share_of_traffic(**options: Any) -> serializers.Field[Any, Any, Any, Any]:

@@ -6,6 +6,8 @@ from rest_framework import serializers
 
 from apps.api.v1.schemas import words
 from apps.definitions.documents import READERS
+from apps.definitions.portability import TARGETS
+from apps.definitions.services import Decision
 
 ACTIONS = ("create", "update", "delete", "unchanged")
 
@@ -46,6 +48,56 @@ class FleetDifference(words.Shown):
     warnings = serializers.ListField(child=serializers.CharField())
 
 
+class StackDifference(words.Shown):
+    """What a plan of one stack would hold; Terraform is not run, so it may find that something must be replaced.
+
+    Customers are told, one entry for each cloud, what it makes of their own routes and pools, and nothing else.
+    """
+
+    stack = words.name(allow_null=True)
+    target = words.word([each.value for each in TARGETS if each != "haproxy"])
+    to_add = words.count(allow_null=True)
+    to_change = words.count(allow_null=True)
+    to_delete = words.count(allow_null=True)
+    changes = serializers.ListField(child=serializers.CharField(), help_text="In sentences; `to_*` count resources.")
+    refused = serializers.ListField(child=serializers.CharField(), help_text="What would be left out there, and why.")
+    warnings = serializers.ListField(child=serializers.CharField(), help_text="What would work otherwise there.")
+    decision = words.word(
+        [each.value for each in Decision],
+        allow_null=True,
+        help_text="Who lets it be applied: `policy` or `person`; `nothing` to do; `refused`, as `reason` says.",
+    )
+    reason = words.text(2000)
+
+
+class RecordSide(words.Shown):
+    """A set of records; without values it has nothing to say yet."""
+
+    ttl = words.count()
+    values = serializers.ListField(child=serializers.CharField())
+
+
+class RecordDifference(words.Shown):
+    """What becomes of one set of records."""
+
+    action = words.word(ACTIONS[:3])
+    name = serializers.CharField(help_text="The whole name, without the final dot.")
+    type = serializers.CharField()
+    before = RecordSide(allow_null=True)
+    after = RecordSide(allow_null=True)
+    note = words.text(1000)
+
+
+class ZoneDifference(words.Shown):
+    """Which records of a zone would be served otherwise; no name server is asked."""
+
+    zone = words.reference()
+    domain = serializers.CharField()
+    changes = RecordDifference(many=True)
+    more = words.count(help_text="How many differences there are beyond these.")
+    warnings = serializers.ListField(child=serializers.CharField())
+
+
 class Applied(words.Shown):
     """What was done, or would be done, and the generation of each fleet that makes it live.
 
@@ -59,6 +111,8 @@ class Applied(words.Shown):
     changes = Change(many=True)
     generations = serializers.DictField(child=words.count())
     fleets = FleetDifference(many=True)
+    stacks = StackDifference(many=True)
+    zones = ZoneDifference(many=True)
     warnings = serializers.ListField(child=serializers.CharField())
     live = serializers.BooleanField()
     plan_id = serializers.RegexField("^[0-9a-f]{32}$")
