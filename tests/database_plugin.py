@@ -90,6 +90,27 @@ def _turn(item: pytest.Item) -> int:
     return order.index(item.path.stem) if item.path.stem in order else len(order)
 
 
+class Telling:
+    """What failed is told at once, not only at the end of a long run."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """The test, and the last line of what it says."""
+        terminal = self.config.pluginmanager.get_plugin("terminalreporter")
+        if report.failed and terminal is not None:
+            said = report.longreprtext.strip().splitlines() or [""]
+            why = next((line for line in said if line.startswith("E ")), said[-1])
+            terminal.write_line(f"FAILED {report.nodeid} ({report.when}): {why[:300]}")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Tell failures where the run is shown."""
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Telling(config))
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what belongs elsewhere; else the order stays as it is, at random."""
