@@ -1,40 +1,55 @@
 """PUSH of zones: how to reach a zone's server; the secret is looked up here, for one call, and kept nowhere.
 
 A reference `env:NAME` stands for the environment variable `SPILLWAY_DNS_NAME` of this process: a prefix, so that nobody
-can point a zone at another secret of the process and a server of their own.
+can point a zone at another secret of the process. `SPILLWAY_DNS_NAME_SERVERS` beside it says at which servers it may be
+used, so that nobody can show it to a server of their own: the key of an API would travel to it, and what TSIG has
+signed could be passed on.
 """
 
 from __future__ import annotations
 
 import os
+import re
 
 from apps.definitions.models import Zone
 from apps.drivers.dns.contract import DnsDriver, Refused, ServerTarget
 from apps.drivers.dns.registry import open_dns
+from apps.drivers.pins import DNS, MEMORY, NotNamed, Place, named_place
 
-PREFIX = "SPILLWAY_DNS_"
+PREFIX, SERVERS = "SPILLWAY_DNS_", "_SERVERS"
+# A secret that is named for TSIG, which never travels, is not the key of an API in the clear.
+SPEAKS = {"rfc2136": (DNS,), "powerdns": ("https", "http"), "memory": (MEMORY,)}
+_NAME = re.compile(r"[A-Z][A-Z0-9_]{0,60}", re.ASCII)
 
 
 def driver_of(zone: Zone) -> DnsDriver:
-    """The driver of the zone; raises Refused when its reference leads nowhere."""
+    """The driver of the zone; raises Refused when its reference leads nowhere, or may not be used at its server."""
+    server, secret = zone.server, ""
+    if zone.credentials:
+        place, secret = shown_secret(zone.credentials, zone.driver, zone.server)
+        server = str(place)
     target = ServerTarget(
         domain=zone.domain,
-        server=zone.server,
-        secret=secret_of(zone.credentials),
+        server=server,
+        secret=secret,
         key_name=zone.key_name,
         key_algorithm=zone.key_algorithm,
     )
     return open_dns(zone.driver, target)
 
 
-def secret_of(reference: str) -> str:
-    """What a reference leads to, empty for none. Raises Refused."""
-    if not reference:
-        return ""
+def shown_secret(reference: str, driver: str, server: str) -> tuple[Place, str]:
+    """The server in its one spelling, and what the reference leads to. Raises Refused before anything is sent."""
     kind, _, name = reference.partition(":")
-    if kind != "env":
-        raise Refused("A zone's credentials are a reference env:NAME.")
+    if kind != "env" or not _NAME.fullmatch(name) or name.endswith(SERVERS):
+        raise Refused(f"A zone's credentials are a reference env:NAME, whose name does not end in {SERVERS}.")
     secret = os.environ.get(PREFIX + name, "")
     if not secret:
         raise Refused(f"Set {PREFIX}{name} in the environment of the workers: the zone's credentials name it.")
-    return secret
+    try:
+        place = named_place(server, variable=f"{PREFIX}{name}{SERVERS}", whose=reference, given=os.environ)
+    except NotNamed as refusal:
+        raise Refused(refusal.message) from None
+    if place.scheme not in SPEAKS.get(driver, ()):
+        raise Refused(f"Nothing was sent. {place} is no server for a zone by {driver}.")
+    return place, secret

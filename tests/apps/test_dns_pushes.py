@@ -284,4 +284,6 @@ def test_a_reference_reaches_only_secrets_that_were_put_there_for_zones(
     monkeypatch.setenv("SPILLWAY_DNS_EXAMPLE", "word")
     server.secret = "word"
     Zone.objects.filter(pk=zone.pk).update(credentials="env:EXAMPLE")
+    assert "SPILLWAY_DNS_EXAMPLE_SERVERS" in push(zone).error
+    monkeypatch.setenv("SPILLWAY_DNS_EXAMPLE_SERVERS", f"memory://{server.name}")
     assert push(zone).error == ""

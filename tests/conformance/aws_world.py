@@ -25,6 +25,10 @@ class AwsWorld:
     vpc: str
     subnets: tuple[str, ...]
 
+    def environment(self) -> dict[str, str]:
+        """What a process needs to come here with an identity of its own."""
+        return {**KEYS, "SPILLWAY_CLOUD_ENDPOINT": self.endpoint}
+
     def client(self, service: str) -> Any:
         """A client of boto3 for this cloud."""
         session: Any = boto3.Session(KEYS["AWS_ACCESS_KEY_ID"], KEYS["AWS_SECRET_ACCESS_KEY"])

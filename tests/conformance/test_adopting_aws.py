@@ -13,7 +13,7 @@ from apps.drivers.clouds.contract import CloudPlace, FoundLoadBalancer
 from apps.drivers.clouds.registry import open_reader
 from apps.stacks.adopting import alb, elb
 from apps.stacks.adopting.contract import Adoption, Verdict, Wish
-from tests.conformance.aws_world import KEYS, REGION, AwsWorld, make_balancer, make_group, make_listener, running_aws
+from tests.conformance.aws_world import REGION, AwsWorld, make_balancer, make_group, make_listener, running_aws
 
 WISH = Wish(name="front", account="acme", regions={REGION: "frankfurt"}, stack="aws-frankfurt")
 
@@ -21,7 +21,7 @@ WISH = Wish(name="front", account="acme", regions={REGION: "frankfurt"}, stack="
 @pytest.fixture(scope="module")
 def world() -> Iterator[AwsWorld]:
     with pytest.MonkeyPatch.context() as patch, running_aws() as running:
-        for name, value in KEYS.items():
+        for name, value in running.environment().items():
             patch.setenv(name, value)
         yield running
 

@@ -21,9 +21,9 @@ OURS = {"spillway_stack": "stk-3", "spillway_object": "bkd-4"}
 
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[AwsWorld]:
-    for name, value in KEYS.items():
-        monkeypatch.setenv(name, value)
     with running_aws() as running:
+        for name, value in running.environment().items():
+            monkeypatch.setenv(name, value)
         yield running
 
 
@@ -94,8 +94,10 @@ def test_load_balancers_that_could_be_adopted_are_listed_and_described(world: Aw
         reader.describe("arn:aws:elasticloadbalancing:eu-central-1:1:loadbalancer/app/gone/1")
 
 
-def test_a_cloud_that_does_not_answer_says_so_without_a_key(world: AwsWorld) -> None:
+@pytest.mark.usefixtures("world")
+def test_a_cloud_that_does_not_answer_says_so_without_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
     away = CloudPlace("aws", REGION, endpoint_url=f"http://127.0.0.1:{spare_port()}", stack="stk-3")
+    monkeypatch.setenv("SPILLWAY_CLOUD_ENDPOINT", away.endpoint_url)
     with pytest.raises(CloudError) as caught:
         open_reader(away).target_health()
     assert "AWS did not answer" in caught.value.message

@@ -257,15 +257,15 @@ KEY = {"SPILLWAY_CLOUD_MAIN_ACCESS_KEY_ID": "AKIA1", "SPILLWAY_CLOUD_MAIN_SECRET
 def test_a_reference_brings_what_it_names_and_nothing_else() -> None:
     given = {**KEY, "AWS_ACCESS_KEY_ID": "own", "AWS_PROFILE": "mine", "HOME": "/home/x", "OTHER": "x"}
     key = {"AWS_ACCESS_KEY_ID": "AKIA1", "AWS_SECRET_ACCESS_KEY": "secret"}
-    assert environment("env:MAIN", ["aws"], given) == key
-    assert environment("profile:ops", ["aws"], given) == {"HOME": "/home/x", "AWS_PROFILE": "ops"}
+    assert environment("env:MAIN", ["aws"], [], given) == key
+    assert environment("profile:ops", ["aws"], [], given) == {"HOME": "/home/x", "AWS_PROFILE": "ops"}
     own = {"AWS_ACCESS_KEY_ID": "own", "AWS_PROFILE": "mine", "HOME": "/home/x"}
-    assert environment("", ["aws"], given) == environment("role:arn:aws:iam::1:role/x", ["aws"], given) == own
+    assert environment("", ["aws"], [], given) == environment("role:arn:aws:iam::1:role/x", ["aws"], [], given) == own
     google = {"SPILLWAY_CLOUD_MAIN_CREDENTIALS": "{}"}
-    assert environment("env:MAIN", ["google"], google) == {"GOOGLE_CREDENTIALS": "{}"}
+    assert environment("env:MAIN", ["google"], [], google) == {"GOOGLE_CREDENTIALS": "{}"}
     token = {"SPILLWAY_CLOUD_MAIN_SESSION_TOKEN": "t"}
-    assert environment("env:MAIN", ["aws"], KEY | token) == key | {"AWS_SESSION_TOKEN": "t"}
-    assert environment("env:MAIN", ["other"], given) == {}
+    assert environment("env:MAIN", ["aws"], [], KEY | token) == key | {"AWS_SESSION_TOKEN": "t"}
+    assert environment("env:MAIN", ["other"], [], given) == {}
     assert role_of("role:arn:x") == "arn:x"
     assert role_of("env:MAIN") == ""
 
@@ -274,7 +274,7 @@ def test_a_reference_brings_what_it_names_and_nothing_else() -> None:
 def test_no_reference_reaches_another_secret_of_the_environment(reference: str) -> None:
     given = {**KEY, "SPILLWAY_SECRET_KEY": "hush-hush", "OTHER": "hush-hush"}
     with pytest.raises(InfraError) as caught:
-        environment(reference, ["aws"], given)
+        environment(reference, ["aws"], [], given)
     assert "hush" not in caught.value.message
 
 

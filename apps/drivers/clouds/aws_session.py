@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from apps.drivers.clouds.contract import CloudError, CloudPlace
+from apps.drivers.clouds.contract import CloudError, CloudPlace, endpoints_of
 from apps.drivers.infra import credentials
 from apps.drivers.infra.contract import InfraError
 
@@ -42,7 +42,7 @@ def _session(place: CloudPlace) -> Session:
 
     reference = place.credentials
     try:
-        found = credentials.environment(reference, ["aws"], os.environ)
+        found = credentials.environment(reference, ["aws"], endpoints_of(place), os.environ)
     except InfraError as error:
         raise CloudError(error.message) from None
     if reference.startswith("profile:"):
@@ -72,11 +72,14 @@ def _as_role(own: Session, role: str, place: CloudPlace) -> Session:
 def in_words() -> Iterator[None]:
     """Turn every error of boto3 into a CloudError that operators can read; it never holds a key."""
     from botocore.exceptions import BotoCoreError, ClientError
+    from botocore.parsers import ResponseParserError
 
     try:
         yield
     except ClientError as error:
         said = error.response.get("Error", {})
         raise CloudError(f"AWS says {said.get('Code', 'no')}: {str(said.get('Message', ''))[:300]}") from None
+    except ResponseParserError:
+        raise CloudError("What answered is not AWS: it cannot be read.") from None
     except BotoCoreError as error:
         raise CloudError(f"AWS did not answer ({type(error).__name__}): {str(error)[:300]}") from None

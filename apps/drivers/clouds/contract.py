@@ -36,6 +36,11 @@ class CloudPlace:
     stack: str = ""
 
 
+def endpoints_of(place: CloudPlace) -> list[str]:
+    """The URLs that are asked instead of the cloud's own."""
+    return [place.endpoint_url] if place.endpoint_url else []
+
+
 @dataclass(frozen=True, slots=True)
 class TargetHealth:
     """One server as the cloud's check sees it; `group` is the cloud's id of the target group or backend service.

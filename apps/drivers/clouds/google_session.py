@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import urlsplit
 
-from apps.drivers.clouds.contract import CloudError, CloudPlace
+from apps.drivers.clouds.contract import CloudError, CloudPlace, endpoints_of
 from apps.drivers.infra import credentials as references
 from apps.drivers.infra.contract import InfraError
 
@@ -47,8 +47,8 @@ class GoogleSession:
     def get_json(self, path: str, query: list[tuple[str, str]]) -> dict[str, Any]:
         """An answer of the monitoring API, which its own client gives by gRPC alone; a fork does not survive that."""
         address = (self.place.endpoint_url or MONITORING).rstrip("/") + path
-        answer = self._http.get(address, params=query, timeout=TIMEOUT_S)
-        if answer.status_code >= 400:
+        answer = self._http.get(address, params=query, timeout=TIMEOUT_S, allow_redirects=False)
+        if answer.status_code >= 300:
             raise CloudError(f"Google's monitoring answered {answer.status_code}: {_reason(answer)}")
         found: dict[str, Any] = answer.json()
         return found
@@ -68,20 +68,20 @@ class GoogleSession:
 def credentials_of(place: CloudPlace) -> Any:
     """What the reference stands for, as Terraform's provider would find it. Raises CloudError without any secret.
 
-    A role is a service account that the process's own identity takes on. Another endpoint is asked as nobody, unless a
-    reference says otherwise.
+    A role is a service account that the process's own identity takes on. An endpoint that the environment does not
+    name is asked as nobody where the definition refers to nothing, and not at all where it does.
     """
     from google.auth import credentials, default, impersonated_credentials
 
     try:
-        found = references.environment(place.credentials, ["google"], os.environ)
+        found = references.environment(place.credentials, ["google"], endpoints_of(place), os.environ)
     except InfraError as error:
+        if not place.credentials:
+            nobody: Any = credentials.AnonymousCredentials
+            return nobody()
         raise CloudError(error.message) from None
     if place.credentials.startswith("env:"):
         return _of_key(found["GOOGLE_CREDENTIALS"])
-    if not place.credentials and place.endpoint_url:
-        nobody: Any = credentials.AnonymousCredentials
-        return nobody()
     own, _project = default(scopes=SCOPES)
     role = references.role_of(place.credentials)
     taken_on: Any = impersonated_credentials.Credentials

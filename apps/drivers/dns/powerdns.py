@@ -61,7 +61,7 @@ class PowerDnsDriver:
         headers = {"X-API-Key": self._target.secret, "Accept": "application/json"}
         text = None if body is None else json.dumps(body)
         try:
-            answer = self._pool.request(method, self._url, body=text, headers=headers)
+            answer = self._pool.request(method, self._url, body=text, headers=headers, redirect=False)
         except urllib3.exceptions.HTTPError as error:
             raise Unreachable(
                 f"The API of PowerDNS at {self._target.server} did not answer ({type(error).__name__})."
@@ -87,6 +87,11 @@ class PowerDnsDriver:
     def _why(self, status: int, data: bytes) -> str:
         if status == 401:
             return f"The API of PowerDNS at {self._target.server} does not accept the key: look at the reference."
+        if 300 <= status < 400:
+            return (
+                f"PowerDNS at {self._target.server} sends us elsewhere ({status}), where its key does not go: "
+                "write the URL of the API itself."
+            )
         if status == 404:
             return f"PowerDNS at {self._target.server} does not serve {self._target.domain}: create the zone there."
         try:

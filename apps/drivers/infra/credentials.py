@@ -5,6 +5,10 @@
 is a suffix, so that no definition can send another secret of ours to a server of its choice. `profile:NAME` is a
 profile of the cloud's own configuration files, `role:ARN` a role that the provider takes on; an empty reference leaves
 it to the machine's own identity.
+
+A definition may name another endpoint than the cloud's own. What comes there is worth protecting: Google's tokens,
+AWS's session tokens, private keys of certificates. So the environment names it as well, or nothing is found here:
+`SPILLWAY_CLOUD_<NAME>_ENDPOINT` for `env:NAME`, `SPILLWAY_CLOUD_ENDPOINT` for everything else.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from apps.drivers.infra.contract import InfraError
+from apps.drivers.pins import NotNamed, named_place
 
 # What the clouds' own tools find by themselves, where a reference names nothing else.
 OWN = {
@@ -26,7 +31,7 @@ OWN = {
     "google": ("GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_CREDENTIALS", "CLOUDSDK_CONFIG", "HOME"),
 }
 FILES = {"aws": ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE", "HOME"), "google": ("CLOUDSDK_CONFIG", "HOME")}
-PREFIX = "SPILLWAY_CLOUD_"
+PREFIX, ENDPOINT = "SPILLWAY_CLOUD_", "ENDPOINT"
 KEYS = {
     "aws": {
         "AWS_ACCESS_KEY_ID": "ACCESS_KEY_ID",
@@ -39,13 +44,20 @@ OPTIONAL = frozenset({"AWS_SESSION_TOKEN"})
 _NAME = re.compile(r"[A-Z][A-Z0-9_]{0,60}", re.ASCII)
 
 
-def environment(reference: str, providers: Iterable[str], given: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Variables for the providers (`aws`, `google`); `given` is this process's environment. Raises InfraError."""
+def environment(
+    reference: str, providers: Iterable[str], endpoints: Iterable[str], given: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Variables for the providers (`aws`, `google`); `given` is this process's environment.
+
+    `endpoints` are the URLs that the definition names instead of the cloud's own. Raises InfraError.
+    """
     given = os.environ if given is None else given
     found: dict[str, str] = {}
     for provider in providers:
         if provider in OWN:
             found |= _of(provider, reference, given)
+    for url in endpoints:
+        _refuse_unnamed(reference, url, given)
     return found
 
 
@@ -68,3 +80,14 @@ def _of(provider: str, reference: str, given: Mapping[str, str]) -> dict[str, st
     if missing:
         raise InfraError(f"The worker's environment has no {' and no '.join(missing)}: env:{name} needs it.")
     return {key: value for key, value in found.items() if value}
+
+
+def _refuse_unnamed(reference: str, endpoint: str, given: Mapping[str, str]) -> None:
+    kind, _, name = reference.partition(":")
+    variable, whose = f"{PREFIX}{ENDPOINT}", "credentials of this machine"
+    if kind == "env":
+        variable, whose = f"{PREFIX}{name}_{ENDPOINT}", reference
+    try:
+        named_place(endpoint, variable=variable, whose=whose, given=given)
+    except NotNamed as refusal:
+        raise InfraError(refusal.message) from None

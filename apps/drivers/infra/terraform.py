@@ -112,7 +112,7 @@ class TerraformDriver:
         check_version(self.binary)
         document = _as_role(place.document, credentials.role_of(place.credentials))
         providers = [need["name"] for need in document["providers"]]
-        keys = credentials.environment(place.credentials, providers)
+        keys = credentials.environment(place.credentials, providers, _endpoints(document))
         place.directory.chmod(0o700)
         (place.directory / "cdk.tf.json").write_bytes(synthesized(document, place.backend.address))
         if not may_go_on():
@@ -143,6 +143,18 @@ def _environment(place: Workplace, keys: Mapping[str, str]) -> dict[str, str]:
         "TF_HTTP_PASSWORD": place.backend.password,
         "CHECKPOINT_DISABLE": "1",
     }
+
+
+def _endpoints(document: Mapping[str, Any]) -> list[str]:
+    """Every URL that the document has a provider ask instead of its cloud's own; of the document, which may be old."""
+    found: set[str] = set()
+    for need in document["providers"]:
+        for name, value in need["settings"].items():
+            if name == "endpoints":
+                found |= {url for each in value for url in each.values()}
+            elif name.endswith("_custom_endpoint"):
+                found.add(value)
+    return sorted(found)
 
 
 def _as_role(document: Mapping[str, Any], role: str) -> Mapping[str, Any]:

@@ -1,0 +1,319 @@
+"""A secret comes to no server that its environment does not name: not one connection, by whichever driver.
+
+Each driver is pointed at a real socket. With the comparing taken out of the way (the negative control) the same call
+reaches the socket, and where the secret itself travels it is found there. What AWS's signature shows is measured.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from threading import Thread
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from apps.definitions.models import Zone
+from apps.dns import targets
+from apps.drivers.clouds.contract import CloudError, CloudPlace
+from apps.drivers.clouds.google_session import GoogleSession
+from apps.drivers.clouds.registry import open_reader
+from apps.drivers.dns.contract import DnsError, Refused
+from apps.drivers.infra import credentials
+from apps.drivers.infra.contract import InfraError
+from apps.drivers.pins import read_place
+
+KEY = base64.b64encode(b"whoever reads this has the zone").decode()
+AWS_SECRET, AWS_TOKEN = "a-secret-access-key-for-tests", "a-session-token-for-tests"
+NO = b"HTTP/1.1 403 Forbidden\r\nContent-Type: application/json\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}"
+
+
+@dataclass
+class Stranger:
+    """A server of somebody else: counts who comes, keeps what they say, answers `answer` to everybody."""
+
+    port: int
+    answer: bytes = NO
+    connections: int = 0
+    heard: list[bytes] = field(default_factory=list)
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def take(self, connection: socket.socket) -> None:
+        """One caller: what it says first is kept, then it is answered and left."""
+        self.connections += 1
+        connection.settimeout(5)
+        with connection:
+            said = connection.recv(65536)
+            while b"\r\n\r\n" in said and len(said.partition(b"\r\n\r\n")[2]) < _length(said):
+                said += connection.recv(65536)
+            self.heard.append(said)
+            connection.sendall(self.answer)
+
+
+def _length(said: bytes) -> int:
+    lines = said.partition(b"\r\n\r\n")[0].lower().split(b"\r\n")
+    return next((int(line[16:]) for line in lines if line.startswith(b"content-length: ")), 0)
+
+
+@contextmanager
+def listening() -> Iterator[Stranger]:
+    """A stranger on a socket of its own."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        stranger = Stranger(server.getsockname()[1])
+
+        def serve() -> None:
+            while True:
+                try:
+                    connection, _ = server.accept()
+                except OSError:
+                    return
+                try:
+                    stranger.take(connection)
+                except OSError:
+                    continue
+
+        thread = Thread(target=serve, daemon=True)
+        thread.start()
+        yield stranger
+        server.shutdown(socket.SHUT_RDWR)
+    thread.join(10)
+
+
+@pytest.fixture
+def stranger() -> Iterator[Stranger]:
+    with listening() as found:
+        yield found
+
+
+@cache
+def google_key(token_url: str) -> str:
+    """A service account's key as Google hands it out; it asks for tokens at the URL."""
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    pem = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    ).decode()
+    about = {"type": "service_account", "client_email": "spillway@acme.test", "project_id": "acme-prod-1"}
+    return json.dumps(about | {"private_key": pem, "private_key_id": "1", "token_uri": token_url})
+
+
+@pytest.fixture(autouse=True)
+def secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the environment holds; nothing in it says where it may be used."""
+    monkeypatch.setenv("SPILLWAY_DNS_EXAMPLE", KEY)
+    monkeypatch.setenv("SPILLWAY_CLOUD_PROD_ACCESS_KEY_ID", "AKIAEXAMPLE")
+    monkeypatch.setenv("SPILLWAY_CLOUD_PROD_SECRET_ACCESS_KEY", AWS_SECRET)
+    monkeypatch.setenv("SPILLWAY_CLOUD_PROD_SESSION_TOKEN", AWS_TOKEN)
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def ask_powerdns(stranger: Stranger) -> object:
+    return driver("powerdns", stranger.url).read(())
+
+
+def ask_rfc2136(stranger: Stranger) -> object:
+    return driver("rfc2136", f"127.0.0.1:{stranger.port}").read(())
+
+
+def driver(kind: str, server: str) -> Any:
+    zone = Zone(domain="example.test", driver=kind, server=server, credentials="env:EXAMPLE", key_name="spillway")
+    return targets.driver_of(zone)
+
+
+def place(cloud: str, stranger: Stranger, reference: str = "env:PROD") -> CloudPlace:
+    region = "global" if cloud == "google" else "eu-central-1"
+    project = "acme-prod-1" if cloud == "google" else ""
+    return CloudPlace(cloud, region, project, stranger.url, reference)
+
+
+def ask_aws(stranger: Stranger) -> object:
+    return open_reader(place("aws", stranger)).load_balancers()
+
+
+def ask_google(stranger: Stranger) -> object:
+    return open_reader(place("google", stranger)).load_balancers()
+
+
+def ask_monitoring(stranger: Stranger) -> object:
+    return GoogleSession(place("google", stranger)).get_json("/v3/projects/acme-prod-1/timeSeries", [])
+
+
+ASKING = {
+    "rfc2136": (ask_rfc2136, "SPILLWAY_DNS_EXAMPLE_SERVERS", b"spillway"),
+    "powerdns": (ask_powerdns, "SPILLWAY_DNS_EXAMPLE_SERVERS", KEY.encode()),
+    "aws": (ask_aws, "SPILLWAY_CLOUD_PROD_ENDPOINT", AWS_TOKEN.encode()),
+    "google": (ask_google, "SPILLWAY_CLOUD_PROD_ENDPOINT", b"uthorization: Bearer "),
+    "google monitoring": (ask_monitoring, "SPILLWAY_CLOUD_PROD_ENDPOINT", b"uthorization: Bearer "),
+}
+each_driver = pytest.mark.parametrize(("ask", "variable", "shown"), ASKING.values(), ids=ASKING)
+ERRORS = (DnsError, CloudError)
+
+
+@pytest.fixture
+def tokens(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stranger]:
+    """Who gives out Google's tokens for the key that the environment holds."""
+    with listening() as found:
+        body = json.dumps({"access_token": "ya29.a-token-for-tests", "expires_in": 3600, "token_type": "Bearer"})
+        head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+        found.answer = f"{head}Connection: close\r\n\r\n{body}".encode()
+        monkeypatch.setenv("SPILLWAY_CLOUD_PROD_CREDENTIALS", google_key(found.url))
+        yield found
+
+
+@each_driver
+def test_not_one_packet_goes_to_a_server_that_the_environment_does_not_name(
+    ask: Callable[[Stranger], object], variable: str, shown: bytes, stranger: Stranger, tokens: Stranger
+) -> None:
+    with pytest.raises(ERRORS) as caught:
+        ask(stranger)
+    assert (stranger.connections, tokens.connections) == (0, 0)
+    assert f"Set {variable} " in str(caught.value)
+    assert KEY not in str(caught.value)
+    assert shown not in str(caught.value).encode()
+
+
+@each_driver
+def test_naming_another_server_does_not_help(
+    ask: Callable[[Stranger], object],
+    variable: str,
+    shown: bytes,
+    stranger: Stranger,
+    tokens: Stranger,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    del shown
+    other = stranger.port - 1
+    monkeypatch.setenv(variable, f"localhost:{stranger.port}, 127.0.0.1:{other}, http://127.0.0.1:{other}")
+    with pytest.raises(ERRORS, match=variable):
+        ask(stranger)
+    assert (stranger.connections, tokens.connections) == (0, 0)
+
+
+@each_driver
+def test_with_the_server_named_the_secret_is_used_there(
+    ask: Callable[[Stranger], object],
+    variable: str,
+    shown: bytes,
+    stranger: Stranger,
+    tokens: Stranger,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    del tokens
+    monkeypatch.setenv(variable, f"127.0.0.1:{stranger.port}, {stranger.url}/")
+    with pytest.raises(ERRORS):
+        ask(stranger)
+    assert shown in b"".join(stranger.heard)
+
+
+@each_driver
+def test_without_the_comparing_the_packet_arrives(
+    ask: Callable[[Stranger], object],
+    variable: str,
+    shown: bytes,
+    stranger: Stranger,
+    tokens: Stranger,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The negative control: the sockets above would have seen the secret."""
+    del variable, tokens
+    for module in (targets, credentials):
+        monkeypatch.setattr(module, "named_place", lambda server, **_: read_place(server))
+    with pytest.raises(ERRORS):
+        ask(stranger)
+    assert shown in b"".join(stranger.heard)
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize("name", ["powerdns", "aws", "google", "google monitoring"])
+def test_a_redirect_takes_no_secret_to_another_server(
+    name: str, status: int, stranger: Stranger, tokens: Stranger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del tokens
+    ask, variable, shown = ASKING[name]
+    with listening() as named:
+        head = f"HTTP/1.1 {status} Elsewhere\r\nLocation: {stranger.url}/there\r\n"
+        named.answer = f"{head}Content-Length: 0\r\nConnection: close\r\n\r\n".encode()
+        monkeypatch.setenv(variable, named.url)
+        with pytest.raises(ERRORS):
+            ask(named)
+        assert shown in b"".join(named.heard)
+    assert shown not in b"".join(stranger.heard)
+    if name != "google":  # whose own client follows, and leaves its token behind
+        assert stranger.connections == 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "server"),
+    [
+        ("powerdns", "127.0.0.1:{port}"),  # as HTTP in the clear, to a place that was named for TSIG
+        ("powerdns", "http://127.0.0.1:{port}@localhost:{port}"),
+        ("powerdns", "http://127.0.0.1:{port}\\@localhost:{port}"),
+        ("powerdns", "memory://127.0.0.1:{port}"),
+        ("rfc2136", "http://127.0.0.1:{port}"),
+        ("rfc2136", "http:127.0.0.1:{port}"),
+        ("rfc2136", "[127.0.0.1]:{port}"),
+        ("rfc2136", "127.1:{port}"),
+        ("rfc2136", "localhost.:{port}"),
+    ],
+)
+def test_a_stored_server_in_another_spelling_is_not_called(
+    kind: str, server: str, stranger: Stranger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = f"127.0.0.1:{stranger.port}, http://127.0.0.1:{stranger.port}, localhost:{stranger.port}"
+    monkeypatch.setenv("SPILLWAY_DNS_EXAMPLE_SERVERS", names)
+    with pytest.raises(Refused):
+        driver(kind, server.format(port=stranger.port)).read(())
+    assert stranger.connections == 0
+
+
+def test_what_names_servers_is_no_secret_that_a_zone_could_use(
+    stranger: Stranger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPILLWAY_DNS_EXAMPLE_SERVERS", stranger.url)
+    monkeypatch.setenv("SPILLWAY_DNS_EXAMPLE_SERVERS_SERVERS", stranger.url)
+    with pytest.raises(Refused, match="_SERVERS"):
+        targets.shown_secret("env:EXAMPLE_SERVERS", "powerdns", stranger.url)
+
+
+@pytest.mark.parametrize("reference", ["", "profile:ops", "role:arn:aws:iam::123456789012:role/spillway"])
+def test_what_the_machine_itself_is_goes_nowhere_else_either(
+    reference: str, stranger: Stranger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAEXAMPLE")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", AWS_SECRET)
+    monkeypatch.setenv("SPILLWAY_CLOUD_PROD_ENDPOINT", stranger.url)
+    with pytest.raises(CloudError, match="Set SPILLWAY_CLOUD_ENDPOINT "):
+        open_reader(place("aws", stranger, reference)).load_balancers()
+    with pytest.raises(InfraError, match="Set SPILLWAY_CLOUD_ENDPOINT "):
+        credentials.environment(reference, ["google"], [stranger.url], {"GOOGLE_CREDENTIALS": "{}"})
+    assert stranger.connections == 0
+
+
+def test_an_endpoint_that_nobody_named_is_asked_as_nobody(stranger: Stranger) -> None:
+    with pytest.raises(CloudError):
+        open_reader(place("google", stranger, "")).load_balancers()
+    assert stranger.connections
+    assert b"uthorization" not in b"".join(stranger.heard)
+
+
+def test_a_key_of_aws_does_not_travel_but_its_session_token_does_and_the_host_is_signed(
+    stranger: Stranger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPILLWAY_CLOUD_PROD_ENDPOINT", stranger.url)
+    with pytest.raises(CloudError, match="is not AWS"):
+        ask_aws(stranger)
+    said = b"".join(stranger.heard)
+    assert AWS_SECRET.encode() not in said
+    assert f"X-Amz-Security-Token: {AWS_TOKEN}".encode() in said
+    assert b"SignedHeaders=content-type;host;x-amz-date;x-amz-security-token" in said
