@@ -21,11 +21,11 @@ class Overtaken(Exception):
 def begin_attempt(lease: Lease[StackSync], run: StackRun, state: S) -> str:
     """Move the run there and answer its password; passwords of attempts before are worth nothing from here on.
 
-    Raises LeaseLost, Locked when there is a lock, and Overtaken when the run is over, stopped, or has cost too many
-    workers.
+    An apply raises a doubt that its good end takes away (finding.py). Raises LeaseLost, Locked when there is a lock,
+    and Overtaken when the run is over, stopped, or has cost too many workers.
     """
     with transaction.atomic():
-        lease.lock()
+        sync = lease.lock()
         if StateLock.objects.filter(stack_id=run.stack_id).exists():
             raise Locked("The Terraform of a worker that is gone has just taken the lock: it is waited for.")
         run.refresh_from_db()
@@ -36,6 +36,9 @@ def begin_attempt(lease: Lease[StackSync], run: StackRun, state: S) -> str:
             run.attempts += 1
         if run.attempts <= MOST_DEATHS:
             password = passwords.mint(run)
+            if state == S.APPLYING and run.kind != StackRun.Kind.DESTROY:  # which makes nothing
+                sync.doubted = run.revision
+                sync.save(update_fields=("doubted",))
             travel.move(run, state)
             return password
         travel.fail(run, f"{MOST_DEATHS} workers died over this run; look at their logs before it is tried again.")

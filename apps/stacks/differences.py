@@ -13,7 +13,8 @@ from typing import Any
 from apps.drivers.infra.contract import PlannedChange
 from apps.drivers.infra.reading import UNKNOWN
 
-REPLACE = "replace"
+REPLACE, IMPORT = "replace", "import"
+TAKEN_OVER = "is taken over: it was made by a run that nobody heard the end of"
 # By these an entry of a list is known again; the first that every entry has, each another, is taken.
 IDENTITIES = ("arn", "backend_service", "target_group_arn", "group", "name", "key", "id", "priority", "region", "host")
 WEIGHT = "weight"
@@ -39,9 +40,9 @@ class Detail:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One resource that a plan touches; `action` is create, update, replace or delete, `label` our object's name.
+    """One resource that a plan touches; `action` is create, update, replace, delete or import.
 
-    `before` and `after` are Terraform's attributes, secrets left out.
+    `label` is our object's name; `before` and `after` are Terraform's attributes, secrets left out.
     """
 
     address: str
@@ -91,7 +92,9 @@ class Words:
 
 
 def action_of(change: PlannedChange) -> str:
-    """One word of Terraform's one or two."""
+    """One word of Terraform's one or two; what is imported and else stays as it is does nothing there."""
+    if change.imported and change.actions == ("no-op",):
+        return IMPORT
     return REPLACE if len(change.actions) > 1 else change.actions[0]
 
 
@@ -99,14 +102,18 @@ def read(change: PlannedChange, words: Words) -> Difference:
     """A change as people read it."""
     action = action_of(change)
     changed = list(_changed(change.before, change.after)) if action in {"update", REPLACE} else []
+    details = [Detail(path, _sentence(path, old, new, words)) for path, old, new in changed]
     return Difference(
         address=change.address,
         type=change.type,
         action=action,
         object_id=words.object_of(change.address),
         label=words.label_of(change.address),
-        details=tuple(Detail(path, _sentence(path, old, new, words)) for path, old, new in changed),
-        weights_only=action == "update" and bool(changed) and all(_moves_weight(*each) for each in changed),
+        details=tuple([Detail("", TAKEN_OVER), *details] if change.imported else details),
+        weights_only=action == "update"
+        and not change.imported
+        and bool(changed)
+        and all(_moves_weight(*each) for each in changed),
         replaced_by=change.replaced_by,
         before=change.before,
         after=change.after,
@@ -122,10 +129,12 @@ def moves_weights_only(differences: Iterable[Difference]) -> bool:
 def continues(approved: Iterable[Difference], planned: Iterable[Difference]) -> bool:
     """Whether a plan is what is left of one that was approved: nothing new, nothing done otherwise.
 
-    What was to be created may be half made, and then is finished or made anew.
+    What was to be created may be half made, and then is taken over, finished or made anew.
     """
     allowed = {each.address: each.action for each in approved}
-    return all(each.action in _CONTINUED.get(allowed.get(each.address, ""), ()) for each in planned)
+    return all(
+        each.action == IMPORT or each.action in _CONTINUED.get(allowed.get(each.address, ""), ()) for each in planned
+    )
 
 
 def _changed(before: Any, after: Any) -> Iterator[tuple[str, Any, Any]]:

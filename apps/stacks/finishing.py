@@ -36,8 +36,8 @@ def _note_outputs(sync: StackSync, run: StackRun, found: Mapping[str, Any]) -> N
     instant, before = database_now(), dict(sync.outputs)
     sync.applied = None if run.kind == StackRun.Kind.DESTROY else run.revision
     sync.applied_at = sync.checked_at = instant
-    sync.outputs = dict(found)
-    sync.save(update_fields=("applied", "applied_at", "checked_at", "outputs"))
+    sync.outputs, sync.doubted = dict(found), None
+    sync.save(update_fields=("applied", "applied_at", "checked_at", "outputs", "doubted"))
     outputs.hand_on(run.stack_id, before, sync.outputs)
 
 

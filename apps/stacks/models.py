@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import secrets
+
 from django.db import models
 from django.utils import timezone
 
 from apps.fleet.models import Stack
+
+
+def new_mark() -> str:
+    """One that nobody else has."""
+    return secrets.token_hex(8)
 
 
 class StackRevision(models.Model):
@@ -40,6 +47,10 @@ class StackSync(models.Model):
 
     `compiled_generation` is the last desired generation that became a revision, `applied` the revision that the cloud
     has, `wait_until` holds planning back for some seconds so that changes travel together.
+
+    `doubted` is the revision whose apply began and whose good end nobody heard: the cloud may have more than the state
+    knows (finding.py). `unknown` is what was then found and could not be taken over. `mark` is in the tags of all that
+    the stack makes, so that another installation's things in the same cloud are never taken for its own.
     """
 
     stack = models.OneToOneField(Stack, on_delete=models.CASCADE, related_name="sync")
@@ -47,6 +58,9 @@ class StackSync(models.Model):
     wanted = models.ForeignKey(StackRevision, on_delete=models.SET_NULL, null=True, related_name="+")
     applied = models.ForeignKey(StackRevision, on_delete=models.SET_NULL, null=True, related_name="+")
     applied_at = models.DateTimeField(null=True)
+    doubted = models.ForeignKey(StackRevision, on_delete=models.SET_NULL, null=True, related_name="+")
+    unknown = models.JSONField(default=list)
+    mark = models.CharField(max_length=16, default=new_mark)
     outputs = models.JSONField(default=dict)
     compile_error = models.CharField(max_length=2000, blank=True)
     wait_until = models.DateTimeField(null=True)

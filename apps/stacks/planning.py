@@ -14,7 +14,7 @@ from apps.core.sealing import Unsealable, seal
 from apps.drivers.infra.contract import InfraError, Plan
 from apps.drivers.infra.registry import open_driver
 from apps.fleet.models import StaticIP
-from apps.stacks import finishing, policies, shelf, travel
+from apps.stacks import finding, finishing, policies, shelf, travel
 from apps.stacks.attempts import Overtaken, begin_attempt
 from apps.stacks.differences import REPLACE, Difference, Words, continues, read
 from apps.stacks.keeping import Journal, Keeper
@@ -29,7 +29,8 @@ def plan_run(lease: Lease[StackSync], run: StackRun) -> None:
     """One attempt; what comes of it stands in the row. Raises LeaseLost when it is another's now.
 
     1. The lock of a dead attempt is freed; then this attempt gets the only password that opens the state.
-    2. The driver plans. Nothing to do: the stack is as it should be.
+    2. After an apply whose good end nobody heard, the cloud is asked what it has that the state does not know. The
+       driver plans, and takes that over. Nothing to do: the stack is as it should be.
     3. A plan that would let a protected address go fails. What was approved before (and is left of it) goes on; what
        the policy approves goes on; everything else waits for a person.
     """
@@ -51,7 +52,8 @@ def plan_run(lease: Lease[StackSync], run: StackRun) -> None:
 
 def _planned(lease: Lease[StackSync], run: StackRun, opened: Opened, words: Words, keeper: Keeper) -> Plan:
     password = begin_attempt(lease, run, S.PLANNING)
-    with workplace(lease, run, opened, password) as place:
+    imports = finding.imports_for(lease, run, opened, words, keeper)
+    with workplace(lease, run, opened, password, imports) as place:
         return open_driver(settings.TERRAFORM_BIN).plan(
             place,
             destroy=run.kind == StackRun.Kind.DESTROY,

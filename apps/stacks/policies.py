@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from apps.fleet.models import Stack
-from apps.stacks.differences import REPLACE, Difference, moves_weights_only
+from apps.stacks.differences import IMPORT, REPLACE, Difference, moves_weights_only
 
 PLATFORM = "spillway"
 LOSING = frozenset({"delete", REPLACE})
@@ -16,9 +16,12 @@ NOT_BY_HAND = 10
 def approves(approval: str, by: str, changes: Sequence[Difference], remaining: int) -> bool:
     """Whether the policy says yes without asking; `by` wrote the revision, `remaining` resources would be left.
 
-    Weights that the platform itself moved (overflow by weights) go out under every policy: nobody would wait for a
-    person while a region is full.
+    What only takes over what stands there already (finding.py) changes nothing and needs nobody. Weights that the
+    platform itself moved (overflow by weights) go out under every policy: nobody would wait for a person while a region
+    is full.
     """
+    if changes and all(change.action == IMPORT for change in changes):
+        return True
     if by == PLATFORM and moves_weights_only(changes):
         return True
     losing = sum(change.action in LOSING for change in changes)

@@ -71,8 +71,9 @@ def open_revision(revision: StackRevision) -> Opened:
 
 def words_for(run: StackRun, opened: Opened) -> Words:
     """How the run's resources are called, those included that stand already and are not wanted any more."""
-    applied = StackRevision.objects.filter(pk__in=StackSync.objects.filter(stack_id=run.stack_id).values("applied"))
-    earlier = [open_revision(row) for row in applied]
+    syncs = StackSync.objects.filter(stack_id=run.stack_id).values_list("applied", "doubted")
+    stand = StackRevision.objects.filter(pk__in={pk for row in syncs for pk in row if pk} - {run.revision_id})
+    earlier = [open_revision(row) for row in stand]
     owners = {key: value for each in (*earlier, opened) for key, value in each.document["owners"].items()}
     labels = {key: value for each in (*earlier, opened) for key, value in each.labels.items()}
     return Words(owners, labels, {})
@@ -100,7 +101,7 @@ def _differences(run: StackRun, which: str) -> list[Difference]:
 def prune(stack_id: int) -> None:
     """Forget all but the last revisions of the stack that nothing points to, and their runs with them."""
     last = StackRevision.objects.filter(stack_id=stack_id).aggregate(last=Max("number"))["last"] or 0
-    rows = StackSync.objects.filter(stack_id=stack_id).values_list("wanted", "applied")
+    rows = StackSync.objects.filter(stack_id=stack_id).values_list("wanted", "applied", "doubted")
     used = {pk for row in rows for pk in row if pk}
     busy = StackRun.objects.filter(stack_id=stack_id, finished_at=None).values("revision_id")
     old = StackRevision.objects.filter(stack_id=stack_id, number__lte=last - KEPT)

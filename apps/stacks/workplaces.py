@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from django.conf import settings
 
 from apps.core.leases import Lease
-from apps.drivers.infra.contract import Backend, InfraError, Workplace
+from apps.drivers.infra.contract import Backend, Import, InfraError, Workplace
 from apps.stacks import passwords
 from apps.stacks.models import StackRun, StackSync
 from apps.stacks.shelf import Opened
@@ -29,8 +29,10 @@ def state_address(stack_id: int) -> str:
 
 
 @contextmanager
-def workplace(lease: Lease[StackSync], run: StackRun, opened: Opened, password: str) -> Iterator[Workplace]:
-    """The place of one attempt; what dead attempts on this stack left behind goes with it.
+def workplace(
+    lease: Lease[StackSync], run: StackRun, opened: Opened, password: str, imports: Iterable[Import] = ()
+) -> Iterator[Workplace]:
+    """The place of one attempt, whose plan takes `imports` over; what dead attempts left behind goes with it.
 
     An apply that outlives its worker still needs its place: it is left to the next attempt then.
     """
@@ -45,6 +47,8 @@ def workplace(lease: Lease[StackSync], run: StackRun, opened: Opened, password: 
         document=opened.document,
         secrets=opened.secrets,
         credentials=run.stack.cloud_account.credentials,
+        mark=StackSync.objects.values_list("mark", flat=True).get(pk=lease.pk),
+        imports=tuple(imports),
     )
     try:
         yield place

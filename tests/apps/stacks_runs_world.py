@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -15,8 +16,10 @@ from apps.accounts.actors import Actor
 from apps.compiler.compile_stack import StackCompilation
 from apps.compiler.targets.terraform.document import StackDocument
 from apps.core.clock import database_now
+from apps.drivers.clouds import memory as clouds
+from apps.drivers.clouds.contract import Standing
 from apps.drivers.infra.memory import Died, MemoryCloud, forget_clouds, memory_cloud
-from apps.fleet.models import Stack
+from apps.fleet.models import CloudAccount, Stack
 from apps.fleet.services import want_stack_push
 from apps.stacks import compiling, services
 from apps.stacks.compiling import Compiled
@@ -34,6 +37,7 @@ class World:
     cloud: MemoryCloud
     document: dict[str, Any] = field(default_factory=data)
     labels: dict[str, str] = field(default_factory=dict)
+    answers: clouds.MemoryCloud = field(default_factory=clouds.MemoryCloud)
 
     def want(self, *names: str, **inputs: Any) -> None:
         """Definitions change."""
@@ -60,6 +64,18 @@ class World:
         self.reconcile()
         self.approve()
 
+    def lose(self, name: str) -> Standing:
+        """The whole machine dies when the cloud has made the resource and nobody told the state; its lease ends."""
+        address = f"terraform_data.{name}"
+        self.cloud.unheard_at = address
+        with pytest.raises(Died):
+            self.reconcile()
+        self.cloud.dies_at = ""
+        StackSync.objects.update(claimed_until=database_now() - timedelta(seconds=1))
+        left = Standing("terraform_data", f"id-{name}", address)
+        self.answers.made.append(left)
+        return left
+
     def die_at(self, point: str) -> None:
         """The worker dies there; its lease ends."""
         self.cloud.dies_at = point
@@ -81,7 +97,9 @@ def make_world(
     """Nothing stands yet, and changes do not wait for each other."""
     settings.TERRAFORM_BIN, settings.STACK_COALESCE_S, settings.VAR_DIR = "memory", 0, directory
     stack = a_stack(operator)
-    found = World(operator, stack, memory_cloud(state_address(stack.pk)))
+    name = f"runs-{secrets.token_hex(4)}"
+    CloudAccount.objects.update(endpoint_url=f"{clouds.SCHEME}{name}")
+    found = World(operator, stack, memory_cloud(state_address(stack.pk)), answers=clouds.memory_cloud(name))
     monkeypatch.setattr(compiling, "compiled", found.compiled)
     yield found
     forget_clouds()

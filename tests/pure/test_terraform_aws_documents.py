@@ -74,7 +74,7 @@ def test_every_resource_type_that_we_know_is_written_and_taken() -> None:
 
 
 def test_whatever_can_carry_tags_says_its_own_address() -> None:
-    """By it a resource that no state knows is taken over; listed here is what must be known by what stands around it."""
+    """By it a resource that no state knows is taken over; what has none is known by what it belongs to."""
     untagged = set()
     for kind, named in _resources(_everything()).items():
         for name, body in named.items():

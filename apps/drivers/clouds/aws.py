@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from apps.drivers.clouds import aws_describing
 from apps.drivers.clouds.aws_numbers import Counted, read_numbers
 from apps.drivers.clouds.aws_session import client, in_words
-from apps.drivers.clouds.contract import CloudError, CloudPlace, FoundLoadBalancer, Numbers, TargetHealth
+from apps.drivers.clouds.aws_standing import standing_of
+from apps.drivers.clouds.contract import CloudError, CloudPlace, FoundLoadBalancer, Numbers, Standing, TargetHealth
 
 TAGS_IN_CALL = 20
 OBJECT, STACK = "spillway-object", "spillway-stack"
@@ -65,6 +66,10 @@ class AwsReader:
                 if each["LoadBalancerArn"] == found_id:
                     return aws_describing.describe(self._balancing, machines, each)
         raise CloudError("AWS has no such load balancer in this region any more.")
+
+    def standing(self, mark: str, kinds: Collection[str]) -> Iterator[Standing]:
+        """By tags, and by what it belongs to; services are asked only where a kind of theirs is wanted."""
+        return standing_of(self._place, mark, kinds)
 
     def _our_groups(self) -> Iterator[tuple[dict[str, Any], str]]:
         """Target groups that carry our tags, with the id of ours."""

@@ -6,7 +6,7 @@ in `registry.py`; `memory.py` is an honest fake. Readers know the world and noth
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
@@ -84,6 +84,21 @@ class FoundLoadBalancer:
     described: dict[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One thing of a stack that its cloud has: Terraform's type (`kind`), and the id by which Terraform imports it.
+
+    `address` is what its tag says (`aws_eip.ip_4_subnet_1`). What has no such tag is known by its `parent` (the id of
+    what it belongs to) and by `facts`, which are attributes that its resource has in the stack's document.
+    """
+
+    kind: str
+    id: str
+    address: str = ""
+    parent: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
 class CloudReader(Protocol):
     """One cloud account in one region. Every call may raise CloudError; none blocks longer than its timeout."""
 
@@ -98,3 +113,6 @@ class CloudReader(Protocol):
 
     def describe(self, found_id: str) -> FoundLoadBalancer:
         """One of them with all that it does."""
+
+    def standing(self, mark: str, kinds: Collection[str]) -> Iterator[Standing]:
+        """What carries the mark of a stack, of these kinds and what belongs to them, as it is found; parents first."""

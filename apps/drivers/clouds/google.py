@@ -8,11 +8,11 @@ documentation (`tests/conformance/fake_google.py`), never Google itself.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from apps.drivers.clouds.contract import CloudError, CloudPlace, FoundLoadBalancer, Numbers, TargetHealth
+from apps.drivers.clouds.contract import CloudError, CloudPlace, FoundLoadBalancer, Numbers, Standing, TargetHealth
 from apps.drivers.clouds.google_numbers import read_numbers
 from apps.drivers.clouds.google_session import TIMEOUT_S, GoogleSession, in_words
 
@@ -45,6 +45,10 @@ class GoogleReader:
         """Whole minutes since then, oldest first: of each group of endpoints, and of each listener of ours."""
         with in_words(self._place):
             return read_numbers(self._session, since, self._object_of)
+
+    def standing(self, mark: str, kinds: Collection[str]) -> Iterator[Standing]:  # noqa: ARG002 - none is known
+        """Nothing is known: what is made at Google carries no mark yet."""
+        return iter(())
 
     def load_balancers(self) -> Sequence[FoundLoadBalancer]:
         """URL maps and proxies of TCP."""

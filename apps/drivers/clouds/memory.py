@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from apps.drivers.clouds.contract import CloudError, CloudPlace, FoundLoadBalancer, Numbers, TargetHealth
+from apps.drivers.clouds.contract import CloudError, CloudPlace, FoundLoadBalancer, Numbers, Standing, TargetHealth
 
 SCHEME = "memory://"
 
@@ -22,6 +22,7 @@ class MemoryCloud:
     health: list[TargetHealth] = field(default_factory=list)
     counted: list[Numbers] = field(default_factory=list)
     balancers: list[FoundLoadBalancer] = field(default_factory=list)
+    made: list[Standing] = field(default_factory=list)
     failure: str = ""
     asked: int = 0
 
@@ -60,6 +61,10 @@ class MemoryReader:
             if each.id == found_id:
                 return each
         raise CloudError("The cloud has no such load balancer in this region any more.")
+
+    def standing(self, mark: str, kinds: Collection[str]) -> Iterator[Standing]:  # noqa: ARG002 - all is of one stack
+        """What was made there, of these kinds."""
+        return iter([each for each in self._asked().made if each.kind in kinds])
 
     def _asked(self) -> MemoryCloud:
         self._cloud.asked += 1

@@ -47,11 +47,20 @@ class Backend:
 
 
 @dataclass(frozen=True, slots=True)
+class Import:
+    """Something that stands in the cloud and that the state is to know from now on as this address."""
+
+    address: str
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
 class Workplace:
     """A private directory of one run, which the driver fills and the caller removes.
 
     `document` is the StackDocument as JSON data; `secrets` are the values of its variables, `credentials` the reference
     to what opens the cloud (credentials.py). Neither of them is ever written to a file or said in an error.
+    `mark` becomes a tag of all that is made (AWS); a plan takes `imports` over, but not one that destroys.
     """
 
     directory: Path
@@ -59,6 +68,8 @@ class Workplace:
     document: Mapping[str, Any] = field(default_factory=dict)
     secrets: Mapping[str, str] = field(default_factory=dict)
     credentials: str = ""
+    mark: str = ""
+    imports: tuple[Import, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +77,7 @@ class PlannedChange:
     """One resource that a plan touches; `actions` as Terraform says them (`create`, `update`, `delete`; two: replaced).
 
     `before` and `after` are attributes with sensitive ones replaced by a word; `replaced_by` are the paths that force
-    it.
+    it. What is imported says so; where nothing else becomes of it, `actions` is `no-op`.
     """
 
     address: str
@@ -75,6 +86,7 @@ class PlannedChange:
     before: Mapping[str, Any] | None
     after: Mapping[str, Any] | None
     replaced_by: tuple[str, ...] = ()
+    imported: bool = False
 
 
 @dataclass(frozen=True, slots=True)

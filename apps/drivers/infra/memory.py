@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -43,8 +43,9 @@ class MemoryCloud:
     """What stands in a cloud and what its state knows.
 
     `resources` are by address; whoever changes them by hand makes drift against `known`. `failing` says which resource
-    cannot be made and why, `dies_at` at which point (`plan`, `apply`, an address) the worker dies, once. `applied`
-    counts what was made, changed and deleted.
+    cannot be made and why, `dies_at` at which point (`plan`, `apply`, an address) the worker dies, once. With
+    `unheard_at` the whole machine dies when the cloud has made that resource and before its state knows: it is `lost`,
+    planned again and made `twice`, unless a plan imports it. `applied` counts what was made, changed and deleted.
     """
 
     resources: Resources = field(default_factory=dict)
@@ -53,6 +54,9 @@ class MemoryCloud:
     locked: bool = False
     failing: dict[str, str] = field(default_factory=dict)
     dies_at: str = ""
+    unheard_at: str = ""
+    lost: set[str] = field(default_factory=set)
+    twice: list[str] = field(default_factory=list)
     plans: int = 0
     applied: list[tuple[str, str]] = field(default_factory=list)
     during: Callable[[str], None] | None = None
@@ -88,12 +92,14 @@ class MemoryDriver:
         cloud.plans += 1
         cloud.passes("plan")
         wanted = {} if destroy else _wanted(place.document)
-        drift = tuple(_changes(cloud.known, cloud.resources))
-        changes = tuple(_changes(cloud.resources, wanted))
+        imported = () if destroy else tuple(each.address for each in place.imports)
+        seen = _seen(cloud, imported)
+        drift = tuple(_changes(cloud.known, seen))
+        changes = tuple(_changes(seen, wanted, imported))
         touched = {change.address for change in changes}
         heard(Progress("message", message=f"{len(changes)} to do."))
         outputs = {} if destroy else dict(place.document.get("outputs") or {})
-        body = {"serial": cloud.serial, "wanted": wanted, "outputs": outputs}
+        body = {"serial": cloud.serial, "wanted": wanted, "outputs": outputs, "imported": imported}
         return Plan(
             file=json.dumps(body).encode(),
             changes=changes,
@@ -110,11 +116,12 @@ class MemoryDriver:
         body = json.loads(plan)
         if body["serial"] != cloud.serial:
             raise StalePlan("Saved plan is stale: the state was changed after the plan was made.")
-        for change in list(_changes(cloud.resources, body["wanted"])):
+        cloud.lost -= set(body["imported"])
+        for change in list(_changes(_seen(cloud, body["imported"]), body["wanted"])):
             if not may_go_on():
                 raise Stopped("Stopped before the end; what was begun was finished.")
             _carry_out(cloud, change, body["wanted"], heard)
-        cloud.known = json.loads(json.dumps(cloud.resources))
+        cloud.known = json.loads(json.dumps(_seen(cloud)))
         return _outputs(body["outputs"], cloud.resources)
 
 
@@ -134,11 +141,18 @@ def _carry_out(cloud: MemoryCloud, change: PlannedChange, wanted: Resources, hea
         heard(Progress("errored", address, action))
         raise InfraError(cloud.failing[address], address=address)
     cloud.applied.append((action, address))
+    if address in cloud.lost:
+        cloud.lost.remove(address)
+        cloud.twice.append(address)
     if action == "delete":
         del cloud.resources[address]
         cloud.known.pop(address, None)
     else:
         cloud.resources[address] = dict(wanted[address])
+        if cloud.unheard_at == address:
+            cloud.unheard_at = ""
+            cloud.lost.add(address)
+            raise Died(address)
         cloud.known[address] = dict(wanted[address])
     cloud.serial += 1
     heard(Progress("complete", address, action, seconds=0.1))
@@ -153,10 +167,17 @@ def _wanted(document: Mapping[str, Any]) -> Resources:
     }
 
 
-def _changes(before: Resources, after: Resources) -> Iterator[PlannedChange]:
+def _seen(cloud: MemoryCloud, imported: Collection[str] = ()) -> Resources:
+    """What a plan finds in the cloud: what nobody told the state of is not looked for."""
+    return {key: body for key, body in cloud.resources.items() if key not in cloud.lost or key in imported}
+
+
+def _changes(before: Resources, after: Resources, imported: Collection[str] = ()) -> Iterator[PlannedChange]:
     for address in [*after, *(each for each in before if each not in after)]:
         old, new, kind = before.get(address), after.get(address), address.partition(".")[0]
         if old == new:
+            if address in imported:
+                yield PlannedChange(address, kind, ("no-op",), old, new, imported=True)
             continue
         if old is None:
             yield PlannedChange(address, kind, ("create",), None, new)
@@ -164,7 +185,8 @@ def _changes(before: Resources, after: Resources) -> Iterator[PlannedChange]:
             yield PlannedChange(address, kind, ("delete",), old, None)
         else:
             forced = sorted(name for name in FORCES_NEW if old.get(name) != new.get(name))
-            yield PlannedChange(address, kind, ("delete", "create") if forced else ("update",), old, new, tuple(forced))
+            actions = ("delete", "create") if forced else ("update",)
+            yield PlannedChange(address, kind, actions, old, new, tuple(forced), address in imported)
 
 
 def _outputs(outputs: Mapping[str, str], resources: Resources) -> dict[str, Any]:

@@ -43,8 +43,8 @@ def _changes(rows: Any) -> Iterator[PlannedChange]:
     """Those that do something; Terraform also lists what stays and what is only read."""
     for row in rows or []:
         change = row["change"]
-        actions = tuple(change["actions"])
-        if row.get("mode") == "data" or actions in {("no-op",), ("read",)}:
+        actions, imported = tuple(change["actions"]), bool(change.get("importing"))
+        if row.get("mode") == "data" or (actions in {("no-op",), ("read",)} and not imported):
             continue
         after = _shown(change.get("after"), change.get("after_sensitive"))
         yield PlannedChange(
@@ -54,6 +54,7 @@ def _changes(rows: Any) -> Iterator[PlannedChange]:
             before=_shown(change.get("before"), change.get("before_sensitive")),
             after=_with_unknown(after, change.get("after_unknown")),
             replaced_by=tuple(".".join(map(str, path)) for path in change.get("replace_paths") or []),
+            imported=imported,
         )
 
 

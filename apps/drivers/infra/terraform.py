@@ -1,6 +1,6 @@
 """PUSH, the real one: Terraform (or OpenTofu) as it is meant to be driven by programs.
 
-1. `cdk.tf.json` of the document (synthesis.py) into the run's private directory.
+1. `cdk.tf.json` of the document (synthesis.py) into the run's private directory, beside it what is to be imported.
 2. `init`, `plan -out`, `show -json`: what would change, and the bytes of exactly that plan.
 3. `init`, `apply <those bytes>`: nothing else can happen; a state that has moved on since makes Terraform refuse.
 
@@ -14,13 +14,14 @@ import functools
 import json
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from apps.compiler.targets.terraform.expressions import literal
 from apps.drivers.infra import credentials, reading
-from apps.drivers.infra.contract import Heard, InfraError, MayGoOn, Plan, Progress, Stopped, Workplace
+from apps.drivers.infra.contract import Heard, Import, InfraError, MayGoOn, Plan, Progress, Stopped, Workplace
 from apps.drivers.infra.mirrors import cli_configuration
 from apps.drivers.infra.running import END_S, Finished, Runner
 from apps.drivers.infra.synthesis import synthesized
@@ -28,7 +29,8 @@ from apps.drivers.infra.synthesis import synthesized
 OLDEST = (1, 5)
 PLAN_S = 30 * 60.0
 APPLY_S = 2 * 3600.0
-PLAN_FILE = "plan.tfplan"
+PLAN_FILE, IMPORTS = "plan.tfplan", "imports.tf.json"
+MARK = "spillway-state"
 CHANGES = 2
 # What a proxy or a private authority in front of the cloud needs.
 PASSED_ON = ("PATH", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "TMPDIR")
@@ -110,11 +112,13 @@ class TerraformDriver:
 
     def _prepare(self, place: Workplace, heard: Heard, may_go_on: MayGoOn, longest_s: float) -> tuple[Runner, _Talk]:
         check_version(self.binary)
-        document = _as_role(place.document, credentials.role_of(place.credentials))
+        document = _marked(_as_role(place.document, credentials.role_of(place.credentials)), place.mark)
         providers = [need["name"] for need in document["providers"]]
         keys = credentials.environment(place.credentials, providers, _endpoints(document))
         place.directory.chmod(0o700)
         (place.directory / "cdk.tf.json").write_bytes(synthesized(document, place.backend.address))
+        if place.imports:
+            (place.directory / IMPORTS).write_text(_import_blocks(place.imports))
         if not may_go_on():
             raise Stopped("Stopped before the beginning.")
         runner = Runner(self.binary, place.directory, _environment(place, keys), may_go_on, longest_s, self.end_s)
@@ -166,6 +170,23 @@ def _as_role(document: Mapping[str, Any], role: str) -> Mapping[str, Any]:
         if need["name"] == "aws":
             need["settings"]["assume_role"] = [{"role_arn": role, "session_name": "spillway"}]
     return changed
+
+
+def _marked(document: Mapping[str, Any], mark: str) -> Mapping[str, Any]:
+    """The document whose AWS provider tags everything with the mark of the state that knows it."""
+    if not mark:
+        return document
+    changed = deepcopy(dict(document))
+    for need in changed["providers"]:
+        if need["name"] == "aws":
+            for each in need["settings"].get("default_tags", ()):
+                each["tags"][MARK] = mark
+    return changed
+
+
+def _import_blocks(imports: Sequence[Import]) -> str:
+    """A file beside the document, so that the document stays what it was."""
+    return json.dumps({"import": [{"to": each.address, "id": literal(each.id)} for each in imports]})
 
 
 def _failure(done: Finished, talk: _Talk) -> InfraError:

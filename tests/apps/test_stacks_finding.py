@@ -1,0 +1,260 @@
+"""PUSH to clouds after a machine died in mid-apply: what nobody told the state of is taken over, never made twice."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytest_django.fixtures import Settings
+
+from apps.accounts.actors import Actor
+from apps.core.clock import database_now
+from apps.drivers.clouds.contract import Standing
+from apps.drivers.infra.contract import Import
+from apps.drivers.infra.reading import plan_of
+from apps.stacks import selectors, services
+from apps.stacks.differences import IMPORT, TAKEN_OVER
+from apps.stacks.finding import compare, known_to
+from apps.stacks.models import StackRun, StackSync
+from apps.stacks.state import State
+from tests.apps.stacks_runs_world import World, make_world
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def world(operator: Actor, settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[World]:
+    """Nothing stands yet."""
+    yield from make_world(operator, settings, monkeypatch, tmp_path)
+
+
+def begin(world: World, *names: str) -> None:
+    """These are wanted, planned and approved."""
+    world.want(*names)
+    world.reconcile()
+    services.approve(actor=world.actor, run_id=world.run().pk, plan_digest=world.run().plan_digest)
+
+
+def created(world: World) -> list[str]:
+    return sorted(address.partition(".")[2] for action, address in world.cloud.applied if action == "create")
+
+
+def test_what_a_machine_made_as_it_died_is_taken_over_and_nobody_is_asked_again(world: World) -> None:
+    begin(world, "a", "b", "c")
+    world.lose("b")
+    world.reconcile()
+    assert (world.run().state, StackRun.objects.count()) == ("done", 1)
+    assert (created(world), world.cloud.twice, world.cloud.lost) == (["a", "b", "c"], [], set())
+    changes, _ = selectors.plan_of(world.actor, world.run().pk)
+    assert {each.label: (each.action, [detail.sentence for detail in each.details]) for each in changes} == {
+        "b": (IMPORT, [TAKEN_OVER]),
+        "c": ("create", []),
+    }
+
+
+def test_without_asking_the_cloud_it_would_be_made_twice(world: World) -> None:
+    begin(world, "a", "b", "c")
+    world.lose("b")
+    world.answers.made.clear()
+    world.reconcile()
+    assert world.cloud.twice == ["terraform_data.b"]
+
+
+def test_the_cloud_is_asked_after_no_apply_that_ended_well(world: World) -> None:
+    world.bring("a")
+    world.bring("a", "b")
+    assert (world.run().state, world.answers.asked) == ("done", 0)
+
+
+def test_it_is_asked_after_an_apply_that_failed(world: World) -> None:
+    world.policy("automatic")
+    world.cloud.failing["terraform_data.b"] = "ResourceAlreadyExists: one of that name stands there."
+    world.want("a", "b")
+    world.reconcile()
+    assert (world.run().state, world.answers.asked) == ("failed", 0)
+    world.cloud.failing.clear()
+    world.cloud.resources["terraform_data.b"] = {"input": "b"}
+    world.cloud.lost.add("terraform_data.b")
+    world.answers.made.append(Standing("terraform_data", "id-b", "terraform_data.b"))
+    StackRun.objects.update(next_try_at=database_now())
+    world.reconcile()
+    assert (world.run().state, world.answers.asked, world.cloud.twice) == ("done", 1, [])
+
+
+def test_taking_over_alone_needs_nobody_whatever_the_policy(world: World) -> None:
+    begin(world, "a", "b")
+    world.lose("b")
+    services.cancel(actor=world.actor, run_id=world.run().pk)
+    world.reconcile()
+    assert world.run().state == "discarded"
+    services.plan_now(actor=world.actor, stack_id=world.stack.pk)
+    world.reconcile()
+    assert (world.run().state, world.run().approved_by, world.cloud.lost) == ("done", "spillway", set())
+
+
+def test_taking_over_with_other_changes_waits_as_these_do(world: World) -> None:
+    begin(world, "a", "b")
+    world.lose("b")
+    world.want("a", "b", "c")
+    world.reconcile()
+    assert world.run().state == "planned"
+    world.approve()
+    assert (world.run().state, world.cloud.twice) == ("done", [])
+
+
+def test_what_is_taken_over_and_differs_is_changed_not_made_again(world: World) -> None:
+    begin(world, "a", "b")
+    world.lose("b")
+    world.want("a", b="other")
+    world.reconcile()
+    (change,), _ = selectors.plan_of(world.actor, world.run().pk)
+    assert (change.action, change.details[0].sentence, change.details[1].sentence) == (
+        "update",
+        TAKEN_OVER,
+        "input: b → other",
+    )
+    assert world.run().state == "planned"
+    world.approve()
+    assert (world.cloud.resources["terraform_data.b"], world.cloud.twice) == ({"input": "other"}, [])
+
+
+def test_a_cloud_that_does_not_answer_lets_nothing_be_made(world: World) -> None:
+    begin(world, "a", "b")
+    world.lose("b")
+    world.answers.failure = "AWS did not answer."
+    world.reconcile()
+    assert world.run().state == "failed"
+    assert "AWS did not answer." in world.run().message
+    world.answers.failure = ""
+    StackRun.objects.update(next_try_at=database_now())
+    world.reconcile()
+    assert (world.run().state, world.cloud.twice) == ("done", [])
+
+
+def test_what_nobody_wants_any_more_is_listed_until_it_is_gone(world: World) -> None:
+    begin(world, "a", "b")
+    world.lose("b")
+    world.want("a")
+    world.reconcile()
+    told = {"kind": "terraform_data", "id": "id-b", "address": "terraform_data.b", "label": "b"}
+    assert StackSync.objects.get().unknown == [told]
+    assert (world.run().state, world.cloud.twice) == ("unchanged", [])
+    world.answers.made.clear()
+    services.plan_now(actor=world.actor, stack_id=world.stack.pk)
+    world.reconcile()
+    assert StackSync.objects.get().unknown == []
+    asked = world.answers.asked
+    services.plan_now(actor=world.actor, stack_id=world.stack.pk)
+    world.reconcile()
+    assert world.answers.asked == asked
+
+
+def test_a_stack_is_not_destroyed_past_what_its_state_does_not_know(world: World) -> None:
+    begin(world, "a", "b")
+    world.lose("b")
+    services.cancel(actor=world.actor, run_id=world.run().pk)
+    world.reconcile()
+    services.destroy(actor=world.actor, stack_id=world.stack.pk, reason="moved away")
+    world.reconcile()
+    assert world.run().state == "failed"
+    assert "The cloud has what the state does not know: b. Plan first" in world.run().message
+    services.plan_now(actor=world.actor, stack_id=world.stack.pk)
+    world.reconcile()
+    services.destroy(actor=world.actor, stack_id=world.stack.pk, reason="moved away")
+    world.reconcile()
+    world.approve()
+    assert (world.run().state, world.standing) == ("done", set())
+
+
+ZONE = {"name": "a.example", "comment": "Kept by Spillway as zone-1 of stk-1"}
+RECORD = {"zone_id": "${aws_route53_zone.zone_1.zone_id}", "name": "www.a.example", "type": "A", "ttl": 60}
+EGRESS = {"security_group_id": "${aws_security_group.lb_1.id}", "ip_protocol": "-1", "cidr_ipv4": "0.0.0.0/0"}
+WANTED = {
+    "aws_route53_zone": {"zone_1": ZONE},
+    "aws_route53_record": {"rec_1": RECORD},
+    "aws_security_group": {"lb_1": {}},
+    "aws_vpc_security_group_egress_rule": {"lb_1": EGRESS},
+}
+OF_RECORD = {"name": "www.a.example", "type": "A"}
+
+
+def test_what_carries_no_tag_is_known_by_what_it_belongs_to() -> None:
+    found = compare(
+        [
+            Standing("aws_security_group", "sg-1", "aws_security_group.lb_1"),
+            Standing("aws_vpc_security_group_egress_rule", "sgr-1", "", "sg-1", {"ip_protocol": "-1"}),
+            Standing("aws_route53_zone", "Z1", "", "", ZONE),
+            Standing("aws_route53_record", "Z1_www.a.example_A", "", "Z1", OF_RECORD),
+            Standing("aws_route53_record", "Z1_by-hand.a.example_A", "", "Z1", OF_RECORD | {"name": "by-hand"}),
+            Standing("aws_route53_record", "Z9_www.a.example_A", "", "Z9", OF_RECORD),
+            Standing("aws_route53_zone", "Z2", "", "", ZONE | {"comment": "Kept by Spillway as zone-1 of stk-2"}),
+        ],
+        WANTED,
+        {},
+        {},
+        {},
+    )
+    assert found.imports == (
+        Import("aws_security_group.lb_1", "sg-1"),
+        Import("aws_vpc_security_group_egress_rule.lb_1", "sgr-1"),
+        Import("aws_route53_zone.zone_1", "Z1"),
+        Import("aws_route53_record.rec_1", "Z1_www.a.example_A"),
+    )
+    assert found.unknown == ()
+
+
+def test_a_record_is_found_in_a_zone_that_the_state_knows_and_what_it_knows_is_left_alone() -> None:
+    standing = [
+        Standing("aws_route53_zone", "Z1", "aws_route53_zone.zone_1"),
+        Standing("aws_route53_record", "Z1_www.a.example_A", "", "Z1", OF_RECORD),
+    ]
+    known = {"Z1": "aws_route53_zone.zone_1"}
+    assert compare(standing, WANTED, {}, known, {}).imports == (
+        Import("aws_route53_record.rec_1", "Z1_www.a.example_A"),
+    )
+    known["Z1_www.a.example_A"] = "aws_route53_record.rec_1"
+    assert compare(standing, WANTED, {}, known, {}).imports == ()
+
+
+def test_of_two_that_say_the_same_one_is_taken_and_the_other_listed() -> None:
+    standing = [Standing("aws_security_group", name, "aws_security_group.lb_1") for name in ("sg-1", "sg-2")]
+    found = compare(standing, WANTED, {}, {}, {})
+    assert (found.imports, found.unknown) == (
+        (Import("aws_security_group.lb_1", "sg-1"),),
+        ((standing[1], "aws_security_group.lb_1"),),
+    )
+    beside = compare(standing[1:], WANTED, {}, {"sg-1": "aws_security_group.lb_1"}, {})
+    assert (beside.imports, beside.unknown) == ((), ((standing[1], "aws_security_group.lb_1"),))
+
+
+def test_a_record_of_the_revision_that_died_is_listed_when_it_is_not_wanted_any_more() -> None:
+    standing = [Standing("aws_route53_record", "Z1_www.a.example_A", "", "Z1", OF_RECORD)]
+    found = compare(standing, {}, WANTED, {"Z1": "aws_route53_zone.zone_1"}, {})
+    assert (found.imports, found.unknown) == ((), ((standing[0], "aws_route53_record.rec_1"),))
+    again = compare(standing, {}, {}, {}, {standing[0].id: "aws_route53_record.rec_1"})
+    assert again == found
+
+
+def test_a_state_says_which_ids_it_knows_those_included_that_are_about_to_go() -> None:
+    instances: list[dict[str, Any]] = [{"attributes": {"id": "new"}}, {"deposed": "x", "attributes": {"id": "old"}}]
+    rows = [
+        {"mode": "managed", "type": "aws_eip", "name": "ip_1", "instances": instances},
+        {"mode": "data", "type": "aws_vpc", "name": "x", "instances": [{"attributes": {"id": "vpc-1"}}]},
+        {"mode": "managed", "type": "aws_lb", "name": "none", "instances": [{"attributes": {}}]},
+    ]
+    content = State(json.dumps({"resources": rows}).encode(), 1, "one")
+    assert known_to(content) == {"new": "aws_eip.ip_1", "old": "aws_eip.ip_1"}
+    assert known_to(None) == {}
+
+
+def test_a_plan_that_only_imports_is_not_empty() -> None:
+    def row(**change: Any) -> dict[str, Any]:
+        return {"address": "aws_eip.ip_1", "type": "aws_eip", "mode": "managed", "change": change}
+
+    same = {"actions": ["no-op"], "before": {}, "after": {}}
+    plan = plan_of({"resource_changes": [row(**same, importing={"id": "eipalloc-1"})]}, b"")
+    assert ([each.imported for each in plan.changes], plan.is_empty) == ([True], False)
+    assert plan_of({"resource_changes": [row(**same)]}, b"").is_empty
