@@ -105,7 +105,21 @@ def compare(before: Document, after: Document, labels: Mapping[str, str]) -> lis
 
 def _bodies(document: Document) -> dict[str, Any]:
     resources = document["resources"]
-    return {f"{kind}.{name}": body for kind, named in resources.items() for name, body in named.items()}
+    return {f"{kind}.{name}": _in_shares(body) for kind, named in resources.items() for name, body in named.items()}
+
+
+def _in_shares(value: Any) -> Any:
+    """Weights as shares of their list: clouds are given the smallest whole numbers, which nobody wrote."""
+    if isinstance(value, Mapping):
+        return {key: _in_shares(each) for key, each in value.items()}
+    if not isinstance(value, list):
+        return value
+    entries = [_in_shares(each) for each in value]
+    weights = [each.get("weight") if isinstance(each, Mapping) else None for each in entries]
+    total = sum(weight for weight in weights if isinstance(weight, int))
+    if not total or not all(isinstance(weight, int) for weight in weights):
+        return entries
+    return [{**each, "weight": f"{100 * each['weight'] / total:.4g} %"} for each in entries]
 
 
 def sentences(found: Sequence[Difference], labels: Mapping[str, str]) -> list[str]:
