@@ -69,6 +69,70 @@ def test_no_value_of_the_server_reaches_the_terminal_as_a_control_character() ->
     assert {each for each in shown if not each.isprintable()} == {"\n"}
 
 
+STACK = {
+    "stack": "aws-eu",
+    "target": "aws",
+    "to_add": 1,
+    "to_change": 2,
+    "to_delete": 0,
+    "changes": ["route acme/cart: weight of acme/shop: 60 % → 50 %"],
+    "refused": ["acme/cart: ALB cannot do this."],
+    "warnings": ["acme/shop: ALB does it otherwise."],
+    "decision": "person",
+    "reason": "A person approves every plan of this stack.",
+}
+# As customers get it.
+NAMELESS = STACK | {"stack": None, "changes": [], "decision": None, "reason": ""}
+OLD, NEW = {"ttl": 300, "values": ["192.0.2.1"]}, {"ttl": 60, "values": ["192.0.2.1", "192.0.2.2"]}
+SERVED = [
+    {"action": "update", "name": "www.a.test", "type": "A", "before": OLD, "after": NEW, "note": ""},
+    {"action": "delete", "name": "old.a.test", "type": "A", "before": OLD, "after": None, "note": ""},
+    {
+        "action": "create",
+        "name": "ip.a.test",
+        "type": "A",
+        "before": None,
+        "note": "It waits.",
+        "after": {"ttl": 300, "values": []},
+    },
+]
+ZONE = {"zone": "operator/a", "domain": "a.test", "changes": SERVED, "more": 7, "warnings": ["a.test goes on."]}
+
+
+def test_a_plan_says_what_becomes_of_stacks_and_zones() -> None:
+    shown = texts.plan({"counts": {"update": 1}, "changes": [], "stacks": [STACK, NAMELESS], "zones": [ZONE]})
+    assert shown.strip().splitlines() == [
+        "Stack aws-eu (aws): 1 to add, 2 to change, 0 to delete",
+        "    route acme/cart: weight of acme/shop: 60 % → 50 %",
+        "    A person approves every plan of this stack.",
+        "Zone a.test",
+        "    ~ www.a.test A: 192.0.2.1 (ttl 300) → 192.0.2.1, 192.0.2.2 (ttl 60)",
+        "    - old.a.test A: 192.0.2.1 (ttl 300)",
+        "    + ip.a.test A: nothing yet (ttl 300) (It waits.)",
+        "    … and 7 more.",
+        "Warning: aws-eu would leave out acme/cart: ALB cannot do this.",
+        "Warning: aws-eu: acme/shop: ALB does it otherwise.",
+        "Warning: aws would leave out acme/cart: ALB cannot do this.",
+        "Warning: aws: acme/shop: ALB does it otherwise.",
+        "Warning: a.test goes on.",
+        "Plan: 0 to create, 1 to update, 0 to delete, 0 unchanged.",
+    ]
+
+
+def test_a_comment_folds_away_stacks_and_zones_and_obeys_nothing_in_them() -> None:
+    stack = STACK | {"changes": ["```\x1b</details><script>"], "reason": "</details>"}
+    zone = ZONE | {"domain": "<b>", "changes": [SERVED[0] | {"note": "```"}]}
+    comment = texts.markdown({"counts": {"update": 1}, "stacks": [stack], "zones": [zone]})
+    assert {each for each in comment if not each.isprintable()} == {"\n"}
+    assert "<summary>Stack aws-eu (aws): 1 to add, 2 to change, 0 to delete</summary>" in comment
+    assert "<b>" not in comment
+    assert [line for line in comment.splitlines() if line.startswith("```")] == [
+        *("```diff", "```"),
+        *("````text", "```\\x1b</details><script>", "````"),
+        *("````diff", "````"),
+    ]
+
+
 def test_a_comment_cannot_be_left_by_what_it_quotes() -> None:
     change = {"action": "create", "kind": "Route", "account": "a", "name": "x"}
     fields = [{"path": "/body", "before": None, "after": "```\n</details><img src=x>"}]
