@@ -2,7 +2,8 @@
 
 A credential itself is never part of a definition: `env:NAME` ends the names of variables in the environment of the
 process that calls (`SPILLWAY_CLOUD_NAME_…`, `SPILLWAY_DNS_NAME`), `profile:NAME` is in its AWS configuration,
-`role:ARN` is assumed. Whatever looks like anything else is refused, and is never repeated in the refusal.
+`role:ARN` is assumed. Whatever looks like anything else is refused, and is never repeated in the refusal. At which
+servers it may be used is not for a definition to say either: the same environment names them, and a push asks it.
 """
 
 from __future__ import annotations

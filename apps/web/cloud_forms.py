@@ -109,7 +109,12 @@ class CloudAccountForm(ObjectForm):
             "Empty: the machine's own identity.",
         )
         self.text("project", "Project", "Google only.")
-        self.text("endpoint_url", "Endpoint", "Only for private clouds and tests: another address of the API.")
+        self.text(
+            "endpoint_url",
+            "Endpoint",
+            "Only for private clouds and tests: another address of the API. The workers' environment has to name it too, "
+            "in SPILLWAY_CLOUD_PROD_ENDPOINT for env:PROD.",
+        )
 
     def spec(self) -> dict[str, Any]:
         """The document's specification."""

@@ -47,7 +47,8 @@ class ZoneForm(forms.Form):
         self.fields["/spec/credentials"] = forms.CharField(
             label="Secret",
             required=False,
-            help_text="A reference: env:EXAMPLE reads SPILLWAY_DNS_EXAMPLE of the workers, and no secret comes here.",
+            help_text="A reference, never a secret: env:EXAMPLE reads SPILLWAY_DNS_EXAMPLE of the workers, and is used "
+            "only at servers that SPILLWAY_DNS_EXAMPLE_SERVERS names.",
         )
         choices = [("", "none"), *((name, name) for name in stack_names)]
         self.fields["/spec/stack"] = forms.ChoiceField(label="Stack", choices=choices, required=False)
