@@ -147,11 +147,12 @@ class Lane:
     title: str
     workers: str
     niceness: int
+    options: tuple[str, ...] = ()
 
     def parts(self, sqlite: Mapping[str, str], postgresql: Mapping[str, str]) -> list[Part]:
         """All of it on SQLite, then what touches the database on PostgreSQL."""
         folders = _folders(beside_processes=self.part != "computing")
-        arguments = ("--part", self.part, "-n", self.workers, *folders)
+        arguments = ("--part", self.part, "-n", self.workers, *self.options, *folders)
         through = ("nice", "-n", str(self.niceness))
         return [
             Part(f"{self.title}, on SQLite", arguments, sqlite, through),
@@ -164,7 +165,8 @@ class Lane:
         ]
 
 
-COMPUTING = Lane("computing", "what computes", WORKERS, 10)
+# Who gives way to all others needs longer, and nobody waits for it.
+COMPUTING = Lane("computing", "what computes", WORKERS, 10, ("--timeout", "600"))
 BESIDE = (Lane("patient", "what waits for processes", WORKERS, 5), Lane("prompt", "what watches the clock", "1", 0))
 
 
