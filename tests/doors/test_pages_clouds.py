@@ -164,6 +164,21 @@ def test_a_plan_that_waits_is_shown_in_our_words_and_approved_as_shown(operator:
     assert (run.state, run.approved_by) == ("approved", "admin-of-operator")
 
 
+def test_what_the_state_does_not_know_is_listed_and_what_a_plan_takes_over_is_called_so(
+    operator: Actor, stack: Stack
+) -> None:
+    assert "Unknown to the state" not in text_of(client_of(operator), f"/stacks/{stack.pk}")
+    left = {"kind": "aws_eip", "id": "eipalloc-7", "address": "aws_eip.ip_7", "label": "old front"}
+    StackSync.objects.filter(stack=stack).update(unknown=[left])
+    change = PlannedChange("aws_eip.ip_1", "aws_eip", ("no-op",), {}, {}, imported=True)
+    run = a_run(stack, state="planned", plan_digest="abc", planned_at=now())
+    run.plan = shelf.seal_plan([read(change, Words({}, {}, {}))], [])
+    run.save()
+    text = text_of(client_of(operator), f"/stacks/{stack.pk}")
+    for word in ("Unknown to the state", "old front", "eipalloc-7", "take over", "nobody heard the end of"):
+        assert word in text, word
+
+
 def test_a_lock_is_shown_and_taken_away_only_with_a_reason(operator: Actor, stack: Stack) -> None:
     StateLock.objects.create(stack=stack, lock_id="l-1", held_by="run-7", info={"Operation": "OperationTypeApply"})
     client = client_of(operator)
