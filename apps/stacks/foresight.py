@@ -13,9 +13,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from apps.accounts.actors import Actor
+from apps.compiler.checks.stack import as_pool
 from apps.compiler.compile import CompileError
 from apps.compiler.compile_stack import StackCompilation, compile_stack
-from apps.compiler.model import Finding
+from apps.compiler.diff import diff_snapshots
+from apps.compiler.model import Finding, Snapshot
+from apps.compiler.stacks import StackSnapshot
 from apps.core.sealing import Unsealable
 from apps.definitions.services.fleet_differences import cut
 from apps.definitions.services.stack_differences import Decision, StackDifference, StackSide
@@ -41,6 +44,8 @@ KINDS = {
     "stk": "stack",
     "zone": "zone",
 }
+# Resources that hold all routes of a listener, and where: what changes there is told route by route.
+MAPS = {"google_compute_url_map": ("host_rule", "path_matcher")}
 DONE = {"create": "added", "delete": "deleted"}
 # Another resource's attribute, as documents name it: ${aws_lb_target_group.bkd_4.arn}; `$${` is a literal.
 _REFERENCE = re.compile(r"(?<!\$)\$\{([a-z0-9_]+\.[A-Za-z0-9_-]+)[A-Za-z0-9_.\[\]]*\}")
@@ -68,7 +73,7 @@ def foresee(actor: Actor, before: StackSide | None, after: StackSide) -> StackDi
         to_add=actions["create"],
         to_change=actions["update"],
         to_delete=actions["delete"],
-        changes=cut(sentences(found, labels)),
+        changes=cut([*sentences(found, labels), *_routes_in_maps(found, before, after, wanted.refused)]),
         refused=refused,
         warnings=warnings,
         decision=decision,
@@ -130,8 +135,30 @@ def sentences(found: Sequence[Difference], labels: Mapping[str, str]) -> list[st
     for each in found:
         if each.action in DONE:
             made[_title(each), DONE[each.action]][each.type] += 1
-        changed |= {f"{_title(each)}: {_readable(detail.sentence, owners, labels)}": None for detail in each.details}
+        details = [detail.sentence for detail in each.details if not _of_routes(each, detail.path)]
+        changed |= {f"{_title(each)}: {_readable(detail, owners, labels)}": None for detail in details}
     return [*(f"{title}: {done} ({_counted(types)})" for (title, done), types in made.items()), *changed]
+
+
+def _of_routes(difference: Difference, path: str) -> bool:
+    return path.startswith(MAPS.get(difference.type, ()))
+
+
+def _routes_in_maps(
+    found: Iterable[Difference], before: StackSide | None, after: StackSide, refused: Iterable[Finding]
+) -> list[str]:
+    """What changes of routes that have no resource of their own, as it is said of fleets; none that are left out."""
+    if not any(_of_routes(each, detail.path) for each in found for detail in each.details):
+        return []
+    out = {finding.object_id for finding in refused}
+    changes = diff_snapshots(_fronts(before.snapshot if before else None), _fronts(after.snapshot))
+    return [each.sentence for each in changes if each.kind == "route" and each.object_id not in out]
+
+
+def _fronts(stack: StackSnapshot | None) -> Snapshot:
+    if stack is None:
+        return Snapshot("", "")
+    return Snapshot(stack.label, stack.region, stack.load_balancers, tuple(map(as_pool, stack.pools)))
 
 
 def _title(difference: Difference) -> str:
