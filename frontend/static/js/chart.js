@@ -43,8 +43,8 @@ export function draw() {
     const old = drawn.get(box);
     if (!text || old?.text === text) continue;
     const data = JSON.parse(text);
-    const columns = [data.x, ...data.series.map((series) => series.values)];
-    const labels = String(data.series.map((series) => series.label));
+    const columns = [data.x, ...data.series.map(({ values }) => values)];
+    const labels = String(data.series.map(({ label }) => label));
     let plot = old?.plot;
     if (old?.labels === labels) plot.setData(columns);
     else {
@@ -58,8 +58,10 @@ export function draw() {
 new ResizeObserver(() => {
   for (const [box, { plot }] of drawn) plot.setSize({ width: box.clientWidth, height: HEIGHT });
 }).observe(document.getElementById("main"));
-addEventListener("spillway:theme", () => {
+const redraw = () => {
   for (const { plot } of drawn.values()) plot.destroy();
   drawn.clear();
   draw();
-});
+};
+addEventListener("theme", redraw);
+matchMedia("(prefers-color-scheme: dark)").onchange = redraw;

@@ -1,4 +1,4 @@
-/* SHOW: the theme switch: auto, light, dark; kept in a cookie so that the server draws the first paint right. */
+/* SHOW: the theme switch: auto, light, dark; in a cookie, so that the first paint is right. */
 const button = document.querySelector("[data-theme-switch]");
 const ICONS = { auto: "monitor", light: "sun", dark: "moon" };
 const ORDER = Object.keys(ICONS);
@@ -7,8 +7,8 @@ const root = document.documentElement;
 function show(theme) {
   if (theme === "auto") root.removeAttribute("data-theme");
   else root.dataset.theme = theme;
-  const use = button.querySelector("use");
-  use.setAttribute("href", use.getAttribute("href").replace(/#.*/, `#${ICONS[theme]}`));
+  const { href } = button.querySelector("use");
+  href.baseVal = href.baseVal.replace(/#.*/, `#${ICONS[theme]}`);
   button.ariaLabel = button.title = `Theme: ${theme}`;
 }
 
@@ -19,6 +19,6 @@ if (button) {
     theme = ORDER[(ORDER.indexOf(theme) + 1) % ORDER.length];
     document.cookie = `theme=${theme}; path=/; max-age=31536000; samesite=lax`;
     show(theme);
-    dispatchEvent(new CustomEvent("spillway:theme"));
+    dispatchEvent(new Event("theme"));
   });
 }
