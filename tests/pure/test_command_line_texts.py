@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from apps.cli.client import __version__, texts
@@ -84,7 +86,7 @@ STACK = {
 # As customers get it.
 NAMELESS = STACK | {"stack": None, "changes": [], "decision": None, "reason": ""}
 OLD, NEW = {"ttl": 300, "values": ["192.0.2.1"]}, {"ttl": 60, "values": ["192.0.2.1", "192.0.2.2"]}
-SERVED = [
+SERVED: list[dict[str, Any]] = [
     {"action": "update", "name": "www.a.test", "type": "A", "before": OLD, "after": NEW, "note": ""},
     {"action": "delete", "name": "old.a.test", "type": "A", "before": OLD, "after": None, "note": ""},
     {
