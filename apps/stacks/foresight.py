@@ -98,9 +98,9 @@ def compare(before: Document, after: Document, labels: Mapping[str, str]) -> lis
     words = Words({**before["owners"], **after["owners"]}, labels, {})
     found = []
     for address in dict.fromkeys([*new, *old]):
-        was, becomes = old.get(address), new.get(address)
-        if was == becomes:
+        if old.get(address) == new.get(address):
             continue
+        was, becomes = _in_shares(old.get(address)), _in_shares(new.get(address))
         action = "create" if was is None else "delete" if becomes is None else "update"
         difference = read(PlannedChange(address, address.partition(".")[0], (action,), was, becomes), words)
         if difference.details or action != "update":
@@ -110,7 +110,7 @@ def compare(before: Document, after: Document, labels: Mapping[str, str]) -> lis
 
 def _bodies(document: Document) -> dict[str, Any]:
     resources = document["resources"]
-    return {f"{kind}.{name}": _in_shares(body) for kind, named in resources.items() for name, body in named.items()}
+    return {f"{kind}.{name}": body for kind, named in resources.items() for name, body in named.items()}
 
 
 def _in_shares(value: Any) -> Any:
