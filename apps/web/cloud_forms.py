@@ -112,8 +112,8 @@ class CloudAccountForm(ObjectForm):
         self.text(
             "endpoint_url",
             "Endpoint",
-            "Only for private clouds and tests: another address of the API. The workers' environment has to name it too, "
-            "in SPILLWAY_CLOUD_PROD_ENDPOINT for env:PROD.",
+            "Only for private clouds and tests: another address of the API. The workers' environment has to name it "
+            "too, in SPILLWAY_CLOUD_PROD_ENDPOINT for env:PROD.",
         )
 
     def spec(self) -> dict[str, Any]:

@@ -13,9 +13,11 @@ from typing import Any
 import pytest
 
 from apps.accounts.actors import Actor
-from apps.drivers.infra import reading
+from apps.compiler.targets.terraform.aws.render import VERSION
+from apps.drivers.infra import credentials, reading
 from apps.drivers.infra.contract import (
     Backend,
+    Import,
     InfraDriver,
     InfraError,
     Locked,
@@ -27,11 +29,13 @@ from apps.drivers.infra.contract import (
 )
 from apps.drivers.infra.credentials import environment, role_of
 from apps.drivers.infra.memory import memory_cloud
-from apps.drivers.infra.mirrors import cli_configuration, mirror
+from apps.drivers.infra.mirrors import cli_configuration, mirror, provides
 from apps.drivers.infra.registry import open_driver
+from apps.drivers.pins import read_place
 from apps.stacks import passwords
 from apps.stacks.models import StackRun
 from tests.apps.stacks_world import Terraform, a_run, a_stack, data
+from tests.conformance.listening import listening
 
 TERRAFORM = shutil.which(os.environ.get("TERRAFORM_BIN", "terraform"))
 NO_TERRAFORM = "NOT TESTED: there is no terraform here; install it, or name another in TERRAFORM_BIN"
@@ -130,6 +134,21 @@ def test_a_destroying_plan_deletes_all(world: World) -> None:
     assert actions(plan) == {"terraform_data.a": ("delete",), "terraform_data.b": ("delete",)}
     assert world.apply(document, plan) == {}
     assert set(actions(world.plan(document)).values()) == {("create",)}
+
+
+def test_what_stands_already_is_taken_over_instead_of_made(world: World) -> None:
+    document, imports = data("a", "b"), (Import("terraform_data.b", "${b}"),)
+    cloud = memory_cloud(world.backend.address)  # Terraform takes any id for data of its own
+    cloud.resources["terraform_data.b"], cloud.lost = {"input": ""}, {"terraform_data.b"}
+    assert world.plan(document, destroy=True, imports=imports).changes == ()
+    assert actions(world.plan(document)) == {"terraform_data.a": ("create",), "terraform_data.b": ("create",)}
+    plan = world.plan(document, imports=imports)
+    assert {change.address: (change.actions, change.imported) for change in plan.changes} == {
+        "terraform_data.a": (("create",), False),
+        "terraform_data.b": (("update",), True),
+    }
+    assert world.apply(document, plan) == {"a_value": "a", "b_value": "b"}
+    assert world.plan(document).is_empty
 
 
 def test_what_cannot_be_changed_in_place_is_replaced_and_the_plan_says_by_what(world: World) -> None:
@@ -246,6 +265,68 @@ def test_the_environment_of_the_worker_does_not_reach_terraform(real: World, mon
     monkeypatch.setenv("TF_VAR_crt_3_key", "from outside")
     monkeypatch.setenv("TF_LOG", "TRACE")
     assert not real.plan(data("a")).is_empty
+
+
+# Where credentials may be used.
+
+
+def asking_at(cloud: str, url: str) -> dict[str, Any]:
+    """A document whose provider asks another endpoint, AWS's as soon as it starts."""
+    settings: dict[str, Any] = {"project": "acme-prod-1", "compute_custom_endpoint": f"{url}/compute/v1/"}
+    if cloud == "aws":
+        settings = {"region": "eu-central-1", "endpoints": [{"sts": url, "ec2": url}], "max_retries": 1}
+    provider = {"name": cloud, "source": f"hashicorp/{cloud}", "version": VERSION, "settings": settings}
+    return data() | {"providers": [provider], "resources": {"aws_eip": {"ip_4": {"domain": "vpc"}}}}
+
+
+PROD = {
+    "SPILLWAY_CLOUD_PROD_ACCESS_KEY_ID": "AKIAEXAMPLE",
+    "SPILLWAY_CLOUD_PROD_SECRET_ACCESS_KEY": "a-secret-access-key-for-tests",
+    "SPILLWAY_CLOUD_PROD_SESSION_TOKEN": "a-session-token-for-tests",
+    "SPILLWAY_CLOUD_PROD_CREDENTIALS": "{}",
+}
+
+
+@pytest.fixture
+def keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Credentials by name, and nothing that says where they may be used."""
+    for name, value in PROD.items():
+        monkeypatch.setenv(name, value)
+
+
+@pytest.mark.usefixtures("keys")
+@pytest.mark.parametrize("cloud", ["aws", "google"])
+@pytest.mark.parametrize(("reference", "name"), [("env:PROD", "PROD_"), ("", ""), ("profile:ops", "")])
+def test_terraform_takes_no_credentials_to_an_endpoint_that_nobody_named(
+    real: World, cloud: str, reference: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with listening() as stranger:
+        monkeypatch.setenv(f"SPILLWAY_CLOUD_{name}ENDPOINT", "https://compute.example.com")
+        document = asking_at(cloud, stranger.url)
+        with pytest.raises(InfraError, match=f"Set SPILLWAY_CLOUD_{name}ENDPOINT "):
+            real.plan(document, credentials=reference)
+        with pytest.raises(InfraError, match=f"Set SPILLWAY_CLOUD_{name}ENDPOINT "):
+            real.apply(document, Plan(b"a plan"), credentials=reference)
+        assert stranger.connections == 0
+
+
+@pytest.mark.usefixtures("keys")
+@pytest.mark.skipif(not provides("hashicorp/aws"), reason="NOT TESTED: no mirror holds hashicorp/aws")
+@pytest.mark.parametrize("compared", [True, False], ids=["named", "without the comparing"])
+def test_where_the_endpoint_is_named_terraform_asks_there_and_shows_a_session_token_but_no_key(
+    real: World, compared: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with listening() as stranger:
+        if compared:
+            monkeypatch.setenv("SPILLWAY_CLOUD_PROD_ENDPOINT", stranger.url)
+        else:
+            monkeypatch.setattr(credentials, "named_place", lambda server, **_: read_place(server))
+        with pytest.raises(InfraError):
+            real.plan(asking_at("aws", stranger.url), credentials="env:PROD")
+        said = b"".join(stranger.heard)
+    assert PROD["SPILLWAY_CLOUD_PROD_SESSION_TOKEN"].encode() in said
+    assert PROD["SPILLWAY_CLOUD_PROD_SECRET_ACCESS_KEY"].encode() not in said
+    assert b";host;" in said
 
 
 # References to credentials and where providers are.
