@@ -14,6 +14,8 @@ from moto.server import ThreadedMotoServer
 from tests.ports import spare_port
 
 REGION = "eu-central-1"
+# Forgetting takes no time, but two slow cores may have other things to do.
+PATIENCE_S = 60
 KEYS = {"AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "testing-secret"}
 
 
@@ -46,7 +48,7 @@ def running_aws() -> Iterator[AwsWorld]:
     server.start()
     endpoint = f"http://127.0.0.1:{port}"
     try:
-        urllib3.request("POST", f"{endpoint}/moto-api/reset")
+        urllib3.request("POST", f"{endpoint}/moto-api/reset", timeout=PATIENCE_S)
         empty = AwsWorld(endpoint, "", ())
         ec2 = empty.client("ec2")
         vpc = ec2.create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
@@ -58,7 +60,7 @@ def running_aws() -> Iterator[AwsWorld]:
         )
         yield AwsWorld(endpoint, vpc, subnets)
     finally:
-        urllib3.request("POST", f"{endpoint}/moto-api/reset")
+        urllib3.request("POST", f"{endpoint}/moto-api/reset", timeout=PATIENCE_S)
         server.stop()
 
 
