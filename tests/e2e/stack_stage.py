@@ -79,13 +79,17 @@ def cloud() -> Iterator[Cloud]:
 
 @dataclass
 class Stage:
-    """A state backend over HTTP, and workers that may be killed; `endpoint` is where they may show their keys."""
+    """A state backend over HTTP, and workers that may be killed; `endpoint` is where they may show their keys.
+
+    `grace_s` is how long a silent lock is waited for.
+    """
 
     actor: Actor
     directory: Path
     state_url: str
     lease_s: float = 15.0
     endpoint: str = ""
+    grace_s: float = 60.0
 
     def environment(self) -> dict[str, str]:
         """What a worker gets: this test's database, and where its state is."""
@@ -99,7 +103,7 @@ class Stage:
             "SPILLWAY_STATE_URL": self.state_url,
             "SPILLWAY_STACK_COALESCE_S": "0",
             "SPILLWAY_STACK_LEASE_S": str(self.lease_s),
-            "SPILLWAY_STACK_LOCK_GRACE_S": "60",
+            "SPILLWAY_STACK_LOCK_GRACE_S": str(self.grace_s),
             "SPILLWAY_LOG_LEVEL": "WARNING",
             "TERRAFORM_BIN": TERRAFORM or "terraform",
             "PYTHONPATH": str(ROOT),
