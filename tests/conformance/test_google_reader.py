@@ -92,11 +92,13 @@ def test_numbers_are_whole_minutes_of_groups_oldest_first(world: World, url: str
 
 
 def test_numbers_begin_after_what_is_known(world: World, url: str) -> None:
-    for minutes_ago in (5, 4):
+    known = _minute(5)
+    fresh = known + timedelta(minutes=1)
+    for minute in (known, fresh):
         labels = {"backend_name": "sw-stk3-bkd-3"}
-        world.measured.append(Measured(CONNECTIONS, _minute(minutes_ago), labels, (7,)))
-    found = _reader(url).numbers(_minute(5))
-    assert [(each.at, each.connections) for each in found] == [(_minute(4), 7)]
+        world.measured.append(Measured(CONNECTIONS, minute, labels, (7,)))
+    found = _reader(url).numbers(known)
+    assert [(each.at, each.connections) for each in found] == [(fresh, 7)]
 
 
 def test_listeners_have_numbers_of_their_own(world: World, url: str) -> None:
