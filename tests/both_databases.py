@@ -166,13 +166,14 @@ class Lane:
 
 
 # Who gives way to all others needs longer, and nobody waits for it.
-COMPUTING = Lane("computing", "what computes", WORKERS, 10, ("--timeout", "600"))
-BESIDE = (Lane("patient", "what waits for processes", WORKERS, 5), Lane("prompt", "what watches the clock", "1", 0))
+COMPUTING = Lane("computing", "what computes", WORKERS, 19, ("--timeout", "600"))
+BESIDE = (Lane("patient", "what waits for processes", WORKERS, 10), Lane("prompt", "what watches the clock", "1", 0))
 
 
 def main() -> int:
     """All lanes at the same time, in each SQLite first, PostgreSQL second; the first is shown as it goes."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background ignores it, and so would all below
     started = time.monotonic()
     with ExitStack() as stack:
         directories = [Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="spillway-"))) for _ in range(2)]

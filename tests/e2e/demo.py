@@ -21,7 +21,7 @@ from deploy.demo.ready import call
 from deploy.demo.supervision import CannotStart, check_ports, processes, stop
 from deploy.demo.world import World
 
-PATIENCE_S = 30
+PATIENCE_S = 60
 
 
 def free_place(var: Path) -> Place:

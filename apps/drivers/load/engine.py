@@ -25,6 +25,7 @@ from apps.drivers.load.http2 import Http2Connection, block_of
 from apps.drivers.load.recording import Counting
 
 MOST_LATE_S = 0.25
+ROUNDING_S = 1e-6  # an arrival that is due with the end of a second is of this second
 SLEEP_S = 0.002  # the loop's timer is exact to a millisecond: what is nearer is waited for awake
 BATCH = 64  # requests in a row before answers are read
 SCAN_S = 0.1
@@ -133,7 +134,7 @@ class Engine:
             self._timer.cancel()
         now, table, sent = clock(), self._table, 0
         while (due := table.next) <= now < self._lease_until and sent < BATCH:
-            if due >= self._boundary:
+            if due > self._boundary + ROUNDING_S:
                 self._close_second()
                 continue
             table.take()
@@ -274,9 +275,9 @@ class Engine:
 
     # Seconds
 
-    def _turn_to(self, rate: float, ramp_s: float) -> None:
-        """Change the rate, and remember what it amounted to in this second so far."""
-        now = max(clock(), self._counted_from)
+    def _turn_to(self, rate: float, ramp_s: float, *, instant: float | None = None) -> None:
+        """Change the rate, now or as of an instant, and remember what it amounted to in this second so far."""
+        now = max(clock() if instant is None else instant, self._counted_from)
         self._wanted += self._table.expected(self._counted_from, now)
         self._counted_from = now
         self._table.change(now, rate, ramp_s)
@@ -293,6 +294,7 @@ class Engine:
         self._second_from, self._boundary = end, min(end + self._record_s, self._ends_at)
         if end >= self._ends_at:
             self._boundary = end + DRAIN_S + 1.0
+            self._turn_to(0.0, 0.0, instant=end)  # however late this is noticed, nothing is due after the end
             self.stop("The plan is over.")
 
     def _say(self, end: float) -> None:
