@@ -22,6 +22,7 @@ PATIENT = (
     "test_stack_aws",
     "test_browser_pages",
     "test_stack_killed",
+    "test_stack_machine",
     "test_api_fuzz",
     "test_first_customer",
     "test_sign_in_passkeys",

@@ -172,7 +172,7 @@ def test_a_stack_is_not_destroyed_past_what_its_state_does_not_know(world: World
 ZONE = {"name": "a.example", "comment": "Kept by Spillway as zone-1 of stk-1"}
 RECORD = {"zone_id": "${aws_route53_zone.zone_1.zone_id}", "name": "www.a.example", "type": "A", "ttl": 60}
 EGRESS = {"security_group_id": "${aws_security_group.lb_1.id}", "ip_protocol": "-1", "cidr_ipv4": "0.0.0.0/0"}
-WANTED = {
+WANTED: dict[str, dict[str, dict[str, Any]]] = {
     "aws_route53_zone": {"zone_1": ZONE},
     "aws_route53_record": {"rec_1": RECORD},
     "aws_security_group": {"lb_1": {}},
