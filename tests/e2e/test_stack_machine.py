@@ -2,7 +2,7 @@
 
 What AWS had made by then no state knows. The next worker asks AWS for it and takes it over: nothing stands twice. In
 the suite a machine dies when it has made addresses and a zone; with STACK_KILLS=all one after the other dies as soon as
-each kind of thing stands, while a web site and a mail server are built.
+each kind of thing stands, while a shop is built.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from apps.fleet.models import Stack
 from apps.stacks import selectors
 from apps.stacks.differences import TAKEN_OVER
 from apps.stacks.models import StackRun, StackSync, StateLock
-from tests.e2e.stack_definitions import addresses, mail
+from tests.e2e.stack_definitions import addresses, shop
 from tests.e2e.stack_kills import orphans, twice
 from tests.e2e.stack_stage import (
     HAS_PROVIDER,
@@ -127,15 +127,17 @@ def test_where_the_cloud_is_not_asked_addresses_and_zone_stand_twice(machine: Ma
 
 @pytest.mark.skipif(not ALL, reason="takes many minutes: STACK_KILLS=all")
 def test_a_machine_after_the_other_dies_as_soon_as_each_kind_of_thing_stands(machine: Machine) -> None:
-    apply_document(actor=machine.stage.actor, objects=mail(machine.aws, "automatic"))
+    """Of a shop and an address; moto does not say on which addresses an NLB stands, so that none can be taken over."""
+    objects = [*shop(machine.aws, routes=3, approval="automatic"), *addresses(machine.aws)[-2:-1]]
+    apply_document(actor=machine.stage.actor, objects=objects)
     kinds = ("addresses", "zones", "security_groups", "target_groups", "load_balancers")
-    for count, kind in [(1, each) for each in kinds] + [(4, "addresses"), (2, "load_balancers")]:
+    for count, kind in [(1, each) for each in kinds] + [(1, "listeners"), (3, "rules")]:
         if not stands(**{kind: count})(machine.aws.count()):
             machine.dies_when(stands(**{kind: count}))
             print(f"{kind} {count}: {machine.aws.count()}", flush=True)
     run = machine.comes_back()
     print(f"in the end: {run.state}, {machine.aws.count()}", flush=True)
-    assert run.state == "done"
+    assert run.state == "done", run.message
     assert (twice(machine.aws), machine.lost()) == ([], [])
-    assert machine.aws.count()["addresses"] == 4
+    assert machine.aws.count()["addresses"] == 2
     assert machine.aws.count()["zones"] == 1
