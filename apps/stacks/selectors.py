@@ -24,13 +24,13 @@ WORDS_OF_RUNS = {
     S.APPROVED: "applying",
     S.APPLYING: "applying",
 }
+OTHER_WORDS = ("in_sync", "behind", "failed", "drifted", "refused", "discarded", "destroyed", "empty")
+WORDS = tuple(sorted({*WORDS_OF_RUNS.values(), *OTHER_WORDS}))
 
 
 @dataclass(frozen=True, slots=True)
 class StackState:
-    """How a stack stands; `message` is a sentence where there is more to say than the word.
-
-    `word` is in_sync, behind, planning, plan_waits, applying, failed, drifted, refused, discarded, destroyed or empty.
+    """How a stack stands; `word` is one of WORDS, `message` a sentence where there is more to say.
 
     `run` is what is under way, else the last one; `refused` what the cloud cannot do of what is wanted.
     """

@@ -8,10 +8,11 @@ import pytest
 
 from apps.accounts.actors import Actor
 from apps.audit.models import Entry
-from apps.definitions.models import LoadBalancer, Record, Zone
+from apps.core.clock import now
+from apps.definitions.models import Backend, LoadBalancer, Record, Zone
 from apps.definitions.services import save_object
 from apps.fleet.models import Fleet, Stack, StaticIP
-from apps.stacks.models import StackRevision, StackRun
+from apps.stacks.models import CloudSample, CloudTarget, StackRevision, StackRun, StackSync
 from tests.apps.clouds_world import RECORD, make_clouds, spec_of
 from tests.doors.test_api_objects import Api, api, assert_problem, house
 
@@ -140,6 +141,25 @@ def test_a_run_is_read_decided_and_told(house: Api, fronts: Actor) -> None:
     assert approved.json()["state"] == "approved"
     assert house("GET", "stacks/aws-eu/lock").json()["held"] is False
     assert house("GET", "stacks/aws-eu/states").json()["items"] == []
+
+
+def test_a_stack_says_how_it_stands_and_what_its_cloud_sees(house: Api, api: Api, fronts: Actor) -> None:
+    empty = house("GET", "stacks/aws-eu/state").json()
+    assert (empty["word"], empty["applied_revision"], empty["backends"], empty["read_at"]) == ("behind", None, [], None)
+    stack, backend, at = Stack.objects.get(name="aws-eu"), Backend.objects.earliest("id"), now()
+    seen = {"stack": stack, "group": "g", "object_id": f"bkd-{backend.pk}"}
+    for address, state in (("192.0.2.1", "healthy"), ("192.0.2.2", "unhealthy")):
+        CloudTarget.objects.create(**seen, address=address, port=80, state=state, since=at, seen_at=at)
+    CloudSample.objects.create(**seen, at=at, requests=120, status_5xx=12, p95_ms=40)
+    left = {"kind": "aws_eip", "id": "eipalloc-1", "address": "aws_eip.ip_4", "label": "static IP front"}
+    StackSync.objects.create(stack=stack, compile_error="No region.", outputs={"lb_1": "a.example"}, unknown=[left])
+    told = house("GET", "stacks/aws-eu/state").json()
+    assert (told["word"], told["message"], told["outputs"]) == ("refused", "No region.", {"lb_1": "a.example"})
+    assert told["unknown"] == [{"kind": "aws_eip", "id": "eipalloc-1", "object": "static IP front"}]
+    [row] = told["backends"]
+    assert (row["health"], row["requests_per_s"], row["errors_share"], row["p95_ms"]) == ("degraded", 2.0, 0.1, 40.0)
+    assert [each["state"] for each in row["targets"]] == ["healthy", "unhealthy"]
+    assert_problem(api("GET", "stacks/aws-eu/state"), 404)
 
 
 def test_a_zone_says_what_is_wanted_and_served(house: Api, api: Api, fronts: Actor, acme: Actor) -> None:

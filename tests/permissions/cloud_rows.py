@@ -28,6 +28,7 @@ def _decided(word: str, done: str) -> Row:
 
 
 CLOUDS: tuple[Row, ...] = (
+    Row("api:stacks-state", "GET", OPERATORS, STACK, "stack"),
     Row("api:stacks-runs", "GET", OPERATORS, STACK, "stack"),
     Row("api:stacks-states", "GET", OPERATORS, STACK, "stack"),
     Row("api:stacks-lock", "GET", OPERATORS, STACK, "stack"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from rest_framework.request import Request
@@ -16,7 +17,7 @@ from apps.api.v1.writes import no_dry_run
 from apps.core.errors import Fault, Invalid, NotFound
 from apps.fleet.models import Stack
 from apps.fleet.selectors import stacks
-from apps.stacks import selectors, services
+from apps.stacks import health, selectors, services
 from apps.stacks.differences import Difference
 from apps.stacks.models import StackRun, StateLock, StateVersion
 
@@ -65,6 +66,30 @@ def _lock_shape(row: StateLock | None) -> Shape:
     return {"held": True, "id": row.lock_id, "held_by": row.held_by, "run": row.run_id, "since": row.created_at}
 
 
+def _finding(found: Mapping[str, str]) -> Shape:
+    """What the cloud cannot do, or does otherwise, and of which object."""
+    return {"code": found["code"], "object": found["label"], "message": found["message"]}
+
+
+def _backend(row: health.BackendHealth) -> Shape:
+    """The servers of a pool in one region, as the cloud's own checks and counts have them."""
+    return {
+        "pool": f"{row.backend.pool.account.name}/{row.backend.pool.name}",
+        "region": row.backend.region.name,
+        "health": row.state,
+        "targets": [
+            {"address": each.address, "port": each.port, "state": each.state, "reason": each.reason}
+            for each in row.targets
+        ],
+        "requests_per_s": row.per_s,
+        "errors_share": row.errors_share,
+        "p95_ms": row.p95_ms,
+        "counted_at": row.counted_at,
+        "weight": row.weight.weight if row.weight else None,
+        "weight_reason": row.weight.reason if row.weight else "",
+    }
+
+
 def _difference(found: Difference) -> Shape:
     """One resource of a plan, in our words."""
     return {
@@ -93,6 +118,33 @@ def _stack(request: Request, name: str) -> tuple[Actor, Stack]:
 
 def _run(request: Request, pk: str) -> StackRun:
     return selectors.run(requests.actor_of(request), int(pk) if len(pk) < 19 else 0)
+
+
+class State(APIView):
+    """GET how a stack stands, and what its cloud says of it."""
+
+    def get(self, request: Request, name: str) -> Response:
+        """`word` as on its page; `unknown` is what a run made that nobody heard the end of and nobody wants."""
+        actor, stack = _stack(request, name)
+        state, reading = selectors.stack_state(actor, stack.pk), health.reading_of(actor, stack.pk)
+        unknown = state.sync.unknown if state.sync else []
+        told = {
+            "stack": stack.name,
+            "word": state.word,
+            "message": state.message,
+            "wanted_revision": state.wanted_number,
+            "applied_revision": state.applied_number,
+            "applied_at": state.applied_at,
+            "resources": state.resources,
+            "outputs": selectors.outputs(actor, stack.pk),
+            "refused": [_finding(each) for each in state.refused],
+            "warnings": [_finding(each) for each in state.warnings],
+            "unknown": [{"kind": each["kind"], "id": each["id"], "object": each["label"]} for each in unknown],
+            "read_at": reading.read_at if reading else None,
+            "read_error": reading.error if reading else "",
+            "backends": [_backend(each) for each in health.backends_of(actor, stack.pk)],
+        }
+        return Response(told)
 
 
 class Runs(APIView):

@@ -146,6 +146,7 @@ urlpatterns = [
         name="cloud-accounts-load-balancers",
     ),
     re_path(rf"^cloud-accounts/(?P<name>{NAME})/adopt$", adopting.Adopt.as_view(), name="cloud-accounts-adopt"),
+    re_path(rf"^stacks/(?P<name>{NAME})/state$", stacks.State.as_view(), name="stacks-state"),
     re_path(rf"^stacks/(?P<name>{NAME})/runs$", stacks.Runs.as_view(), name="stacks-runs"),
     re_path(rf"^stacks/(?P<name>{NAME})/states$", stacks.States.as_view(), name="stacks-states"),
     re_path(rf"^stacks/(?P<name>{NAME})/lock$", stacks.Lock.as_view(), name="stacks-lock"),

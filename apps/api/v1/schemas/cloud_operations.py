@@ -64,6 +64,7 @@ OPERATIONS: Table = {
     ("stacks-states", "GET"): replace(
         listing(clouds.StateVersion, "the versions of a stack's state"), refuses=(*READ_REFUSALS, 404)
     ),
+    ("stacks-state", "GET"): detail(clouds.StackState, "how a stack stands, and what its cloud says", version=False),
     ("stacks-lock", "GET"): detail(clouds.StateLock, "who may write a stack's state", version=False),
     ("stacks-force-unlock", "POST"): of_one("Take a lock away from whoever holds it", {204: None}, clouds.LockOrder),
     ("stacks-plan", "POST"): _begun("Plan what is wanted of a stack, now"),

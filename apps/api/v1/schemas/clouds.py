@@ -11,6 +11,7 @@ from apps.api.v1.schemas.envelopes import Definition, Envelope
 from apps.api.v1.schemas.traffic import words_of
 from apps.fleet import models as rows
 from apps.stacks.models import StackRun as RunRow
+from apps.stacks.selectors import WORDS
 
 CIDR = r"^[0-9a-f.:]{2,39}/[0-9]{1,3}$"
 
@@ -194,6 +195,65 @@ class StackRunDetail(StackRun):
 
     changes = PlannedDifference(many=True)
     drift = PlannedDifference(many=True)
+
+
+class CloudFinding(words.Shown):
+    """What the cloud of a stack cannot do of what is wanted, or does otherwise."""
+
+    code = serializers.CharField()
+    object = words.text(400)
+    message = serializers.CharField()
+
+
+class Leftover(words.Shown):
+    """What a run made that nobody heard the end of, and no definition wants any more."""
+
+    kind = serializers.CharField()
+    id = serializers.CharField()
+    object = words.text(400)
+
+
+class CloudTarget(words.Shown):
+    """One server as the cloud's own check sees it."""
+
+    address = serializers.CharField()
+    port = words.port()
+    state = serializers.CharField()
+    reason = words.text(400)
+
+
+class CloudBackend(words.Shown):
+    """The servers of a pool in one region; numbers are of the newest minute, null where nothing was counted lately."""
+
+    pool = words.reference()
+    region = words.name()
+    health = words.word(["healthy", "degraded", "down", "unknown"])
+    targets = CloudTarget(many=True)
+    requests_per_s = words.share_of_traffic(allow_null=True)
+    errors_share = words.number(0, 1, allow_null=True)
+    p95_ms = serializers.FloatField(min_value=0, allow_null=True)
+    counted_at = words.instant(allow_null=True)
+    weight = words.whole(0, 1000, allow_null=True, help_text="Where weights do the overflow.")
+    weight_reason = words.text(400)
+
+
+class StackState(words.Shown):
+    """How a stack stands: its word with a sentence, its revisions, what it answered, and what its cloud says."""
+
+    stack = words.name()
+    word = words.word(WORDS)
+    message = words.text(4000)
+    wanted_revision = serializers.IntegerField(min_value=1, allow_null=True)
+    applied_revision = serializers.IntegerField(min_value=1, allow_null=True)
+    applied_at = words.instant(allow_null=True)
+    resources = words.count()
+    outputs = words.Anything(help_text="Names and addresses, by resource.")
+    refused = CloudFinding(many=True)
+    warnings = CloudFinding(many=True)
+    unknown = Leftover(many=True)
+    read_at = words.instant(allow_null=True)
+    read_error = words.text(1000)
+    backends = CloudBackend(many=True)
 
 
 class StateVersion(words.Shown):
