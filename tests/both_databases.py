@@ -139,6 +139,12 @@ def _folders(*, beside_processes: bool) -> list[str]:
     return [f"tests/{folder.name}" for folder in folders if (folder.name in BESIDE_PROCESSES) == beside_processes]
 
 
+def giving_way(niceness: int) -> tuple[str, ...]:
+    """Words before a command that is to give way to others, also where it runs as root: Chromium would raise itself."""
+    may_not_raise = ("setpriv", "--bounding-set", "-sys_nice", "--inh-caps", "-sys_nice") if os.geteuid() == 0 else ()
+    return (*may_not_raise, "nice", "-n", str(niceness)) if niceness else ()
+
+
 @dataclass(frozen=True, slots=True)
 class Lane:
     """A part of the suite that runs beside the others: how many tests at a time, and how far it gives way."""
@@ -153,7 +159,7 @@ class Lane:
         """All of it on SQLite, then what touches the database on PostgreSQL."""
         folders = _folders(beside_processes=self.part != "computing")
         arguments = ("--part", self.part, "-n", self.workers, *self.options, *folders)
-        through = ("nice", "-n", str(self.niceness))
+        through = giving_way(self.niceness)
         return [
             Part(f"{self.title}, on SQLite", arguments, sqlite, through),
             Part(
@@ -167,7 +173,7 @@ class Lane:
 
 # Who gives way to all others needs longer, and nobody waits for it.
 COMPUTING = Lane("computing", "what computes", WORKERS, 19, ("--timeout", "600"))
-BESIDE = (Lane("patient", "what waits for processes", WORKERS, 10), Lane("prompt", "what watches the clock", "1", 0))
+BESIDE = (Lane("patient", "what waits for processes", WORKERS, 15), Lane("prompt", "what watches the clock", "1", 0))
 
 
 def main() -> int:
