@@ -172,8 +172,8 @@ class Lane:
 
 
 # Who gives way to all others needs longer, and nobody waits for it.
-COMPUTING = Lane("computing", "what computes", WORKERS, 15, ("--timeout", "1800"))
-BESIDE = (Lane("patient", "what waits for processes", WORKERS, 12), Lane("prompt", "what watches the clock", "1", 0))
+COMPUTING = Lane("computing", "what computes", WORKERS, 19, ("--timeout", "1800"))
+BESIDE = (Lane("patient", "what waits for processes", WORKERS, 15), Lane("prompt", "what watches the clock", "1", 0))
 
 
 def main() -> int:
