@@ -64,9 +64,10 @@ def foresee(actor: Actor, before: StackSide | None, after: StackSide) -> StackDi
     if not actor.is_operator:
         return StackDifference("", target, refused=refused, warnings=warnings)
     labels = (shelf.labels_in(before.snapshot) if before else {}) | shelf.labels_in(after.snapshot)
-    found = compare(_document(present), _document(wanted), labels)
+    document = _document(wanted)
+    found = compare(_document(present), document, labels)
     actions = Counter(each.action for each in found)
-    decision, reason = _decision(actor, after, found, _document(wanted), labels)
+    decision, reason = _decision(actor, after, found, document, labels)
     return StackDifference(
         after.snapshot.label,
         target,

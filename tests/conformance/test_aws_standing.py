@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from apps.drivers.clouds.aws_standing import MARK, RESOURCE
+from apps.compiler.targets.terraform.aws.naming import MARK, RESOURCE
 from apps.drivers.clouds.contract import CloudPlace, Standing
 from apps.drivers.clouds.registry import open_reader
 from tests.conformance.aws_world import KEYS, REGION, AwsWorld, make_balancer, make_group, make_listener, running_aws

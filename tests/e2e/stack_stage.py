@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
 from django.conf import settings
 
 from apps.accounts.actors import Actor
@@ -27,6 +28,11 @@ TERRAFORM = shutil.which(os.environ.get("TERRAFORM_BIN", "terraform"))
 NO_TERRAFORM = "NOT TESTED: there is no terraform here; install it, or name another in TERRAFORM_BIN"
 NO_PROVIDER = "NOT TESTED: no mirror holds hashicorp/aws; say where one is in TF_PLUGIN_MIRROR"
 HAS_PROVIDER = provides("hashicorp/aws")
+# What tests of AWS need: the real Terraform and the real provider.
+NEEDS_AWS = (
+    pytest.mark.skipif(TERRAFORM is None, reason=NO_TERRAFORM),
+    pytest.mark.skipif(not HAS_PROVIDER, reason=NO_PROVIDER),
+)
 REGION = "eu-central-1"
 KEYS = {"SPILLWAY_CLOUD_MOTO_ACCESS_KEY_ID": "testing", "SPILLWAY_CLOUD_MOTO_SECRET_ACCESS_KEY": "testing-secret"}
 LONGEST_S = 240.0

@@ -14,15 +14,14 @@ from apps.fleet.models import StaticIP
 from apps.stacks import selectors
 from apps.stacks.models import RunEvent, StackRun, StackSync, StateLock, StateVersion
 from tests.e2e.stack_definitions import ROUTES, mail, shop
-from tests.e2e.stack_stage import HAS_PROVIDER, NO_PROVIDER, NO_TERRAFORM, TERRAFORM, Cloud, Stage, cloud
+from tests.e2e.stack_stage import NEEDS_AWS, Cloud, Stage, cloud
 
 pytestmark = [
     pytest.mark.e2e,
     pytest.mark.timeout(600),
     pytest.mark.django_db(transaction=True),
     pytest.mark.any_database,  # what Terraform builds; test_stack_killed.py is for every engine
-    pytest.mark.skipif(TERRAFORM is None, reason=NO_TERRAFORM),
-    pytest.mark.skipif(not HAS_PROVIDER, reason=NO_PROVIDER),
+    *NEEDS_AWS,
 ]
 
 

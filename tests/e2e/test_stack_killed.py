@@ -19,14 +19,13 @@ from apps.fleet.models import Stack
 from apps.stacks.models import StackRun, StateLock
 from tests.e2e.stack_definitions import shop
 from tests.e2e.stack_kills import APPLYING, PLANNING, Kills, change, orphans, rounds, twice
-from tests.e2e.stack_stage import HAS_PROVIDER, NO_PROVIDER, NO_TERRAFORM, TERRAFORM, Cloud, Stage, cloud
+from tests.e2e.stack_stage import NEEDS_AWS, Cloud, Stage, cloud
 
 pytestmark = [
     pytest.mark.e2e,
     pytest.mark.timeout(3000),
     pytest.mark.django_db(transaction=True),
-    pytest.mark.skipif(TERRAFORM is None, reason=NO_TERRAFORM),
-    pytest.mark.skipif(not HAS_PROVIDER, reason=NO_PROVIDER),
+    *NEEDS_AWS,
 ]
 ALL = os.environ.get("STACK_KILLS") == "all"
 

@@ -27,11 +27,8 @@ from apps.stacks.models import StackRun, StackSync, StateLock
 from tests.e2e.stack_definitions import addresses, shop
 from tests.e2e.stack_kills import orphans, twice
 from tests.e2e.stack_stage import (
-    HAS_PROVIDER,
     LONGEST_S,
-    NO_PROVIDER,
-    NO_TERRAFORM,
-    TERRAFORM,
+    NEEDS_AWS,
     Cloud,
     Stage,
     cloud,
@@ -42,8 +39,7 @@ pytestmark = [
     pytest.mark.e2e,
     pytest.mark.timeout(3000),
     pytest.mark.django_db(transaction=True),
-    pytest.mark.skipif(TERRAFORM is None, reason=NO_TERRAFORM),
-    pytest.mark.skipif(not HAS_PROVIDER, reason=NO_PROVIDER),
+    *NEEDS_AWS,
 ]
 ALL = os.environ.get("STACK_KILLS") == "all"
 

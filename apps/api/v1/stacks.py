@@ -127,7 +127,7 @@ class State(APIView):
         """`word` as on its page; `unknown` is what a run made that nobody heard the end of and nobody wants."""
         actor, stack = _stack(request, name)
         state, reading = selectors.stack_state(actor, stack.pk), health.reading_of(actor, stack.pk)
-        unknown = state.sync.unknown if state.sync else []
+        outputs, unknown = (state.sync.outputs, state.sync.unknown) if state.sync else ({}, [])
         told = {
             "stack": stack.name,
             "word": state.word,
@@ -136,7 +136,7 @@ class State(APIView):
             "applied_revision": state.applied_number,
             "applied_at": state.applied_at,
             "resources": state.resources,
-            "outputs": selectors.outputs(actor, stack.pk),
+            "outputs": outputs,
             "refused": [_finding(each) for each in state.refused],
             "warnings": [_finding(each) for each in state.warnings],
             "unknown": [{"kind": each["kind"], "id": each["id"], "object": each["label"]} for each in unknown],

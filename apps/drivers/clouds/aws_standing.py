@@ -14,14 +14,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from apps.compiler.targets.terraform.aws.naming import MARK, RESOURCE, ZONE_COMMENT
 from apps.drivers.clouds.aws_session import client, in_words
 from apps.drivers.clouds.contract import CloudPlace, Standing
 
-MARK, RESOURCE = "spillway-state", "spillway-resource"
 # Global Accelerator is asked in one region alone, whatever the region of what stands behind it.
 ACCELERATORS_AT = "us-west-2"
 KEY_TYPES = ("RSA_1024", "RSA_2048", "RSA_3072", "RSA_4096", "EC_prime256v1", "EC_secp384r1", "EC_secp521r1")
-COMMENT = "Kept by Spillway as "
 _OCTAL = re.compile(r"\\([0-7]{3})")
 
 Tags = Mapping[str, str]
@@ -166,7 +165,7 @@ def _zones(search: _Search) -> Iterator[Standing]:
             comment = zone.get("Config", {}).get("Comment", "")
             if search.is_ours(tags):
                 yield Standing("aws_route53_zone", found_id, tags.get(RESOURCE, ""))
-            elif tags or not comment.startswith(COMMENT):
+            elif tags or not comment.startswith(ZONE_COMMENT):
                 continue
             else:
                 facts = {"name": _name(zone["Name"]), "comment": comment}

@@ -19,6 +19,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from apps.compiler.targets.terraform.aws.naming import MARK
 from apps.compiler.targets.terraform.expressions import literal
 from apps.drivers.infra import credentials, reading
 from apps.drivers.infra.contract import Heard, Import, InfraError, MayGoOn, Plan, Progress, Stopped, Workplace
@@ -30,7 +31,6 @@ OLDEST = (1, 5)
 PLAN_S = 30 * 60.0
 APPLY_S = 2 * 3600.0
 PLAN_FILE, IMPORTS = "plan.tfplan", "imports.tf.json"
-MARK = "spillway-state"
 CHANGES = 2
 # What a proxy or a private authority in front of the cloud needs.
 PASSED_ON = ("PATH", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "TMPDIR")
@@ -112,7 +112,7 @@ class TerraformDriver:
 
     def _prepare(self, place: Workplace, heard: Heard, may_go_on: MayGoOn, longest_s: float) -> tuple[Runner, _Talk]:
         check_version(self.binary)
-        document = _marked(_as_role(place.document, credentials.role_of(place.credentials)), place.mark)
+        document = _for_run(place.document, credentials.role_of(place.credentials), place.mark)
         providers = [need["name"] for need in document["providers"]]
         keys = credentials.environment(place.credentials, providers, _endpoints(document))
         place.directory.chmod(0o700)
@@ -161,27 +161,19 @@ def _endpoints(document: Mapping[str, Any]) -> list[str]:
     return sorted(found)
 
 
-def _as_role(document: Mapping[str, Any], role: str) -> Mapping[str, Any]:
-    """The document whose AWS provider takes on the role."""
-    if not role:
-        return document
-    changed = deepcopy(dict(document))
-    for need in changed["providers"]:
-        if need["name"] == "aws":
+def _for_run(document: Mapping[str, Any], role: str, mark: str) -> Mapping[str, Any]:
+    """The document whose AWS provider takes on the role, and tags everything with the mark of the state that knows it.
+
+    Nothing changes for an empty one.
+    """
+    providers = deepcopy(document["providers"])
+    for need in providers:
+        if need["name"] == "aws" and role:
             need["settings"]["assume_role"] = [{"role_arn": role, "session_name": "spillway"}]
-    return changed
-
-
-def _marked(document: Mapping[str, Any], mark: str) -> Mapping[str, Any]:
-    """The document whose AWS provider tags everything with the mark of the state that knows it."""
-    if not mark:
-        return document
-    changed = deepcopy(dict(document))
-    for need in changed["providers"]:
-        if need["name"] == "aws":
+        if need["name"] == "aws" and mark:
             for each in need["settings"].get("default_tags", ()):
                 each["tags"][MARK] = mark
-    return changed
+    return {**document, "providers": providers}
 
 
 def _import_blocks(imports: Sequence[Import]) -> str:

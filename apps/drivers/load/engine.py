@@ -110,13 +110,16 @@ class Engine:
         check_users(self.plan, users)
         self._greet(users, 0.0)
 
-    def stop(self, why: str) -> None:
-        """Send nothing more; `over` is set when the last answer is there, at the latest after a second."""
+    def stop(self, why: str, *, instant: float | None = None) -> None:
+        """Send nothing more of what is due from now on, or from an instant that is noticed late.
+
+        `over` is set when the last answer is there, at the latest after a second.
+        """
         if self._stopping:
             return
         self._stopping, self.why, self._users = True, why, 0
         self._lease_until = math.inf
-        self._turn_to(0.0, 0.0)
+        self._turn_to(0.0, 0.0, instant=instant)
         self._loop.call_later(DRAIN_S, self._finish)
         if not self._in_flight:
             self._finish()
@@ -294,8 +297,7 @@ class Engine:
         self._second_from, self._boundary = end, min(end + self._record_s, self._ends_at)
         if end >= self._ends_at:
             self._boundary = end + DRAIN_S + 1.0
-            self._turn_to(0.0, 0.0, instant=end)  # however late this is noticed, nothing is due after the end
-            self.stop("The plan is over.")
+            self.stop("The plan is over.", instant=end)
 
     def _say(self, end: float) -> None:
         """The record of what was counted until `end`."""

@@ -5,7 +5,10 @@ from __future__ import annotations
 from apps.compiler.targets.terraform.draft import Draft
 from apps.compiler.targets.terraform.expressions import literal
 
-RESOURCE = "spillway-resource"
+# What a resource says of itself to whoever looks for it in the cloud: its address, and the state that knows it.
+RESOURCE, MARK = "spillway-resource", "spillway-state"
+# A zone gets its tags a while after it was made: until then its comment says whose it is.
+ZONE_COMMENT = "Kept by Spillway as "
 
 
 def tags(object_id: str, account: str) -> dict[str, str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from apps.compiler.stacks import CloudRecord, CloudZone, RecordType
 from apps.compiler.targets.terraform.aws.balancers import Reach
-from apps.compiler.targets.terraform.aws.naming import tags
+from apps.compiler.targets.terraform.aws.naming import ZONE_COMMENT, tags
 from apps.compiler.targets.terraform.draft import Draft
 from apps.compiler.targets.terraform.expressions import literal, resource_name
 
@@ -22,14 +22,11 @@ def add_zone(
     reaches: Mapping[str, Reach],
     addresses: Mapping[str, str | list[str]],
 ) -> None:
-    """The zone with its records; `reaches` by load balancer, `addresses` (what to write as values) by static IP.
-
-    A zone gets its tags a while after it was made: until then its comment says whose it is.
-    """
+    """The zone with its records; `reaches` by load balancer, `addresses` (what to write as values) by static IP."""
     name = resource_name(zone.id)
     standing = draft.add("aws_route53_zone", name, zone.id, {
         "name": zone.domain,
-        "comment": f"Kept by Spillway as {zone.id} of {stack_id}",
+        "comment": f"{ZONE_COMMENT}{zone.id} of {stack_id}",
         "tags": tags(zone.id, zone.account),
     })  # fmt: skip
     draft.outputs[f"{name}_name_servers"] = standing["name_servers"]
