@@ -224,7 +224,7 @@ def test_a_page_is_clean_and_fits(demo: RunningDemo, browser: Browser, signed_in
 def _looked_at(page: Page, name: str, look: str) -> list[str]:
     """What is wrong with a page in a theme and width; leaves its screenshot."""
     scheme, width = LOOKS[look]
-    page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+    page.emulate_media(color_scheme=scheme)
     page.set_viewport_size({"width": width, "height": 900})
     page.screenshot(path=SHOTS / f"{name}-{look}.png", full_page=True)
     found = faults(page)
