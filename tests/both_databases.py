@@ -4,123 +4,97 @@ Started by `make test` as `python -m tests.both_databases`; arguments go to pyte
 instances of our own in a temporary directory, on Unix sockets or free ports, and end with the run.
 
 Tests beside real processes mostly wait, so they run at the same time as those that compute, which give way to them;
-those whose clocks are real go first of all (`tests.database_plugin` says which).
+those whose clocks are real go first of all (`tests.database_plugin` says which). In such company a test may fail that
+is only slow, so what failed is asked once more when nothing else runs, and that answer counts.
 """
 
 from __future__ import annotations
 
 import os
-import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import IO
 
 from tests.database_plugin import BESIDE_PROCESSES
-from tests.ports import spare_port
+from tests.servers import postgresql, redis
 
 ROOT = Path(__file__).resolve().parents[1]
 WORKERS = os.environ.get("SPILLWAY_TEST_WORKERS", "2")
+# So many tests may have been slow; where more failed something is broken, and nothing is asked again.
+MAY_BE_SLOW = 12
+SOME_FAILED, NONE_FOUND = 1, 5
 _under_way: list[subprocess.Popen[bytes]] = []
 _ended = threading.Event()
 
 
-def as_user() -> tuple[list[str], str]:
-    """How to run PostgreSQL, which refuses root: a command prefix and the user's name."""
-    if os.geteuid() != 0:
-        return [], pwd.getpwuid(os.geteuid()).pw_name
-    return ["runuser", "-u", "postgres", "--"], "postgres"
-
-
-def postgresql_bin() -> Path:
-    """The newest PostgreSQL of the machine."""
-    versions = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
-    if not versions:
-        raise SystemExit("PostgreSQL is missing: apt install postgresql")
-    return versions[-1].parent
-
-
-@contextmanager
-def postgresql(directory: Path, *, durable: bool = False) -> Iterator[str]:
-    """A private cluster on a Unix socket in `directory`; yields its database URL. `durable` syncs every commit."""
-    prefix, user = as_user()
-    shutil.chown(directory, user)
-    tools, data = postgresql_bin(), directory / "data"
-    initdb = [*prefix, str(tools / "initdb"), "-D", str(data), "-U", "spillway", "-A", "trust", "-E", "UTF8"]
-    subprocess.run([*initdb, "--no-sync", "--locale=C.UTF-8"], check=True, stdout=subprocess.DEVNULL, cwd=directory)
-    options = f"-c listen_addresses= -c unix_socket_directories={directory} -c max_connections=200"
-    if not durable:  # it is not what is tested, and costs minutes on a slow disk
-        options += " -c fsync=off -c full_page_writes=off -c synchronous_commit=off"
-    control = [*prefix, str(tools / "pg_ctl"), "-D", str(data), "-l", str(directory / "log"), "-w"]
-    subprocess.run([*control, "-o", options, "start"], check=True, stdout=subprocess.DEVNULL, cwd=directory)
-    try:
-        yield f"postgresql://spillway@{str(directory).replace('/', '%2F')}/postgres"
-    finally:
-        subprocess.run([*control, "-m", "immediate", "stop"], check=False, stdout=subprocess.DEVNULL, cwd=directory)
-
-
-@contextmanager
-def redis(directory: Path) -> Iterator[str]:
-    """A private Redis on a free port; yields its URL."""
-    port = spare_port()
-    command = ["redis-server", "--bind", "127.0.0.1", "--port", str(port), "--dir", str(directory), "--save", ""]
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    try:
-        _wait_for_port(port)
-        yield f"redis://127.0.0.1:{port}/0"
-    finally:
-        server.terminate()
-        server.wait(10)
-
-
-def _wait_for_port(port: int) -> None:
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline:
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.05)
-    raise SystemExit(f"Redis does not answer on port {port}.")
-
-
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One run of pytest: what it is about, its own arguments and environment, and what it is started through."""
+    """One run of pytest: what it is about, its words and environment, where failures are noted, how far it gives way.
+
+    Niceness is that of its processes, and of its session as a whole.
+    """
 
     title: str
     arguments: tuple[str, ...]
     environment: Mapping[str, str]
-    through: tuple[str, ...] = ()
+    failures: Path
+    niceness: int = 0
 
     def run(self, out: IO[str] | None = None) -> int:
-        """Exit code of pytest; 5 (nothing collected) counts as success. Without `out` it prints as it goes."""
+        """Exit code of pytest; that nothing was collected counts as success. Without `out` it prints as it goes."""
         if _ended.is_set():
-            return 1
+            return SOME_FAILED
         print(f"== {self.title}", file=out, flush=True)
         pytest = (sys.executable, "-m", "pytest", "-q", "--dist", "loadscope", "-p", "tests.database_plugin")
-        command = [*self.through, *pytest, *self.arguments, *sys.argv[1:]]
-        environment = os.environ | self.environment
+        command = [*giving_way(self.niceness), *pytest, "--failures-to", str(self.failures), *self.arguments]
         begun = time.monotonic()
-        process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=out, stderr=out)
-        _under_way.append(process)
-        code = process.wait()
+        code = _wait_for(command, os.environ | self.environment, self.niceness, out)
         print(f"== {self.title}: {time.monotonic() - begun:.0f} s", file=out, flush=True)
-        return 0 if code == 5 else code
+        return 0 if code == NONE_FOUND else code
+
+    def failed(self) -> list[str]:
+        """The ids of the tests that failed in the run."""
+        return self.failures.read_text().split("\n")[:-1] if self.failures.exists() else []
+
+    def alone(self) -> Part:
+        """The same for the tests that failed, one at a time."""
+        failures = self.failures.with_suffix(".again")
+        title = f"{self.title}: {len(self.failed())} failed beside others and are asked again alone"
+        return replace(self, title=title, arguments=("-n", "0", *self.failed()), failures=failures, niceness=0)
 
 
-def run_all(parts: Iterable[Part], out: IO[str] | None = None) -> int:
-    """One after the other, the later ones also when an earlier one failed; the greatest exit code."""
-    return max([part.run(out) for part in parts])
+def _wait_for(command: Sequence[str], environment: Mapping[str, str], niceness: int, out: IO[str] | None) -> int:
+    """Run it in a session of its own: a kernel that groups processes by session weighs the groups before all else."""
+    process = subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdout=out, stderr=out, stdin=subprocess.DEVNULL, start_new_session=True
+    )
+    _under_way.append(process)
+    with suppress(OSError):  # no such groups here, or no right to say it
+        Path(f"/proc/{process.pid}/autogroup").write_text(str(niceness))
+    return process.wait()
+
+
+def run_all(parts: Iterable[Part], out: IO[str] | None = None) -> list[int]:
+    """One after the other, the later ones also when an earlier one failed; their exit codes."""
+    return [part.run(out) for part in parts]
+
+
+def answer(part: Part, code: int) -> int:
+    """The exit code that counts for a part that ran beside others: what failed may only have been slow."""
+    if code != SOME_FAILED or not 0 < len(part.failed()) <= MAY_BE_SLOW:
+        return code
+    return part.alone().run()
 
 
 def _end_all() -> None:
@@ -128,7 +102,7 @@ def _end_all() -> None:
     _ended.set()
     for process in _under_way:
         if process.poll() is None:
-            process.terminate()
+            process.send_signal(signal.SIGINT)
 
 
 def _folders(*, beside_processes: bool) -> list[str]:
@@ -142,7 +116,7 @@ def _folders(*, beside_processes: bool) -> list[str]:
 def giving_way(niceness: int) -> tuple[str, ...]:
     """Words before a command that is to give way to others, also where it runs as root: Chromium would raise itself."""
     may_not_raise = ("setpriv", "--bounding-set", "-sys_nice", "--inh-caps", "-sys_nice") if os.geteuid() == 0 else ()
-    return (*may_not_raise, "nice", "-n", str(niceness)) if niceness else ()
+    return (*may_not_raise, "nice", "-n", str(niceness)) if niceness > 0 else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,25 +129,25 @@ class Lane:
     niceness: int
     options: tuple[str, ...] = ()
 
-    def parts(self, sqlite: Mapping[str, str], postgresql: Mapping[str, str]) -> list[Part]:
-        """All of it on SQLite, then what touches the database on PostgreSQL."""
+    def parts(self, folder: Path, sqlite: Mapping[str, str], postgresql: Mapping[str, str]) -> list[Part]:
+        """All of it on SQLite, then what touches the database on PostgreSQL; failures are noted in `folder`."""
         folders = _folders(beside_processes=self.part != "computing")
-        arguments = ("--part", self.part, "-n", self.workers, *self.options, *folders)
-        through = giving_way(self.niceness)
+        arguments = ("--part", self.part, "-n", self.workers, *self.options, *folders, *sys.argv[1:])
         return [
-            Part(f"{self.title}, on SQLite", arguments, sqlite, through),
+            Part(f"{self.title}, on SQLite", arguments, sqlite, folder / f"{self.part}-sqlite", self.niceness),
             Part(
                 f"{self.title} and touches the database, on PostgreSQL",
                 ("--database-only", *arguments),
                 postgresql,
-                through,
+                folder / f"{self.part}-postgresql",
+                self.niceness,
             ),
         ]
 
 
-# Who gives way to all others needs longer, and nobody waits for it.
-COMPUTING = Lane("computing", "what computes", WORKERS, 19, ("--timeout", "1800"))
-BESIDE = (Lane("patient", "what waits for processes", WORKERS, 15), Lane("prompt", "what watches the clock", "1", 0))
+# Each step weighs about ten times the one before: more would starve what computes until its own waits run out.
+COMPUTING = Lane("computing", "what computes", WORKERS, 12, ("--timeout", "1800"))
+BESIDE = (Lane("patient", "what waits for processes", WORKERS, 5), Lane("prompt", "what watches the clock", "1", -5))
 
 
 def main() -> int:
@@ -182,19 +156,19 @@ def main() -> int:
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background ignores it, and so would all below
     started = time.monotonic()
     with ExitStack() as stack:
-        directories = [Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="spillway-"))) for _ in range(2)]
-        both = {"SPILLWAY_REDIS_URL": stack.enter_context(redis(directories[0]))}
-        engines = both, both | {"SPILLWAY_DATABASE_URL": stack.enter_context(postgresql(directories[1]))}
+        folders = [Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="spillway-"))) for _ in range(3)]
+        both = {"SPILLWAY_REDIS_URL": stack.enter_context(redis(folders[0]))}
+        engines = both, both | {"SPILLWAY_DATABASE_URL": stack.enter_context(postgresql(folders[1]))}
         pool = stack.enter_context(ThreadPoolExecutor(len(BESIDE)))
         shown_later = [stack.enter_context(tempfile.TemporaryFile("w+")) for _ in BESIDE]
-        beside = [
-            pool.submit(run_all, lane.parts(*engines), out) for lane, out in zip(BESIDE, shown_later, strict=True)
-        ]
+        computing, *others = (lane.parts(folders[2], *engines) for lane in (COMPUTING, *BESIDE))
+        beside = [pool.submit(run_all, parts, out) for parts, out in zip(others, shown_later, strict=True)]
         stack.callback(_end_all)
-        codes = [run_all(COMPUTING.parts(*engines)), *(lane.result() for lane in beside)]
+        codes = run_all(computing) + [code for lane in beside for code in lane.result()]
         for out in shown_later:
             out.seek(0)
             shutil.copyfileobj(out, sys.stdout)
+        codes = [answer(part, code) for part, code in zip((*computing, *chain(*others)), codes, strict=True)]
     print(f"== {time.monotonic() - started:.0f} s in total", flush=True)
     return max(codes)
 

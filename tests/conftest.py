@@ -14,8 +14,8 @@ from pytest_django.fixtures import Settings
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Membership
-from tests.both_databases import redis
 from tests.remembering import Remembered
+from tests.servers import redis
 
 TUTORIAL = Path(__file__).resolve().parents[1] / "deploy" / "examples" / "tutorial.yaml"
 

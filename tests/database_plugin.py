@@ -8,7 +8,7 @@ engine can change, such as who may call which URL, and are left out there.
 
 from __future__ import annotations
 
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 import pytest
 from xdist.remote import Producer
@@ -47,6 +47,7 @@ PARTS = ("computing", "patient", "prompt")
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options."""
     parser.addoption("--part", choices=PARTS, help="only this part of the suite")
+    parser.addoption("--failures-to", help="a file that lists the tests that failed, one id per line")
     parser.addoption("--database-only", action="store_true", help="only tests that touch Django's database")
 
 
@@ -92,18 +93,31 @@ def _turn(item: pytest.Item) -> int:
 
 
 class Telling:
-    """What failed is told at once, not only at the end of a long run."""
+    """What failed is told at once, not only at the end of a long run, and noted in a file if one was named."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
+        self._failed: dict[str, None] = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """The test, and the last line of what it says."""
         terminal = self.config.pluginmanager.get_plugin("terminalreporter")
+        if report.failed:
+            self._note(report.nodeid)
         if report.failed and terminal is not None:
             said = report.longreprtext.strip().splitlines() or [""]
             why = next((line for line in said if line.startswith("E ")), said[-1])
             terminal.write_line(f"FAILED {report.nodeid} ({report.when}): {why[:300]}")
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """A module that cannot be read has failed as a whole."""
+        if report.failed:
+            self._note(report.nodeid)
+
+    def _note(self, nodeid: str) -> None:
+        self._failed[nodeid] = None
+        if named := self.config.getoption("--failures-to"):
+            Path(named).write_text("".join(f"{each}\n" for each in self._failed))
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -25,8 +25,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from tests.bench.tables import facts, table
-from tests.both_databases import postgresql, redis
 from tests.ports import spare_port
+from tests.servers import postgresql, redis
 
 ROUTES, ACCOUNTS, CLIENTS = 10_000, 100, 32
 GOALS_MS = {"list": 100.0, "write": 150.0}

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tests.both_databases import redis
+from tests.servers import redis
 
 ROUTES, ACCOUNTS, TIMES = 10_000, 100, 60
 GOAL_MS = 150.0

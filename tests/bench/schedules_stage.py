@@ -18,8 +18,8 @@ from typing import Any
 
 import redis
 
-from tests import both_databases
-from tests.both_databases import as_user, postgresql, postgresql_bin
+from tests import servers
+from tests.servers import as_user, postgresql, postgresql_bin
 
 ROOT = Path(__file__).resolve().parents[2]
 CREW = [sys.executable, "-m", "tests.bench.schedules_crew"]
@@ -127,7 +127,7 @@ def stage() -> Iterator[Stage]:
     with ExitStack() as stack:
         places = [Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="spillway-"))) for _ in range(3)]
         url = stack.enter_context(postgresql(places[0], durable=True))
-        redis_url = stack.enter_context(both_databases.redis(places[1]))
+        redis_url = stack.enter_context(servers.redis(places[1]))
         ours = {"SPILLWAY_DATABASE_URL": url, "SPILLWAY_REDIS_URL": redis_url, "SPILLWAY_VAR": str(places[2])}
         os.environ |= ours | {"DJANGO_SETTINGS_MODULE": "controlplane.settings"}
         environment = dict(os.environ)

@@ -24,8 +24,8 @@ from typing import Any
 import httpx
 
 from tests.bench.many_customers import console
-from tests.both_databases import redis
 from tests.ports import spare_port
+from tests.servers import redis
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENT = ROOT / "apps" / "api" / "openapi.json"

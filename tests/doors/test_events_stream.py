@@ -31,9 +31,10 @@ from apps.core import events
 from apps.core.clock import now
 from apps.observe.hub import QUEUE, Client, Hub
 from apps.observe.stream import EventStream, wanted_topics
-from tests.both_databases import ROOT, redis
 from tests.database_url import database_url
+from tests.servers import redis
 
+ROOT = Path(__file__).resolve().parents[2]
 COOKIE = "sessionid"
 
 

@@ -1,0 +1,73 @@
+"""CHECK, a private PostgreSQL and a private Redis for tests and benches, each in a folder of its own."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.ports import spare_port
+
+
+def as_user() -> tuple[list[str], str]:
+    """How to run PostgreSQL, which refuses root: a command prefix and the user's name."""
+    if os.geteuid() != 0:
+        return [], pwd.getpwuid(os.geteuid()).pw_name
+    return ["runuser", "-u", "postgres", "--"], "postgres"
+
+
+def postgresql_bin() -> Path:
+    """The newest PostgreSQL of the machine."""
+    versions = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
+    if not versions:
+        raise SystemExit("PostgreSQL is missing: apt install postgresql")
+    return versions[-1].parent
+
+
+@contextmanager
+def postgresql(directory: Path, *, durable: bool = False) -> Iterator[str]:
+    """A private cluster on a Unix socket in `directory`; yields its database URL. `durable` syncs every commit."""
+    prefix, user = as_user()
+    shutil.chown(directory, user)
+    tools, data = postgresql_bin(), directory / "data"
+    initdb = [*prefix, str(tools / "initdb"), "-D", str(data), "-U", "spillway", "-A", "trust", "-E", "UTF8"]
+    subprocess.run([*initdb, "--no-sync", "--locale=C.UTF-8"], check=True, stdout=subprocess.DEVNULL, cwd=directory)
+    options = f"-c listen_addresses= -c unix_socket_directories={directory} -c max_connections=200"
+    if not durable:  # it is not what is tested, and costs minutes on a slow disk
+        options += " -c fsync=off -c full_page_writes=off -c synchronous_commit=off"
+    control = [*prefix, str(tools / "pg_ctl"), "-D", str(data), "-l", str(directory / "log"), "-w"]
+    subprocess.run([*control, "-o", options, "start"], check=True, stdout=subprocess.DEVNULL, cwd=directory)
+    try:
+        yield f"postgresql://spillway@{str(directory).replace('/', '%2F')}/postgres"
+    finally:
+        subprocess.run([*control, "-m", "immediate", "stop"], check=False, stdout=subprocess.DEVNULL, cwd=directory)
+
+
+@contextmanager
+def redis(directory: Path) -> Iterator[str]:
+    """A private Redis on a free port; yields its URL."""
+    port = spare_port()
+    command = ["redis-server", "--bind", "127.0.0.1", "--port", str(port), "--dir", str(directory), "--save", ""]
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    try:
+        _wait_for_port(port)
+        yield f"redis://127.0.0.1:{port}/0"
+    finally:
+        server.terminate()
+        server.wait(10)
+
+
+def _wait_for_port(port: int) -> None:
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.05)
+    raise SystemExit(f"Redis does not answer on port {port}.")
