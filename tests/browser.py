@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 from django.conf import settings
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+PATIENCE_MS = 120_000  # of a busy machine
 AXE = Path(settings.BASE_DIR) / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
 CHROMIUM = Path("/usr/bin/chromium")
 FLAGS = [
@@ -22,6 +23,7 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+expect.set_options(timeout=PATIENCE_MS)
 needs_browser = pytest.mark.skipif(
     not (AXE.exists() and CHROMIUM.exists()), reason="needs Chromium and `make frontend`"
 )
@@ -31,14 +33,18 @@ needs_browser = pytest.mark.skipif(
 def running_chromium() -> Iterator[Browser]:
     """A headless Chromium of the machine."""
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS, timeout=PATIENCE_MS)
         yield chromium
         chromium.close()
 
 
 def listen(page: Page) -> list[str]:
-    """The list that the page's complaints will go to: console errors and warnings, uncaught exceptions."""
+    """The list that the page's complaints will go to: console errors and warnings, uncaught exceptions.
+
+    From now on the page may take its time, as on a busy machine.
+    """
     complaints: list[str] = []
+    page.set_default_timeout(PATIENCE_MS)
     page.on("console", lambda said: complaints.append(said.text) if said.type in ("error", "warning") else None)
     page.on("pageerror", lambda error: complaints.append(str(error)))
     return complaints

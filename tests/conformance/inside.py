@@ -19,7 +19,7 @@ from apps.agent.settings import Settings, default_user
 from apps.compiler.bundle import MANIFEST, Bundle
 from apps.compiler.operations import Operation
 from apps.drivers.proxy.agent import encode
-from tests.conformance.real_agent import short_folder
+from tests.conformance.real_agent import PATIENCE, short_folder
 from tests.ports import spare_port
 
 
@@ -29,7 +29,7 @@ class Inside:
     def __init__(self, folder: Path, safeguards: Safeguards) -> None:
         self.folder = folder
         self.port = spare_port()
-        self.settings = Settings("us-1", folder / "n", user=default_user(), reload_gap=0, confirm_timeout=3)
+        self.settings = Settings("us-1", folder / "n", user=default_user(), reload_gap=0, confirm_timeout=PATIENCE)
         self.node = Node(self.settings, Events(), safeguards)
 
     def push(self, bundle: Bundle, generation: int) -> dict[str, Any]:
@@ -52,7 +52,7 @@ class Inside:
 
     def get(self, host: str = "a.example") -> tuple[int, str]:
         """One request through the node: status and body; status 0 when nobody answers."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=3)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE / 4)
         try:
             connection.request("GET", "/", headers={"host": host})
             response = connection.getresponse()

@@ -28,7 +28,7 @@ class Stranger:
     def take(self, connection: socket.socket) -> None:
         """One caller: what it says first is kept, then it is answered and left."""
         self.connections += 1
-        connection.settimeout(5)
+        connection.settimeout(60)
         with connection:
             said = connection.recv(65536)
             while b"\r\n\r\n" in said and len(said.partition(b"\r\n\r\n")[2]) < _length(said):

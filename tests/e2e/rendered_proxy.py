@@ -19,6 +19,7 @@ from apps.compiler.bundle import Bundle
 from tests.ports import spare_port
 
 PROBE = "probe-of-the-test"
+PATIENCE_S = 120.0  # of a busy machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class RenderedProxy:
         self, listener_id: str, host: str, path: str, method: str = "GET", headers: Mapping[str, str] | None = None
     ) -> Answer:
         """One request on a new connection."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.ports[listener_id], timeout=5)
+        connection = http.client.HTTPConnection("127.0.0.1", self.ports[listener_id], timeout=PATIENCE_S / 4)
         try:
             connection.request(method, path, headers={"Host": host, **(headers or {})})
             response = connection.getresponse()
@@ -94,7 +95,7 @@ def command_line(directory: Path, *options: str) -> list[str]:
 def refusal_of(bundle: Bundle, directory: Path) -> str:
     """What `haproxy -c` says against the bundle; empty when it accepts without a warning."""
     write_bundle(bundle, directory)
-    done = subprocess.run(command_line(directory, "-c"), capture_output=True, text=True, timeout=20, check=False)
+    done = subprocess.run(command_line(directory, "-c"), capture_output=True, text=True, check=False)
     return "" if done.returncode == 0 and "WARNING" not in done.stderr else done.stderr
 
 
@@ -117,7 +118,7 @@ def running(bundle: Bundle, directory: Path) -> Iterator[RenderedProxy]:
 
 
 def _wait(directory: Path, ports: Mapping[str, int], process: subprocess.Popen[bytes]) -> None:
-    until = time.monotonic() + 20
+    until = time.monotonic() + PATIENCE_S
     waiting = set(ports.values())
     while waiting:
         if process.poll() is not None or time.monotonic() > until:

@@ -26,7 +26,7 @@ FLEETS = {"us": ("us-1", "us-2"), "eu": ("eu-1", "eu-2")}
 NODES = tuple(node for nodes in FLEETS.values() for node in nodes)
 OFFSETS = {node: 100 * number for number, node in enumerate(NODES)}
 HOST = "www.example.org"
-PATIENCE = 30.0
+PATIENCE = 120.0  # of a busy machine; what is promised in a time says its own
 
 
 def wait_until(true: Callable[[], bool], what: str, patience: float = PATIENCE) -> float:
@@ -151,7 +151,7 @@ class Stage:
                 process.kill()
                 process.wait(10)
         for node in NODES:
-            subprocess.run([*self._agent(node), "--stop"], cwd=ROOT, check=False, timeout=30)
+            subprocess.run([*self._agent(node), "--stop"], cwd=ROOT, check=False)
 
     def serve(self, pool: str) -> int:
         """Start a server that answers with the pool's name; returns its port."""
@@ -191,7 +191,7 @@ class Stage:
 
     def get(self, node: str, path: str) -> tuple[int, str]:
         """One request through a node: status and body; status 0 when nobody answers."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.ports[node], timeout=3)
+        connection = http.client.HTTPConnection("127.0.0.1", self.ports[node], timeout=PATIENCE / 4)
         try:
             connection.request("GET", path, headers={"host": HOST})
             response = connection.getresponse()

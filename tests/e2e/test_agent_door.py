@@ -18,7 +18,7 @@ import pytest
 
 from apps.drivers.proxy.contract import Refused
 from tests.conformance.bundles import make_bundle
-from tests.conformance.real_agent import ROOT, RealAgent, running_agent, wait_until
+from tests.conformance.real_agent import PATIENCE, ROOT, RealAgent, running_agent, wait_until
 
 pytestmark = pytest.mark.e2e
 
@@ -27,7 +27,7 @@ class Local(http.client.HTTPConnection):
     """HTTP over the agent's Unix socket."""
 
     def __init__(self, agent: RealAgent) -> None:
-        super().__init__("localhost", timeout=10)
+        super().__init__("localhost", timeout=PATIENCE)
         self._path = str(agent.folder / "a.sock")
 
     def connect(self) -> None:
@@ -87,7 +87,7 @@ def test_a_follower_hears_of_a_push_while_it_listens(agent: RealAgent) -> None:
         listener = threading.Thread(target=listen, daemon=True)
         listener.start()
         agent.driver.push_bundle(make_bundle(agent.port), 1)
-        listener.join(10)
+        listener.join(PATIENCE)
         assert not listener.is_alive()
     assert agent.state().generation == 1
 

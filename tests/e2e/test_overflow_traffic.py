@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 
@@ -14,9 +15,15 @@ from tests.e2e.overflow_stage import KEY, POOL, Node, Place, Stage, ask, in_flig
 
 pytestmark = pytest.mark.e2e
 
+# So long is a request under way that others are to join, on a busy machine as well.
+TOGETHER_S = 2.0
 FORGED = {"x-spillway-key": KEY, "x-spillway-pool": POOL, "x-spillway-last": "rgn-2;", "x-spillway-from": "rgn-9"}
 DROP = "http-request del-header x-spillway- -m beg"
+# Of 10 and of 20 requests/s, with the bound of one second holding for ten (`regions`).
+HOME, TWICE = "15|100||backend", "30|200||backend"
 NOTHING = "0|0|0|backend"
+# A region that refused is asked again each tenth of a second, not each time.
+ASKED_AGAIN_PER_S = 10
 
 
 def asked_at_once(stage: Stage, count: int, region: int = 0) -> Counter[str]:
@@ -49,7 +56,7 @@ def forget(stage: Stage) -> None:
 
 @pytest.fixture(scope="module")
 def three() -> Iterator[Stage]:
-    """Three regions that refuse when all are full: 10, 10 and 20 requests/s, so 15, 15 and 30 in the first second."""
+    """Three regions that refuse when all are full: the first two take 15 requests in ten seconds, the third 30."""
     with regions(Place(rate(10), nodes=2), Place(rate(10)), Place(rate(20)), when_full=WhenFull.REFUSE) as stage:
         yield stage
 
@@ -59,6 +66,11 @@ def fresh(three: Stage) -> Stage:
     """The three regions with nothing admitted yet."""
     forget(three)
     return three
+
+
+def most_asked_again(begin: float) -> int:
+    """How often a region that refuses may have been asked since `begin`."""
+    return 2 + int(ASKED_AGAIN_PER_S * (time.monotonic() - begin))
 
 
 def set_limit(stage: Stage, region: int, word: str, *, where: list[int]) -> None:
@@ -73,14 +85,28 @@ def test_below_its_limit_a_region_keeps_its_traffic(fresh: Stage) -> None:
     assert fresh.nodes[0][0].flows() == {}
 
 
+def test_in_one_second_half_as_much_again_is_let_through() -> None:
+    """The windows as they are, so it must be asked fast enough."""
+    with regions(Place(rate(10)), Place(rate(1000)), real_windows=True) as stage:
+        for _ in range(10):
+            forget(stage)
+            begin = time.monotonic()
+            found = asked_at_once(stage, 20)
+            if time.monotonic() - begin < 0.9:
+                assert found == {"rgn-1": 15, "rgn-2": 5}
+                return
+    pytest.skip("NOT CHECKED: this machine is too busy for 20 requests in a second")
+
+
 def test_what_is_over_goes_to_the_next_region_and_then_to_the_one_behind_it(fresh: Stage) -> None:
+    begin = time.monotonic()
     found = asked_at_once(fresh, 58)
     assert found == {"rgn-1": 15, "rgn-2": 15, "rgn-3": 28}
     flows = fresh.nodes[0][0].flows()
     assert flows == {f"{POOL}/to/rgn-2/rate": 15, f"{POOL}/to/rgn-3/rate": 28}
     arrived = fresh.nodes[1][0].flows()
     assert arrived[f"{POOL}/from/rgn-1/-"] == 15
-    assert 1 <= arrived[f"{POOL}/bounce/rgn-1/rate"] <= 20  # it is asked again each tenth of a second, not each time
+    assert 1 <= arrived[f"{POOL}/bounce/rgn-1/rate"] <= most_asked_again(begin)
 
 
 def test_two_nodes_of_a_region_share_one_limit(fresh: Stage) -> None:
@@ -113,21 +139,22 @@ def test_a_guest_is_refused_before_any_server_sees_it_and_repeated_one_region_fu
         assert fresh.nodes[1][0].flows() == {f"{POOL}/bounce/rgn-1/drained": 3}
         assert fresh.nodes[0][0].flows() == {f"{POOL}/to/rgn-3/drained": 3}
     finally:
-        set_limit(fresh, 1, "100|15||backend", where=[0])
-        set_limit(fresh, 2, "100|15||backend", where=[1])
+        set_limit(fresh, 1, HOME, where=[0])
+        set_limit(fresh, 2, HOME, where=[1])
 
 
 def test_a_region_that_refused_is_asked_again_a_moment_later(fresh: Stage) -> None:
     set_limit(fresh, 2, NOTHING, where=[1])
     set_limit(fresh, 1, NOTHING, where=[0])
     try:
+        begin = time.monotonic()
         assert asked_at_once(fresh, 20) == {"rgn-3": 20}
-        assert 1 <= sum(fresh.nodes[1][0].flows().values()) <= 15
-        set_limit(fresh, 2, "100|15||backend", where=[1])
-        wait_until(lambda: fresh.nodes[0][0].ask().region == "rgn-2", "it is asked again", patience=2)
+        assert 1 <= sum(fresh.nodes[1][0].flows().values()) <= most_asked_again(begin)
+        set_limit(fresh, 2, HOME, where=[1])
+        wait_until(lambda: fresh.nodes[0][0].ask().region == "rgn-2", "it is asked again")
     finally:
-        set_limit(fresh, 1, "100|15||backend", where=[0])
-        set_limit(fresh, 2, "100|15||backend", where=[1])
+        set_limit(fresh, 1, HOME, where=[0])
+        set_limit(fresh, 2, HOME, where=[1])
 
 
 def test_a_refused_guest_comes_back_as_503_when_nobody_is_behind(fresh: Stage) -> None:
@@ -139,9 +166,9 @@ def test_a_refused_guest_comes_back_as_503_when_nobody_is_behind(fresh: Stage) -
         assert (answer.status, answer.headers["retry-after"]) == (503, "1")
         assert not [name for name in answer.headers if name.startswith("x-spillway")]
     finally:
-        set_limit(fresh, 1, "100|15||backend", where=[0])
-        set_limit(fresh, 2, "100|15||backend", where=[1])
-        set_limit(fresh, 3, "200|30||backend", where=[2])
+        set_limit(fresh, 1, HOME, where=[0])
+        set_limit(fresh, 2, HOME, where=[1])
+        set_limit(fresh, 3, TWICE, where=[2])
 
 
 def test_without_repeating_refusals_the_client_sees_them() -> None:
@@ -159,7 +186,7 @@ def test_a_server_that_says_425_itself_is_not_repeated_and_its_answer_arrives(fr
         assert fresh.nodes[1][0].flows() == {f"{POOL}/from/rgn-1/-": 1}
         assert fresh.nodes[2][0].flows() == {}
     finally:
-        set_limit(fresh, 1, "100|15||backend", where=[0])
+        set_limit(fresh, 1, HOME, where=[0])
 
 
 def test_a_limit_of_nothing_takes_nothing_and_says_drained(fresh: Stage) -> None:
@@ -168,14 +195,14 @@ def test_a_limit_of_nothing_takes_nothing_and_says_drained(fresh: Stage) -> None
         assert asked_at_once(fresh, 5) == {"rgn-2": 5}
         assert fresh.nodes[0][0].flows() == {f"{POOL}/to/rgn-2/drained": 5}
     finally:
-        set_limit(fresh, 1, "100|15||backend", where=[0, 1, 2])
+        set_limit(fresh, 1, HOME, where=[0, 1, 2])
 
 
 def test_a_changed_limit_holds_for_the_very_next_request(fresh: Stage) -> None:
     assert asked_at_once(fresh, 16) == {"rgn-1": 15, "rgn-2": 1}
-    set_limit(fresh, 1, "200|30||backend", where=[0])
+    set_limit(fresh, 1, TWICE, where=[0])
     assert asked_at_once(fresh, 10) == {"rgn-1": 10}
-    set_limit(fresh, 1, "100|15||backend", where=[0])
+    set_limit(fresh, 1, HOME, where=[0])
     assert asked_at_once(fresh, 1) == {"rgn-2": 1}
 
 
@@ -231,12 +258,12 @@ def test_the_last_region_that_is_asked_takes_one_too_many_unless_the_pool_refuse
     when_full: WhenFull, statuses: set[int]
 ) -> None:
     with regions(Place(rate(10), scaler=0.0), Place(rate(10)), when_full=when_full) as stage:
-        set_limit(stage, 2, "20|2||backend", where=[1])  # region 1 believes in 15
+        set_limit(stage, 2, "2|20||backend", where=[1])  # region 1 believes in 15
         assert {stage.nodes[0][0].ask().status for _ in range(8)} == statuses
 
 
 def test_a_limit_in_flight_counts_requests_that_are_under_way() -> None:
-    places = (Place(in_flight(4), delay_s=0.4), Place(in_flight(4), delay_s=0.4))
+    places = (Place(in_flight(4), delay_s=TOGETHER_S), Place(in_flight(4), delay_s=TOGETHER_S))
     with regions(*places, when_full=WhenFull.REFUSE) as stage:
         assert at_the_same_time(stage, 10) == {"rgn-1": 4, "rgn-2": 4, "status 503": 2}
         assert at_the_same_time(stage, 3) == {"rgn-1": 3}
@@ -244,7 +271,7 @@ def test_a_limit_in_flight_counts_requests_that_are_under_way() -> None:
 
 
 def test_peers_know_what_is_in_flight_elsewhere() -> None:
-    places = (Place(in_flight(4), nodes=2, delay_s=0.6), Place(in_flight(100), delay_s=0.1))
+    places = (Place(in_flight(4), nodes=2, delay_s=2 * TOGETHER_S), Place(in_flight(100), delay_s=0.1))
     with regions(*places) as stage:
         first, second = stage.nodes[0]
         waiting = [threading.Thread(target=first.ask) for _ in range(3)]
@@ -260,7 +287,7 @@ def test_peers_know_what_is_in_flight_elsewhere() -> None:
 
 
 def test_a_pool_that_queues_lets_requests_wait_at_home() -> None:
-    with regions(Place(in_flight(2), delay_s=0.2), when_full=WhenFull.QUEUE) as stage:
+    with regions(Place(in_flight(2), delay_s=TOGETHER_S), when_full=WhenFull.QUEUE) as stage:
         assert at_the_same_time(stage, 8) == {"rgn-1": 8}
         assert stage.nodes[0][0].flows() == {f"{POOL}/queue/rgn-1/full": 6}
 
@@ -278,14 +305,16 @@ def test_a_region_whose_servers_are_down_sends_everything_on() -> None:
     with regions(Place(rate(10)), Place(rate(10)), Place(rate(100))) as stage:
         for index, number in ((0, 1), (1, 11)):
             stage.nodes[index][0].command(f"set server {POOL}/srv-{number} state maint")
+        begin = time.monotonic()
         assert asked_at_once(stage, 20) == {"rgn-3": 20}
         assert stage.nodes[0][0].flows() == {f"{POOL}/to/rgn-3/down": 20}
         (bounced,) = stage.nodes[1][0].flows().items()
         assert bounced[0] == f"{POOL}/bounce/rgn-1/down"
-        assert 1 <= bounced[1] <= 15
+        assert 1 <= bounced[1] <= most_asked_again(begin)
         forget(stage)
-        set_limit(stage, 3, "100|5||backend", where=[0, 1, 2])
-        assert asked_at_once(stage, 30) == {"rgn-3": 30}  # over its limit, but nobody else has a server
+        set_limit(stage, 3, "5|100||backend", where=[0, 1, 2])
+        found = asked_at_once(stage, 30)  # over its limit, but nobody else has a server
+        assert found == {"rgn-3": 30}, [node.flows() for node in stage.all_nodes()]
 
 
 def test_what_a_vanished_peer_had_admitted_ages_out_of_the_sum() -> None:
@@ -303,9 +332,15 @@ def test_counters_survive_a_reload() -> None:
         node = stage.nodes[0][0]
         # HAProxy teaches its successor only once it has learned from its own predecessor, at most 5 s after a start.
         wait_until(lambda: "last_status=ESTA" in node.command("show peers") and _has_learned(node), "peers agree")
+        begin = time.monotonic()
         served(node, 15, 10_000)
         node.reload()
-        wait_until(lambda: node.admitted().get(f"{POOL}/node-1", 0) >= 14, "the new worker was taught")
+        wait_until(lambda: _taught(node, begin), "the new worker was taught")
+
+
+def _taught(node: Node, begin: float) -> bool:
+    """Whether a worker knows of the 15 that were admitted after `begin`; after ten seconds they age."""
+    return node.admitted().get(f"{POOL}/node-1", 0) >= (14 if time.monotonic() - begin < 10 else 1)
 
 
 def _has_learned(node: Node) -> bool:

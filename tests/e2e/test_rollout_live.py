@@ -97,8 +97,8 @@ def answers(stage: Stage, name: str, nodes: tuple[str, ...] = NODES) -> bool:
 def test_a_route_is_answered_by_every_node_without_a_reload(stage: Stage) -> None:
     reloads = [stage.state(node).reloads for node in NODES]
     publish("news")
-    wait_until(lambda: answers(stage, "news"), "the route is live everywhere", 10)
-    wait_until(lambda: in_sync(stage), "the rollout is done", 10)
+    wait_until(lambda: answers(stage, "news"), "the route is live everywhere")
+    wait_until(lambda: in_sync(stage), "the rollout is done")
     assert [stage.state(node).reloads for node in NODES] == reloads
 
 
@@ -148,7 +148,7 @@ def test_an_agent_killed_is_finished_later_and_its_neighbours_at_once(stage: Sta
     stage.kill("us-1")
     publish("news")
     others = tuple(node for node in NODES if node != "us-1")
-    wait_until(lambda: answers(stage, "news", others), "the other nodes have it", 10)
+    wait_until(lambda: answers(stage, "news", others), "the other nodes have it")
     assert stage.get("us-1", "/") == (200, "blue"), "haproxy outlives its agent"
     stage.start("us-1")
     wait_until(lambda: in_sync(stage) and answers(stage, "news"), "the node caught up")

@@ -13,7 +13,6 @@ pytestmark = pytest.mark.e2e
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.timeout(240)
 def test_nothing_is_missed_or_doubled_while_everything_is_killed() -> None:
     """Few kills; `make bench-schedules` has two hundred. The control: without the key of the rows it doubles."""
     command = [sys.executable, "-m", "tests.bench.schedules", "--quick"]
