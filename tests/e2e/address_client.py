@@ -1,66 +1,71 @@
 """A client of the tests for addresses that move: asks once, or all the time and writes down when and how it went.
 
-    python -m tests.e2e.address_client HOST:PORT [FILE SECONDS]
+    python -m tests.e2e.address_client HOST:PORT [FILE]
 
-Each line of FILE is `[began, ended, ok]`, by the monotonic clock that all processes of a machine share. A request
-fails that has no answer after SECONDS.
+An open loop: every few milliseconds a request begins on a new connection, whatever became of the others. Each line of
+FILE is `[began, ended, ok]`, by the monotonic clock that all processes of a machine share. After SIGTERM nothing more
+is begun, and what is under way comes to its end.
 """
 
 from __future__ import annotations
 
-import http.client
+import asyncio
 import json
 import signal
 import sys
-import threading
 import time
 from typing import TextIO
 
-THREADS = 4
-PAUSE = 0.01
-TIMEOUT = 3.0
+EVERY = 0.01
+# Long enough for any answer that is only slow: whoever has none by then is lost.
+PATIENCE = 15.0
+REQUEST = b"GET / HTTP/1.1\r\nhost: a.example\r\nconnection: close\r\n\r\n"
 
 
-def ask(place: str, timeout: float = TIMEOUT) -> bool:
-    """One request on a new connection; True for an answer with 200."""
+async def fetch(place: str) -> bytes:
+    """All that comes back for one request on a new connection; raises OSError."""
     host, _, port = place.rpartition(":")
-    connection = http.client.HTTPConnection(host.strip("[]"), int(port), timeout=timeout)
+    reader, writer = await asyncio.open_connection(host.strip("[]"), int(port))
     try:
-        connection.request("GET", "/", headers={"host": "a.example"})
-        response = connection.getresponse()
-        response.read()
-    except (OSError, http.client.HTTPException):
-        return False
-    else:
-        return response.status == 200
+        writer.write(REQUEST)
+        return await reader.read()
     finally:
-        connection.close()
+        writer.transport.abort()
 
 
-def keep_asking(place: str, timeout: float, out: TextIO, ended: threading.Event) -> None:
-    """Until the end; a line per request."""
-    while not ended.is_set():
-        began = time.monotonic()
-        ok = ask(place, timeout)
-        out.write(json.dumps([began, time.monotonic(), ok]) + "\n")
-        out.flush()
-        time.sleep(PAUSE)
+async def ask(place: str) -> bool:
+    """Whether one request is answered with 200 and a body, however late within PATIENCE."""
+    try:
+        async with asyncio.timeout(PATIENCE):
+            head, _, body = (await fetch(place)).partition(b"\r\n\r\n")
+    except OSError:  # refused, reset, out of time
+        return False
+    return head.startswith(b"HTTP/1.1 200 ") and bool(body)
+
+
+async def note(place: str, out: TextIO) -> None:
+    """Ask once and write a line."""
+    began = time.monotonic()
+    ok = await ask(place)
+    out.write(json.dumps([began, time.monotonic(), ok]) + "\n")
+
+
+async def keep_asking(place: str, out: TextIO) -> None:
+    """Until SIGTERM."""
+    ended = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
+    async with asyncio.TaskGroup() as under_way:
+        while not ended.is_set():
+            under_way.create_task(note(place, out))
+            await asyncio.sleep(EVERY)
 
 
 def main(words: list[str]) -> int:
     """Once without a file, else until SIGTERM."""
     if len(words) == 1:
-        return int(not ask(words[0]))
-    ended = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: ended.set())
-    with open(words[1], "w", encoding="ascii") as out:  # noqa: PTH123
-        threads = [
-            threading.Thread(target=keep_asking, args=(words[0], float(words[2]), out, ended)) for _ in range(THREADS)
-        ]
-        for each in threads:
-            each.start()
-        for each in threads:
-            each.join()
+        return int(not asyncio.run(ask(words[0])))
+    with open(words[1], "w", encoding="ascii", buffering=1) as out:  # noqa: PTH123
+        asyncio.run(keep_asking(words[0], out))
     return 0
 
 
