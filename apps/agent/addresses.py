@@ -19,7 +19,7 @@ from typing import Any
 from apps.agent import anycast, nodecfg, vrrp
 from apps.agent.bodies import Manifest
 from apps.agent.errors import Refusal
-from apps.agent.releases import write_file
+from apps.agent.releases import replace_file, write_json
 from apps.agent.sentry import ask_once
 from apps.agent.settings import Settings
 
@@ -98,9 +98,7 @@ class Addresses:
             "listeners": sockets if only is None else {name: sockets[name] for name in only},
             "bird": self.bird.facts(),
         }
-        draft = self._settings.facts.with_name(self._settings.facts.name + ".new")
-        write_file(draft, json.dumps(facts, indent=1, sort_keys=True).encode() + b"\n")
-        draft.replace(self._settings.facts)
+        write_json(self._settings.facts, facts)
 
     def _read_facts(self) -> dict[str, Any]:
         try:
@@ -119,7 +117,7 @@ class Addresses:
         """Make the two programs run what the release wants; haproxy answers with it already. Raises Refusal."""
         self._now = dict(manifest.addresses)
         if self._now:
-            write_file(self._settings.sentry, pkgutil.get_data("apps.agent", "sentry.py") or b"")
+            replace_file(self._settings.sentry, pkgutil.get_data("apps.agent", "sentry.py") or b"")
         if vrrp.CONFIG in manifest.files:
             self.keepalived.bring(release, self._id(manifest))
         else:

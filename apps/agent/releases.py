@@ -157,12 +157,17 @@ def write_file(path: Path, content: bytes, group: int = -1) -> None:
         os.fsync(descriptor)
 
 
-def write_json(path: Path, data: Mapping[str, Any]) -> None:
-    """Replace a JSON file atomically."""
+def replace_file(path: Path, content: bytes) -> None:
+    """Put a private file in the place of another one: who reads it finds either as a whole."""
     draft = path.with_name(path.name + ".new")
-    write_file(draft, json.dumps(data, indent=1, sort_keys=True).encode() + b"\n")
+    write_file(draft, content)
     draft.replace(path)
     sync_dir(path.parent)
+
+
+def write_json(path: Path, data: Mapping[str, Any]) -> None:
+    """Replace a JSON file atomically."""
+    replace_file(path, json.dumps(data, indent=1, sort_keys=True).encode() + b"\n")
 
 
 def sync_dir(path: Path) -> None:
