@@ -317,6 +317,17 @@ def test_a_region_whose_servers_are_down_sends_everything_on() -> None:
         assert found == {"rgn-3": 30}, [node.flows() for node in stage.all_nodes()]
 
 
+def test_a_region_that_turns_out_to_be_down_leaves_its_guests_to_one_that_is_full() -> None:
+    """That the second has no server is news to home each time; that the third came over its limit is remembered."""
+    with regions(Place(rate(1), scaler=0.0), Place(rate(100)), Place(rate(2))) as stage:
+        home = stage.nodes[0][0]
+        stage.nodes[1][0].command(f"set server {POOL}/srv-11 state maint")
+        asked_at_once(stage, 10)
+        for _ in range(20):
+            assert home.ask().region == "rgn-3"
+            home.command(f"clear table st_full key {POOL}/rgn-2")
+
+
 def test_what_a_vanished_peer_had_admitted_ages_out_of_the_sum() -> None:
     with regions(Place(rate(10), nodes=2), Place(rate(1000))) as stage:
         first, second = stage.nodes[0]

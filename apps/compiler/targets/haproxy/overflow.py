@@ -113,7 +113,7 @@ def add_home_rules(rules: Rules, snapshot: Snapshot, own: Region) -> None:
     keeps = no(equals("when_full", WhenFull.REFUSE))
     rules.say("last", "%[var(txn.to)];", (*found("to"), *keeps))
     rules.say("last", "%[var(txn.next)];", (*found("next"), *keeps))
-    rules.say("last", "%[var(txn.to)];%[var(txn.next)];", found("shares"))
+    rules.say("last", "%[var(txn.to)];%[var(txn.next)];", found("both"))
     _add_destination(rules, others)
 
 
@@ -142,7 +142,10 @@ def _add_choice(rules: Rules, others: list[Region]) -> None:
 
 def _add_spread(rules: Rules, own: Region, others: list[Region]) -> None:
     """By capacity over all regions; those that cannot be reached leave their share at home, and a home without servers
-    leaves its own to the others. Whoever is behind takes it where the drawn region turns out to have no server.
+    leaves its own to the others.
+
+    Whoever is behind takes it, full or not, where the region that is asked turns out to have no server: the one that
+    was drawn, or the only one that seemed to have room.
     """
     spread = (*equals("when_full", WhenFull.SPREAD), *no(found("to")))
     rules.let("shares", f"var(txn.pool),map_str({SPREAD_MAP})", spread)
@@ -157,10 +160,13 @@ def _add_spread(rules: Rules, own: Region, others: list[Region]) -> None:
     for region in others:
         there = ("{", f"nbsrv({gate(region, rules.is_http)})", "-m", "int", "gt", "0", "}")
         rules.let("to", f"str({region.id})", (*found("shares"), *equals("to", own.id), *empty, *there))
+    alone = (*equals("when_full", WhenFull.SPREAD), *found("to"), *no(found("next")))
+    rules.let("both", "str(yes)", alone)
     for region in others:
         there = ("{", f"nbsrv({gate(region, rules.is_http)})", "-m", "int", "gt", "0", "}")
         behind = (*no(found("next")), *no(equals("to", own.id)), *no(equals("to", region.id)))
-        rules.let("next", f"str({region.id})", (*found("shares"), *found("to"), *behind, *there))
+        open_to_all = no(equals(variable("full", region), "drained"))
+        rules.let("next", f"str({region.id})", (*found("both"), *behind, *there, *open_to_all))
     rules.let("why", "str(full)", (*found("shares"), *found("to")))
     stays = equals("to", own.id)
     rules.say("flow", f"%[var(txn.pool)]/to/{own.id}/full", stays)
