@@ -82,8 +82,8 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
 def _stacks(actor: Actor, balancer: LoadBalancer) -> list[tuple[StackState, tuple[str, str]]]:
     """The stacks that it stands in with how they stand; only operators see them."""
     own = {stack.pk for stack in balancer.stacks.all()}
-    states = stack_states(actor) if own and actor.is_operator else []
-    return [(state, STACKS[state.word]) for state in states if state.stack.pk in own]
+    states = stack_states(actor, among=own) if own and actor.is_operator else []
+    return [(state, STACKS[state.word]) for state in states]
 
 
 def _listeners(actor: Actor, balancer: LoadBalancer) -> list[ListenerRow]:

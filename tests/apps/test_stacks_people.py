@@ -215,6 +215,17 @@ def test_the_state_of_all_stacks_costs_the_same_for_many(
         assert len(selectors.stack_states(operator)) == 6
 
 
+def test_the_state_of_one_stack_is_read_without_the_others(
+    world: World, operator: Actor, django_assert_num_queries: Any
+) -> None:
+    world.bring("a")
+    other = a_stack(operator, "other")
+    with django_assert_num_queries(5) as asked:
+        assert selectors.stack_state(operator, world.stack.pk).word == "in_sync"
+    assert f'"id" IN ({world.stack.pk})' in asked[0]["sql"]
+    assert [each.stack for each in selectors.stack_states(operator, among=(other.pk,))] == [other]
+
+
 def test_revisions_are_sealed(world: World) -> None:
     world.want(a="hush-hush")
     world.reconcile()
