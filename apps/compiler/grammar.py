@@ -42,6 +42,7 @@ _GENERATED = re.compile(
     r"(?:lb|lst|route|pool|queue|srv|crt|group|ip|node|fleet|rgn)-[0-9]+|(?:to|tcp)-rgn-[0-9]+(?:-[a-z0-9-]+)?"
 )
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+_ENVIRONMENT_REFERENCE = re.compile(r"env:([A-Z][A-Z0-9_]{0,60})")
 _CONTENT_TYPE = re.compile(r"[a-z]{1,32}/[a-z0-9.+-]{1,64}(?:; charset=[a-z0-9-]{1,32})?")
 _BODY = re.compile(r"[\n\t\x20-\x7e\xa1-\u1fff\u2010-\u2027\u2030-\ud7ff\uf900-\ufdff]*")
 _PEM = re.compile(r"(?:-----BEGIN [A-Z ]{1,40}-----\n(?:[A-Za-z0-9+/]{1,76}={0,2}\n)+-----END [A-Z ]{1,40}-----\n)+")
@@ -353,6 +354,17 @@ def redirect_host(value: object) -> str:
     if text.startswith("*"):
         raise GrammarError("wildcard", "A redirect leads to one host; leave out the wildcard.")
     return text
+
+
+def environment_name(reference: object) -> str:
+    """NAME of a reference `env:NAME` to a secret: an end of the names of variables, never the whole of one."""
+    match = _ENVIRONMENT_REFERENCE.fullmatch(reference) if isinstance(reference, str) else None
+    if match is None:
+        raise GrammarError(
+            "credentials",
+            "Write where the secret is kept, never the secret itself: env:NAME with capitals, digits and underscores.",
+        )
+    return match[1]
 
 
 def content_type(value: object) -> str:

@@ -20,11 +20,9 @@ from apps.core import outbound
 from apps.webhooks.services import schemes
 
 T = TypeVar("T")
-_ENVIRONMENT = re.compile(r"env:[A-Z][A-Z0-9_]{0,60}")
 _PROFILE = re.compile(r"profile:[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 _ROLE = re.compile(r"role:arn:aws(?:-[a-z]{2,10}){0,3}:iam::[0-9]{12}:role(?:/[A-Za-z0-9_+=,.@-]{1,64}){1,8}")
 _PORT = re.compile(r"[1-9][0-9]{0,4}")
-REFERENCES = "Write where the secret is kept, never the secret itself"
 
 
 def or_blank(allowed: Callable[[object], T]) -> Callable[[object], T | str]:
@@ -34,9 +32,7 @@ def or_blank(allowed: Callable[[object], T]) -> Callable[[object], T | str]:
 
 def environment_reference(value: object) -> str:
     """`env:NAME`; the name is an end, never a whole, so that it reaches no other secret of the process."""
-    if isinstance(value, str) and _ENVIRONMENT.fullmatch(value):
-        return value
-    raise GrammarError("credentials", f"{REFERENCES}: env:NAME with capitals, digits and underscores.")
+    return f"env:{grammar.environment_name(value)}"
 
 
 def credentials_reference(value: object) -> str:
@@ -46,7 +42,9 @@ def credentials_reference(value: object) -> str:
     if isinstance(value, str) and value.startswith("env:"):
         return environment_reference(value)
     raise GrammarError(
-        "credentials", f"{REFERENCES}: env:NAME, profile:NAME or role:arn:aws:iam::123456789012:role/name."
+        "credentials",
+        "Write where the secret is kept, never the secret itself: "
+        "env:NAME, profile:NAME or role:arn:aws:iam::123456789012:role/name.",
     )
 
 

@@ -9,8 +9,8 @@ signed could be passed on.
 from __future__ import annotations
 
 import os
-import re
 
+from apps.compiler.grammar import GrammarError, environment_name
 from apps.definitions.models import Zone
 from apps.drivers.dns.contract import DnsDriver, Refused, ServerTarget
 from apps.drivers.dns.registry import open_dns
@@ -19,7 +19,6 @@ from apps.drivers.pins import DNS, MEMORY, NotNamed, Place, named_place
 PREFIX, SERVERS = "SPILLWAY_DNS_", "_SERVERS"
 # A secret that is named for TSIG, which never travels, is not the key of an API in the clear.
 SPEAKS = {"rfc2136": (DNS,), "powerdns": ("https", "http"), "memory": (MEMORY,)}
-_NAME = re.compile(r"[A-Z][A-Z0-9_]{0,60}", re.ASCII)
 
 
 def driver_of(zone: Zone) -> DnsDriver:
@@ -40,8 +39,11 @@ def driver_of(zone: Zone) -> DnsDriver:
 
 def shown_secret(reference: str, driver: str, server: str) -> tuple[Place, str]:
     """The server in its one spelling, and what the reference leads to. Raises Refused before anything is sent."""
-    kind, _, name = reference.partition(":")
-    if kind != "env" or not _NAME.fullmatch(name) or name.endswith(SERVERS):
+    try:
+        name = environment_name(reference)
+    except GrammarError:
+        name = ""
+    if not name or name.endswith(SERVERS):
         raise Refused(f"A zone's credentials are a reference env:NAME, whose name does not end in {SERVERS}.")
     secret = os.environ.get(PREFIX + name, "")
     if not secret:

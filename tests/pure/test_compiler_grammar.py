@@ -32,6 +32,7 @@ WORDS: dict[str, tuple[Grammar, str]] = {
     "redirect_host": (grammar.redirect_host, "shop.example"),
     "url_scheme": (grammar.url_scheme, "https"),
     "check_path": (grammar.check_path, "/health?full=1"),
+    "environment_name": (lambda value: f"env:{grammar.environment_name(value)}", "env:PROD"),
 }
 
 
@@ -104,6 +105,10 @@ def test_every_word_passes_alone_and_is_refused_with_anything_hostile_around_it(
         (grammar.method, "CONNECT", "method"),
         (grammar.url_scheme, "javascript", "too_long"),
         (grammar.redirect_host, "*.example.com", "wildcard"),
+        (grammar.environment_name, "PROD", "credentials"),
+        (grammar.environment_name, "env:prod", "credentials"),
+        (grammar.environment_name, "env:9", "credentials"),
+        (grammar.environment_name, "env:" + "A" * 62, "credentials"),
     ],
 )
 def test_a_hostile_value_is_refused_for_the_right_reason(check: Grammar, value: str, code: str) -> None:

@@ -14,9 +14,9 @@ AWS's session tokens, private keys of certificates. So the environment names it 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Mapping
 
+from apps.compiler.grammar import GrammarError, environment_name
 from apps.drivers.infra.contract import InfraError
 from apps.drivers.pins import NotNamed, named_place
 
@@ -41,7 +41,6 @@ KEYS = {
     "google": {"GOOGLE_CREDENTIALS": "CREDENTIALS"},
 }
 OPTIONAL = frozenset({"AWS_SESSION_TOKEN"})
-_NAME = re.compile(r"[A-Z][A-Z0-9_]{0,60}", re.ASCII)
 
 
 def environment(
@@ -73,8 +72,10 @@ def _of(provider: str, reference: str, given: Mapping[str, str]) -> dict[str, st
     if kind == "profile":
         files = {key: given[key] for key in FILES[provider] if key in given}
         return files | {"AWS_PROFILE": name} if provider == "aws" else files
-    if kind != "env" or not _NAME.fullmatch(name):
-        raise InfraError("The credentials' reference is none: use env:NAME, profile:NAME or role:ARN.")
+    try:
+        name = environment_name(reference)
+    except GrammarError:
+        raise InfraError("The credentials' reference is none: use env:NAME, profile:NAME or role:ARN.") from None
     found = {key: given.get(f"{PREFIX}{name}_{suffix}", "") for key, suffix in KEYS[provider].items()}
     missing = [f"{PREFIX}{name}_{KEYS[provider][key]}" for key in found if not found[key] and key not in OPTIONAL]
     if missing:
