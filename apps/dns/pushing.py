@@ -86,35 +86,49 @@ def pushed_records(zone: Zone) -> list[RecordSet]:
 def work(zone: Zone, lease: Lease[ZoneSync]) -> None:
     """Bring the zone's server to what is wanted, once; every failure is written down with when to try again."""
     repair = ZoneSync.objects.values_list("repair", flat=True).get(pk=lease.pk)
+    comparison: Comparison | None = None
+    taken: list[Edit] = []
     try:
         driver = driver_of(zone)
         comparison = compare(zone, driver, repair)
-        refused = comparison.unreadable | _write(driver, comparison.plan.edits, lease)
+        refused = comparison.unreadable | _write(driver, comparison.plan.edits, lease, taken)
     except DnsError as error:
-        _note_failure(zone, lease, error, repair)
+        _note_failure(zone, lease, error, repair, comparison, taken)
     else:
         _note_outcome(zone, lease, comparison, refused, repair)
 
 
-def _write(driver: DnsDriver, edits: tuple[Edit, ...], lease: Lease[ZoneSync]) -> dict[Key, str]:
-    """Write and look again; what was refused, with the reason. One bad record keeps nobody else's back.
+def _write(driver: DnsDriver, edits: tuple[Edit, ...], lease: Lease[ZoneSync], taken: list[Edit]) -> dict[Key, str]:
+    """Write and look again; what was refused, with the reason. Raises DnsError.
 
-    What is refused as a whole is tried in halves, down to single names. Raises Unreachable.
+    `taken` grows with every yes of the server: it tells what stands there when the next answer never comes.
     """
-    if not edits:
-        return {}
-    lease.renew()
-    try:
-        driver.write(edits)
-        served = {(each.name, each.type): each for each in driver.read([_key(each) for each in edits]).records}
-    except Refused as error:
-        first, second = _halves(edits)
-        if not second:
-            return {_key(edit): error.message for edit in edits}
-        return _write(driver, first, lease) | _write(driver, second, lease)
+    refused = _send(driver, edits, lease, taken) if edits else {}
+    if not taken:
+        return refused
+    served = {(each.name, each.type): each for each in driver.read([_key(each) for each in taken]).records}
     # A server may take a change and serve something else: RFC 2136 lets it skip records in silence.
     silent = "The server took the change but serves something else."
-    return {_key(edit): silent for edit in edits if served.get(_key(edit)) != edit.after}
+    return refused | {_key(edit): silent for edit in taken if served.get(_key(edit)) != edit.after}
+
+
+def _send(driver: DnsDriver, edits: tuple[Edit, ...], lease: Lease[ZoneSync], taken: list[Edit]) -> dict[Key, str]:
+    """Write all edits; what was refused, with the reason. One bad record keeps nobody else's back.
+
+    What is too much for one write or refused as a whole goes in halves, down to single names. Raises Unreachable.
+    """
+    first, second = _halves(edits)
+    if not second or len(edits) <= driver.at_once:
+        lease.renew()
+        try:
+            driver.write(edits)
+        except Refused as error:
+            if not second:
+                return {_key(edit): error.message for edit in edits}
+        else:
+            taken += edits
+            return {}
+    return _send(driver, first, lease, taken) | _send(driver, second, lease, taken)
 
 
 def _key(edit: Edit) -> Key:
@@ -138,8 +152,7 @@ def _note_outcome(
         _store_pushed(zone, _pushed(done.plan, refused))
         if written:
             sync.pushed_at = moment
-            _note_push(zone, done, written, ZonePush.State.DONE, "", repair)
-            _forget_answers(done.wanted, {_key(edit) for edit in written})
+            _note_written(zone, done, written, repair)
         fresh = {key: why for key, why in refused.items() if why not in {each["message"] for each in sync.refused}}
         if fresh:
             edits = [edit for edit in done.plan.edits if _key(edit) in fresh]
@@ -159,9 +172,11 @@ def _note_outcome(
             publish_after_commit("zones", zone=zone.pk)
 
 
-def _forget_answers(wanted: Wanted, written: set[Key]) -> None:
-    """What resolvers said of records that were just written was about what they were before: they are asked anew."""
-    changed = [each.record_id for each in wanted.records if (each.name, each.type) in written]
+def _note_written(zone: Zone, done: Comparison, written: list[Edit], repair: dict[str, Any] | None) -> None:
+    """What resolvers said of these records was about what they were before: they are asked anew."""
+    _note_push(zone, done, written, ZonePush.State.DONE, "", repair)
+    keys = {_key(edit) for edit in written}
+    changed = [each.record_id for each in done.wanted.records if (each.name, each.type) in keys]
     ServedRecord.objects.filter(record__in=changed).delete()
 
 
@@ -176,14 +191,30 @@ def _pushed(made: ZonePlan, refused: dict[Key, str]) -> dict[Key, RecordSet]:
     return after | {key: each for key, each in before.items() if each is not None and key in made.ours}
 
 
-def _note_failure(zone: Zone, lease: Lease[ZoneSync], error: DnsError, repair: dict[str, Any] | None) -> None:
+def _note_failure(
+    zone: Zone,
+    lease: Lease[ZoneSync],
+    error: DnsError,
+    repair: dict[str, Any] | None,
+    done: Comparison | None,
+    taken: list[Edit],
+) -> None:
+    """What the server took before it failed is there, and is ours: the next push goes on from it."""
+    message = error.message
     with transaction.atomic():
         sync = lease.lock()
+        if done is not None and taken:
+            message += f" It had taken {len(taken)} of {len(done.plan.edits)} changes by then."
+            ours = {(each.name, each.type): each for each in pushed_records(zone)}
+            ours_now = ours | {_key(edit): edit.after for edit in taken}
+            _store_pushed(zone, {key: each for key, each in ours_now.items() if each is not None})
+            _note_written(zone, done, taken, repair)
+            sync.pushed_at = database_now()
         sync.failures += 1
         sync.next_try_at = database_now() + _pause(sync.failures)
         if isinstance(error, Refused) and sync.repair == repair:
             sync.repair = None  # what the server refuses is not asked for again behind the person's back
-        sync.error = error.message[:2000]
+        sync.error = message[:2000]
         sync.save()
         publish_after_commit("zones", zone=zone.pk)
 

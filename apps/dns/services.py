@@ -4,7 +4,8 @@
 
 1. Claim the zone with a lease. Somebody else has it: leave, they look once more before they go.
 2. Read what is wanted and what the server serves, and plan (planning.py). What nobody defined here is never touched.
-3. Write all edits at once; where the server refuses, in halves, so that one bad record keeps no other back.
+3. Write all edits, at once where they fit; where the server refuses, in halves, so that one bad record keeps no
+   other back. What it took before it fell silent is noted too.
 4. Look again, and note what the server took, what drifted, what stands in the way.
 
 A worker that dies anywhere leaves a zone that differs; the next one starts at 1 and finds that out. Zones on Route 53

@@ -143,9 +143,11 @@ def test_one_bad_record_keeps_no_other_back(operator: Actor, zone: Zone, server:
     assert len(served(server)) == 10
 
 
+@pytest.mark.parametrize("at_once", [1000, 2])
 def test_what_the_server_refuses_of_one_is_said_of_that_one(
-    operator: Actor, zone: Zone, server: MemoryServer, monkeypatch: pytest.MonkeyPatch
+    at_once: int, operator: Actor, zone: Zone, server: MemoryServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    server.at_once = at_once
     usual = MemoryDriver.write
 
     def strict(self: MemoryDriver, edits: tuple[Edit, ...]) -> None:
@@ -164,6 +166,31 @@ def test_what_the_server_refuses_of_one_is_said_of_that_one(
     assert PushedRecord.objects.filter(zone=zone).count() == 4
     Record.objects.filter(label="host-66").update(values=["192.0.2.5"])
     assert push(zone).refused == []
+
+
+def test_what_a_server_took_before_it_fell_silent_is_ours(
+    operator: Actor, zone: Zone, server: MemoryServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual, server.at_once = MemoryDriver.write, 2
+
+    def last(self: MemoryDriver, edits: tuple[Edit, ...]) -> None:
+        usual(self, edits)
+        server.unreachable = True
+
+    for label in "abcd":
+        a_record(operator, zone, label, "192.0.2.1")
+    with monkeypatch.context() as silent:
+        silent.setattr(MemoryDriver, "write", last)
+        sync = push(zone)
+    assert "does not answer. It had taken 2 of 4 changes" in sync.error
+    assert sorted(PushedRecord.objects.values_list("name", flat=True)) == [f"{label}.{DOMAIN}" for label in "ab"]
+    assert [(each.state, len(each.edits)) for each in ZonePush.objects.all()] == [("done", 2)]
+    server.unreachable = False
+    Record.objects.filter(label="a").update(values=["192.0.2.2"])
+    Record.objects.filter(label="b").delete()
+    sync = push(zone)
+    assert (sync.error, sync.refused, sync.in_the_way, sync.drift) == ("", [], [], [])
+    assert served(server) == {"a A": ("192.0.2.2",), "c A": ("192.0.2.1",), "d A": ("192.0.2.1",)}
 
 
 def test_a_record_follows_its_static_ip(operator: Actor, zone: Zone, server: MemoryServer) -> None:

@@ -129,6 +129,20 @@ def test_three_hundred_records_are_written_and_read(world: World) -> None:
     assert served(world, *many) == set(many)
 
 
+def test_what_is_larger_than_a_message_may_be_is_refused_and_its_halves_are_not(tmp_path: Path) -> None:
+    value = " ".join(f'"{letter * 250}"' for letter in "abc")
+    many = make(*(one(f"text-{number}", "TXT", value) for number in range(120)))
+    with running_bind(tmp_path, DOMAIN) as bind:
+        driver = open_dns("rfc2136", ServerTarget(DOMAIN, bind.server, SECRET, KEY_NAME))
+        assert len(many) < driver.at_once
+        with pytest.raises(Refused, match="larger than a message"):
+            driver.write(many)
+        assert not [each for each in driver.read(()).records if each.type == "TXT"]
+        driver.write(many[:60])
+        driver.write(many[60:])
+        assert len([each for each in driver.read(()).records if each.type == "TXT"]) == 120
+
+
 def test_what_belongs_to_the_server_is_not_read(world: World) -> None:
     kinds = {(each.name, each.type) for each in world.driver.read([(DOMAIN, "NS"), (DOMAIN, "SOA")]).records}
     assert (DOMAIN, "NS") not in kinds

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import dns.message
@@ -11,12 +11,16 @@ import dns.query
 import dns.rdatatype
 import dns.tsigkeyring
 import dns.update
+import dns.xfr
+import dns.zone
 import pytest
 
 from apps.accounts.actors import Actor
 from apps.definitions.models import Record, Zone
 from apps.dns import asking, selectors, services
-from apps.dns.models import ZonePush, ZoneSync
+from apps.dns.models import PushedRecord, ZonePush, ZoneSync
+from apps.drivers.dns.contract import Edit
+from apps.drivers.dns.rfc2136 import Rfc2136Driver
 from tests.e2e.name_servers import (
     API_KEY,
     KEY_NAME,
@@ -31,6 +35,8 @@ from tests.e2e.name_servers import (
 pytestmark = [pytest.mark.e2e, pytest.mark.django_db]
 
 DOMAIN, RECORDS, CHANGED, DRIFTED = "example.test", 200, 50, 10
+# So many that a push goes in several messages of RFC 2136.
+MANY = 450
 
 
 @pytest.fixture(params=["rfc2136", "powerdns"])
@@ -88,7 +94,7 @@ def by_hand(server: Server, label: str, address: str) -> None:
     assert dns.query.tcp(update, server.address, 5, server.port).rcode() == 0
 
 
-def two_hundred(owner: Actor, zone: Zone) -> None:
+def make_records(owner: Actor, zone: Zone, count: int) -> None:
     Record.objects.bulk_create(
         Record(
             account=owner.account,
@@ -98,7 +104,7 @@ def two_hundred(owner: Actor, zone: Zone) -> None:
             type="A",
             values=[f"192.0.2.{number % 250 + 1}"],
         )
-        for number in range(RECORDS)
+        for number in range(count)
     )
     raise_generation(zone)
 
@@ -106,7 +112,7 @@ def two_hundred(owner: Actor, zone: Zone) -> None:
 def test_two_hundred_records_are_pushed_changed_drifted_and_repaired(
     operator: Actor, zone: Zone, server: Server
 ) -> None:
-    two_hundred(operator, zone)
+    make_records(operator, zone, RECORDS)
     by_hand(server, "theirs", "198.51.100.200")
     began = time.monotonic()
     sync = push(zone)
@@ -138,6 +144,82 @@ def test_two_hundred_records_are_pushed_changed_drifted_and_repaired(
     assert answer(server, "theirs") == ["198.51.100.200"], "what nobody defined here is never touched"
     assert {"name": f"theirs.{DOMAIN}", "type": "A"} in sync.unmanaged
     print(f"{server.driver}: {RECORDS} records pushed in {pushed:.2f} s, {DRIFTED} repaired in {repaired:.2f} s")
+
+
+def before_message(number: int, happens: Callable[[], object], patch: pytest.MonkeyPatch) -> list[int]:
+    """Something that happens right before a message with changes is sent; the sizes of the messages so far."""
+    usual, sizes = Rfc2136Driver.write, list[int]()
+
+    def write(self: Rfc2136Driver, edits: Sequence[Edit]) -> None:
+        sizes.append(len(edits))
+        if len(sizes) == number:
+            happens()
+        usual(self, edits)
+
+    patch.setattr(Rfc2136Driver, "write", write)
+    return sizes
+
+
+def there(server: Server) -> set[str]:
+    """Names of the records that the server itself gives away."""
+    transferred = dns.zone.Zone(DOMAIN)
+    query, _ = dns.xfr.make_query(transferred, keyring=dns.tsigkeyring.from_text({KEY_NAME: SECRET}))
+    dns.query.inbound_xfr(server.address, transferred, query, port=server.port, timeout=30)
+    return {name.to_text() for name in transferred.nodes if name.to_text().startswith("host-")}
+
+
+only_bind = pytest.mark.parametrize("server", ["rfc2136"], indirect=True)
+
+
+@only_bind
+def test_a_server_that_dies_between_two_messages_of_a_push_is_told_as_it_is_and_brought_the_rest(
+    operator: Actor, zone: Zone, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_records(operator, zone, MANY)
+    with monkeypatch.context() as dying:
+        sizes = before_message(3, lambda: kill(server.process), dying)
+        sync = push(zone)
+    taken = sum(sizes[:2])
+    assert len(sizes) == 3
+    assert f"did not answer (ConnectionRefusedError). It had taken {taken} of {MANY} changes by then." in sync.error
+    assert [len(each.edits) for each in ZonePush.objects.all()] == [taken]
+    assert selectors.state_of_zone(operator, zone).word == "failing"
+    with running_bind(tmp_path, DOMAIN) as again:
+        names = {name.removesuffix(f".{DOMAIN}") for name in PushedRecord.objects.values_list("name", flat=True)}
+        assert (len(names), there(again)) == (taken, names), "what counts as pushed is what stands there"
+        drifted, meant_otherwise = sorted(names)[:2]
+        by_hand(again, drifted, "198.51.100.66")
+        Record.objects.filter(label=meant_otherwise).update(values=["203.0.113.1"])
+        monkeypatch.setenv("SPILLWAY_DNS_EXAMPLE_SERVERS", again.server)
+        Zone.objects.filter(pk=zone.pk).update(server=again.server)
+        sync = push(zone)
+        assert (sync.error, sync.refused, sync.in_the_way, len(there(again))) == ("", [], [], MANY)
+        assert [each["name"] for each in sync.drift] == [f"{drifted}.{DOMAIN}"]
+        assert answer(again, meant_otherwise) == ["203.0.113.1"]
+        services.repair(actor=operator, zone_id=zone.pk)
+        assert push(zone).drift == []
+        assert answer(again, drifted) == list(Record.objects.get(label=drifted).values)
+
+
+@only_bind
+def test_a_record_that_is_refused_in_the_second_message_is_the_only_one_that_is(
+    operator: Actor, zone: Zone, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_records(operator, zone, MANY)
+    late = sorted(f"host-{number}" for number in range(MANY))[MANY // 2 - 1]
+    with monkeypatch.context() as racing:
+        sizes = before_message(2, lambda: by_hand(server, late, "198.51.100.66"), racing)
+        sync = push(zone)
+    assert len(sizes) > 4, "the message was refused, and tried again in halves"
+    assert [each["name"] for each in sync.refused] == [f"{late}.{DOMAIN}"]
+    assert "serves something else now" in sync.refused[0]["message"]
+    assert sorted(len(each.edits) for each in ZonePush.objects.all()) == [1, MANY - 1]
+    assert (PushedRecord.objects.count(), len(there(server))) == (MANY - 1, MANY)
+    sync = push(zone)
+    assert [each["name"] for each in sync.in_the_way] == [f"{late}.{DOMAIN}"]
+    services.repair(actor=operator, zone_id=zone.pk, take_over=True)
+    sync = push(zone)
+    assert (sync.refused, sync.in_the_way, PushedRecord.objects.count()) == ([], [], MANY)
 
 
 def test_a_page_tells_wanted_from_served_by_resolver(operator: Actor, zone: Zone, server: Server) -> None:

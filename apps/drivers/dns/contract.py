@@ -77,6 +77,10 @@ class Contents:
 class DnsDriver(Protocol):
     """One zone on one server. Every call may raise Unreachable or Refused; none blocks longer than its timeout."""
 
+    @property
+    def at_once(self) -> int:
+        """How many edits one write should have at most; more are written in several, each whole names."""
+
     def read(self, known: Sequence[tuple[str, str]]) -> Contents:
         """The zone; `known` are names and types to ask for one by one where it cannot be had as a whole."""
 

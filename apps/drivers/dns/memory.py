@@ -18,7 +18,7 @@ class MemoryServer:
     """A server's zones and the controls of its world.
 
     Writing to `records` (by name and type) is what a stranger does; `secret` is what callers must know; `whole` tells
-    whether it gives whole zones away.
+    whether it gives whole zones away, `at_once` how many edits one write should have.
     """
 
     name: str
@@ -27,6 +27,7 @@ class MemoryServer:
     unreachable: bool = False
     refusal: str = ""
     whole: bool = True
+    at_once: int = 10_000
     writes: int = 0
     reads: int = 0
     lock: threading.RLock = field(default_factory=threading.RLock)
@@ -48,6 +49,11 @@ class MemoryDriver:
     def __init__(self, target: ServerTarget) -> None:
         self._target = target
         self._server = memory_server(target.server.removeprefix("memory://"))
+
+    @property
+    def at_once(self) -> int:
+        """As its server says."""
+        return self._server.at_once
 
     def read(self, known: Sequence[tuple[str, str]]) -> Contents:
         """The records below the zone's domain."""

@@ -23,6 +23,8 @@ NO_ANSWER = urllib3.Retry(0, redirect=0, raise_on_redirect=False, raise_on_statu
 class PowerDnsDriver:
     """One zone on a server at a URL (`https://ns1.example.com:8081`)."""
 
+    at_once = 10_000  # its API takes 2 MB in one request (webserver-max-bodysize)
+
     def __init__(self, target: ServerTarget) -> None:
         self._target = target
         zone = quote(f"{target.domain}.", safe="")

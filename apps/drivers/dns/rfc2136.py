@@ -33,8 +33,6 @@ from apps.drivers.dns.contract import Contents, Edit, RecordSet, Refused, Server
 from apps.drivers.dns.records import canonical_text, manageable
 
 SECONDS = 10.0
-# A message of TCP holds 65 535 bytes; a big zone's first push goes in pieces, each whole names.
-EDITS_IN_MESSAGE = 200
 WORDS = {
     dns.rcode.REFUSED: "refuses the update of {domain}: this key may not, or an MX or NS has a name without address",
     dns.rcode.NOTAUTH: "does not serve {domain}, or does not know the key",
@@ -58,6 +56,8 @@ class _Key(TypedDict):
 class Rfc2136Driver:
     """One zone on a server at `host:port`."""
 
+    at_once = 200  # a message of TCP holds 65 535 bytes
+
     def __init__(self, target: ServerTarget) -> None:
         self._target = target
         self._origin = dns.name.from_text(target.domain)
@@ -72,12 +72,11 @@ class Rfc2136Driver:
             return Contents(self._ask_each(known), complete=False)
 
     def write(self, edits: Sequence[Edit]) -> None:
-        """One message where all edits fit; a name is never divided between two."""
-        for part in _whole_names(edits):
-            answer = self._query(self._message(part))
-            if answer.rcode() != dns.rcode.NOERROR:
-                said = WORDS.get(answer.rcode(), f"answered {dns.rcode.to_text(answer.rcode())}")
-                raise Refused(f"The name server {self._target.server} {said.format(domain=self._target.domain)}.")
+        """One message, which the server does as a whole or not at all (RFC 2136, 3.7)."""
+        answer = self._query(self._message(edits))
+        if answer.rcode() != dns.rcode.NOERROR:
+            said = WORDS.get(answer.rcode(), f"answered {dns.rcode.to_text(answer.rcode())}")
+            raise Refused(f"The name server {self._target.server} {said.format(domain=self._target.domain)}.")
 
     def _message(self, edits: Sequence[Edit]) -> dns.update.UpdateMessage:
         message = dns.update.UpdateMessage(self._origin, **self._key())
@@ -141,6 +140,8 @@ class Rfc2136Driver:
         host, port = self._place()
         try:
             return dns.query.tcp(message, host, timeout=SECONDS, port=port)
+        except dns.exception.TooBig:
+            raise Refused("What is to be written is larger than a message may be (65 535 bytes).") from None
         except WRONG_KEY as error:
             raise self._bad_key(error) from None
         except (dns.exception.DNSException, OSError, EOFError) as error:
@@ -191,16 +192,3 @@ def _rdataset(found: RecordSet) -> dns.rdataset.Rdataset:
 
 def _values(rdataset: dns.rdataset.Rdataset) -> tuple[str, ...]:
     return tuple(sorted(canonical_text(each) for each in rdataset))
-
-
-def _whole_names(edits: Sequence[Edit]) -> list[list[Edit]]:
-    """The edits in messages of at most so many, all edits of one name in the same."""
-    parts: list[list[Edit]] = [[]]
-    by_name: dict[str, list[Edit]] = {}
-    for edit in edits:
-        by_name.setdefault(edit.name, []).append(edit)
-    for group in by_name.values():
-        if parts[-1] and len(parts[-1]) + len(group) > EDITS_IN_MESSAGE:
-            parts.append([])
-        parts[-1].extend(group)
-    return [part for part in parts if part]
