@@ -153,6 +153,10 @@ class Stage:
         for node in NODES:
             subprocess.run([*self._agent(node), "--stop"], cwd=ROOT, check=False)
 
+    def logs(self) -> str:
+        """The end of what every process said, for a test that fails."""
+        return "\n".join(f"{path.name}\n{path.read_text()[-4000:]}" for path in sorted(self.folder.glob("*.log")))
+
     def serve(self, pool: str) -> int:
         """Start a server that answers with the pool's name; returns its port."""
         server = _Server(("127.0.0.1", 0), _Answer)
@@ -219,4 +223,5 @@ def built(database_url: str) -> Iterator[Stage]:
         yield stage
     finally:
         stage.stop()
+        print(stage.logs())
         shutil.rmtree(folder, ignore_errors=True)
