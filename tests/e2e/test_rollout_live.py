@@ -9,9 +9,11 @@ import threading
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import kombu.pools
 import pytest
+import redis
 from celery import current_app
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import rsa
@@ -131,7 +133,14 @@ def test_a_worker_killed_in_the_middle_is_replaced_within_30_seconds(stage: Stag
         publish(f"r{number}")
     killer.join()
     stage.start("worker")
-    wait_until(lambda: in_sync(stage) and answers(stage, "r9"), "every node runs the wanted revision")
+    wait_until(lambda: somebody_listens(stage), "the next worker is up")
+    wait_until(lambda: in_sync(stage) and answers(stage, "r9"), "every node runs the wanted revision", 30)
+
+
+def somebody_listens(stage: Stage) -> bool:
+    """Whether a worker waits for wake-ups."""
+    clients: Any = redis.Redis.from_url(stage.redis_url).client_list()
+    return any(each["cmd"] == "brpop" for each in clients)
 
 
 def test_redis_killed_costs_no_change_and_holds_no_request_up(stage: Stage) -> None:
