@@ -6,17 +6,20 @@ allowed is asked again each second of the run (`standing`).
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.conf import settings
+from django.db.models import QuerySet
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Membership
 from apps.accounts.quotas import quota
+from apps.capacity import claims
 from apps.capacity.models import Blackout, Run
-from apps.capacity.targets import target_of
+from apps.capacity.targets import target_of, target_of_run
 from apps.compiler.model import Protocol
 from apps.compiler.trace import Question
 from apps.core.clock import now
@@ -51,15 +54,19 @@ def checks(test: CapacityTest, instant: datetime, *, run: Run | None = None) -> 
         lambda: _account(test),
         lambda: _hostname(test),
         lambda: _route(test),
-        lambda: _address(test),
+        lambda: _address(test, run),
         lambda: _quotas(test),
-        lambda: _at_once(test, run),
-        lambda: _alone(test, run),
+        *(functools.partial(question, test, run) for question in AMONG_OTHERS),
         lambda: _blackout(test, instant),
         lambda: _region(test),
         lambda: _headroom(test),
     )
     return tuple(question() for question in questions)
+
+
+def among_others(test: CapacityTest, run: Run) -> tuple[Check, ...]:
+    """What of several runs that are due together not all can have; to be asked while no other takes its place."""
+    return tuple(question(test, run) for question in AMONG_OTHERS)
 
 
 def refusal(found: tuple[Check, ...]) -> Check | None:
@@ -119,12 +126,13 @@ def _scheme(test: CapacityTest) -> Protocol:
     return Protocol.HTTPS if test.load.get("tls") else Protocol.HTTP
 
 
-def _address(test: CapacityTest) -> Check:
+def _address(test: CapacityTest, run: Run | None) -> Check:
     try:
-        target = target_of(test)
+        target = target_of_run(run, test) if run else target_of(test)
     except Conflict as refused:
         return Check("address", False, refused.detail)
-    return Check("address", True, f"It asks for {target.words}.")
+    approval = f" An operator approves each run: {target.approval}" if target.approval else ""
+    return Check("address", True, f"It asks for {target.words}.{approval}")
 
 
 def _quotas(test: CapacityTest) -> Check:
@@ -143,7 +151,7 @@ def _quotas(test: CapacityTest) -> Check:
 
 
 def _at_once(test: CapacityTest, run: Run | None) -> Check:
-    active = Run.objects.filter(state__in=Run.ACTIVE).exclude(pk=run.pk if run else 0)
+    active = _placed_besides(run)
     own, most = active.filter(account=test.account).count(), quota(test.account, "test_runs_at_once")
     if most is not None and own >= most:
         why = f"{test.account.title} may run {most} tests at once and runs {own}"
@@ -155,10 +163,16 @@ def _at_once(test: CapacityTest, run: Run | None) -> Check:
 
 def _alone(test: CapacityTest, run: Run | None) -> Check:
     """Two runs in a region would measure each other."""
-    others = Run.objects.filter(state__in=Run.ACTIVE, region=test.region_id).exclude(pk=run.pk if run else 0)
-    if others.exists():
+    if _placed_besides(run).filter(region=test.region_id).exists():
         return Check("alone", False, f"Another test runs in {test.region.name}; one at a time.", passing=True)
     return Check("alone", True, f"No other test runs in {test.region.name}.")
+
+
+def _placed_besides(run: Run | None) -> QuerySet[Run]:
+    return claims.placed().exclude(pk=run.pk if run else 0)
+
+
+AMONG_OTHERS = (_at_once, _alone)
 
 
 def _blackout(test: CapacityTest, instant: datetime) -> Check:

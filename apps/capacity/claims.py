@@ -1,21 +1,28 @@
-"""CAPACITY, one at a time: a run is claimed with a lease by database time and an attempt number as a fence."""
+"""CAPACITY, one at a time: a run is claimed with a lease by database time and an attempt number as a fence.
+
+Several that are due at one instant are all claimed at once, each by its worker; where only one of them may go on is
+decided afterwards, by who takes the place first.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 
 from apps.accounts.actors import platform_actor
 from apps.audit import services as audit
 from apps.capacity.models import Run
 from apps.core.clock import database_now
 from apps.core.events import publish, publish_after_commit
+from apps.core.locks import lock_words
 
 # A worker that dies is missed after this long; the generator's own lease ends the load long before.
 LEASE = timedelta(seconds=15)
+T = TypeVar("T")
 
 
 class ClaimLost(Exception):
@@ -41,6 +48,25 @@ def renew(run: Run, **changes: Any) -> bool:
     for name, value in changes.items():
         setattr(run, name, value)
     return not Run.objects.filter(pk=run.pk, stop_requested_at__isnull=False).exists()
+
+
+def take_place(run: Run, hindrance: Callable[[], T | None]) -> T | None:
+    """Let the run go on among others, for as long as it lasts; None then, else what `hindrance` says.
+
+    One run at a time asks and takes, so of two that are due together one goes on and the other finds it there.
+    Raises ClaimLost when it is not ours.
+    """
+    with transaction.atomic():
+        lock_words(["places of capacity tests"])
+        found = hindrance()
+        if found is None:
+            renew(run, placed_at=database_now())
+    return found
+
+
+def placed() -> QuerySet[Run]:
+    """The runs that have their places: those that load, and those that are about to."""
+    return Run.objects.filter(Q(state=Run.State.RUNNING) | Q(state=Run.State.STARTING, placed_at__isnull=False))
 
 
 def finish(run: Run, state: str, why: str, result: dict[str, Any] | None) -> None:

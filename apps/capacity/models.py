@@ -34,10 +34,12 @@ class Run(models.Model):
     `plan` is the test's document as it was when the run was asked for. `pass_digest` is the SHA-256 (hex) of the word
     by which nodes know the run's requests while it is active (compiler.model.RunPass). A worker holds the run until
     `lease_until` (database time) under its number of `attempt`. A waiting run that is not taken until `begin_by` is
-    refused, never caught up; without that instant it waits for an operator's approval. `doing` says in a sentence what
-    it is at, `why` why it ended as it did;
-    `result` is what it found (results.py), None before. `generator` is what the generator stated as its maximum before
-    the first packet (offering.py), None before or where it could not find out. `stopped_by` is who pressed the button.
+    refused, never caught up; without that instant it waits for an operator's approval. Since `placed_at` it has its
+    place among the runs that may be at once, and keeps it until it is over. `doing` says in a sentence what it is at,
+    `why` why it ended as it did. `direct_address` (host:port) is the server that an operator is asked to approve
+    (targets.py), empty where none is. `result` is what it found (results.py), None before. `generator` is what the
+    generator stated as its maximum before the first packet (offering.py), None before or where it could not find out.
+    `stopped_by` is who pressed the button.
     """
 
     class State(models.TextChoices):
@@ -68,9 +70,11 @@ class Run(models.Model):
     attempt = models.PositiveIntegerField(default=0)
     lease_until = models.DateTimeField(null=True)
     begin_by = models.DateTimeField(null=True)
+    placed_at = models.DateTimeField(null=True)
     doing = models.CharField(max_length=400, blank=True, default="")
     stop_requested_at = models.DateTimeField(null=True)
     stopped_by = models.CharField(max_length=150, blank=True, default="")
+    direct_address = models.CharField(max_length=60, blank=True, default="")
     approved_by = models.CharField(max_length=150, blank=True, default="")
     pass_digest = models.CharField(max_length=64, blank=True, default="")
     why = models.CharField(max_length=400, blank=True, default="")

@@ -1,8 +1,9 @@
 """CAPACITY: carries out one run, from the claim to the result; the course decides the steps, the brakes the end.
 
 1. Claim the run (claims.py). Somebody else has it, or its time has passed: leave.
-2. Ask every check. A no that passes is asked again until the run's time is over; any other no refuses the run. Ask the
-   generator how much it can send (offering.py): a rate above it refuses the run, a search is bounded by it.
+2. Ask every check, and take a place among the runs that may be at once. A no that passes is asked again until the
+   run's time is over; any other no refuses the run. Ask the generator how much it can send (offering.py): a rate above
+   it refuses the run, a search is bounded by it.
 3. Activate the pass and wait until the nodes know it. Ask every check once more: this is the last look before a packet.
 4. Start the generator. Every second: renew the claim, then the generator; write the second down; look around; brake,
    stop or go on as the course says. A generator that is not renewed ends by itself (its lease is five seconds), so
@@ -23,7 +24,7 @@ from apps.accounts.quotas import quota
 from apps.capacity import claims, facts, limits, offering, passes, staleness
 from apps.capacity.bottleneck import bottleneck
 from apps.capacity.brakes import Moment, Surroundings, brake
-from apps.capacity.checking import Check, checks, refusal
+from apps.capacity.checking import Check, among_others, checks, refusal
 from apps.capacity.claims import ClaimLost
 from apps.capacity.generating import Load
 from apps.capacity.history import since_last
@@ -33,7 +34,7 @@ from apps.capacity.models import Second as SecondRow
 from apps.capacity.models import Step as StepRow
 from apps.capacity.profiles import course_of
 from apps.capacity.steps import Course, Outcome, Purpose, StepPlan, Verdict, Word
-from apps.capacity.targets import target_of
+from apps.capacity.targets import target_of_run
 from apps.core.clock import database_now
 from apps.core.errors import SpillwayError
 from apps.core.events import publish
@@ -88,7 +89,7 @@ def _may_begin(run: Run, test: CapacityTest | None) -> End | None:
     """Ask until every answer is yes, a no stays no, or the time is over; None when it may begin."""
     if test is None:
         return End(Run.State.REFUSED, "The test was deleted.")
-    while found := refusal(_checks(run, test)):
+    while found := _hindrance(run, test):
         late = run.begin_by is not None and database_now() >= run.begin_by
         if late or not found.passing:
             return End(Run.State.REFUSED, found.sentence)
@@ -96,6 +97,12 @@ def _may_begin(run: Run, test: CapacityTest | None) -> End | None:
             return _stopped(run)
         time.sleep(0.5)
     return None
+
+
+def _hindrance(run: Run, test: CapacityTest) -> Check | None:
+    """What keeps it from beginning; where nothing does, it has its place among the runs now."""
+    found = refusal(_checks(run, test))
+    return found or claims.take_place(run, lambda: refusal(among_others(test, run)))
 
 
 def _stopped(run: Run) -> End:
@@ -180,7 +187,7 @@ def _live(run: Run) -> bool:
 
 def _plan(run: Run, test: CapacityTest, first: StepPlan, word: str) -> Plan:
     """What the generator may do, all of it bounded and pinned."""
-    spec, target = spec_of(run.plan), target_of(test)
+    spec, target = spec_of(run.plan), target_of_run(run, test)
     return Plan(
         endpoints=target.endpoints,
         request=Request(spec.hostname, spec.path, spec.load.method, passes.headers_of(run, word)),

@@ -18,6 +18,7 @@ from apps.audit import services as audit
 from apps.capacity import claims, passes, selectors
 from apps.capacity.checking import checks, refusal
 from apps.capacity.models import Blackout, Comparison, Run
+from apps.capacity.targets import target_of
 from apps.core.clock import database_now, now
 from apps.core.errors import Conflict, Fault, Forbidden, Invalid
 from apps.core.events import publish_after_commit
@@ -50,7 +51,8 @@ def request_run(
     1. The same `fire_key` (a schedule's fire) gives the same run, however often it is asked for.
     2. More than a minute after `scheduled_at`: refused, never caught up.
     3. Every check is asked now; a no that does not pass refuses the run. The worker asks all of them again.
-    4. Above the approval rate it waits for an operator, or is approved by the one who asks with `approve`.
+    4. Above the approval rate, and where a customer asks a public server directly, it waits for an operator, or is
+       approved by the one who asks with `approve`.
     Raises NotFound, Forbidden (viewers; `approve` by others than operators).
     """
     actor.may_write("capacity-tests")
@@ -90,10 +92,14 @@ def _request(
     )
     instant = database_now()
     why = _refused(test, instant, scheduled_at)
+    try:
+        needed = "" if why else _approval(run, test)
+    except Conflict as gone:  # since the checks were asked
+        why, needed = gone.detail, ""
     if why:
         run.state, run.why, run.ended_at = Run.State.REFUSED, why[:400], instant
-    elif needs_approval(run) and not approve:
-        run.doing = f"It waits for an operator: above {settings.TEST_APPROVAL_RATE:,} requests/s a test is approved."
+    elif needed and not approve:
+        run.doing = f"It waits for an operator: {needed}"[:400]
     else:
         run.begin_by = instant + BEGIN_WITHIN
     run.save()
@@ -111,9 +117,13 @@ def _refused(test: CapacityTest, instant: datetime, scheduled_at: datetime | Non
     return found.sentence if found and not found.passing else ""
 
 
-def needs_approval(run: Run) -> bool:
-    """Whether the run may load with more than an operator's word is needed for."""
-    return bool(run.plan["guards"]["max_rate"] > settings.TEST_APPROVAL_RATE) and not run.approved_by
+def _approval(run: Run, test: CapacityTest) -> str:
+    """Why an operator's word is needed, as the rest of a sentence, empty where it is not; the run has the address."""
+    target = target_of(test)
+    run.direct_address = target.unproved
+    fast = run.plan["guards"]["max_rate"] > settings.TEST_APPROVAL_RATE
+    above = f"above {settings.TEST_APPROVAL_RATE:,} requests/s a test is approved." if fast else ""
+    return " And ".join(why for why in (above, target.approval) if why)
 
 
 def approve_run(*, actor: Actor, run_id: int, reason: str = "") -> Run:

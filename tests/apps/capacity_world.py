@@ -107,10 +107,19 @@ def watched() -> Iterator[Watched]:
         thread.join(10)
 
 
-def a_test(actor: Actor, name: str = "nightly", *, server: str = "one", **parts: Any) -> CapacityTest:
-    """A test of acme's shop here; an empty server means through the nodes."""
-    target = {"pool": "shop", "region": "here", "hostname": HOSTNAME, "server": server}
+def a_test(
+    actor: Actor,
+    name: str = "nightly",
+    *,
+    server: str = "one",
+    region: str = "here",
+    pool: str = "shop",
+    account: str = "acme",
+    **parts: Any,
+) -> CapacityTest:
+    """A test of acme's shop; an empty server means through the nodes."""
+    target = {"pool": pool, "region": region, "hostname": HOSTNAME, "server": server}
     guards = {"max_rate": 50, "max_connections": 100, "max_duration_s": 200}
     spec = {"target": target, "guards": guards, **parts}
-    row: CapacityTest = save_object(actor=actor, kind="CapacityTest", name=name, account="acme", spec=spec)
+    row: CapacityTest = save_object(actor=actor, kind="CapacityTest", name=name, account=account, spec=spec)
     return row
