@@ -6,7 +6,7 @@ import socket
 import stat
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ pytestmark = pytest.mark.e2e
 
 LIMITS, SECRET = "maps/limits.map", "secrets/overflow.map"
 
+# What counts as lately is so long that nothing is forgotten while a busy machine reloads.
 COUNTED = """    http-request track-sc1 "str(pool-1),concat(/${{SPILLWAY_NODE}})" table st_limits
     http-request sc-inc-gpc0(1)
     http-request set-header x-limit "%[str(pool-1),map_str({limits})]"
@@ -51,7 +52,7 @@ backend to-rgn-2
 backend to-rgn-2-rgn-3
     server node-8 127.0.0.1:{far} track to-rgn-2/node-8
 backend st_limits
-    stick-table type string len 64 size 1k expire 1m peers everywhere store gpc0,gpc0_rate(10s)
+    stick-table type string len 64 size 1k expire 1h peers everywhere store gpc0,gpc0_rate(30m)
 backend st_flow
     stick-table type string len 80 size 1k store gpc0
 peers everywhere
@@ -116,7 +117,7 @@ def far_region() -> Iterator[int]:
                     stream, _ = server.accept()
                 except OSError:
                     return
-                with stream:
+                with stream, suppress(OSError):  # a check that was out of time has hung up
                     stream.recv(4096)
                     stream.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
 
@@ -280,50 +281,39 @@ def test_a_node_that_the_manifest_does_not_name_counts_alone_whatever_its_machin
 # A trial run never joins the peers. As one of them it would meet the others, and be cut off or cut the real one off.
 
 
-@dataclass
-class Listening:
-    """The other peer, played by the test: notes who comes."""
-
-    server: socket.socket
-    hellos: list[bytes] = field(default_factory=list)
-
-    def listen(self) -> None:
-        """Until the socket is closed."""
-        while True:
-            try:
-                stream, _ = self.server.accept()
-            except OSError:
-                return
-            with stream:
-                stream.settimeout(2)
-                self.hellos.append(stream.recv(4096))
-
-
 def only_taste(*arguments: Any) -> None:
     """The trial, and then nothing more."""
     taste(*arguments)
     raise Refusal("That was all.", "taste")
 
 
-def who_comes(node: Inside) -> list[bytes]:
-    """What the other peer hears while a bundle is tried."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        other = Listening(server)
-        threading.Thread(target=other.listen, daemon=True).start()
+def calls_to_the_other_peer(node: Inside) -> int:
+    """How often the other peer is called while a bundle is tried."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
         extra = f"peers everywhere\n    peer node-5 127.0.0.1:{spare_port()}\n"
-        extra += f"    peer node-6 127.0.0.1:{server.getsockname()[1]}\n"
+        extra += f"    peer node-6 127.0.0.1:{other.getsockname()[1]}\n"
         extra += "backend st_limits\n    stick-table type string len 64 size 1k peers everywhere store gpc0\n"
         base = make_bundle(node.port, extra=extra)
         files = {path: content for path, content in base.files.items() if path != "manifest.json"}
         with pytest.raises(Refusal, match="That was all"):
             node.push(assemble(files, base.binds, {}, {"us-1": "node-5"}), 1)
-        server.shutdown(socket.SHUT_RDWR)
-        return other.hellos
+        return waiting(other)
+
+
+def waiting(server: socket.socket) -> int:
+    """How many connections the kernel keeps for a server, those included whose client has ended."""
+    server.setblocking(False)
+    count = 0
+    with suppress(BlockingIOError):
+        while True:
+            server.accept()[0].close()
+            count += 1
+    return count
 
 
 def test_a_trial_run_joins_no_peers() -> None:
     with inside(taste=only_taste) as node:
-        assert who_comes(node) == []
+        assert calls_to_the_other_peer(node) == 0
 
 
 def test_control_a_trial_run_under_the_nodes_own_name_would_call_the_peers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -331,4 +321,4 @@ def test_control_a_trial_run_under_the_nodes_own_name_would_call_the_peers(monke
     assert defaults is not None
     monkeypatch.setitem(defaults, "node", "node-5")
     with inside(taste=only_taste) as node:
-        assert who_comes(node) != []
+        assert calls_to_the_other_peer(node) > 0
