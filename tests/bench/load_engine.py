@@ -1,9 +1,11 @@
 """LOAD, the engine's honesty: offers what it was asked for up to a maximum that it names; agrees with others' tools.
 
-Offered: one process against a HAProxy that answers by itself, rates upwards until it is off by more than 1 %. Agreed:
-p50 and p95 through a real HAProxy beside hey (HTTP/1.1) and h2load (HTTP/2) in turn, the same closed loop for both, and
-the median of an open loop beside httperf. Corrected: a server that pauses for 200 ms each 2 s, where theory names every
-percentile; hey on the same server shows what is not seen without the correction.
+Offered: against a HAProxy that answers by itself, the maximum that the generators state, with as many processes as they
+state it for, is held within 1 %; and one process alone, rates upwards until it is off by more than that. Agreed: p50
+and p95 through a real HAProxy beside hey (HTTP/1.1) and h2load (HTTP/2) in turn, the same closed loop for both, and the
+median of an open loop beside httperf; what is not installed agrees with nothing, and is a miss. Corrected: a server
+that pauses for 200 ms each 2 s, where theory names every percentile; hey on the same server shows what is not seen
+without the correction.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from apps.drivers.load.contract import Arrivals, Endpoint, Generator, Plan, Request, Second
+from apps.drivers.load.contract import Arrivals, Endpoint, Generator, Maximum, Plan, Request, Second
 from apps.drivers.load.histogram import Histogram, merged
 from apps.drivers.load.maximum import stated
 from apps.drivers.load.process import ProcessGenerator
@@ -114,6 +116,19 @@ def maximum(port: int) -> tuple[float, float, list[dict[str, float]]]:
     return highest, unspoiled, results
 
 
+def hold_stated(port: int, said: Maximum) -> dict[str, float]:
+    """What became of the stated maximum, with the processes that it is stated for."""
+    print(
+        f"It states {said.rate:,.0f} requests/s with {said.processes} process(es) on {said.cores} cores, "
+        f"found out at a load average of {said.load:.1f}:"
+    )
+    several = said.processes > 1
+    result = best_of(port, said.rate, lambda: SeveralGenerator(said.processes) if several else ProcessGenerator())
+    _print(result)
+    print()
+    return result
+
+
 def _print(result: dict[str, float]) -> None:
     print(
         f"{result['asked']:8.0f} {result['offered']:10.1f} {result['off_percent']:7.2f}% "
@@ -165,7 +180,7 @@ def by_engine(port: int, **values: Any) -> Percentiles:
 def agreed(name: str, tool: str, ours: Callable[[], Percentiles], theirs: Callable[[], Percentiles]) -> dict[str, Any]:
     """Both in turn, some rounds; the best of each, as other work on the machine only adds; how far apart they are."""
     if shutil.which(tool) is None:
-        print(f"{name:<44} {tool} is not installed: not compared")
+        print(f"{name:<44} NOT COMPARED: {tool} is not installed, so this goal is missed", flush=True)
         return {"name": name, "tool": tool, "missing": True}
     rounds = [(ours(), theirs()) for _ in range(ROUNDS)]
     result: dict[str, Any] = {"name": name, "tool": tool}
@@ -248,19 +263,24 @@ def _first_in_line() -> None:
         os.nice(PRIORITY)
 
 
-def goals(highest: float, agreements_: list[dict[str, Any]], correction: dict[str, Any]) -> list[str]:
+def goals(at_stated: dict[str, float], agreements_: list[dict[str, Any]], correction: dict[str, Any]) -> list[str]:
     """Those that were missed."""
-    missed = [] if highest >= RATES[0] else ["offered within 1 % at 1 000 requests/s"]
+    missed = []
+    if not kept(at_stated):
+        missed.append(f"the stated {at_stated['asked']:,.0f} requests/s: {at_stated['off_percent']} % off")
     for each in agreements_:
-        missed += [f"{each['name']}: {key}" for key in ("p50", "p95") if abs(_apart(each, key)) > 5]
+        missed += [f"{each['name']}: {said}" for said in _disagreements(each)]
     for key in ("p95", "p99"):
         if abs(correction["ours_ms"][key] / correction["theory_ms"][key] - 1) > 0.05:
             missed.append(f"corrected {key}")
     return missed
 
 
-def _apart(result: dict[str, Any], key: str) -> float:
-    return float(result.get(key, {}).get("apart_percent", 0.0))
+def _disagreements(result: dict[str, Any]) -> list[str]:
+    """The percentiles that are more than 5 % apart; a tool that knows no p95 is asked for its p50 only."""
+    if result.get("missing"):
+        return [f"not compared, {result['tool']} is not installed"]
+    return [key for key in ("p50", "p95") if key in result and abs(result[key]["apart_percent"]) > 5]
 
 
 def main() -> int:
@@ -270,11 +290,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder, instant_backends(Path(folder), ["x"]) as (port,):
         time.sleep(0.5)
         said = stated(plan_for(port, rate=1.0))
+        at_stated = hold_stated(port, said)
         highest, unspoiled, results = maximum(port)
-        print(
-            f"It states {said.rate:,.0f} requests/s with {said.processes} process(es) on {said.cores} cores, "
-            f"found out at a load average of {said.load:.1f}."
-        )
         print(f"One process offers {highest:,.0f} requests/s within 1 %, {unspoiled:,.0f} with no second spoiled.")
         print("Two processes:")
         both = best_of(port, max(highest, RATES[0]), lambda: SeveralGenerator(2))
@@ -283,12 +300,13 @@ def main() -> int:
     compared = agreements()
     print()
     correction = corrected()
-    missed = goals(highest, compared, correction)
+    missed = goals(at_stated, compared, correction)
     for each in missed:
         print(f"MISSED: {each}")
     numbers = {
         "load_before": round(load, 2),
         "maximum_stated": said.rate,
+        "at_stated": at_stated,
         "maximum_of_one_process": highest,
         "unspoiled_up_to": unspoiled,
         "offered": results,
