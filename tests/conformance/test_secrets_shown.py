@@ -10,7 +10,7 @@ import base64
 import json
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from cryptography.hazmat.primitives import serialization
@@ -90,14 +90,22 @@ def ask_monitoring(stranger: Stranger) -> object:
     return GoogleSession(place("google", stranger)).get_json("/v3/projects/acme-prod-1/timeSeries", [])
 
 
-ASKING = {
-    "rfc2136": (ask_rfc2136, "SPILLWAY_DNS_EXAMPLE_SERVERS", b"spillway"),
-    "powerdns": (ask_powerdns, "SPILLWAY_DNS_EXAMPLE_SERVERS", KEY.encode()),
-    "aws": (ask_aws, "SPILLWAY_CLOUD_PROD_ENDPOINT", AWS_TOKEN.encode()),
-    "google": (ask_google, "SPILLWAY_CLOUD_PROD_ENDPOINT", b"uthorization: Bearer "),
-    "google monitoring": (ask_monitoring, "SPILLWAY_CLOUD_PROD_ENDPOINT", b"uthorization: Bearer "),
+class Way(NamedTuple):
+    """How a driver is made to call, the variable that names its servers, and what they see of the secret."""
+
+    ask: Callable[[Stranger], object]
+    variable: str
+    shown: bytes
+
+
+WAYS = {
+    "rfc2136": Way(ask_rfc2136, "SPILLWAY_DNS_EXAMPLE_SERVERS", b"spillway"),
+    "powerdns": Way(ask_powerdns, "SPILLWAY_DNS_EXAMPLE_SERVERS", KEY.encode()),
+    "aws": Way(ask_aws, "SPILLWAY_CLOUD_PROD_ENDPOINT", AWS_TOKEN.encode()),
+    "google": Way(ask_google, "SPILLWAY_CLOUD_PROD_ENDPOINT", b"uthorization: Bearer "),
+    "google monitoring": Way(ask_monitoring, "SPILLWAY_CLOUD_PROD_ENDPOINT", b"uthorization: Bearer "),
 }
-each_driver = pytest.mark.parametrize(("ask", "variable", "shown"), ASKING.values(), ids=ASKING)
+each_way = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 ERRORS = (DnsError, CloudError)
 
 
@@ -112,76 +120,60 @@ def tokens(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stranger]:
         yield found
 
 
-@each_driver
+@each_way
 def test_not_one_packet_goes_to_a_server_that_the_environment_does_not_name(
-    ask: Callable[[Stranger], object], variable: str, shown: bytes, stranger: Stranger, tokens: Stranger
+    way: Way, stranger: Stranger, tokens: Stranger
 ) -> None:
     with pytest.raises(ERRORS) as caught:
-        ask(stranger)
+        way.ask(stranger)
     assert (stranger.connections, tokens.connections) == (0, 0)
-    assert f"Set {variable} " in str(caught.value)
+    assert f"Set {way.variable} " in str(caught.value)
     assert KEY not in str(caught.value)
-    assert shown not in str(caught.value).encode()
+    assert way.shown not in str(caught.value).encode()
 
 
-@each_driver
+@each_way
 def test_naming_another_server_does_not_help(
-    ask: Callable[[Stranger], object],
-    variable: str,
-    shown: bytes,
-    stranger: Stranger,
-    tokens: Stranger,
-    monkeypatch: pytest.MonkeyPatch,
+    way: Way, stranger: Stranger, tokens: Stranger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    del shown
     other = stranger.port - 1
-    monkeypatch.setenv(variable, f"localhost:{stranger.port}, 127.0.0.1:{other}, http://127.0.0.1:{other}")
-    with pytest.raises(ERRORS, match=variable):
-        ask(stranger)
+    monkeypatch.setenv(way.variable, f"localhost:{stranger.port}, 127.0.0.1:{other}, http://127.0.0.1:{other}")
+    with pytest.raises(ERRORS, match=way.variable):
+        way.ask(stranger)
     assert (stranger.connections, tokens.connections) == (0, 0)
 
 
-@each_driver
+@each_way
+@pytest.mark.usefixtures("tokens")
 def test_with_the_server_named_the_secret_is_used_there(
-    ask: Callable[[Stranger], object],
-    variable: str,
-    shown: bytes,
-    stranger: Stranger,
-    tokens: Stranger,
-    monkeypatch: pytest.MonkeyPatch,
+    way: Way, stranger: Stranger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    del tokens
-    monkeypatch.setenv(variable, f"127.0.0.1:{stranger.port}, {stranger.url}/")
+    monkeypatch.setenv(way.variable, f"127.0.0.1:{stranger.port}, {stranger.url}/")
     with pytest.raises(ERRORS):
-        ask(stranger)
-    assert shown in b"".join(stranger.heard)
+        way.ask(stranger)
+    assert way.shown in b"".join(stranger.heard)
 
 
-@each_driver
+@each_way
+@pytest.mark.usefixtures("tokens")
 def test_without_the_comparing_the_packet_arrives(
-    ask: Callable[[Stranger], object],
-    variable: str,
-    shown: bytes,
-    stranger: Stranger,
-    tokens: Stranger,
-    monkeypatch: pytest.MonkeyPatch,
+    way: Way, stranger: Stranger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The negative control: the sockets above would have seen the secret."""
-    del variable, tokens
     for module in (targets, credentials):
         monkeypatch.setattr(module, "named_place", lambda server, **_: read_place(server))
     with pytest.raises(ERRORS):
-        ask(stranger)
-    assert shown in b"".join(stranger.heard)
+        way.ask(stranger)
+    assert way.shown in b"".join(stranger.heard)
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 @pytest.mark.parametrize("name", ["powerdns", "aws", "google", "google monitoring"])
+@pytest.mark.usefixtures("tokens")
 def test_a_redirect_takes_no_secret_to_another_server(
-    name: str, status: int, stranger: Stranger, tokens: Stranger, monkeypatch: pytest.MonkeyPatch
+    name: str, status: int, stranger: Stranger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    del tokens
-    ask, variable, shown = ASKING[name]
+    ask, variable, shown = WAYS[name]
     with listening() as named:
         head = f"HTTP/1.1 {status} Elsewhere\r\nLocation: {stranger.url}/there\r\n"
         named.answer = f"{head}Content-Length: 0\r\nConnection: close\r\n\r\n".encode()
