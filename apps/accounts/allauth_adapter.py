@@ -55,6 +55,7 @@ class AccountAdapter(DefaultAccountAdapter):
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
         """Count the try before a password is looked at: a blocked guess learns nothing."""
         if not limits.take_try(kind=PASSWORD, **_who(request, credentials)):
+            limits.log_refusal("too many tries", **_who(request, credentials))
             raise self.validation_error("too_many_login_attempts")
 
     def authenticate(self, request: HttpRequest, **credentials: Any) -> Any:
@@ -63,6 +64,10 @@ class AccountAdapter(DefaultAccountAdapter):
         if user is not None:
             limits.forgive(kind=PASSWORD, **_who(request, credentials))
         return user
+
+    def authentication_failed(self, request: HttpRequest, **credentials: Any) -> None:
+        """Nobody has this name with this password."""
+        limits.log_refusal("wrong password", **_who(request, credentials))
 
     def login(self, request: HttpRequest, user: AbstractBaseUser) -> None:
         """Begin a session with a key of its own, and forget those that are over."""

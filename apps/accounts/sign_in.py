@@ -6,16 +6,18 @@ whoever is not counted is not judged.
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from datetime import timedelta
 
 from django.db import transaction
 from django.db.models import Q
 
-from apps.accounts.models import FailedSignIn
+from apps.accounts.models import FailedSignIn, User
 from apps.core.clock import now
 from apps.core.locks import lock_words
 
+logger = logging.getLogger(__name__)
 WINDOW = timedelta(minutes=15)
 PER_NAME_AND_ADDRESS = 5
 PER_ADDRESS = 30
@@ -80,3 +82,13 @@ def take_try(*, kind: FailedSignIn.Kind, username: str, address: str) -> bool:
 def forgive(*, kind: FailedSignIn.Kind, username: str, address: str) -> None:
     """Whoever got it right from here was the right person: their earlier slips no longer count."""
     FailedSignIn.objects.filter(kind=kind, username=_kept(username), address=address).delete()
+
+
+def log_refusal(why: str, *, username: str, address: str) -> None:
+    """Tell the log that a try was refused, for whoever watches it: a line each, a row of the record would fill it.
+
+    A name that nobody has is not repeated: people type their password where the name belongs.
+    """
+    found = User.objects.filter(username__iexact=_kept(username)).values_list("username", flat=True).first()
+    who = "an unknown person" if found is None else ascii(found)
+    logger.warning("sign-in refused: %s for %s from %s", why, who, ascii(address))

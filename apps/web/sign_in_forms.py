@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from allauth.account.adapter import get_adapter
@@ -42,6 +43,18 @@ def _take_try(kind: FailedSignIn.Kind, name: str) -> Callable[[], None]:
     if not limits.take_try(kind=kind, **who):
         raise get_adapter().validation_error("too_many_login_attempts")
     return lambda: limits.forgive(kind=kind, **who)
+
+
+@contextmanager
+def _refusals_logged(what: str, person: Any) -> Iterator[None]:
+    """Tells the log of a second factor that is refused; nobody is known yet when a passkey alone signs in."""
+    try:
+        yield
+    except forms.ValidationError as refusal:
+        why = "too many tries" if refusal.code == "too_many_login_attempts" else f"wrong {what}"
+        name = person.get_username() if person is not None else ""
+        limits.log_refusal(why, username=name, address=client_address(context.request))
+        raise
 
 
 class SignInForm(LoginForm):
@@ -120,11 +133,14 @@ class _Code(forms.Form):
 
     def clean_code(self) -> str:
         """Refuse a wrong one, and one that was used before."""
-        forgive = _take_try(FailedSignIn.Kind.CODE, self.user.get_username())  # type: ignore[attr-defined]
-        code: str = super().clean_code()  # type: ignore[misc]
-        given: Authenticator = self.authenticator  # type: ignore[attr-defined]
-        if given.type == Authenticator.Type.TOTP and not second_factor.use_once(authenticator_id=given.pk, code=code):
-            raise get_mfa_adapter().validation_error("incorrect_code")
+        person = self.user  # type: ignore[attr-defined]
+        with _refusals_logged("code", person):
+            forgive = _take_try(FailedSignIn.Kind.CODE, person.get_username())
+            code: str = super().clean_code()  # type: ignore[misc]
+            given: Authenticator = self.authenticator  # type: ignore[attr-defined]
+            totp = given.type == Authenticator.Type.TOTP
+            if totp and not second_factor.use_once(authenticator_id=given.pk, code=code):
+                raise get_mfa_adapter().validation_error("incorrect_code")
         forgive()
         return code
 
@@ -164,12 +180,13 @@ class _Passkey(forms.Form):
 
     def clean_credential(self) -> Any:
         """The authenticator that signed the challenge of this session."""
-        try:
-            return super().clean_credential()  # type: ignore[misc]
-        except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
-            if isinstance(error, forms.ValidationError):
-                raise
-            raise get_mfa_adapter().validation_error("incorrect_code") from error
+        with _refusals_logged("passkey", self.user):  # type: ignore[attr-defined]
+            try:
+                return super().clean_credential()  # type: ignore[misc]
+            except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
+                if isinstance(error, forms.ValidationError):
+                    raise
+                raise get_mfa_adapter().validation_error("incorrect_code") from error
 
 
 class GivePasskey(_Passkey, AuthenticateWebAuthnForm):

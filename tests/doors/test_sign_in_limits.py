@@ -104,6 +104,40 @@ def test_where_no_mail_goes_out_the_page_says_whom_to_ask(settings: Settings) ->
     assert mail.outbox == []
 
 
+def refusals(log: pytest.LogCaptureFixture) -> list[str]:
+    """What the log says of tries that were refused."""
+    return [each.getMessage() for each in log.records if each.name == "apps.accounts.sign_in"]
+
+
+@pytest.mark.django_db
+def test_a_refused_try_stands_in_the_log_with_name_and_address_and_without_what_was_typed_by_mistake(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    person()
+    browser = Client(REMOTE_ADDR="192.0.2.7")
+    for _ in range(limits.PER_NAME_AND_ADDRESS + 1):
+        browser.post("/sign-in", {"username": "ada", "password": "a-slip-of-the-pen"})
+    browser.post("/sign-in", {"username": PASSWORD, "password": "ada"})
+    wrong = "sign-in refused: wrong password for 'ada' from '192.0.2.7'"
+    assert refusals(caplog) == [
+        *[wrong] * limits.PER_NAME_AND_ADDRESS,
+        "sign-in refused: too many tries for 'ada' from '192.0.2.7'",
+        "sign-in refused: wrong password for an unknown person from '192.0.2.7'",
+    ]
+    signed_in(REMOTE_ADDR="192.0.2.8")
+    assert len(refusals(caplog)) == limits.PER_NAME_AND_ADDRESS + 2
+
+
+@pytest.mark.django_db
+def test_a_name_writes_no_line_of_its_own_into_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    name = "ada\r\nsign-in \x1b[2J\u2028\u202eroot"
+    User.objects.create_user(name)
+    limits.log_refusal("wrong password", username=name, address="192.0.2.7\n\x1b[2J")
+    (line,) = refusals(caplog)
+    assert line.isprintable()
+    assert line.isascii()
+
+
 def sent_mails(count: int) -> list[str]:
     """The texts of the mails, which go out beside the request."""
     end = time.monotonic() + 5

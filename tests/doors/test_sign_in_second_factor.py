@@ -44,6 +44,21 @@ def second_step(given: str, browser: Client | None = None) -> tuple[int, str]:
     return answer.status_code, answer.headers.get("Location", "")
 
 
+def test_refused_second_factors_stand_in_the_log_without_what_was_typed(
+    ada: User, caplog: pytest.LogCaptureFixture
+) -> None:
+    _, secret, codes = with_app()
+    given = code(secret)
+    answers = [second_step(each)[0] for each in ("no-code", given, given, codes[0], codes[0])]
+    Client().post("/sign-in/passkey", {"credential": NO_SIGNATURE})
+    said = [each.getMessage() for each in caplog.records if each.name == "apps.accounts.sign_in"]
+    assert answers == [200, 302, 200, 302, 200]
+    assert said == [
+        *["sign-in refused: wrong code for 'ada' from '127.0.0.1'"] * 3,
+        "sign-in refused: wrong passkey for an unknown person from '127.0.0.1'",
+    ]
+
+
 def test_the_password_alone_shows_nothing_once_an_app_is_set_up(ada: User) -> None:
     with_app()
     browser = Client()
