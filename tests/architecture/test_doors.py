@@ -29,6 +29,8 @@ def writes_in(module: ast.Module) -> list[str]:
     for node in ast.walk(module):
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
             continue
+        if node.func.attr not in WRITES | {"update"}:
+            continue
         chain = ast.unparse(node.func.value)
         if node.func.attr in WRITES and chain not in {"super()", "services"} and not chain.endswith("session"):
             found.append(f"{chain}.{node.func.attr}()")

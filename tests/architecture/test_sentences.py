@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ast
-
-from tests.architecture.sources import modules, name, tree
+from tests.architecture.sources import modules, name, opening
 
 DRAWERS = {"utils", "util", "helpers", "helper", "common", "manager", "managers", "misc"}
 
@@ -15,7 +13,7 @@ def test_every_module_opens_with_one_sentence() -> None:
         whole = (text or "").strip().split("\n\n")[0].rstrip()
         return bool(first) and whole[-1:] in ".:?!)`"
 
-    silent = [name(path) for path in modules() if not opens_well(ast.get_docstring(tree(path)))]
+    silent = [name(path) for path in modules() if not opens_well(opening(path))]
     assert silent == []
 
 
