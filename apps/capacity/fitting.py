@@ -101,7 +101,7 @@ def border(outcomes: Sequence[Outcome], objective: ObjectiveSpec) -> Crossing | 
     logs: list[tuple[int, float]] = []
     for steep, prior in ((x * 1.6 * exp(SPREAD * z), -z * z / 2) for z in STEEPNESSES):
         for at, rate in enumerate(rates):
-            logs.append((at, prior + sum(_likelihood(each, rate, steep, allowed) for each in counted)))
+            logs.append((at, prior + _likelihood(counted, rate, steep, allowed)))
     best = max(value for _, value in logs)
     for at, value in logs:
         likely[at] += exp(value - best)
@@ -125,10 +125,16 @@ def _falls_behind(outcome: Outcome) -> bool:
     return outcome.verdict.word is Word.BAD and growing and measured.seconds < LONG_S
 
 
-def _likelihood(each: tuple[float, float, float], border_at: float, steep: float, allowed: float) -> float:
-    rate, slow, whole = each
-    share = min(0.98, allowed * exp(min(20.0, steep * (rate - border_at))))
-    return slow * log(max(share, 1e-9)) + (whole - slow) * log(1 - share)
+def _likelihood(counted: Sequence[tuple[float, float, float]], border_at: float, steep: float, allowed: float) -> float:
+    """The logarithm of how likely all that was counted is; asked thousands of times, so without min and max."""
+    found = 0.0
+    for rate, slow, whole in counted:
+        power = steep * (rate - border_at)
+        share = allowed * exp(power if power < 20.0 else 20.0)  # noqa: FURB136
+        share = share if share < 0.98 else 0.98  # noqa: FURB136
+        of_slow = slow * log(share if share > 1e-9 else 1e-9)  # noqa: FURB136
+        found += of_slow + (whole - slow) * log(1 - share)
+    return found
 
 
 def _middle(rates: Sequence[float], likely: Sequence[float]) -> Crossing:

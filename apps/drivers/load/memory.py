@@ -100,9 +100,8 @@ class _Place:
         if model.full_at and self.inside >= model.full_at:
             return now + model.network_ms / 1000, 503
         self.inside += 1
-        begun = self._not_stalled(max(now, heapq.heappop(self._free)))
-        done = begun + self._service_s()
-        heapq.heappush(self._free, done)
+        done = self._not_stalled(max(now, self._free[0])) + self._service_s()
+        heapq.heapreplace(self._free, done)
         status = 500 if model.failing and self._seeded.random() < model.failing else 200
         return done + model.network_ms / 1000, status
 
@@ -122,16 +121,9 @@ class _Place:
         return instant + (model.stall_s - left if left >= 0 else 0.0)
 
 
-@dataclass(order=True, slots=True)
-class _Event:
-    """Something that will happen at an instant: an answer or an error (for its sender), or a server that is done."""
-
-    at: float
-    number: int
-    place: _Place = field(compare=False)
-    outcome: int | str = field(compare=False, default="")
-    due: float = field(compare=False, default=0.0)
-    inside: bool = field(compare=False, default=False)
+# Something that will happen: its instant and number, which order events; its place; an answer's status, an error or ""
+# (only a server is done); when the request was due; whether it leaves the place. A tuple: there are very many.
+_Event = tuple[float, int, _Place, int | str, float, bool]
 
 
 class MemoryGenerator:
@@ -221,27 +213,27 @@ class MemoryGenerator:
         self._counting = counting
         self._budget = min(model.generator_max for model in (place.model for place in self._places)) * (end - begin)
         target = self._timetable.expected(begin, end) / (end - begin) if plan.rate else float(self._users)
-        while self._step(end):
-            pass
+        self._go_on(end)
         self.now = end
         connections = min(self._most_in_flight, plan.max_connections)
         return counting.second(at=end, target=target, in_flight=self._in_flight, connections=connections)
 
-    def _step(self, end: float) -> bool:
-        """The next event before `end`; False when there is none."""
-        happens = self._events[0].at if self._events else NEVER
-        arrives = min(self._timetable.next, self._ready[0] if self._ready else NEVER)
-        if min(happens, arrives) >= end:
-            return False
-        if happens <= arrives:
-            self._happen(heapq.heappop(self._events))
-        elif arrives == self._timetable.next:
-            self._ask(self._timetable.take())
-        else:
-            heapq.heappop(self._ready)
-            if self._in_flight < self._users:
-                self._ask(arrives)
-        return True
+    def _go_on(self, end: float) -> None:
+        """All that happens before `end`, in its order."""
+        events, ready, timetable = self._events, self._ready, self._timetable
+        while True:
+            happens = events[0][0] if events else NEVER
+            due, asks = timetable.next, ready[0] if ready else NEVER
+            if happens >= end and due >= end and asks >= end:
+                return
+            if happens <= due and happens <= asks:
+                self._happen(heapq.heappop(events))
+            elif due <= asks:
+                self._ask(timetable.take())
+            else:
+                heapq.heappop(ready)
+                if self._in_flight < self._users:
+                    self._ask(asks)
 
     def _ask(self, due: float) -> None:
         """A request is due: it leaves, unless the generator cannot or all connections are busy."""
@@ -272,18 +264,19 @@ class MemoryGenerator:
             self._plan_event(done, place, "", due, inside=True)
 
     def _plan_event(self, at: float, place: _Place, outcome: int | str, due: float, *, inside: bool = False) -> None:
-        heapq.heappush(self._events, _Event(at, next(self._numbers), place, outcome, due, inside))
+        heapq.heappush(self._events, (at, next(self._numbers), place, outcome, due, inside))
 
     def _happen(self, event: _Event) -> None:
-        event.place.inside -= event.inside
-        if event.outcome == "":
+        at, _, place, outcome, due, inside = event
+        place.inside -= inside
+        if outcome == "":
             return
         self._in_flight -= 1
         wait = 0.0
-        if isinstance(event.outcome, int):
-            self._counting.answer(event.outcome, event.at - event.due)
+        if isinstance(outcome, int):
+            self._counting.answer(outcome, at - due)
         else:
-            self._counting.error(event.outcome)
+            self._counting.error(outcome)
             wait = AFTER_ERROR_S
         if self._in_flight < self._users:
-            heapq.heappush(self._ready, event.at + wait)
+            heapq.heappush(self._ready, at + wait)
