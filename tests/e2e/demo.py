@@ -180,4 +180,4 @@ def running_demo(**settings: str) -> Iterator[RunningDemo]:
         finally:
             stop(demo.place)
             if demo.process is not None:
-                demo.process.communicate()
+                demo.process.communicate(timeout=PATIENCE_S)

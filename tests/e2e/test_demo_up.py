@@ -13,7 +13,7 @@ import pytest
 
 from deploy.demo.ready import call
 from deploy.demo.supervision import processes
-from tests.e2e.demo import RunningDemo, running_demo, until
+from tests.e2e.demo import PATIENCE_S, RunningDemo, running_demo, until
 
 pytestmark = pytest.mark.e2e
 
@@ -98,7 +98,7 @@ def test_a_drained_region_serves_nobody_until_it_is_taken_back_and_no_client_not
 
 def test_starting_twice_says_so_and_fails(demo: RunningDemo) -> None:
     second = demo.command("up")
-    output = second.communicate()[0]
+    output = second.communicate(timeout=PATIENCE_S)[0]
     assert second.returncode != 0
     assert "already runs" in output
 
@@ -140,6 +140,6 @@ def test_ctrl_c_leaves_no_process_behind() -> None:
         assert demo.process is not None
         assert len(processes(demo.place)) > 18
         demo.process.send_signal(signal.SIGINT)
-        demo.process.communicate()
+        demo.process.communicate(timeout=PATIENCE_S)
         assert demo.process.returncode == 0
         assert processes(demo.place) == []
