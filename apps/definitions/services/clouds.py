@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from apps.accounts.models import Account
 from apps.compiler.stacks import Cloud
-from apps.core.errors import Invalid
+from apps.core.errors import Conflict, Invalid
 from apps.definitions.clouds import GLOBAL, is_vpc_id, network_document
 from apps.definitions.services.load_balancers import missing_network
 from apps.definitions.services.work import Work
 from apps.definitions.specs import CloudAccountSpec, StackSpec
 from apps.fleet.models import CloudAccount, Region, Stack
+
+UNKNOWN_SHOWN = 5
 
 
 def store_cloud_account(work: Work, owner: Account, row: CloudAccount, spec: CloudAccountSpec) -> None:
@@ -92,3 +96,36 @@ def _refuse_move(work: Work, row: Stack, account: CloudAccount | None, spec: Sta
         work.fault("/spec/cloud_account", "in_use", "A stack stays in its cloud account; make another one there.")
     if row.cloud_region != spec.cloud_region:
         work.fault("/spec/cloud_region", "in_use", "A stack stays in its cloud's region; make another one there.")
+
+
+def refuse_to_forget(row: Stack) -> None:
+    """Raise Conflict while something of the stack stands in its cloud, or may: its rows go with it, which alone know.
+
+    What has to happen first is said, all of it. A stack that never applied anything goes, and one that was destroyed.
+    """
+    run, lock = row.runs.filter(finished_at=None).first(), getattr(row, "state_lock", None)
+    newest, sync = row.states.order_by("-number").first(), getattr(row, "sync", None)
+    reasons = []
+    if run:
+        reasons.append(f"Run {run.pk} is {run.state}: wait for its end, or discard or cancel it.")
+    if lock:
+        reasons.append(f"{lock.held_by} holds the lock of its state: wait, or force-unlock it once nothing runs.")
+    if newest and newest.resources:
+        reasons.append(f"{newest.resources} resources stand in its cloud: destroy them first.")
+    if sync:
+        reasons += _doubts(sync)
+    if reasons:
+        raise Conflict(f"Stack {row.name} cannot be deleted yet. {' '.join(reasons)}")
+
+
+def _doubts(sync: Any) -> list[str]:
+    """What its cloud may have that its state does not know; a plan asks the cloud."""
+    found = []
+    if sync.doubted_id is not None:
+        found.append("Nobody heard the end of its last apply, which may have made more than its state knows: plan it.")
+    if sync.unknown:
+        names = ", ".join(dict.fromkeys(each["label"] for each in sync.unknown[:UNKNOWN_SHOWN]))
+        more = len(sync.unknown) - UNKNOWN_SHOWN
+        names += f" and {more} more" if more > 0 else ""
+        found.append(f"Its state does not know what it made: {names}. Delete that in the cloud, then plan.")
+    return found

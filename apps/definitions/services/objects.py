@@ -379,6 +379,8 @@ def delete(work: Work, kind: str, row: Any, *, expected_version: int | None = No
     users = users_of(work.actor, row)
     if users:
         raise Conflict(f"{kind} {row.name} is in use by {', '.join(users)}.")
+    if isinstance(row, Stack):
+        clouds.refuse_to_forget(row)
     if isinstance(row, StaticIP) and row.protected:
         raise Conflict(f"Static IP {row.name} is protected: write protected: false first, then delete it.")
     if isinstance(row, Record):

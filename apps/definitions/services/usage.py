@@ -59,7 +59,7 @@ def _of_fleet(row: Fleet) -> Users:
 
 def _of_stack(row: Stack) -> Users:
     used = _named("load balancer", row.load_balancers.all()) + _named("static IP", row.static_ips.all())
-    return used + _named("zone", row.zones.all()) + _left_behind(row)
+    return used + _named("zone", row.zones.all())
 
 
 def _of_schedule(row: Schedule) -> Users:
@@ -96,14 +96,6 @@ _USERS: dict[type[Any], Callable[[Any], Users]] = {
     CapacityTest: lambda row: _schedules("capacity_test", target__name=row.name, account=row.account_id),
     Schedule: _of_schedule,
 }
-
-
-def _left_behind(row: Stack) -> Users:
-    """What still stands in the cloud by the stack's newest state: with the row, nobody would know of it any more."""
-    newest = row.states.order_by("-number").first()
-    if newest is None or not newest.resources:
-        return []
-    return [(f"{newest.resources} resources in its cloud; destroy them first", row.account_id)]
 
 
 def _stacks_in(row: Region) -> QuerySet[Stack]:
