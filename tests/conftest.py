@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 import yaml
 from pytest_django.fixtures import Settings
@@ -17,6 +18,11 @@ from apps.accounts.models import Account, Membership
 from tests.remembering import Remembered
 from tests.servers import redis
 
+# No example of a property is judged by how long a busy machine takes for it.
+hypothesis.settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("any machine")
 TUTORIAL = Path(__file__).resolve().parents[1] / "deploy" / "examples" / "tutorial.yaml"
 
 
