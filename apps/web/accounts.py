@@ -25,7 +25,7 @@ from apps.members import selectors, viewing
 from apps.web.faults import blame
 from apps.web.pages import PageRequest, operators_only, page, recognise, show
 from apps.web.people import people_of
-from apps.web.saving import Typed, saved_or_blamed, tell
+from apps.web.saving import Typed, saved_or_blamed, tell, version_sent, version_shown
 from apps.webhooks.selectors import webhooks
 
 PER_PAGE = 100
@@ -158,12 +158,18 @@ def _form(request: PageRequest, stored: Account | None) -> HttpResponse:
     request.actor.must_operate("accounts")
     form = AccountForm(request.POST if request.method == "POST" else None, stored=stored)
     if form.is_bound and form.is_valid():
-        typed = Typed(kind="Account", row=stored, name=form.cleaned_data.get("/name", ""), spec=form.spec(stored))
+        typed = Typed(
+            kind="Account",
+            row=stored,
+            name=form.cleaned_data.get("/name", ""),
+            spec=form.spec(stored),
+            version=version_sent(request),
+        )
         if saved := saved_or_blamed(request, typed, partial(blame, form)):
             done = f"{saved.title} is stored." if stored else f"{saved.title} is made. Invite somebody."
             tell(request, typed, saved, done)
             return redirect("web:account", saved.name)
-    context = {"form": form, "stored": stored}
+    context = {"form": form, "stored": stored, "version": version_shown(request, stored)}
     return show(request, "pages/accounts/form.html", context, status=422 if form.is_bound else 200)
 
 

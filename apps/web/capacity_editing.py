@@ -21,7 +21,7 @@ from apps.web.capacity_form import CapacityTestForm
 from apps.web.capacity_words import what_happens
 from apps.web.faults import blame
 from apps.web.pages import PageRequest, page, show
-from apps.web.saving import Typed, saved_or_blamed, tell, version_sent
+from apps.web.saving import Typed, saved_or_blamed, tell, version_sent, version_shown
 
 TEMPLATE = "pages/capacity_tests/form.html"
 # What the chosen pool narrows.
@@ -68,7 +68,12 @@ def _form(request: PageRequest, stored: CapacityTest | None) -> HttpResponse:
             tell(request, typed, saved, f"Capacity test {saved.name} is stored. Nothing runs until it is started.")
             return redirect("web:capacity-test", pk=saved.pk)
     spec = form.spec() if form.is_bound else CapacityTestForm(request.actor, stored, _as_sent(form), {}).spec()
-    context = {"form": form, "stored": stored, **said_of(spec, _owner(request, stored))}
+    context = {
+        "form": form,
+        "stored": stored,
+        "version": version_shown(request, stored),
+        **said_of(spec, _owner(request, stored)),
+    }
     return show(request, TEMPLATE, context, status=422 if form.is_bound else 200)
 
 
@@ -87,7 +92,8 @@ def _owner(request: PageRequest, stored: CapacityTest | None) -> Account:
     """Whose quotas count: operators choose the account in the form."""
     if stored is not None:
         return stored.account
-    chosen = accounts(request.actor).filter(name=request.POST.get("/account", "")[:63]).first()
+    name = request.POST.get("/account", "")[:63]
+    chosen = accounts(request.actor).filter(name=name).first() if name.isprintable() else None
     return chosen or request.actor.account
 
 

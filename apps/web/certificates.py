@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from django import forms
@@ -13,13 +14,14 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
 from apps.core.clock import now
-from apps.core.errors import Conflict, Invalid
+from apps.core.errors import Conflict
 from apps.definitions import selectors
 from apps.definitions.models import Certificate
 from apps.definitions.services import delete_object
+from apps.web.faults import blame
 from apps.web.pages import PageRequest, page, show
 from apps.web.pool_form import Text
-from apps.web.saving import Typed, saved_or_blamed, tell
+from apps.web.saving import Typed, saved_or_blamed, tell, version_sent, version_shown
 
 PER_PAGE = 100
 SOON = 21  # days: authorities that renew by themselves do so earlier
@@ -70,11 +72,6 @@ class CertificateForm(forms.Form):
             return bytes(file.read(MAX_PEM_FILE)).decode("ascii", "replace")
         text = str(self.cleaned_data.get(f"/spec/{name}", "")).strip().replace("\r\n", "\n")
         return f"{text}\n" if text else None
-
-    def blame(self, error: Invalid) -> None:
-        """Put every fault beside its field; one without a field stands at the form's top."""
-        for fault in error.faults:
-            self.add_error(fault.pointer if fault.pointer in self.fields else None, fault.detail)
 
     def forget_key(self) -> None:
         """Take the key out of what is shown again, wherever it was pasted."""
@@ -134,19 +131,20 @@ def _upload(request: PageRequest, stored: Certificate | None) -> HttpResponse:
     form = CertificateForm(data, files, stored=stored, is_operator=request.actor.is_operator)
     if data is not None:
         if form.is_valid():
-            typed = _typed(form, stored)
-            if saved := saved_or_blamed(request, typed, form.blame):
+            typed = _typed(request, form, stored)
+            if saved := saved_or_blamed(request, typed, partial(blame, form)):
                 tell(request, typed, saved, f"Certificate {saved.name} is stored; listeners that use it get it.")
                 return redirect("web:certificates")
         form.forget_key()
-    status = 422 if form.is_bound else 200
-    return show(request, form.template, {"form": form, "stored": stored}, status=status)
+    context = {"form": form, "stored": stored, "version": version_shown(request, stored)}
+    return show(request, form.template, context, status=422 if form.is_bound else 200)
 
 
-def _typed(form: CertificateForm, stored: Certificate | None) -> Typed:
+def _typed(request: PageRequest, form: CertificateForm, stored: Certificate | None) -> Typed:
     name, account = (form.cleaned_data.get(field, "") for field in ("/name", "/account"))
     spec = {"chain": form.pem("chain"), "key": form.pem("key")}
-    return Typed(kind="Certificate", row=stored, name=name, account=account, spec=spec)
+    version = version_sent(request)
+    return Typed(kind="Certificate", row=stored, name=name, account=account, spec=spec, version=version)
 
 
 @require_POST

@@ -15,7 +15,7 @@ from apps.fleet import selectors as places
 from apps.fleet.models import AddressPool, CloudAccount, Stack, StaticIP
 from apps.web.faults import blame
 from apps.web.pages import PageRequest, operators_only, page, show
-from apps.web.saving import Typed, saved_or_blamed, tell, version_sent
+from apps.web.saving import Typed, saved_or_blamed, tell, version_sent, version_shown
 
 NAME_HINT = "Lower case letters, digits and hyphens; programs name it so."
 CLOUDS = (("aws", "AWS"), ("google", "Google"))
@@ -262,7 +262,7 @@ def _edit(request: PageRequest, form_class: Any, stored: Any, back: str, to: str
         "stored": stored,
         "back": back,
         "back_words": words,
-        "version": getattr(stored, "version", 0),
+        "version": version_shown(request, stored),
     }
     return show(request, "pages/clouds/form.html", context, status=422 if form.is_bound else 200)
 

@@ -13,4 +13,4 @@ def blame(form: forms.Form, error: Invalid) -> None:
         field = fault.pointer
         while field and field not in form.fields:
             field = field.rpartition("/")[0]
-        form.add_error(field or None, fault.detail)
+        form.add_error(field or None, forms.ValidationError(fault.detail, code=fault.code))

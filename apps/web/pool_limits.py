@@ -17,6 +17,7 @@ from apps.definitions.services import set_limit
 from apps.overflow.foresight import overloads
 from apps.web.pages import PageRequest, page
 from apps.web.pool_form import LIMITS, SCOPES
+from apps.web.saving import version_sent
 
 
 def limit_words(backend: Backend) -> str:
@@ -53,12 +54,20 @@ def limit_notes(pool: Pool) -> dict[str, str]:
 @require_POST
 @page
 def change(request: PageRequest, pk: int) -> HttpResponse:
-    """Set the limit of one region; a refusal is said at the top of the pool's page.
+    """Set the limit of one region; a refusal, also of what changed meanwhile, is said at the top of the pool's page.
 
     One that would put a region over its limit at the traffic of now needs a tick.
     """
     region, reason = request.POST.get("region", "")[:63], request.POST.get("reason", "")[:400]
-    set_it = partial(set_limit, actor=request.actor, pool_id=pk, region=region, reason=reason, **_typed(request.POST))
+    set_it = partial(
+        set_limit,
+        actor=request.actor,
+        pool_id=pk,
+        region=region,
+        reason=reason,
+        expected_version=version_sent(request),
+        **_typed(request.POST),
+    )
     try:
         if not request.POST.get("accept") and (warnings := overloads(request.actor, set_it)):
             raise Conflict(f"The limit stays: {' '.join(warnings)} Tick “even if it does not fit” to set it.")

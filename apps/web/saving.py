@@ -89,6 +89,16 @@ def version_sent(request: PageRequest) -> int:
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else 0
 
 
+def version_shown(request: PageRequest, stored: Any | None) -> int:
+    """What a form carries along: the version that somebody began with, also where the form is shown again.
+
+    So what was stored meanwhile is refused each time, until it was loaded and looked at.
+    """
+    if request.method == "POST":
+        return version_sent(request)
+    return int(stored.version) if stored else 0
+
+
 def two_edits(
     request: PageRequest,
     template: str,

@@ -12,9 +12,10 @@ from django.utils.cache import add_never_cache_headers
 from django.views.decorators.http import require_POST
 
 from apps.core.clock import now
-from apps.core.errors import Conflict, Invalid
+from apps.core.errors import Conflict, Fault, Invalid, Stale
 from apps.web.faults import blame
 from apps.web.pages import PageRequest, page, show
+from apps.web.saving import version_sent, version_shown
 from apps.webhooks import selectors, services
 from apps.webhooks.events import ALL, CATALOGUE
 from apps.webhooks.models import Delivery, Webhook
@@ -182,22 +183,17 @@ def edit(request: PageRequest, pk: int) -> HttpResponse:
     if form.is_bound and form.is_valid():
         try:
             services.change_webhook(
-                actor=request.actor, webhook_id=pk, spec=form.spec, expected_version=_version(request)
+                actor=request.actor, webhook_id=pk, spec=form.spec, expected_version=version_sent(request)
             )
         except Invalid as error:
             blame(form, error)
-        except Conflict as error:
-            form.add_error(None, error.detail)
+        except Stale as error:
+            blame(form, Invalid([Fault("", "stale", error.detail)]))
         else:
             messages.success(request, f"Webhook {row.name} is changed.")
             return redirect("web:webhook", pk=pk)
-    context = {"form": form, "row": row}
+    context = {"form": form, "row": row, "version": version_shown(request, row)}
     return show(request, "pages/webhooks/form.html", context, status=422 if form.is_bound else 200)
-
-
-def _version(request: PageRequest) -> int | None:
-    text = request.POST.get("version", "")
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else None
 
 
 @require_POST

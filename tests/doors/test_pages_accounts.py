@@ -34,7 +34,7 @@ def test_an_operator_makes_a_customer_and_sets_its_quotas(operator: Actor) -> No
     account = Account.objects.get(name="initech")
     assert (account.kind, account.quotas) == ("customer", {"routes": 7})
     assert "0 of 7" in page.content.decode()
-    client.post("/accounts/initech/edit", {"/spec/title": "Initech Ltd", "/spec/quotas/pools": "3"})
+    client.post("/accounts/initech/edit", {"/spec/title": "Initech Ltd", "/spec/quotas/pools": "3", "version": "1"})
     account.refresh_from_db()
     assert (account.title, account.quotas) == ("Initech Ltd", {"pools": 3})
     assert "Initech Ltd" in client.get("/accounts?q=ini").content.decode()

@@ -73,8 +73,9 @@ def test_a_certificate_is_renewed_under_its_name(acme: Actor, stored: Certificat
     url = reverse("web:certificate-renew", args=[stored.pk])
     client = client_of(acme)
     assert stored.chain_pem not in client.get(url).content.decode()
-    assert client.post(url, {"/spec/chain": chain}).status_code == 422  # the stored key does not fit
-    assert client.post(url, {"/spec/chain": chain, "/spec/key": key}).status_code == 302
+    sent = {"/spec/chain": chain, "version": str(stored.version)}
+    assert client.post(url, sent).status_code == 422  # the stored key does not fit
+    assert client.post(url, sent | {"/spec/key": key}).status_code == 302
     assert Certificate.objects.get().not_after > stored.not_after
 
 

@@ -23,7 +23,14 @@ def backend(pool: Pool) -> Backend:
     return Backend.objects.get(pool=pool, region__name="us-central1")
 
 
-SENT = {"region": "us-central1", "kind": "rate", "value": "25", "scope": "backend", "capacity_scaler": "0.5"}
+SENT = {
+    "region": "us-central1",
+    "kind": "rate",
+    "value": "25",
+    "scope": "backend",
+    "capacity_scaler": "0.5",
+    "version": "1",
+}
 
 
 def test_a_limit_is_changed_in_place_and_says_who_set_it(shop: Pool, acme: Actor) -> None:

@@ -73,7 +73,9 @@ PAGES: tuple[Row, ...] = (
     Row("web:pool-edit", "GET", EDIT_BY_ROLE, {"pk": "$spare"}, "spare"),
     sent("pool-edit", EDIT_BY_ROLE, "spare", {"pk": "$spare"}),
     sent("pool-delete", SENT, "spare", {"pk": "$spare"}, confirm="spare"),
-    sent("pool-limit", SENT_BY_ROLE, "pool", {"pk": "$pool"}, region="us-central1", kind="rate", value="9"),
+    sent(
+        "pool-limit", SENT_BY_ROLE, "pool", {"pk": "$pool"}, region="us-central1", kind="rate", value="9", version="1"
+    ),
     sent("pool-servers", SENT, "pool", {"pk": "$pool"}, server="$server", do="weight", weight="9"),
     *shown("grants", OF_OPERATORS, ""),
     *shown("grant", OF_OPERATORS, "grant", {"name": "of-acme"}),
@@ -163,7 +165,7 @@ PAGES: tuple[Row, ...] = (
     sent("account-new", OPERATED, "", form={"/name": "new", "/spec/title": "New"}),
     *shown("account", READ_OWN, "account", {"name": "acme"}),
     Row("web:account-edit", "GET", OPERATE, {"name": "acme"}),
-    sent("account-edit", OPERATED, "", {"name": "acme"}, form={"/spec/title": "New"}),
+    sent("account-edit", OPERATED, "", {"name": "acme"}, form={"/spec/title": "New", "version": "1"}),
     Row("web:account-suspend", "GET", OPERATE, {"name": "acme"}),
     sent("account-suspend", OPERATED, "", {"name": "acme"}, reason="x"),
     Row("web:account-look", "GET", OF_OPERATORS, {"name": "acme"}),
