@@ -16,7 +16,7 @@ from apps.dns.selectors import zone_for
 from apps.fleet.selectors import stacks, static_ips
 from apps.web.faults import blame
 from apps.web.pages import PageRequest, operators_only, page, show
-from apps.web.saving import Typed, saved_or_blamed, tell, version_sent
+from apps.web.saving import Typed, saved_or_blamed, tell, version_sent, version_shown
 
 NAME_HINT = "Lower case letters, digits and hyphens; programs name it so."
 DRIVERS = (
@@ -178,7 +178,7 @@ def _zone(request: PageRequest, stored: Zone | None) -> HttpResponse:
         if saved := saved_or_blamed(request, typed, lambda error: blame(form, error)):
             tell(request, typed, saved, f"Zone {saved.domain} is kept here; its records are pushed at once.")
             return redirect("web:zone", saved.pk)
-    context = {"form": form, "stored": stored, "version": stored.version if stored else 0}
+    context = {"form": form, "stored": stored, "version": version_shown(request, stored)}
     return show(request, "pages/zones/form.html", context, status=422 if form.is_bound else 200)
 
 
@@ -210,7 +210,7 @@ def _record(request: PageRequest, zone: Zone, stored: Record | None) -> HttpResp
         if saved := saved_or_blamed(request, typed, lambda error: blame(form, error)):
             tell(request, typed, saved, f"{saved.label} {saved.type} is stored; the name server has it in a moment.")
             return redirect("web:zone", zone.pk)
-    context = {"form": form, "stored": stored, "zone": zone, "version": stored.version if stored else 0}
+    context = {"form": form, "stored": stored, "zone": zone, "version": version_shown(request, stored)}
     return show(request, "pages/zones/record_form.html", context, status=422 if form.is_bound else 200)
 
 
