@@ -1,4 +1,4 @@
-"""BENCH: `python -m tests.bench.synthesis`: what the synthesis of a stack costs in time and in memory.
+"""BENCH: `python -m tests.bench.synthesis`: what a stack costs: compiled, and synthesized, in time and memory.
 
 Memory is counted twice: the largest process at its peak (VmHWM), and all processes together without counting shared
 pages twice (PSS), looked at a hundred times a second.
@@ -16,6 +16,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from apps.compiler.compile_stack import compile_stack
+from apps.compiler.model import WeightedPool
+from tests.pure.aws_worlds import front, pool, stack
+from tests.pure.compiler_worlds import route
+
 ROOT = Path(__file__).resolve().parents[2]
 BACKEND = "http://127.0.0.1:8000/state/1"
 LOOK_S = 0.01
@@ -23,57 +28,38 @@ LOOK_S = 0.01
 
 @dataclass(frozen=True)
 class Cost:
-    """What one synthesis took."""
+    """What one stack took: `compile_seconds` are the processor's; the rest is the synthesis in a process of its own."""
 
     routes: int
+    compile_seconds: float
     seconds: float
     largest_mb: float
     together_mb: float
 
 
-def document(routes: int) -> dict[str, Any]:
-    """A load balancer's rules as the compiler for AWS writes them."""
-    rules = {
-        f"lst_1_route_{number}": {
-            "listener_arn": "${aws_lb_listener.lst_1.arn}",
-            "priority": number + 1,
-            "condition": [
-                {"host_header": [{"values": [f"h{number}.example.com"]}]},
-                {"path_pattern": [{"values": ["/a", "/a/*"]}]},
-            ],
-            "action": [
-                {
-                    "type": "forward",
-                    "forward": [
-                        {
-                            "target_group": [
-                                {"arn": "${aws_lb_target_group.bkd_1.arn}", "weight": 90},
-                                {"arn": "${aws_lb_target_group.bkd_2.arn}", "weight": 10},
-                            ]
-                        }
-                    ],
-                }
-            ],
-            "tags": {"spillway-object": f"route-{number}"},
-        }
-        for number in range(routes)
-    }
-    aws = {"name": "aws", "source": "hashicorp/aws", "version": "~> 5.100", "settings": {"region": "eu-central-1"}}
-    owners = {f"aws_lb_listener_rule.{name}": name for name in rules}
-    resources = {"aws_lb_listener_rule": rules}
-    return {"providers": [aws], "resources": resources, "variables": [], "outputs": {}, "owners": owners}
+def compiled(routes: int) -> tuple[dict[str, Any], float]:
+    """The document of a load balancer with so many split routes, as the compiler for AWS writes it; processor seconds."""
+    shares = (WeightedPool("pool-1", 90), WeightedPool("pool-2", 10))
+    given = [route(number, f"h{number}.example.com", "/a", pools=shares) for number in range(1, routes + 1)]
+    snapshot = stack(front(*given), pools=(pool(1), pool(2)))
+    began = time.process_time()
+    found = compile_stack(snapshot)
+    seconds = time.process_time() - began
+    assert not found.refused
+    return found.document.as_json(), seconds
 
 
 def measure(routes: int) -> Cost:
-    """Synthesize twice: looking at memory takes time, so time is measured without it."""
-    seconds, _, _ = _synthesized(routes, looked_at=False)
-    _, largest, together = _synthesized(routes, looked_at=True)
-    return Cost(routes, round(seconds, 2), round(largest / 1024, 1), round(together / 1024, 1))
+    """Compile, then synthesize twice: looking at memory takes time, so time is measured without it."""
+    document, compile_s = compiled(routes)
+    seconds, _, _ = _synthesized(document, routes, looked_at=False)
+    _, largest, together = _synthesized(document, routes, looked_at=True)
+    return Cost(routes, round(compile_s, 2), round(seconds, 2), round(largest / 1024, 1), round(together / 1024, 1))
 
 
-def _synthesized(routes: int, *, looked_at: bool) -> tuple[float, int, int]:
+def _synthesized(document: dict[str, Any], routes: int, *, looked_at: bool) -> tuple[float, int, int]:
     """Once, in a process as the driver starts it: seconds, KiB of the largest process, KiB of all together."""
-    given = json.dumps({"document": document(routes), "backend": BACKEND}).encode()
+    given = json.dumps({"document": document, "backend": BACKEND}).encode()
     with tempfile.TemporaryDirectory() as directory:
         command = [sys.executable, "-m", "apps.drivers.infra.synthesize", directory]
         began = time.monotonic()
