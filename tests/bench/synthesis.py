@@ -38,7 +38,7 @@ class Cost:
 
 
 def compiled(routes: int) -> tuple[dict[str, Any], float]:
-    """The document of a load balancer with so many split routes, as the compiler for AWS writes it; processor seconds."""
+    """A load balancer with so many split routes as the compiler for AWS writes it, and processor seconds of that."""
     shares = (WeightedPool("pool-1", 90), WeightedPool("pool-2", 10))
     given = [route(number, f"h{number}.example.com", "/a", pools=shares) for number in range(1, routes + 1)]
     snapshot = stack(front(*given), pools=(pool(1), pool(2)))
