@@ -12,7 +12,7 @@ import pytest
 
 from apps.compiler.compile import compile_snapshot
 from apps.compiler.model import Certificate, FixedResponse, PathKind, Protocol, Redirect, Snapshot, WeightedPool
-from tests.e2e.rendered_proxy import PROBE, RenderedProxy, echo_servers, running
+from tests.e2e.rendered_proxy import PATIENCE_S, PROBE, RenderedProxy, echo_servers, running
 from tests.pure.compiler_worlds import certificate_pem, front, listener, pool, route, server, snapshot
 
 pytestmark = pytest.mark.e2e
@@ -150,11 +150,14 @@ def test_https_serves_the_names_of_its_certificates_only(proxy: RenderedProxy) -
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     context.set_alpn_protocols(["h2", "http/1.1"])
     with (
-        socket.create_connection(("127.0.0.1", proxy.ports["lst-3"]), timeout=5) as raw,
+        socket.create_connection(("127.0.0.1", proxy.ports["lst-3"]), timeout=PATIENCE_S) as raw,
         context.wrap_socket(raw, server_hostname="a.example") as tls,
     ):
         assert (tls.selected_alpn_protocol(), tls.version()) == ("h2", "TLSv1.3")
-    with socket.create_connection(("127.0.0.1", proxy.ports["lst-3"]), timeout=5) as raw, pytest.raises(ssl.SSLError):
+    with (
+        socket.create_connection(("127.0.0.1", proxy.ports["lst-3"]), timeout=PATIENCE_S) as raw,
+        pytest.raises(ssl.SSLError),
+    ):
         context.wrap_socket(raw, server_hostname="other.example")
 
 
