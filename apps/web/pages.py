@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec
 
@@ -11,6 +10,8 @@ from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.template import TemplateDoesNotExist
+from django.template.loader import get_template
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_http_methods
 
@@ -23,7 +24,6 @@ from apps.members import viewing
 P = ParamSpec("P")
 View = Callable[Concatenate[HttpRequest, P], HttpResponse]
 METHODS = ("GET", "HEAD", "POST")  # what links and forms send
-PARTIAL = re.compile(r"[a-z][a-z-]{0,30}")
 
 
 class PageRequest(HttpRequest):
@@ -74,10 +74,21 @@ def operators_only(actor: Actor, what: str) -> None:
 
 
 def show(request: PageRequest, template: str, context: dict[str, Any], status: int = 200) -> HttpResponse:
-    """Render the page, or the one partial of it that `?partial=` names."""
-    partial = request.GET.get("partial", "")
-    name = f"{template}#{partial}" if PARTIAL.fullmatch(partial) else template
+    """Render the page, or the one partial of it that `?partial=` names; Http404 where it has no such part."""
+    name = _part_of(template, request.GET.get("partial", ""))
     may_write = request.actor.role != "viewer"
     response = render(request, name, {"actor": request.actor, "may_write": may_write, **context}, status=status)
     patch_vary_headers(response, ["HX-Request"])
     return response
+
+
+def _part_of(template: str, partial: str) -> str:
+    """The name under which a page, or a part of it, is rendered."""
+    if not partial:
+        return template
+    name = f"{template}#{partial}"
+    try:
+        get_template(name)
+    except TemplateDoesNotExist as error:
+        raise Http404("This page has no such part.") from error
+    return name

@@ -33,7 +33,7 @@ def index(request: PageRequest) -> HttpResponse:
     rows = selectors.rollouts(request.actor)
     fleet, before = request.GET.get("fleet", ""), request.GET.get("before", "")
     if fleet:
-        rows = rows.filter(fleet__name=fleet)
+        rows = rows.filter(fleet__name=fleet) if fleet.isprintable() else rows.none()
     if before.isdecimal() and len(before) < 19:
         rows = rows.filter(pk__lt=int(before))
     found = list(rows.prefetch_related("steps")[: PER_PAGE + 1])
