@@ -153,7 +153,7 @@ def test_what_the_server_closed_while_it_was_idle_is_asked_again_on_a_new_connec
     monkeypatch.setattr(engine, "STALE_S", 5.0)  # a machine with other things to do closes late
     with load_server(closes_after=5) as seen:
         seconds = run(plan_of(seen))
-        assert outcomes(seconds) == {200: total(seconds, "offered")}
+        assert outcomes(seconds) == {200: total(seconds, "sent")}
         assert seen.connections >= RATE // 5 - 1
 
 
