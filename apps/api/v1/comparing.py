@@ -106,7 +106,7 @@ def _pool(request: Request) -> Pool:
     if not name:
         raise Invalid([Fault("/pool", "missing", "Name the pool: pool=shop, or pool=acme/shop.")])
     rows = seen_pools(actor).filter(name=name, account__name=account or actor.account.name)
-    row = rows.first()
+    row = rows.first() if (account + name).isprintable() else None  # no database takes a NUL
     if row is None:
         raise NotFound("There is no such object, or you may not see it.")
     return row
