@@ -6,17 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 BUSY = 0.8
+# Fewer open connections than these come and go by chance.
+MANY = 10
 
 
 @dataclass(frozen=True, slots=True)
 class ServerSample:
-    """A server while the load was highest: queue, connections, p95 in ms, share of errors, whether it stayed up."""
+    """A server while the load was highest: queue, connections, p95 in ms, share of errors, weight, whether up."""
 
     name: str
     queue: float = 0.0
     connections: float = 0.0
     p95_ms: float | None = None
     error_share: float = 0.0
+    weight: int = 1
     up: bool = True
 
 
@@ -65,12 +68,24 @@ def bottleneck(servers: Sequence[ServerSample], nodes: Sequence[NodeSample] = ()
 
 
 def _alone(servers: Sequence[ServerSample]) -> Bottleneck | None:
-    """One server whose queue, latency or errors stand out from the others by a factor of two."""
+    """One server whose errors, queue, latency or open connections stand out from the others by a factor of two."""
     for field, what in (("error_share", "errors"), ("queue", "waiting requests"), ("p95_ms", "latency")):
         values = sorted(((getattr(server, field) or 0.0, server.name) for server in servers), reverse=True)
         floor = {"error_share": 0.02, "queue": 2.0, "p95_ms": 1.0}[field]
         if len(values) > 1 and values[0][0] >= floor and values[0][0] > 2 * max(values[1][0], floor / 2):
-            return Bottleneck(
-                "one_server", f"Server {values[0][1]} gave way before the others: most {what}.", values[0][1]
-            )
-    return None
+            return _first(values[0][1], what)
+    return _crowded(servers)
+
+
+def _crowded(servers: Sequence[ServerSample]) -> Bottleneck | None:
+    """One that holds many more connections than its weight explains: requests come in and do not come out."""
+    working = [server for server in servers if server.weight]
+    ranked = sorted(working, key=lambda server: server.connections / server.weight, reverse=True)
+    if len(ranked) < 2 or ranked[0].connections < MANY:
+        return None
+    most, next_most = (server.connections / server.weight for server in ranked[:2])
+    return _first(ranked[0].name, "open connections") if most > 2 * next_most else None
+
+
+def _first(name: str, what: str) -> Bottleneck:
+    return Bottleneck("one_server", f"Server {name} gave way before the others: most {what}.", name)

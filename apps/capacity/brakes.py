@@ -13,6 +13,8 @@ from statistics import median
 ERRORS_SHARE, ERRORS_S = 0.05, 5
 SLOWER_BY, SLOWER_S = 3.0, 10
 BASELINE_S = 5
+# Kinds of load that look for the breaking point: slowness is what they are for, and the objective ends their steps.
+PROBING = ("search", "ramp")
 MOST_USE = 0.8
 BUSY_S = 3
 SILENT_S = 6.0

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from apps.capacity.bottleneck import ServerSample
+from apps.capacity.bottleneck import NodeSample, ServerSample
 from apps.capacity.brakes import Neighbour, Surroundings
 from apps.capacity.checking import refusal, shortage, standing, trouble_of_region
 from apps.core.clock import now
@@ -60,6 +60,17 @@ def _busiest(windows: Mapping[int, LiveNode], what: str) -> float | None:
     return max((window.in_use[what] for window in windows.values() if what in window.in_use), default=None)
 
 
+def nodes_now(watched: Watch) -> list[NodeSample]:
+    """What each node of the region has in use, by name; those that were not read are left out."""
+    windows = live.read_kind(watched.nodes, "backend") or {}
+    names = Node.objects.filter(pk__in=windows).order_by("name").values_list("pk", "name")
+    return [NodeSample(name, **_in_use(windows[pk])) for pk, name in names]
+
+
+def _in_use(window: LiveNode) -> dict[str, float | None]:
+    return {what: window.in_use.get(what) for what in ("cpu", "connections")}
+
+
 def servers_now(watched: Watch) -> list[ServerSample]:
     """What each server of the pool in the region does, as the region's nodes see it together; empty without nodes."""
     test = watched.test
@@ -68,14 +79,14 @@ def servers_now(watched: Watch) -> list[ServerSample]:
         rows = rows.filter(name=test.server)
     windows = (live.read_kind(watched.nodes, "server") or {}).values()
     found = []
-    for pk, name in rows.order_by("name").values_list("pk", "name"):
+    for pk, name, weight in rows.order_by("name").values_list("pk", "name", "weight"):
         seen = [window.rows[key] for window in windows if (key := ("server", f"srv-{pk}")) in window.rows]
         if seen:
-            found.append(_server(name, seen))
+            found.append(_server(name, weight, seen))
     return found
 
 
-def _server(name: str, rows: Sequence[Counts]) -> ServerSample:
+def _server(name: str, weight: int, rows: Sequence[Counts]) -> ServerSample:
     answered = sum(getattr(row, field) for row in rows for field in RESPONSES)
     return ServerSample(
         name,
@@ -83,6 +94,7 @@ def _server(name: str, rows: Sequence[Counts]) -> ServerSample:
         connections=sum(row.connections_now for row in rows),
         p95_ms=float(max(row.latency_ms for row in rows)),
         error_share=sum(row.status_5xx for row in rows) / answered if answered else 0.0,
+        weight=weight,
         up=not any(row.status.startswith("DOWN") for row in rows),
     )
 

@@ -23,7 +23,7 @@ from typing import Any
 from apps.accounts.quotas import quota
 from apps.capacity import claims, facts, limits, offering, passes, staleness
 from apps.capacity.bottleneck import bottleneck
-from apps.capacity.brakes import Moment, Surroundings, brake
+from apps.capacity.brakes import PROBING, Moment, Surroundings, brake
 from apps.capacity.checking import Check, among_others, checks, refusal
 from apps.capacity.claims import ClaimLost
 from apps.capacity.generating import Load
@@ -46,8 +46,6 @@ from apps.overflow.facts import share_of
 logger = logging.getLogger(__name__)
 LIVE_WITHIN_S = 20.0
 TURN_S = 4.0
-# Kinds of load that look for the breaking point: there slowness is what they are for.
-PROBING = ("search", "ramp")
 CALM = (Purpose.WARM_UP, Purpose.HOLD)
 
 
@@ -275,11 +273,18 @@ class _Drive:
 
     def _record(self, step: StepPlan, seconds: Sequence[Second], verdict: Verdict, began: datetime) -> None:
         outcome = self.course.record(step, seconds, verdict)
-        if verdict.word is Word.BAD and (servers := facts.servers_now(self.watched)):
-            self.run.result = {**(self.run.result or {}), "bottleneck": asdict(bottleneck(servers))}
+        if verdict.word is Word.BAD:
+            self._what_gave_way()
         if seconds and step.purpose is not Purpose.DRAIN and verdict.decided:
             self.ordinal += 1
             _step_row(self.run, self.ordinal, outcome, began).save()
+
+    def _what_gave_way(self) -> None:
+        """Kept with the result, where there is somebody to ask."""
+        servers, nodes = facts.servers_now(self.watched), facts.nodes_now(self.watched)
+        found = bottleneck(servers, nodes)
+        if servers or found.word == "node":
+            self.run.result = {**(self.run.result or {}), "bottleneck": asdict(found)}
 
 
 def _moment(run: Run, step: StepPlan, second: Second, around: Surroundings) -> Moment:

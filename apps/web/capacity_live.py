@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from apps.capacity.brakes import PROBING
 from apps.capacity.models import Run, Second, Step
 from apps.core.clock import now
 from apps.web.capacity_words import PURPOSES, spoken
@@ -16,6 +17,7 @@ from apps.web.run_drawing import Drawing, Held, Moment, draw_seconds, short
 SHOWN = 240  # seconds of a run that goes on
 WHOLE = 14_400  # seconds of one that is over
 SILENT = timedelta(seconds=4)
+NO_BRAKE = "no brake while it looks for the border: there the objective ends each step"
 ERRORS_SHARE, ERRORS_FOR, SLOW_TIMES, SLOW_FOR = 0.05, 5, 3.0, 10
 
 
@@ -144,7 +146,7 @@ def brakes(run: Run, seconds: Sequence[Second], steps: Sequence[Step]) -> list[B
     flight = last.in_flight if last else 0
     return [
         _errors(seconds),
-        _slow(seconds, steps),
+        _slow(run, seconds, steps),
         _used("rate", "Rate", last.target if last else 0.0, rate, f"of {rate:,}/s"),
         _used("connections", "In flight", flight, connections, f"of {connections:,}"),
         _brake("time", "Time", spent / longest, f"{spoken(min(spent, longest))} of {spoken(longest)}"),
@@ -161,8 +163,10 @@ def _errors(seconds: Sequence[Second]) -> Brake:
     return _brake("errors", "Errors", found / ERRORS_SHARE, text)
 
 
-def _slow(seconds: Sequence[Second], steps: Sequence[Step]) -> Brake:
-    """The last seconds' best p95 against three times that of the first step."""
+def _slow(run: Run, seconds: Sequence[Second], steps: Sequence[Step]) -> Brake:
+    """The last seconds' best p95 against three times that of the first step, where that ends the load at all."""
+    if (run.plan.get("load") or {}).get("kind", "search") in PROBING:
+        return Brake("slow", "Latency", None, NO_BRAKE, "")
     base = steps[0].p95_ms if steps else None
     recent = [second.p95_ms for second in seconds[-SLOW_FOR:] if second.p95_ms is not None]
     if not base or not recent:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import secrets
 from collections.abc import Iterator
 from datetime import timedelta
@@ -16,11 +17,13 @@ from apps.capacity import claims, facts, running, services
 from apps.capacity.models import Run
 from apps.core.clock import now
 from apps.core.errors import Conflict, Forbidden, NotFound
+from apps.definitions.models import Server
 from apps.drivers.load.memory import MemoryBackend, forget_memory_backends, memory_backend
 from apps.fleet.models import Region
 from apps.observe.deltas import Counts
 from tests.apps.capacity_world import Watched, a_test, make, watched
 from tests.conftest import actor_of
+from tests.doors.people import client_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 HOLD = {"kind": "constant", "rate": 10, "duration_s": 20, "arrivals": "constant"}
@@ -116,6 +119,27 @@ def test_a_node_without_processor_time_to_spare_ends_the_run(
     run = ran(editor, load=HOLD)
     assert ("90% of its CPU" in run.why) is (busy == 0.9), run.why
     assert (run.state == Run.State.STOPPED) is (busy == 0.9)
+
+
+@pytest.mark.parametrize("what", ["cpu", "connections"])
+@pytest.mark.parametrize("busy", [0.9, 0.5])
+def test_what_gave_way_is_a_node_only_when_one_was_nearly_used_up(
+    editor: Actor, nodes: Watched, backend: MemoryBackend, what: str, busy: float
+) -> None:
+    waiting = Counts(seconds=10.0, requests=50, status_2xx=50, queue_now=7, connections_now=12)
+    nodes.rows[("server", f"srv-{Server.objects.get(backend__pool__name='shop', backend__region__name='here').pk}")] = (
+        waiting
+    )
+    nodes.in_use[what] = busy
+    nodes.read()
+    backend.failing = 0.5  # whatever the node has left, a step goes wrong
+    run = ran(editor, load=HOLD)
+    assert run.result is not None
+    found = run.result["bottleneck"]
+    assert (found["word"], found["name"]) == (("node", "here") if busy == 0.9 else ("queue", ""))
+    assert (f"90% of its {'CPU' if what == 'cpu' else what}" in found["sentence"]) is (busy == 0.9)
+    page = client_of(editor).get(f"/capacity-runs/{run.pk}").content.decode()
+    assert html.escape(found["sentence"]) in page
 
 
 def test_a_region_that_is_drained_meanwhile_ends_the_run(

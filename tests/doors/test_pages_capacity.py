@@ -140,11 +140,22 @@ def test_a_run_that_goes_on_has_its_numbers_its_brakes_and_the_stop_button(
     page = text(client_of(tutorial_world), f"/capacity-runs/{run.pk}")
     assert "Closing in at 18 requests/s. 12 was good and 18 was too much" in page
     assert f'action="/capacity-runs/{run.pk}/stop"' in page
-    assert "stops above 1,176 ms for 10 s" in page
     assert "<title>Running: run" in page
     part = text(client_of(tutorial_world), f"/capacity-runs/{run.pk}?partial=body")
     assert "<title>Running 18/s: run" in part
     assert "<html" not in part
+
+
+@pytest.mark.parametrize(("kind", "brakes"), [("constant", True), ("soak", True), ("search", False), ("ramp", False)])
+def test_slowness_is_shown_as_a_brake_only_where_it_is_one(
+    shop_test: CapacityTest, tutorial_world: Actor, kind: str, brakes: bool
+) -> None:
+    run = make_run(shop_test, steps=6, state="running")
+    run.plan["load"]["kind"] = kind
+    run.save()
+    page = text(client_of(tutorial_world), f"/capacity-runs/{run.pk}")
+    assert ("stops above 1,176 ms for 10 s" in page) is brakes
+    assert ("no brake while it looks for the border: there the objective ends each step" in page) is not brakes
 
 
 def test_old_seconds_are_shown_with_their_age(shop_test: CapacityTest, tutorial_world: Actor) -> None:

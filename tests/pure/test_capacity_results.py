@@ -102,6 +102,20 @@ def test_the_bottleneck_is_named_surest_first() -> None:
     slow = [ServerSample("vm-0", p95_ms=40), ServerSample("vm-1", p95_ms=45), ServerSample("vm-2", p95_ms=400)]
     assert (bottleneck(slow).word, bottleneck(slow).name) == ("one_server", "vm-2")
     assert bottleneck([ServerSample("vm-0", p95_ms=40), ServerSample("vm-1", p95_ms=45)]).word == "unknown"
+    assert bottleneck(full, [NodeSample("lb-1", connections=0.85)]).sentence.startswith(
+        "The load balancer's node lb-1 had 85% of its connections in use"
+    )
+
+
+def test_a_server_that_holds_more_connections_than_its_weight_explains_gave_way() -> None:
+    crowded = [ServerSample("vm-0", connections=8, weight=100), ServerSample("vm-1", connections=40, weight=100)]
+    assert (bottleneck(crowded).name, "most open connections" in bottleneck(crowded).sentence) == ("vm-1", True)
+    heavy = [ServerSample("vm-0", connections=8, weight=50), ServerSample("vm-1", connections=40, weight=200)]
+    assert bottleneck(heavy).word == "unknown"
+    few = [ServerSample("vm-0", connections=1, weight=100), ServerSample("vm-1", connections=9, weight=100)]
+    assert bottleneck(few).word == "unknown"
+    drained = [ServerSample("vm-0", connections=40, weight=0), ServerSample("vm-1", connections=2, weight=100)]
+    assert bottleneck(drained).word == "unknown"
 
 
 def test_the_scalability_law_is_found_again() -> None:
