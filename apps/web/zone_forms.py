@@ -12,6 +12,8 @@ from apps.definitions.models import LoadBalancer, Record, Zone
 from apps.definitions.selectors import load_balancers, only
 from apps.definitions.selectors import records as visible_records
 from apps.definitions.selectors import zones as visible_zones
+from apps.definitions.tags import as_texts
+from apps.definitions.zones import ALGORITHMS
 from apps.dns.selectors import zone_for
 from apps.fleet.selectors import stacks, static_ips
 from apps.web.faults import blame
@@ -44,6 +46,9 @@ class ZoneForm(forms.Form):
             label="Server", required=False, help_text="address:port for RFC 2136, the URL of the API for PowerDNS."
         )
         self.fields["/spec/key_name"] = forms.CharField(label="TSIG key", required=False, help_text="Its name.")
+        self.fields["/spec/key_algorithm"] = forms.ChoiceField(
+            label="TSIG algorithm", choices=[(each, each) for each in ALGORITHMS], required=False
+        )
         self.fields["/spec/credentials"] = forms.CharField(
             label="Secret",
             required=False,
@@ -55,22 +60,16 @@ class ZoneForm(forms.Form):
         self.fields["/spec/resolvers"] = forms.CharField(
             label="Resolvers", required=False, widget=LINES, help_text="One a line: who is asked what is really served."
         )
-        self.fields["/spec/tags"] = forms.CharField(
-            label="Tags",
-            required=False,
-            widget=LINES,
-            help_text="key=value, one a line. A grant of a tag lets a customer keep records in the zone.",
-        )
+        self.fields["/spec/tags"] = _tags_field("A grant of a tag lets a customer keep records in the zone.")
 
     def spec(self) -> dict[str, Any]:
         """The document's specification; what is empty is left out."""
         found = {name: self.cleaned_data[f"/spec/{name}"] for name in ("domain", "driver")}
-        for name in ("server", "key_name", "credentials", "stack"):
+        for name in ("server", "key_name", "key_algorithm", "credentials", "stack"):
             if text := self.cleaned_data.get(f"/spec/{name}", "").strip():
                 found[name] = text
         found["resolvers"] = lines(self.cleaned_data.get("/spec/resolvers", ""))
-        pairs = (line.partition("=") for line in lines(self.cleaned_data.get("/spec/tags", "")))
-        found["tags"] = {key.strip(): value.strip() for key, _, value in pairs}
+        found["tags"] = _tags(self.cleaned_data)
         return found
 
     @staticmethod
@@ -81,19 +80,20 @@ class ZoneForm(forms.Form):
             "/spec/driver": zone.driver,
             "/spec/server": zone.server,
             "/spec/key_name": zone.key_name,
+            "/spec/key_algorithm": zone.key_algorithm,
             "/spec/credentials": zone.credentials,
             "/spec/stack": zone.stack.name if zone.stack else "",
             "/spec/resolvers": "\n".join(zone.resolvers),
-            "/spec/tags": "\n".join(f"{key}={value}" for key, value in sorted(zone.tags.items())),
+            "/spec/tags": "\n".join(as_texts(zone.tags)),
         }
 
 
 class RecordForm(forms.Form):
-    """One set of records of a zone."""
+    """One set of records of a zone; only those of the zone's own account have tags."""
 
     use_required_attribute = False
 
-    def __init__(self, *args: Any, request: PageRequest, stored: Record | None, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, request: PageRequest, stored: Record | None, tagged: bool, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["/spec/label"] = forms.CharField(
             label="Name", help_text="Below the domain: www, *.api, or @ for the domain itself."
@@ -112,6 +112,8 @@ class RecordForm(forms.Form):
         ):
             choices = [("", "none"), *((name, name) for name in names)]
             self.fields[f"/spec/{field}"] = forms.ChoiceField(label=label, choices=choices, required=False)
+        if tagged:
+            self.fields["/spec/tags"] = _tags_field("Words of your own.")
         if stored is None:
             self.fields["/name"] = forms.CharField(
                 label="Name for programs", required=False, max_length=63, help_text="Empty: made of name and type."
@@ -122,7 +124,8 @@ class RecordForm(forms.Form):
         found = {name: self.cleaned_data[f"/spec/{name}"] for name in ("label", "type", "ttl")}
         source = self.cleaned_data["source"]
         text = self.cleaned_data.get(f"/spec/{source}", "")
-        return {"zone": zone, **found, source: lines(text) if source == "values" else text}
+        served = lines(text) if source == "values" else text
+        return {"zone": zone, **found, source: served, "tags": _tags(self.cleaned_data)}
 
     @staticmethod
     def typed_of(record: Record) -> dict[str, Any]:
@@ -136,12 +139,22 @@ class RecordForm(forms.Form):
             "/spec/values": "\n".join(record.values),
             "/spec/static_ip": record.static_ip.name if record.static_ip else "",
             "/spec/load_balancer": record.load_balancer.name if record.load_balancer else "",
+            "/spec/tags": "\n".join(as_texts(record.tags)),
         }
 
 
 def lines(text: str) -> list[str]:
     """The lines that say something."""
     return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def _tags_field(use: str) -> forms.CharField:
+    return forms.CharField(label="Tags", required=False, widget=LINES, help_text=f"key=value, one a line. {use}")
+
+
+def _tags(cleaned: dict[str, Any]) -> dict[str, str]:
+    pairs = (line.partition("=") for line in lines(cleaned.get("/spec/tags", "")))
+    return {key.strip(): value.strip() for key, _, value in pairs}
 
 
 def _balancers(request: PageRequest) -> list[LoadBalancer]:
@@ -198,13 +211,15 @@ def edit_record(request: PageRequest, pk: int) -> HttpResponse:
 def _record(request: PageRequest, zone: Zone, stored: Record | None) -> HttpResponse:
     request.actor.may_write()
     initial = RecordForm.typed_of(stored) if stored else {}
-    form = RecordForm(request.POST or None, request=request, stored=stored, initial=initial)
+    owner_id = stored.account_id if stored else request.actor.account.pk
+    tagged = zone.account_id == owner_id
+    form = RecordForm(request.POST or None, request=request, stored=stored, tagged=tagged, initial=initial)
     if form.is_bound and form.is_valid():
         typed = Typed(
             kind="Record",
             row=stored,
             name=form.cleaned_data.get("/name") or _slug(form.cleaned_data, zone),
-            spec=form.spec(_reference(request, zone)),
+            spec=form.spec(_reference(owner_id, zone)),
             version=version_sent(request) if stored else None,
         )
         if saved := saved_or_blamed(request, typed, lambda error: blame(form, error)):
@@ -214,9 +229,9 @@ def _record(request: PageRequest, zone: Zone, stored: Record | None) -> HttpResp
     return show(request, "pages/zones/record_form.html", context, status=422 if form.is_bound else 200)
 
 
-def _reference(request: PageRequest, zone: Zone) -> str:
-    own = zone.account_id == request.actor.account.pk
-    return zone.name if own else f"{zone.account.name}/{zone.name}"
+def _reference(owner_id: int, zone: Zone) -> str:
+    """How the account that owns the record names the zone."""
+    return zone.name if zone.account_id == owner_id else f"{zone.account.name}/{zone.name}"
 
 
 def _slug(found: dict[str, Any], zone: Zone) -> str:
