@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import sqrt
 
-from django.db.models import Sum
+from django.db.models import QuerySet, Sum
 
 from apps.accounts.actors import Actor
 from apps.capacity.sizing import pool_of, servers_of
@@ -82,7 +82,7 @@ def judge_balance(region: str, work: Sequence[Work]) -> Balance:
 
 
 def _share(each: Work, total: int, weights: int) -> Share:
-    errors = each.errors / each.requests if each.requests else 0.0
+    errors = min(1.0, each.errors / each.requests) if each.requests else 0.0
     return Share(each.server, each.requests, each.requests / total if total else 0.0, each.weight / weights, errors)
 
 
@@ -99,18 +99,22 @@ def _sentence(busiest: Share, idlest: Share, spread: float | None, servers: int,
     if not uneven:
         return f"{servers} servers share the work: {between}."
     by = f"{spread:.1f} times as much" if spread is not None else "everything, the other nothing"
-    return f"Uneven: {between}; for its weight the busiest got {by}. Look at the balance rule and at connection reuse."
+    return f"{between}; for its weight the busiest got {by}. Look at the balance rule and at connection reuse."
 
 
 def balance(actor: Actor, pool_id: int, *, minutes: int = 10, until: datetime | None = None) -> list[Balance]:
     """The verdict per region over the `minutes` before `until` (now). Raises NotFound; three queries."""
-    pool = pool_of(actor, pool_id)
-    servers = servers_of(pool)
-    counted = _counts([f"srv-{server.pk}" for server in servers], minutes, until or now())
-    regions: dict[str, list[Server]] = {}
+    done = work_by_region(servers_of(pool_of(actor, pool_id)), minutes, until or now())
+    return [judge_balance(region, work) for region, work in done.items()]
+
+
+def work_by_region(servers: Sequence[Server], minutes: int, until: datetime) -> dict[str, list[Work]]:
+    """What each of these servers did in the `minutes` before `until`, by the region's name. One query."""
+    counted = _counts([f"srv-{server.pk}" for server in servers], minutes, until)
+    regions: dict[str, list[Work]] = {}
     for server in servers:
-        regions.setdefault(server.backend.region.name, []).append(server)
-    return [judge_balance(region, [_work(each, counted) for each in rows]) for region, rows in regions.items()]
+        regions.setdefault(server.backend.region.name, []).append(_work(server, counted))
+    return regions
 
 
 def _work(server: Server, counted: dict[str, tuple[int, int]]) -> Work:
@@ -119,40 +123,18 @@ def _work(server: Server, counted: dict[str, tuple[int, int]]) -> Work:
 
 
 def _counts(names: Sequence[str], minutes: int, until: datetime) -> dict[str, tuple[int, int]]:
-    """Requests and 5xx per server; buckets of ten seconds as long as they are kept, then of a minute."""
-    begin = until - timedelta(minutes=minutes)
-    resolution = SHORT if now() - begin < KEPT_SHORT else LONG
+    """Requests and 5xx per server."""
     rows = (
-        Sample.objects.filter(kind="server", object_id__in=names, resolution=resolution, at__gte=begin, at__lt=until)
-        .order_by()
+        samples(minutes, until)
+        .filter(kind="server", object_id__in=names)
         .values("object_id")
         .annotate(all=Sum("requests"), bad=Sum("status_5xx"))
     )
     return {row["object_id"]: (row["all"], row["bad"]) for row in rows}
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """Before and after one region of a pool: requests/s, share of errors (0–1), spread of the servers, servers used."""
-
-    region: str
-    before: Balance
-    after: Balance
-    sentence: str
-
-
-def before_and_after(
-    actor: Actor, pool_id: int, *, before: datetime, after: datetime, minutes: int = 10
-) -> list[Change]:
-    """What became of the share of the work between two instants, each with the minutes that follow. Raises NotFound."""
-    first = balance(actor, pool_id, minutes=minutes, until=before + timedelta(minutes=minutes))
-    second = balance(actor, pool_id, minutes=minutes, until=after + timedelta(minutes=minutes))
-    return [Change(a.region, a, b, _change(a, b)) for a, b in zip(first, second, strict=True)]
-
-
-def _change(before: Balance, after: Balance) -> str:
-    if "unknown" in (before.word, after.word):
-        return "Too few requests in one of the two times to compare them."
-    spreads = [f"{each.spread:.1f}" if each.spread else "no end" for each in (before, after)]
-    words = "stayed " + before.word if before.word == after.word else f"went from {before.word} to {after.word}"
-    return f"It {words}: busiest against idlest {spreads[0]} before, {spreads[1]} after."
+def samples(minutes: int, until: datetime) -> QuerySet[Sample]:
+    """What was observed in the `minutes` before `until`: buckets of ten seconds while they are kept, then of a minute."""
+    begin = until - timedelta(minutes=minutes)
+    resolution = SHORT if now() - begin < KEPT_SHORT else LONG
+    return Sample.objects.filter(resolution=resolution, at__gte=begin, at__lt=until).order_by()

@@ -29,6 +29,7 @@ from apps.web.pool_form import PoolForm, texts_of_pool
 from apps.web.pool_limits import limit_notes
 from apps.web.pool_tables import backends_table, charts, number_cells, policy_of
 from apps.web.saving import Typed, save, tell, two_edits, version_sent
+from apps.web.sizing_balance import who_works
 
 PER_PAGE = 50
 SHOWN_ROUTES = 50
@@ -79,6 +80,8 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
     if partial in (None, "", "overflow"):
         flow = overflow.flow_of(request.actor, pool)
         context |= {"shown": shown(flow, "pool-flow"), "policy": policy_of(pool, request.actor)}
+    if partial in (None, "", "balance"):
+        context |= who_works(request.actor, pk)
     if partial in (None, "", "charts"):
         series = observe.series(request.actor, "backend", [f"pool-{pk}"], latency=True)
         context |= charts(series[f"pool-{pk}"])

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.http import HttpResponse, QueryDict
 
-from apps.capacity.balance import Balance, balance, before_and_after
 from apps.capacity.growth import Growth, growth_of
 from apps.capacity.sizing import measurements_of, size
-from apps.core.clock import now
 from apps.definitions.models import Pool
 from apps.definitions.selectors import only, pools
-from apps.web.figures import share
 from apps.web.pages import PageRequest, page, show
 from apps.web.run_drawing import short
+from apps.web.sizing_balance import who_works
+from apps.web.sizing_times import before_after
 
 POOLS_SHOWN = 300
-MINUTES = 10
-OLDEST = timedelta(days=2)
 MOST = {"rate": 1e9, "margin": 90.0, "cost": 1e9}
 
 
@@ -37,11 +33,11 @@ def index(request: PageRequest) -> HttpResponse:
     if pool is not None:
         context |= {
             **_answer(pool, request.GET),
-            "regions": _shared(request, pool),
-            "minutes": MINUTES,
+            **who_works(request.actor, pool.pk),
             **_growth(growth_of(pool)),
-            **_before_and_after(request, pool),
         }
+        cost = None if "cost" in context["faults"] else _number(context["typed"]["cost"])
+        context |= before_after(request.actor, pool.pk, request.GET, cost)
     return show(request, "pages/sizing/sizing.html", context)
 
 
@@ -111,42 +107,3 @@ def _growth(found: Growth) -> dict[str, Any]:
         for size in found.sizes
     ]
     return {"growth": found, "growth_rows": rows}
-
-
-def _shared(request: PageRequest, pool: Pool) -> list[dict[str, Any]]:
-    """Who does the work over the last minutes, by region, each server's share against the busiest one's."""
-    return [_region(each) for each in balance(request.actor, pool.pk, minutes=MINUTES)]
-
-
-def _region(each: Balance) -> dict[str, Any]:
-    most = max((part.share for part in each.shares), default=0.0)
-    return {
-        "balance": each,
-        "servers": [
-            {
-                "name": part.server,
-                "text": f"{share(part.share)} of {share(part.due)} due",
-                "percent": round(100 * part.share / most) if most else 0,
-            }
-            for part in sorted(each.shares, key=lambda part: -part.ratio)
-        ],
-    }
-
-
-def _before_and_after(request: PageRequest, pool: Pool) -> dict[str, Any]:
-    """What a change at `?changed=` (UTC) did to the balance: the minutes before it and the last ones."""
-    text = request.GET.get("changed", "").strip()[:25]
-    if not text:
-        return {}
-    try:
-        moment = datetime.fromisoformat(text).replace(tzinfo=UTC)
-    except ValueError:
-        return {"changed": text, "changed_fault": "Write a time such as 2027-01-31T14:30, UTC."}
-    span = timedelta(minutes=MINUTES)
-    if not now() - OLDEST < moment <= now() - span:
-        return {
-            "changed": text,
-            "changed_fault": f"Choose a time of the last two days, at least {MINUTES} minutes ago.",
-        }
-    changes = before_and_after(request.actor, pool.pk, before=moment - span, after=now() - span, minutes=MINUTES)
-    return {"changed": text, "changes": changes}

@@ -7,15 +7,12 @@ from datetime import timedelta
 import pytest
 
 from apps.accounts.actors import Actor
-from apps.capacity import balance, comparisons, selectors, sizing
+from apps.capacity import balance, before_after, comparisons, selectors, sizing
 from apps.capacity.models import Comparison, Run
 from apps.core.clock import now
 from apps.core.errors import Forbidden, Invalid, NotFound
 from apps.definitions.models import CapacityTest, Pool, Server
-from apps.fleet.models import Node
-from apps.observe.buckets import SHORT
-from apps.observe.models import Sample
-from tests.doors.capacity_world import make_run, make_test
+from tests.doors.capacity_world import make_run, make_test, make_work
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("tutorial_world")]
 
@@ -109,16 +106,51 @@ def test_without_a_run_sizing_says_that_nothing_was_measured(acme: Actor, globex
 
 
 def test_uneven_servers_are_found_in_the_samples(acme: Actor, globex: Actor, pool: Pool) -> None:
-    servers = list(Server.objects.filter(backend__pool=pool, backend__region__name="us-central1").order_by("name"))
-    node = Node.objects.order_by("pk")[0]
-    at = now() - timedelta(minutes=2)
-    for server, requests in zip(servers, (900, 50, 50), strict=True):
-        Sample.objects.create(
-            at=at, resolution=SHORT, node=node, kind="server", object_id=f"srv-{server.pk}", requests=requests
-        )
+    make_work(pool, now() - timedelta(minutes=2), 900, 50, 50)
     found = {each.region: each for each in balance.balance(acme, pool.pk)}
     assert found["us-central1"].word == "uneven"
-    before = balance.before_and_after(acme, pool.pk, before=now() - timedelta(minutes=9), after=now(), minutes=9)
-    assert "Too few requests" in before[0].sentence
     with pytest.raises(NotFound):
         balance.balance(globex, pool.pk)
+
+
+def test_two_times_are_compared_by_rate_errors_latency_servers_cost_and_share(
+    acme: Actor, globex: Actor, pool: Pool
+) -> None:
+    change = now() - timedelta(minutes=20)
+    for seconds in range(30, 150, 10):
+        make_work(pool, change - timedelta(seconds=seconds), 100, 100, 0, errors=10, slow=20)
+        make_work(pool, now() - timedelta(seconds=seconds), 100, 100, 100)
+    end = now()
+    whole, *regions = before_after.before_and_after(acme, pool.pk, before=change, after=end, cost_per_server=50)
+    before, after = whole.before, whole.after
+    assert (before.requests_per_s, after.requests_per_s) == (20, 30)
+    assert (before.error_share, after.error_share) == (0.05, 0)
+    assert before.p95_ms is not None
+    assert after.p95_ms is not None
+    assert 200 < before.p95_ms <= 400
+    assert after.p95_ms <= 50
+    assert (before.servers, after.servers, before.cost, after.cost) == (2, 3, 100, 150)
+    here = next(each for each in regions if each.where == "us-central1")
+    assert (here.before.requests_per_s, here.after.requests_per_s, here.before.servers) == (20, 30, 2)
+    assert here.sentence == "It went from uneven to even: busiest against idlest no end before, 1.0 after."
+    with pytest.raises(NotFound):
+        before_after.before_and_after(globex, pool.pk, before=change, after=end)
+
+
+def test_a_server_that_is_gone_since_counts_for_the_whole_pool(acme: Actor, pool: Pool) -> None:
+    change = now() - timedelta(minutes=20)
+    make_work(pool, change - timedelta(seconds=30), 100, 100, 100)
+    Server.objects.filter(backend__pool=pool, backend__region__name="us-central1").order_by("name")[0].delete()
+    make_work(pool, now() - timedelta(seconds=30), 150, 150)
+    whole, *regions = before_after.before_and_after(acme, pool.pk, before=change, after=now())
+    here = next(each for each in regions if each.where == "us-central1")
+    assert (whole.before.servers, whole.after.servers) == (3, 2)
+    assert (here.before.servers, here.after.servers) == (2, 2)
+
+
+def test_a_time_in_which_nobody_looked_is_not_a_time_without_requests(acme: Actor, pool: Pool) -> None:
+    make_work(pool, now() - timedelta(seconds=30), 100, 100, 100)
+    found = before_after.before_and_after(acme, pool.pk, before=now() - timedelta(minutes=20), after=now())
+    assert {each.sentence for each in found} == {"Nothing was measured in one of the two times."}
+    assert found[0].before.requests_per_s is None
+    assert found[0].after.requests_per_s == 30

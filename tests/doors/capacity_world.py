@@ -11,9 +11,11 @@ from apps.capacity.results import Point, Result
 from apps.capacity.staleness import build_of
 from apps.core.clock import now
 from apps.definitions.capacity_tests import capacity_test_document
-from apps.definitions.models import CapacityTest, Pool
+from apps.definitions.models import CapacityTest, Pool, Server
 from apps.definitions.specs import CapacityTestSpec, GuardSpec, LoadSpec, ObjectiveSpec, PolicySpec
-from apps.fleet.models import Region
+from apps.fleet.models import Node, Region
+from apps.observe.buckets import SHORT
+from apps.observe.models import Sample
 
 # What a backend of three times two lanes of 384 ms does: rate, seconds, p50, p95, p99, errors, in flight, verdict.
 STEPS: tuple[tuple[str, float, int, float, float, float, float, str], ...] = (
@@ -164,3 +166,18 @@ def result_of_steps(test: CapacityTest, capacity: float = 15.0) -> dict[str, Any
     )
     bottleneck = {"sentence": "The servers themselves: each worked on 2 requests at once and the others waited there."}
     return found.document() | {"build": build_of(test.pool, test.region), "bottleneck": bottleneck}
+
+
+def make_work(pool: Pool, at: datetime, *requests: int, errors: int = 0, slow: int = 0) -> None:
+    """Ten seconds in which the servers of us-central1 got these requests; `errors` and `slow` ones of them."""
+    rows = Server.objects.filter(backend__pool=pool, backend__region__name="us-central1").order_by("name")
+    node, name, total = Node.objects.earliest("pk"), f"pool-{pool.pk}", sum(requests)
+    usual: dict[str, Any] = {"at": at, "resolution": SHORT, "node": node, "seconds": 10}
+    for server, count in zip(rows, requests, strict=False):
+        fields = {"requests": count, "status_5xx": errors * count // total, "parent_id": name}
+        Sample.objects.create(**usual, kind="server", object_id=f"srv-{server.pk}", **fields)
+    latency = {"50": total - slow, "400": slow}
+    Sample.objects.create(
+        **usual, kind="backend", object_id=name, requests=total, status_5xx=errors, latency_buckets=latency
+    )
+    Sample.objects.create(**usual, kind="node", object_id=f"node-{node.pk}", requests=total)

@@ -297,7 +297,21 @@ def test_sizing_says_how_many_servers_and_what_it_does_not_know(shop_test: Capac
     assert "it borrows what us-central1 takes per server" in page
     assert "Who does the work" in page
     assert "Write a number" in text(client, f"/sizing?pool={pool}&rate=many")
-    assert "Choose a time" in text(client, f"/sizing?pool={pool}&changed=2001-01-01T00:00")
+    assert "Choose a time of the last two days" in text(client, f"/sizing?pool={pool}&changed=2001-01-01T00:00")
+    assert "Write a time such as" in text(client, f"/sizing?pool={pool}&changed=yesterday")
+    assert "Write when something changed" in text(client, f"/sizing?pool={pool}&then=2027-01-01T00:00")
+
+
+def test_two_times_stand_side_by_side_and_the_second_comes_after_the_first(
+    shop_test: CapacityTest, tutorial_world: Actor
+) -> None:
+    client, pool = client_of(tutorial_world), shop_test.pool_id
+    changed, later = (f"{now() - timedelta(minutes=ago):%Y-%m-%dT%H:%M}" for ago in (40, 15))
+    page = text(client, f"/sizing?pool={pool}&changed={changed}&then={later}&cost=20")
+    for words in ("The whole pool", "Their cost a month", "Nothing was measured in one of the two times."):
+        assert words in page
+    assert "minutes after the change until now" in text(client, f"/sizing?pool={pool}&changed={later}&then={changed}")
+    assert "Their cost a month" not in text(client, f"/sizing?pool={pool}&changed={changed}")
 
 
 def test_pools_of_others_cannot_be_sized(shop_test: CapacityTest, globex: Actor) -> None:

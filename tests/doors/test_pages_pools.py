@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -13,8 +14,10 @@ from django.urls import reverse
 from apps.accounts.actors import Actor
 from apps.accounts.models import Membership
 from apps.audit.models import Entry
+from apps.core.clock import now
 from apps.definitions.models import Pool, Server
 from apps.definitions.services import save_object, set_server
+from tests.doors.capacity_world import make_work
 from tests.doors.people import client_of
 
 
@@ -243,4 +246,28 @@ def test_the_number_of_queries_does_not_grow_with_the_rows(shop: Pool, tutorial_
             assert client.get(reverse(url, args=args)).status_code == 200
         counts.append(len(queries))
     assert counts[0] == counts[1]
-    assert counts[0] <= 39
+    assert counts[0] <= 42
+
+
+def test_a_pool_shows_who_does_the_work_and_says_when_that_is_uneven(shop: Pool, acme: Actor) -> None:
+    client, url = client_of(acme), reverse("web:pool", args=[shop.pk])
+    page = client.get(url).content.decode()
+    assert "Who does the work" in page
+    assert "0 requests are too few to tell." in page
+    make_work(shop, now() - timedelta(minutes=2), 900, 60, 40)
+    for part in ("", "?partial=balance"):
+        shown = client.get(url + part).content.decode()
+        assert "for its weight the busiest got 22.5 times as much" in shown
+        assert "90 % of 33 % due" in shown
+
+
+def test_of_many_servers_the_busiest_and_the_idlest_are_drawn(shop: Pool, acme: Actor) -> None:
+    backend = shop.backends.get(region__name="us-central1")
+    for number in range(20):
+        fields = {"name": f"more-{number}", "address": "192.0.2.1", "port": 8000 + number}
+        Server.objects.create(account=shop.account, backend=backend, **fields)
+    make_work(shop, now() - timedelta(minutes=2), *range(122, 99, -1))
+    shown = client_of(acme).get(reverse("web:pool", args=[shop.pk]), {"partial": "balance"}).content.decode()
+    assert "11 more between them" in shown
+    for name, drawn in (("more-0", True), ("us-vm-3", True), ("more-15", False)):
+        assert (f">{name}<" in shown) is drawn, name

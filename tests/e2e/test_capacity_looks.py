@@ -5,6 +5,7 @@ The demo has no run; here they are rendered from rows, and the browser gets them
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -16,9 +17,10 @@ from playwright.sync_api import Browser, Page, Route
 
 from apps.accounts.actors import Actor
 from apps.capacity.models import Comparison
+from apps.core.clock import now
 from apps.definitions.models import CapacityTest, Pool
 from tests.browser import faults, fits, listen, needs_browser, running_chromium
-from tests.doors.capacity_world import make_run, make_test
+from tests.doors.capacity_world import make_run, make_test, make_work
 from tests.doors.people import client_of
 
 pytestmark = [
@@ -77,7 +79,7 @@ def in_sight(page: Page, text: str) -> bool:
 
 @pytest.fixture
 def answers(tutorial_world: Actor) -> Answers:
-    """Every page that a run, a comparison and a sizing can show."""
+    """Every page that a run, a comparison, a sizing and a pool that works unevenly can show."""
     CapacityTest.objects.all().delete()
     pool = Pool.objects.get(name="shop")
     test, other = make_test(pool), make_test(pool, "europe-west1")
@@ -89,6 +91,9 @@ def answers(tutorial_world: Actor) -> Answers:
     comparison = Comparison.objects.create(
         account=test.account, first=test, second=other, actor="ada", rounds=2, result=result
     )
+    changed = now() - timedelta(minutes=30)
+    make_work(pool, changed - timedelta(minutes=2), 300, 290, 310, slow=20)
+    make_work(pool, now() - timedelta(minutes=2), 900, 60, 40, errors=20, slow=200)
     paths = {
         "capacity-test": f"/capacity-tests/{test.pk}",
         "capacity-run-going": f"/capacity-runs/{going.pk}",
@@ -97,7 +102,8 @@ def answers(tutorial_world: Actor) -> Answers:
         "capacity-run-limit": f"/capacity-runs/{second.pk}/limit?margin=20",
         "capacity-runs-compare": f"/capacity-runs/compare?run={first.pk}&run={second.pk}",
         "capacity-comparison": f"/capacity-comparisons/{comparison.pk}",
-        "sizing": f"/sizing?pool={pool.pk}&rate=40&margin=10&lose=1",
+        "sizing": f"/sizing?pool={pool.pk}&rate=40&margin=10&lose=1&cost=50&changed={changed:%Y-%m-%dT%H:%M}",
+        "pool-uneven": f"/pools/{pool.pk}",
     }
     return answers_of(client_of(tutorial_world), paths)
 

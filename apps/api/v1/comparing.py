@@ -15,6 +15,7 @@ from apps.api.v1.capacity import NOUN
 from apps.api.v1.views import one, page_by_id, page_response
 from apps.api.v1.writes import no_dry_run
 from apps.capacity import comparisons, selectors, sizing
+from apps.capacity.balance import balance
 from apps.capacity.models import Comparison
 from apps.core.errors import Fault, Invalid, NotFound
 from apps.definitions.models import Pool
@@ -82,16 +83,19 @@ class Sizing(APIView):
     scope_noun = NOUN
 
     def get(self, request: Request) -> Response:
-        """`pool` (name, or account/name), `rate` in requests/s, `lose_a_region`, `cost_per_server`."""
-        actor = requests.actor_of(request)
+        """`pool` (name, or account/name), `rate` in requests/s, `lose_a_region`, `cost_per_server`.
+
+        Beside the answer stands who did the work in the last ten minutes, region by region.
+        """
+        actor, pool = requests.actor_of(request), _pool(request)
         found = sizing.sizing(
             actor,
-            _pool(request).pk,
+            pool.pk,
             _number(request, "rate"),
             lose_a_region="lose_a_region" not in request.query_params or requests.flag(request, "lose_a_region"),
             cost_per_server=_number(request, "cost_per_server") if "cost_per_server" in request.query_params else None,
         )
-        return Response(asdict(found))
+        return Response({**asdict(found), "balance": [asdict(each) for each in balance(actor, pool.pk)]})
 
 
 def _shown(request: Request, pk: str) -> dict[str, Any]:

@@ -251,6 +251,27 @@ class Need(words.Shown):
     cost = serializers.FloatField(allow_null=True)
 
 
+class ServerShare(words.Shown):
+    """One server's share of its region: of the requests, and what its weight asks for (0 to 1)."""
+
+    server = words.name()
+    requests = words.count()
+    share = words.number(0, 1)
+    due = words.number(0, 1)
+    error_share = words.number(0, 1)
+
+
+class Balance(words.Shown):
+    """How a region's servers shared the last ten minutes; `spread` is the busiest against the idlest, by due."""
+
+    region = words.name()
+    word = words.word(("even", "uneven", "unknown"))
+    sentence = serializers.CharField()
+    shares = ServerShare(many=True)
+    spread = serializers.FloatField(allow_null=True)
+    requests = words.count()
+
+
 class Sizing(words.Shown):
     """How many servers a rate needs; `possible` is false where nothing was ever measured."""
 
@@ -262,3 +283,4 @@ class Sizing(words.Shown):
     doubts = serializers.ListField(child=serializers.CharField())
     cost = serializers.FloatField(allow_null=True)
     takes_now = serializers.FloatField(allow_null=True)
+    balance = Balance(many=True)
