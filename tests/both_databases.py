@@ -33,6 +33,8 @@ ROOT = Path(__file__).resolve().parents[1]
 WORKERS = os.environ.get("SPILLWAY_TEST_WORKERS", "2")
 # So many tests may have been slow; where more failed something is broken, and nothing is asked again.
 MAY_BE_SLOW = 12
+# Images for containers often say that modules are read anew by each process: here very many are started.
+KEEP_BYTECODE = {"PYTHONDONTWRITEBYTECODE": ""}
 SOME_FAILED, NONE_FOUND = 1, 5
 _under_way: list[subprocess.Popen[bytes]] = []
 _ended = threading.Event()
@@ -59,7 +61,7 @@ class Part:
         pytest = (sys.executable, "-m", "pytest", "-q", "--dist", "loadscope", "-p", "tests.database_plugin")
         command = [*giving_way(self.niceness), *pytest, "--failures-to", str(self.failures), *self.arguments]
         begun = time.monotonic()
-        code = _wait_for(command, os.environ | self.environment, self.niceness, out)
+        code = _wait_for(command, os.environ | KEEP_BYTECODE | self.environment, self.niceness, out)
         print(f"== {self.title}: {time.monotonic() - begun:.0f} s", file=out, flush=True)
         return 0 if code == NONE_FOUND else code
 

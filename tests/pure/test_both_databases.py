@@ -54,3 +54,8 @@ def test_where_many_fail_something_is_broken_and_nothing_is_asked_again(folder: 
     part = part_of(folder, "".join(f"def test_{number}():\n    assert 0\n" for number in range(MAY_BE_SLOW + 1)))
     assert answer(part, part.run()) == SOME_FAILED
     assert not part.alone().failures.exists()
+
+
+def test_modules_are_not_read_anew_by_each_process(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    assert part_of(folder, "import sys\ndef test_it():\n    assert not sys.dont_write_bytecode\n").run() == 0
