@@ -13,6 +13,7 @@ from django.views.decorators.http import require_POST
 
 from apps.core.errors import Conflict, Invalid
 from apps.definitions.selectors import load_balancers
+from apps.definitions.services import delete_object
 from apps.stacks import health, selectors, services
 from apps.stacks.models import StackRun
 from apps.stacks.selectors import StackState
@@ -190,6 +191,25 @@ def destroy(request: PageRequest, pk: int) -> HttpResponse:
         "A worker plans the end of everything in this stack; approve the plan to let it happen.",
     )
     return redirect("web:stack", pk)
+
+
+@require_POST
+@page
+def delete(request: PageRequest, pk: int) -> HttpResponse:
+    """Delete a stack in whose cloud nothing stands any more, once its name was typed."""
+    operators_only(request.actor, "delete of stacks")
+    request.actor.may_write()
+    name = selectors.stack_state(request.actor, pk).stack.name
+    if request.POST.get("confirm") != name:
+        messages.error(request, f"Type {name} to delete it.")
+        return redirect("web:stack", pk)
+    try:
+        delete_object(actor=request.actor, kind="Stack", name=name)
+    except Conflict as error:
+        messages.error(request, error.detail)
+        return redirect("web:stack", pk)
+    messages.success(request, f"Stack {name} is deleted; its history stays in the audit record.")
+    return redirect("web:stacks")
 
 
 @require_POST

@@ -120,3 +120,19 @@ def delete(request: PageRequest, pk: int) -> HttpResponse:
         return redirect("web:static-ip", pk)
     messages.success(request, f"{row.name} is given back.")
     return redirect("web:static-ips")
+
+
+@require_POST
+@page
+def delete_pool(request: PageRequest, pk: int) -> HttpResponse:
+    """Delete a pool of addresses from which no static IP comes."""
+    operators_only(request.actor, "address pools")
+    request.actor.may_write()
+    row = only(places.address_pools(request.actor), pk)
+    try:
+        delete_object(actor=request.actor, kind="AddressPool", name=row.name)
+    except Conflict as error:
+        messages.error(request, error.detail)
+    else:
+        messages.success(request, f"Address pool {row.name} is deleted.")
+    return redirect("web:static-ips")

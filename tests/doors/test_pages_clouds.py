@@ -140,6 +140,9 @@ def test_health_and_numbers_of_the_cloud_stand_on_the_page(
     text = text_of(client_of(operator), f"/stacks/{stack.pk}?partial=health")
     for word in ("It answers 500.", "20.0", "87 ms", "Down"):
         assert word in text, word
+    text = text_of(client_of(operator), f"/pools/{backend.pool_id}?partial=clouds")
+    assert "It answers 500." in text
+    assert "within one to three minutes" in text
     cloud[1].failure = "AWS says AccessDenied."
     StackReading.objects.update(next_at=None)
     reading.read_stack(stack_id=stack.pk)
@@ -177,6 +180,45 @@ def test_what_the_state_does_not_know_is_listed_and_what_a_plan_takes_over_is_ca
     text = text_of(client_of(operator), f"/stacks/{stack.pk}")
     for word in ("Unknown to the state", "old front", "eipalloc-7", "take over", "nobody heard the end of"):
         assert word in text, word
+
+
+def test_a_stack_is_deleted_from_its_page_once_nothing_of_it_stands(operator: Actor, stack: Stack) -> None:
+    client, page = client_of(operator), f"/stacks/{stack.pk}"
+    refused = client.post(f"{page}/delete", {"confirm": stack.name}, follow=True).content.decode()
+    assert "is in use by load balancer front" in refused
+    place = {"cloud_account": "prod", "cloud_region": "eu-west-1", "region": "frankfurt", "network": NETWORK}
+    apply_document(actor=operator, objects=[{"kind": "Stack", "name": "aws-dublin", "spec": place}])
+    other = Stack.objects.get(name="aws-dublin")
+    page, lock = f"/stacks/{other.pk}", StateLock.objects.create(stack=other, lock_id="one", held_by="pia")
+    assert f'action="{page}/delete"' in text_of(client, page)
+    assert "Type aws-dublin" in client.post(f"{page}/delete", {"confirm": "aws"}, follow=True).content.decode()
+    refused = client.post(f"{page}/delete", {"confirm": other.name}, follow=True).content.decode()
+    assert "pia holds the lock of its state" in refused
+    lock.delete()
+    assert client.post(f"{page}/delete", {"confirm": other.name})["Location"] == "/stacks"
+    assert not Stack.objects.filter(pk=other.pk).exists()
+
+
+def test_an_address_pool_is_deleted_from_its_list_once_no_address_comes_from_it(operator: Actor, stack: Stack) -> None:
+    objects: list[dict[str, Any]] = [
+        {"kind": "AddressPool", "name": "spare", "spec": {"blocks": ["203.0.113.0/29"]}},
+        {"kind": "StaticIP", "name": "one", "spec": {"kind": "vip", "region": "frankfurt", "pool": "spare"}},
+    ]
+    apply_document(actor=operator, objects=objects)
+    client, pool = client_of(operator), AddressPool.objects.get()
+    assert f'action="/address-pools/{pool.pk}/delete"' in text_of(client, "/static-ips")
+    refused = client.post(f"/address-pools/{pool.pk}/delete", follow=True).content.decode()
+    assert "is in use by static IP one" in refused
+    StaticIP.objects.filter(name="one").delete()
+    assert client.post(f"/address-pools/{pool.pk}/delete")["Location"] == "/static-ips"
+    assert not AddressPool.objects.exists()
+
+
+def test_overflow_says_where_clouds_stand(operator: Actor, acme: Actor, stack: Stack) -> None:
+    assert 'with each of the <a href="/stacks">stacks</a>' in text_of(client_of(operator), "/overflow")
+    assert 'with each of the <a href="/pools">pools</a>' in text_of(client_of(acme), "/overflow")
+    pool = Backend.objects.get().pool_id
+    assert f'with <a href="/pools/{pool}">the pool</a>' in text_of(client_of(operator), f"/overflow?pool={pool}")
 
 
 def test_a_lock_is_shown_and_taken_away_only_with_a_reason(operator: Actor, stack: Stack) -> None:

@@ -128,10 +128,10 @@ PARTS = {
     *("person-role", "person-remove", "invitation-take-back"),
     *("fleet-push", "fleet-resume", "roll-back"),
     # The forms of those that are new under another heading, and what is done from pages.
-    *("cloud-account-edit", "cloud-account-delete", "address-pool-edit"),
+    *("cloud-account-edit", "cloud-account-delete", "address-pool-edit", "address-pool-delete"),
     *("static-ip-move", "static-ip-release", "static-ip-delete"),
     *("zone-repair", "zone-delete", "record-delete"),
-    *("stack-plan", "stack-check", "stack-destroy", "stack-unlock"),
+    *("stack-plan", "stack-check", "stack-destroy", "stack-delete", "stack-unlock"),
     # Runs and states come from Terraform; what they look like is looked at in tests/doors/test_pages_clouds.py.
     *("stack-run", "stack-state", "stack-run-approve", "stack-run-discard", "stack-run-cancel", "stack-run-retry"),
 }

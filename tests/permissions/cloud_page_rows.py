@@ -22,6 +22,7 @@ CLOUD_PAGES: tuple[Row, ...] = (
     sent("stack-plan", OPERATED, path=OF_STACK),
     sent("stack-check", OPERATED, path=OF_STACK),
     sent("stack-destroy", OPERATED, path=OF_STACK, confirm="something else"),
+    sent("stack-delete", OPERATED, path=OF_STACK, confirm="something else"),
     sent("stack-unlock", OPERATED, path=OF_STACK, lock="none", reason="Nobody."),
     *shown("stack-state", SENT_GONE, "", OF_STACK | {"number": "1"}),
     *shown("stack-run", GONE, "", OF_RUN),
@@ -46,4 +47,5 @@ CLOUD_PAGES: tuple[Row, ...] = (
     sent("address-pool-new", FAULTY, form={"/name": ""}),
     Row("web:address-pool-edit", "GET", OPERATE, OF_POOL),
     sent("address-pool-edit", FAULTY, path=OF_POOL, form={"/spec/blocks": ""}),
+    sent("address-pool-delete", OPERATED, path=OF_POOL),
 )
