@@ -13,7 +13,7 @@ from deploy.demo.place import Place
 from deploy.demo.secrets_file import Secrets
 from deploy.demo.world import DemoNode, World
 
-PATIENCE_S = 120
+PATIENCE_S = 300  # of a computer that is busy with other things
 
 
 class NotReady(Exception):

@@ -26,7 +26,7 @@ from deploy.demo.traffic import set_traffic
 from tests.browser import PATIENCE_MS, fits, listen, needs_browser, running_chromium
 from tests.e2e.demo import RunningDemo, running_demo, until
 
-pytestmark = [pytest.mark.e2e, needs_browser]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1200), needs_browser]
 
 REGION, OTHER, HOST = "us-central1", "europe-west1", "shop.acme.example"
 LIMIT = f"pools/acme/shop/limits/{REGION}"
@@ -107,6 +107,11 @@ def newest_run(demo: RunningDemo) -> dict[str, Any]:
     return dict(items[0]) if items else {}
 
 
+def is_out(demo: RunningDemo) -> bool:
+    """Whether no rollout is under way."""
+    return all(rollout["terminal"] for rollout in api(demo, "GET", "rollouts?limit=20")["items"])
+
+
 def asked(demo: RunningDemo, per_s: float, seconds: float) -> Counter[str]:
     """Requests for the shop that clients of the region send at a constant rate; counts by the region that answered.
 
@@ -141,7 +146,7 @@ def test_a_scheduled_test_finds_the_capacity_that_becomes_the_limit_above_which_
     assert "measure-once" in run["actor"]
     time.sleep(90)
     show(demo, page, f"/capacity-runs/{run['id']}", "1-live")
-    assert until(lambda: bool(newest_run(demo)["terminal"]), 150), newest_run(demo)
+    assert until(lambda: bool(newest_run(demo)["terminal"]), 400), newest_run(demo)
 
     run = newest_run(demo)
     assert run["state"] == "done", run["why"]
@@ -155,6 +160,7 @@ def test_a_scheduled_test_finds_the_capacity_that_becomes_the_limit_above_which_
     show(demo, page, f"/pools/{run['pool_id']}", "3-limit")
 
     time.sleep(3)  # the new limit is on its way to the nodes
+    assert until(lambda: is_out(demo))
     found = spilling(demo, page, run["pool_id"], 1.5 * expected)
     assert set(found) == {REGION, OTHER}, found
     assert found[REGION] == pytest.approx(expected * (SPILL_S - FILLING_S), rel=0.1), found
