@@ -132,8 +132,8 @@ PARTS = {
     *("static-ip-move", "static-ip-release", "static-ip-delete"),
     *("zone-repair", "zone-delete", "record-delete"),
     *("stack-plan", "stack-check", "stack-destroy", "stack-delete", "stack-unlock"),
-    # Runs and states come from Terraform; what they look like is looked at in tests/doors/test_pages_clouds.py.
-    *("stack-run", "stack-state", "stack-run-approve", "stack-run-discard", "stack-run-cancel", "stack-run-retry"),
+    # Runs, revisions and states come from workers; what they look like is looked at in tests/doors/test_pages_clouds.py.
+    *("stack-run", "stack-revision", "stack-state", "stack-run-approve", "stack-run-discard", "stack-run-cancel", "stack-run-retry"),
 }
 # What the demo does not have by itself: a cloud, and a zone on a name server in memory.
 CLOUDS = [
@@ -224,7 +224,7 @@ def test_a_page_is_clean_and_fits(demo: RunningDemo, browser: Browser, signed_in
 def _looked_at(page: Page, name: str, look: str) -> list[str]:
     """What is wrong with a page in a theme and width; leaves its screenshot."""
     scheme, width = LOOKS[look]
-    page.emulate_media(color_scheme=scheme)
+    page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
     page.set_viewport_size({"width": width, "height": 900})
     page.screenshot(path=SHOTS / f"{name}-{look}.png", full_page=True)
     found = faults(page)
