@@ -32,6 +32,7 @@ OF_KIND: Mapping[str, tuple[str, ...]] = {
 }
 SHARES = ("/spec/objective/errors_below", "/spec/guards/headroom", "/spec/policy/margin", "/spec/policy/max_change")
 ARRIVALS = (("constant", "Evenly spaced"), ("poisson", "At random, as people arrive (Poisson)"))
+SERVER_HELP = "Its name; empty: through the load balancer. A customer's run at a public server waits for an operator."
 APPLY = (("by_hand", "Somebody sets the limit"), ("automatic", "The limit follows by itself"))
 GROUPS = {
     "What is loaded": ("/name", "/account", "/spec/target/pool", "/spec/target/region", "/spec/target/hostname",
@@ -121,7 +122,7 @@ def _target(actor: Actor, stored: CapacityTest | None, chosen: str) -> dict[str,
             "Hostname", hosts, "Only proved names that may be load-tested; a route of it has to lead to the pool."
         ),
         "/spec/target/path": _typed("Path", "Asked for again and again: choose one that changes nothing.", mono=True),
-        "/spec/target/server": _typed("One server only", "Its name; empty: through the load balancer.", mono=True),
+        "/spec/target/server": _typed("One server only", SERVER_HELP, mono=True),
     }
 
 
