@@ -30,6 +30,7 @@ from apps.webhooks.selectors import webhooks
 
 PER_PAGE = 100
 UNITS = {
+    "static_ips": "Static IPs",
     "requests_per_minute": "API requests per minute",
     "test_runs_at_once": "capacity tests at once",
     "test_rate": "requests/s of a capacity test",
@@ -76,7 +77,7 @@ class AccountForm(forms.Form):
 
 def words_of(name: str) -> str:
     """A quota as people say it."""
-    return UNITS.get(name, name.capitalize())
+    return UNITS.get(name, name.replace("_", " ").capitalize())
 
 
 @page
