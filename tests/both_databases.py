@@ -61,7 +61,7 @@ class Part:
         pytest = (sys.executable, "-m", "pytest", "-q", "--dist", "loadscope", "-p", "tests.database_plugin")
         command = [*giving_way(self.niceness), *pytest, "--failures-to", str(self.failures), *self.arguments]
         begun = time.monotonic()
-        code = _wait_for(command, os.environ | KEEP_BYTECODE | self.environment, self.niceness, out)
+        code = _wait_for(command, os.environ | {**KEEP_BYTECODE, **self.environment}, self.niceness, out)
         print(f"== {self.title}: {time.monotonic() - begun:.0f} s", file=out, flush=True)
         return 0 if code == NONE_FOUND else code
 
