@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -271,3 +272,11 @@ def test_of_many_servers_the_busiest_and_the_idlest_are_drawn(shop: Pool, acme: 
     assert "11 more between them" in shown
     for name, drawn in (("more-0", True), ("us-vm-3", True), ("more-15", False)):
         assert (f">{name}<" in shown) is drawn, name
+
+
+def test_a_page_is_of_one_section_of_the_navigation(shop: Pool, tutorial_world: Actor) -> None:
+    client = client_of(tutorial_world)
+    for path in (f"/pools/{shop.pk}", "/pools", "/address-pools/new"):
+        shown = client.get(path).content.decode()
+        current = re.findall(r'<a href="([^"]+)" aria-current="page">', shown)
+        assert current == ["/static-ips" if "address" in path else "/pools"], path
