@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -18,11 +16,11 @@ from apps.audit.filters import NAMES, filter_entries
 from apps.audit.models import Entry
 from apps.audit.selectors import entries, in_batches, words_of
 from apps.core.errors import Fault, Invalid, NotFound
+from apps.web import differences
 from apps.web.pages import PageRequest, page, show
 from apps.webhooks.events import DONE
 
 PER_PAGE = 50
-CONTEXT_LINES = 3
 PAGES = {
     "Route": "web:route",
     "Pool": "web:pool",
@@ -90,7 +88,7 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
     context = {
         "row": row,
         "title": f"{kind_of(row.object_kind)} {word_of(row.action)}",
-        "lines": difference(row.before, row.after),
+        "lines": differences.of_json(row.before, row.after),
         "object_url": url_of_object(request.actor, row),
     }
     return show(request, "pages/audit/detail.html", context)
@@ -103,20 +101,6 @@ def url_of_object(actor: Actor, row: Entry) -> str:
     if row.object_kind in PAGES and row.object_id:
         return reverse(PAGES[row.object_kind], args=[row.object_id])
     return reverse(LISTS[row.object_kind]) if row.object_kind in LISTS else ""
-
-
-def difference(before: Any, after: Any) -> list[tuple[str, str]]:
-    """Both documents as sorted JSON, compared line by line, as `components/diff.html` draws it."""
-    found = list(difflib.unified_diff(_lines(before), _lines(after), n=CONTEXT_LINES, lineterm=""))[2:]
-    kinds = {"+": "add", "-": "del", "@": "hunk"}
-    shown = [(kinds.get(line[:1], "same"), line if line.startswith("@") else line[1:]) for line in found]
-    return shown[1:] if len([line for line in shown if line[0] == "hunk"]) == 1 else shown
-
-
-def _lines(document: Any) -> list[str]:
-    if document is None:
-        return []
-    return json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False).splitlines()
 
 
 @page

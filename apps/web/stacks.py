@@ -19,7 +19,7 @@ from apps.stacks.models import StackRun
 from apps.stacks.selectors import StackState
 from apps.web.pages import PageRequest, operators_only, page, show
 
-RUNS_SHOWN, STATES_SHOWN, EVENTS_SHOWN = 20, 20, 200
+RUNS_SHOWN, REVISIONS_SHOWN, STATES_SHOWN, EVENTS_SHOWN = 20, 20, 20, 200
 MOST_REASON = 400
 # Word of a stack → state and word of components/status.html.
 STACKS = {
@@ -83,13 +83,14 @@ def _health(request: PageRequest, pk: int) -> dict[str, Any]:
 
 
 def _around(request: PageRequest, state: StackState) -> dict[str, Any]:
-    """What stands in it, its runs and its states."""
+    """What stands in it, its runs, revisions and states."""
     actor, pk = request.actor, state.stack.pk
     return {
         "balancers": load_balancers(actor).filter(stacks=pk),
         "addresses": state.stack.static_ips.order_by("name"),
         "outputs": sorted(selectors.outputs(actor, pk).items()),
         "runs": [(run, RUNS[run.state]) for run in selectors.runs(actor, pk)[:RUNS_SHOWN]],
+        "revisions": selectors.revisions(actor, pk)[:REVISIONS_SHOWN],
         "states": selectors.states(actor, pk)[:STATES_SHOWN],
     }
 

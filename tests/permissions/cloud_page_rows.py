@@ -24,6 +24,7 @@ CLOUD_PAGES: tuple[Row, ...] = (
     sent("stack-destroy", OPERATED, path=OF_STACK, confirm="something else"),
     sent("stack-delete", OPERATED, path=OF_STACK, confirm="something else"),
     sent("stack-unlock", OPERATED, path=OF_STACK, lock="none", reason="Nobody."),
+    *shown("stack-revision", SEE, "", OF_STACK | {"number": "1"}),
     *shown("stack-state", SENT_GONE, "", OF_STACK | {"number": "1"}),
     *shown("stack-run", GONE, "", OF_RUN),
     *(sent(f"stack-run-{word}", SENT_GONE, path=OF_RUN) for word in ("approve", "discard", "cancel", "retry")),

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from apps.compiler.compile_stack import StackCompilation
+from apps.compiler.targets.terraform.document import StackDocument
 from apps.core.clock import now
 from apps.fleet.models import Stack
+from apps.stacks import shelf
 from apps.stacks.models import StackRevision, StackRun
 from tests.permissions.rows import Row, codes
 
@@ -14,7 +17,16 @@ WHY = {"X-Change-Reason": "asked by the table"}
 
 
 def make_stack_rows() -> None:
-    """A run of another stack whose plan waits for somebody's word."""
+    """A revision of the one, a run of another stack whose plan waits for somebody's word."""
+    shelf.store(
+        stack_id=Stack.objects.get(name="aws-eu").pk,
+        generation=1,
+        compilation=StackCompilation(StackDocument(), (), ()),
+        secrets={},
+        labels={},
+        summary="x",
+        actor="x",
+    )
     stack = Stack.objects.get(name="aws-us")
     revision = StackRevision.objects.create(
         stack=stack, number=1, generation=1, digest="0" * 64, document=b"", secrets=b"", summary="x", actor="x"
@@ -31,6 +43,12 @@ CLOUDS: tuple[Row, ...] = (
     Row("api:stacks-state", "GET", OPERATORS, STACK, "stack"),
     Row("api:stacks-runs", "GET", OPERATORS, STACK, "stack"),
     Row("api:stacks-states", "GET", OPERATORS, STACK, "stack"),
+    Row("api:stacks-revisions", "GET", OPERATORS, STACK, "stack"),
+    Row("api:stacks-revision", "GET", OPERATORS, STACK | {"number": "1"}, "stack"),
+    Row("api:stacks-revision-differences", "GET", OPERATORS, STACK | {"number": "1"}, "stack"),
+    # Nothing was applied here, so there is no state to read.
+    Row("api:stacks-state-content", "GET", codes(404, 404, "403 404 404"), STACK | {"number": "1"}),
+    Row("api:stacks-check", "POST", codes(404, 404, "403 409 409"), STACK, "stack"),
     Row("api:stacks-lock", "GET", OPERATORS, STACK, "stack"),
     # Nothing was ever made: it is compiled first, and there is nothing to destroy and no lock.
     Row("api:stacks-plan", "POST", codes(404, 404, "403 202 202"), STACK, "stack"),
@@ -38,6 +56,7 @@ CLOUDS: tuple[Row, ...] = (
     Row("api:stacks-force-unlock", "POST", codes(404, 404, "403 409 409"), STACK, "stack", {"id": "x"}, headers=WHY),
     Row("api:stack-runs-list", "GET", codes(200, 200, 200)),
     Row("api:stack-runs-detail", "GET", OPERATORS, RUN, "stackrun"),
+    Row("api:stack-runs-events", "GET", OPERATORS, RUN, "stackrun"),
     Row("api:stack-runs-approve", "POST", codes(404, 404, "403 200 200"), RUN, "stackrun", {"plan_digest": "a"}),
     _decided("discard", "200"),
     _decided("cancel", "200"),

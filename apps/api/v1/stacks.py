@@ -19,7 +19,7 @@ from apps.fleet.models import Stack
 from apps.fleet.selectors import stacks
 from apps.stacks import health, selectors, services
 from apps.stacks.differences import Difference
-from apps.stacks.models import StackRun, StateLock, StateVersion
+from apps.stacks.models import RunEvent, StackRun, StateLock, StateVersion
 
 Shape = dict[str, Any]
 
@@ -57,6 +57,19 @@ def _state_shape(row: StateVersion) -> Shape:
         "written_by": row.written_by,
         "run": row.run_id,
         "created_at": row.created_at,
+    }
+
+
+def _event_shape(row: RunEvent) -> Shape:
+    return {
+        "number": row.number,
+        "kind": row.kind,
+        "address": row.address,
+        "object": row.label,
+        "action": row.action,
+        "seconds": row.seconds,
+        "message": row.message,
+        "at": row.at,
     }
 
 
@@ -108,7 +121,8 @@ def _word(sent: object, pointer: str, detail: str) -> str:
     return sent
 
 
-def _stack(request: Request, name: str) -> tuple[Actor, Stack]:
+def stack_of(request: Request, name: str) -> tuple[Actor, Stack]:
+    """Who asks, and the stack that is asked about. Raises NotFound."""
     actor = requests.actor_of(request)
     row = stacks(actor).filter(name=name).first()
     if row is None:
@@ -125,7 +139,7 @@ class State(APIView):
 
     def get(self, request: Request, name: str) -> Response:
         """`word` as on its page; `unknown` is what a run made that nobody heard the end of and nobody wants."""
-        actor, stack = _stack(request, name)
+        actor, stack = stack_of(request, name)
         state, reading = selectors.stack_state(actor, stack.pk), health.reading_of(actor, stack.pk)
         outputs, unknown = (state.sync.outputs, state.sync.unknown) if state.sync else ({}, [])
         told = {
@@ -152,7 +166,7 @@ class Runs(APIView):
 
     def get(self, request: Request, name: str) -> Response:
         """`limit`, `cursor`."""
-        actor, stack = _stack(request, name)
+        actor, stack = stack_of(request, name)
         rows, cursor = page_by_id(request, selectors.runs(actor, stack.pk), newest_first=True)
         return page_response(request, [run_shape(row) for row in rows], cursor)
 
@@ -177,12 +191,22 @@ class RunDetail(APIView):
         return Response(run_shape(row) | told)
 
 
+class RunEvents(APIView):
+    """GET what Terraform said during a run, oldest first."""
+
+    def get(self, request: Request, pk: str) -> Response:
+        """`limit`, `cursor`; `after` the last number that one has, while the run works."""
+        row, after = _run(request, pk), requests.number(request, "after", 0, 0, 999_999_999)
+        rows, cursor = page_by_id(request, selectors.events(requests.actor_of(request), row.pk, after))
+        return page_response(request, [_event_shape(each) for each in rows], cursor)
+
+
 class States(APIView):
     """GET the versions of a stack's Terraform state, newest first, without what is in them."""
 
     def get(self, request: Request, name: str) -> Response:
         """`limit`, `cursor`."""
-        actor, stack = _stack(request, name)
+        actor, stack = stack_of(request, name)
         rows, cursor = page_by_id(request, selectors.states(actor, stack.pk), newest_first=True)
         return page_response(request, [_state_shape(row) for row in rows], cursor)
 
@@ -192,7 +216,7 @@ class Lock(APIView):
 
     def get(self, request: Request, name: str) -> Response:
         """`held` false when nobody does."""
-        actor, stack = _stack(request, name)
+        actor, stack = stack_of(request, name)
         return Response(_lock_shape(selectors.lock_of(actor, stack.pk)))
 
 
@@ -202,7 +226,7 @@ class ForceUnlock(APIView):
     def post(self, request: Request, name: str) -> Response:
         """`{id}`: the lock that was seen. 204."""
         no_dry_run(request)
-        actor, stack = _stack(request, name)
+        actor, stack = stack_of(request, name)
         lock_id = _word(requests.only(request, ("id",)).get("id"), "/id", "Send the id of the lock that you saw.")
         services.force_unlock(actor=actor, stack_id=stack.pk, lock_id=lock_id, reason=requests.reason(request))
         return Response(status=204)
@@ -214,9 +238,19 @@ class Plan(APIView):
     def post(self, request: Request, name: str) -> Response:
         """No body; 202 with the run, or without a body where it has to be compiled first."""
         no_dry_run(request)
-        actor, stack = _stack(request, name)
+        actor, stack = stack_of(request, name)
         begun = services.plan_now(actor=actor, stack_id=stack.pk, reason=requests.reason(request))
         return _begun(actor, begun)
+
+
+class Check(APIView):
+    """POST: look for what somebody changed in the cloud."""
+
+    def post(self, request: Request, name: str) -> Response:
+        """No body; 202 with the run that looks."""
+        no_dry_run(request)
+        actor, stack = stack_of(request, name)
+        return _begun(actor, services.check_drift(actor=actor, stack_id=stack.pk))
 
 
 class Destroy(APIView):
@@ -225,7 +259,7 @@ class Destroy(APIView):
     def post(self, request: Request, name: str) -> Response:
         """No body; say why in `X-Change-Reason`. 202 with the run."""
         no_dry_run(request)
-        actor, stack = _stack(request, name)
+        actor, stack = stack_of(request, name)
         return _begun(actor, services.destroy(actor=actor, stack_id=stack.pk, reason=requests.reason(request)))
 
 

@@ -18,6 +18,7 @@ from apps.api.v1 import (
     plans,
     pushing,
     schedules,
+    stack_revisions,
     stacks,
     tokens,
     trace,
@@ -36,6 +37,7 @@ from apps.definitions.services import PLATFORM
 OWN_VIEWS = {"hostnames", "invitations", "memberships", "pools", "servers", "tokens"}
 PK = r"(?P<pk>[0-9]{1,20})"
 DELIVERY = r"(?P<delivery>[0-9]{1,20})"
+NUMBER = r"(?P<number>[0-9]{1,20})"
 NAME = r"[a-z0-9-]{1,63}"
 PLAN = r"(?P<plan>[0-9a-f]{32})"
 NAMED = rf"(?P<account>{NAME})/(?P<name>{NAME})"
@@ -148,6 +150,23 @@ urlpatterns = [
     re_path(rf"^cloud-accounts/(?P<name>{NAME})/adopt$", adopting.Adopt.as_view(), name="cloud-accounts-adopt"),
     re_path(rf"^stacks/(?P<name>{NAME})/state$", stacks.State.as_view(), name="stacks-state"),
     re_path(rf"^stacks/(?P<name>{NAME})/runs$", stacks.Runs.as_view(), name="stacks-runs"),
+    re_path(rf"^stacks/(?P<name>{NAME})/revisions$", stack_revisions.Revisions.as_view(), name="stacks-revisions"),
+    re_path(
+        rf"^stacks/(?P<name>{NAME})/revisions/{NUMBER}$",
+        stack_revisions.RevisionDocument.as_view(),
+        name="stacks-revision",
+    ),
+    re_path(
+        rf"^stacks/(?P<name>{NAME})/revisions/{NUMBER}/differences$",
+        stack_revisions.Differences.as_view(),
+        name="stacks-revision-differences",
+    ),
+    re_path(
+        rf"^stacks/(?P<name>{NAME})/states/{NUMBER}$",
+        stack_revisions.StateContent.as_view(),
+        name="stacks-state-content",
+    ),
+    re_path(rf"^stacks/(?P<name>{NAME})/check$", stacks.Check.as_view(), name="stacks-check"),
     re_path(rf"^stacks/(?P<name>{NAME})/states$", stacks.States.as_view(), name="stacks-states"),
     re_path(rf"^stacks/(?P<name>{NAME})/lock$", stacks.Lock.as_view(), name="stacks-lock"),
     re_path(rf"^stacks/(?P<name>{NAME})/force-unlock$", stacks.ForceUnlock.as_view(), name="stacks-force-unlock"),
@@ -155,6 +174,7 @@ urlpatterns = [
     re_path(rf"^stacks/(?P<name>{NAME})/destroy$", stacks.Destroy.as_view(), name="stacks-destroy"),
     path("stack-runs", stacks.RunList.as_view(), name="stack-runs-list"),
     re_path(rf"^stack-runs/{PK}$", stacks.RunDetail.as_view(), name="stack-runs-detail"),
+    re_path(rf"^stack-runs/{PK}/events$", stacks.RunEvents.as_view(), name="stack-runs-events"),
     re_path(rf"^stack-runs/{PK}/approve$", stacks.Approve.as_view(), name="stack-runs-approve"),
     re_path(rf"^stack-runs/{PK}/discard$", stacks.Discard.as_view(), name="stack-runs-discard"),
     re_path(rf"^stack-runs/{PK}/cancel$", stacks.Cancel.as_view(), name="stack-runs-cancel"),

@@ -64,6 +64,19 @@ OPERATIONS: Table = {
     ("stacks-states", "GET"): replace(
         listing(clouds.StateVersion, "the versions of a stack's state"), refuses=(*READ_REFUSALS, 404)
     ),
+    ("stacks-state-content", "GET"): detail(clouds.StateContent, "what a version of a state holds", version=False),
+    ("stacks-revisions", "GET"): replace(
+        listing(clouds.StackRevision, "the revisions of a stack"), refuses=(*READ_REFUSALS, 404)
+    ),
+    ("stacks-revision", "GET"): detail(clouds.StackRevisionDetail, "a revision of a stack", version=False),
+    ("stacks-revision-differences", "GET"): detail(
+        clouds.RevisionDifferences, "how a revision of a stack differs from another", "against", version=False
+    ),
+    ("stacks-check", "POST"): _begun("Look for what somebody changed in a cloud"),
+    ("stack-runs-events", "GET"): replace(
+        listing(clouds.StackRunEvent, "what Terraform said during a run", "after-word-number"),
+        refuses=(*READ_REFUSALS, 404),
+    ),
     ("stacks-state", "GET"): detail(clouds.StackState, "how a stack stands, and what its cloud says", version=False),
     ("stacks-lock", "GET"): detail(clouds.StateLock, "who may write a stack's state", version=False),
     ("stacks-force-unlock", "POST"): of_one("Take a lock away from whoever holds it", {204: None}, clouds.LockOrder),

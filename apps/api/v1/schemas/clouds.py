@@ -197,6 +197,60 @@ class StackRunDetail(StackRun):
     drift = PlannedDifference(many=True)
 
 
+class StackRunEvent(words.Shown):
+    """One thing that Terraform said while it worked; `address` is Terraform's, `object` ours."""
+
+    number = words.count()
+    kind = serializers.CharField()
+    address = words.text(400)
+    object = words.text(400)
+    action = words.text(10)
+    seconds = serializers.FloatField(min_value=0)
+    message = words.text(2000)
+    at = words.instant()
+
+
+class StackRevision(words.Shown):
+    """A numbered document of a stack."""
+
+    number = words.ident()
+    generation = words.count()
+    digest = words.text(64)
+    summary = words.text(400)
+    actor = serializers.CharField()
+    created_at = words.instant()
+
+
+class StackRevisionDetail(StackRevision):
+    """A revision with what Terraform is told."""
+
+    document = words.Anything(help_text="Resources, providers, outputs and names of variables, by address.")
+
+
+class RevisionChange(words.Shown):
+    """One part of a document that differs; null where a revision does not have it."""
+
+    address = serializers.CharField()
+    object = words.text(400)
+    before = words.Anything(allow_null=True)
+    after = words.Anything(allow_null=True)
+
+
+class RevisionDifferences(words.Shown):
+    """How a revision differs from another one; `against` is null where there is none before."""
+
+    number = words.ident()
+    against = serializers.IntegerField(min_value=1, allow_null=True)
+    changes = RevisionChange(many=True)
+
+
+class StateContent(words.Shown):
+    """What one version of a state holds, without secrets."""
+
+    number = words.ident()
+    state = words.Anything(help_text="As Terraform wrote it.")
+
+
 class CloudFinding(words.Shown):
     """What the cloud of a stack cannot do of what is wanted, or does otherwise."""
 

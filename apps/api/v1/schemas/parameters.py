@@ -44,6 +44,11 @@ QUERY: dict[str, tuple[Schema, str]] = {
     "target-word-cloud": ({"type": "string", "enum": ["haproxy", "aws", "google"]}, "Only this target."),
     "target": ({"type": "string", "enum": Schedule.TargetKind.values}, "Only schedules that do this."),
     "after": ({"type": "string", "maxLength": 40}, "Only messages after the one with this id."),
+    "after-word-number": ({"type": "integer", "minimum": 0, "maximum": 999999999}, "Only what has a higher number."),
+    "against": (
+        {"type": "integer", "minimum": 0, "maximum": 999999999},
+        "The number of the other revision; 0 for the one before, which is the default.",
+    ),
     "since": ({"type": "string", "format": "date-time"}, "Only from this moment on."),
     "until": ({"type": "string", "format": "date-time"}, "Only before this moment."),
     "topics": (
@@ -112,6 +117,7 @@ PATH: dict[str, tuple[Schema, str]] = {
     "account": ({"type": "string", "pattern": NAME}, "The account's name."),
     "name": ({"type": "string", "pattern": NAME}, "The object's name."),
     "region": ({"type": "string", "pattern": NAME}, "The region's name."),
+    "number": ({"type": "integer", "minimum": 1, "maximum": 2**63 - 1}, "The number of the version."),
     "delivery": ({"type": "integer", "minimum": 1, "maximum": 2**63 - 1}, "The delivery's id."),
     "to": ({"type": "string", "pattern": NAME}, "The other region's name."),
     "plan": ({"type": "string", "pattern": "^[0-9a-f]{32}$"}, "The plan's id."),
