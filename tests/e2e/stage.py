@@ -223,5 +223,4 @@ def built(database_url: str) -> Iterator[Stage]:
         yield stage
     finally:
         stage.stop()
-        print(stage.logs())
         shutil.rmtree(folder, ignore_errors=True)

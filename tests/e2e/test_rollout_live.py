@@ -64,10 +64,9 @@ def stage(transactional_db: None) -> Iterator[Stage]:
         try:
             wait_until(lambda: in_sync(found), "all nodes are in sync")
             wait_until(lambda: all(found.get(node, "/") == (200, "blue") for node in NODES), "all nodes answer")
-        except AssertionError:
-            print(*(f"{row} {row.state} {row.message}" for row in Rollout.objects.all()), sep="\n")
-            raise
-        yield found
+            yield found
+        finally:
+            print(*(f"{row} {row.state} {row.message}" for row in Rollout.objects.all()), found.logs(), sep="\n")
 
 
 def operator() -> Actor:
