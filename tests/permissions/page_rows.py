@@ -165,7 +165,7 @@ PAGES: tuple[Row, ...] = (
     sent("account-new", OPERATED, "", form={"/name": "new", "/spec/title": "New"}),
     *shown("account", READ_OWN, "account", {"name": "acme"}),
     Row("web:account-edit", "GET", OPERATE, {"name": "acme"}),
-    sent("account-edit", OPERATED, "", {"name": "acme"}, form={"/spec/title": "New", "version": "1"}),
+    sent("account-edit", OPERATED, "", {"name": "acme"}, form={"/spec/title": "New", "version": "2"}),
     Row("web:account-suspend", "GET", OPERATE, {"name": "acme"}),
     sent("account-suspend", OPERATED, "", {"name": "acme"}, reason="x"),
     Row("web:account-look", "GET", OF_OPERATORS, {"name": "acme"}),

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from django.apps import apps
-from django.db import transaction
 from django.db.models import Prefetch
-from django.test import override_settings
-from pytest_django.plugin import DjangoDbBlocker
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account
@@ -25,20 +21,11 @@ from tests.permissions.places import PLACES
 from tests.permissions.rows import Row
 from tests.permissions.table import TABLE
 from tests.permissions.urls import METHODS, every_url
-from tests.permissions.world import OWNERS, World, make_world
+from tests.permissions.world import OWNERS, World
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 OTHERS = [caller for caller in MEMBERS if caller.account == "other"]
 BY_URL: dict[str, list[Row]] = {url: [row for row in TABLE if row.url == url] for url in every_url()}
-
-
-@pytest.fixture(scope="module")
-def world(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[World]:
-    """One world for all rows; what each of them does is undone, and in the end the world is."""
-    # Nobody answers there: what asks the DNS is refused at once.
-    with override_settings(RESOLVERS=["127.0.0.1:9"]), django_db_blocker.unblock(), transaction.atomic():
-        yield make_world()
-        transaction.set_rollback(True)
 
 
 @pytest.mark.parametrize("url", BY_URL)
