@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
@@ -20,7 +21,7 @@ from apps.stacks.models import StackRun
 from tests.apps.pushed import add_route, make_world
 from tests.e2e.stack_stage import ROOT, Stage, kill
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300), pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600), pytest.mark.django_db(transaction=True)]
 
 SLOW = """#!/bin/sh
 case "$1" in
@@ -30,7 +31,7 @@ case "$1" in
 esac
 """
 # A push takes well below a second; the rest is for machines that do other things as well.
-SOON_S = 60.0
+SOON_S = 120.0
 WHILE_S = 8.0
 
 
@@ -89,6 +90,13 @@ def rollouts() -> int:
     return Rollout.objects.filter(state="done").count()
 
 
+def pushed(operator: Actor, number: int) -> float:
+    """Seconds from a change to the end of its rollout."""
+    before = rollouts()
+    add_route(operator, f"more-{number}", f"/{number}")
+    return wait("a rollout", SOON_S, lambda: rollouts() > before)
+
+
 def test_a_fleet_is_pushed_to_while_terraform_works(operator: Actor, environment: dict[str, str]) -> None:
     make_world(operator, "beside")
     with ExitStack() as running:
@@ -96,13 +104,13 @@ def test_a_fleet_is_pushed_to_while_terraform_works(operator: Actor, environment
         running.enter_context(worker(environment, "terraform", "terraform"))
         running.enter_context(process(environment, sys.executable, "manage.py", "schedule", "--every", "0.5"))
         wait("the first rollout", SOON_S, lambda: rollouts() == 1)
+        alone = [pushed(operator, number) for number in range(3)]
         keep_terraform_busy(operator)
         wait("a plan under way", SOON_S, planning)
-        for number in range(3):
-            add_route(operator, f"more-{number}", f"/{number}")
-            took = wait("a rollout", SOON_S, lambda number=number: rollouts() == number + 2)
-            print(f"pushed in {took:.2f} s while terraform worked")
+        beside = [pushed(operator, number) for number in range(3, 6)]
         assert planning()
+    # Printed, not compared: what else a machine does decides over so short times. The next test shows what is held up.
+    print(f"pushed in {median(alone):.2f} s alone, in {median(beside):.2f} s while terraform worked")
 
 
 def test_without_a_queue_of_its_own_it_would_wait(operator: Actor, environment: dict[str, str]) -> None:
