@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from apps.accounts.actors import Actor
@@ -20,7 +22,7 @@ KEY = "-----BEGIN PRIVATE KEY----- of a shop"
 
 def stored(stack: Stack, weight: int, **more: object) -> StackRevision:
     """A revision in which a rule sends this weight to a target group."""
-    resources = {
+    resources: dict[str, dict[str, Any]] = {
         "aws_lb": {"lb_1": {"name": "sw-stk1-lb-1"}},
         "aws_lb_listener_rule": {"route_2": {"action": [{"weight": weight}]}},
     }
@@ -125,7 +127,9 @@ def test_programs_read_and_compare_revisions(house: Api, api: Api, stack: Stack)
 
 
 def test_programs_hear_what_terraform_says(house: Api, stack: Stack) -> None:
-    run = StackRun.objects.create(stack=stack, revision=stack.revisions.first(), state="applying", actor="x")
+    run = StackRun.objects.create(
+        stack=stack, revision=StackRevision.objects.filter(stack=stack).latest("number"), state="applying", actor="x"
+    )
     for number in (1, 2, 3):
         RunEvent.objects.create(run=run, number=number, kind="complete", address="aws_lb.lb_1", label="front")
     told = house("GET", f"stack-runs/{run.pk}/events").json()["items"]

@@ -132,8 +132,16 @@ PARTS = {
     *("static-ip-move", "static-ip-release", "static-ip-delete"),
     *("zone-repair", "zone-delete", "record-delete"),
     *("stack-plan", "stack-check", "stack-destroy", "stack-delete", "stack-unlock"),
-    # Runs, revisions and states come from workers; what they look like is looked at in tests/doors/test_pages_clouds.py.
-    *("stack-run", "stack-revision", "stack-state", "stack-run-approve", "stack-run-discard", "stack-run-cancel", "stack-run-retry"),
+    # Runs, revisions and states come from workers; tests/doors/test_pages_clouds.py looks at them.
+    *(
+        "stack-run",
+        "stack-revision",
+        "stack-state",
+        "stack-run-approve",
+        "stack-run-discard",
+        "stack-run-cancel",
+        "stack-run-retry",
+    ),
 }
 # What the demo does not have by itself: a cloud, and a zone on a name server in memory.
 CLOUDS = [
