@@ -134,7 +134,7 @@ def _counts(names: Sequence[str], minutes: int, until: datetime) -> dict[str, tu
 
 
 def samples(minutes: int, until: datetime) -> QuerySet[Sample]:
-    """What was observed in the `minutes` before `until`: buckets of ten seconds while they are kept, then of a minute."""
+    """What was observed in the `minutes` before `until`: buckets of ten seconds while kept, then of a minute."""
     begin = until - timedelta(minutes=minutes)
     resolution = SHORT if now() - begin < KEPT_SHORT else LONG
     return Sample.objects.filter(resolution=resolution, at__gte=begin, at__lt=until).order_by()
