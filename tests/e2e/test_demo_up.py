@@ -49,7 +49,7 @@ def test_a_route_put_by_api_is_live_on_all_four_nodes(demo: RunningDemo) -> None
     started = time.monotonic()
     demo.put_answer("first")
     assert demo.everywhere("first") == []
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 60  # how fast it is, is measured by tests.bench.route_live
 
 
 def operate(demo: RunningDemo, method: str, url: str, body: object = None) -> dict[str, Any]:
