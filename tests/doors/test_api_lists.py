@@ -106,6 +106,7 @@ def url_of(name: str) -> str:
     """A URL with this name; whether its object exists does not matter."""
     arguments = {
         "pk": 1,
+        "number": 1,
         "delivery": 1,
         "plan": "0" * 32,
         "account": "acme",
