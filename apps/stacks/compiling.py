@@ -128,7 +128,7 @@ def _want(sync: StackSync, found: Compiled) -> None:
 
 def summarise(before: Mapping[str, Any], after: Mapping[str, Any], labels: Mapping[str, str]) -> str:
     """The first object that differs, and how many more do."""
-    old, new = _bodies(before), _bodies(after)
+    old, new = shelf.resources_by_address(before), shelf.resources_by_address(after)
     if not before:
         return f"First revision: {len(new)} resources."
     owners = {**before.get("owners", {}), **after["owners"]}
@@ -137,11 +137,6 @@ def summarise(before: Mapping[str, Any], after: Mapping[str, Any], labels: Mappi
     if not names:
         return "Secrets or settings of the stack."
     return f"{names[0]} changed" + (f" (and {len(names) - 1} more)." if len(names) > 1 else ".")
-
-
-def _bodies(document: Mapping[str, Any]) -> dict[str, Any]:
-    resources = document.get("resources") or {}
-    return {f"{kind}.{name}": body for kind, named in resources.items() for name, body in named.items()}
 
 
 def _who(before: StackRevision | None) -> str:

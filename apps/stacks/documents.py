@@ -62,9 +62,7 @@ def compare(before: Document | None, after: Document) -> list[Change]:
 
 
 def _parts(document: Mapping[str, Any]) -> dict[str, Any]:
-    resources = {
-        f"{kind}.{name}": body for kind, named in document["resources"].items() for name, body in named.items()
-    }
     providers = {f"provider.{each['name']}": each for each in document["providers"]}
     outputs = {f"output.{name}": value for name, value in document["outputs"].items()}
-    return resources | providers | outputs | {f"variable.{name}": {"sensitive": True} for name in document["variables"]}
+    variables = {f"variable.{name}": {"sensitive": True} for name in document["variables"]}
+    return shelf.resources_by_address(document) | providers | outputs | variables

@@ -95,7 +95,7 @@ def _document(compilation: StackCompilation | None) -> Document:
 
 def compare(before: Document, after: Document, labels: Mapping[str, str]) -> list[Difference]:
     """The resources that differ between two documents, as a plan would list them; the order of a list is no change."""
-    old, new = _bodies(before), _bodies(after)
+    old, new = shelf.resources_by_address(before), shelf.resources_by_address(after)
     words = Words({**before["owners"], **after["owners"]}, labels, {})
     found = []
     for address in dict.fromkeys([*new, *old]):
@@ -107,11 +107,6 @@ def compare(before: Document, after: Document, labels: Mapping[str, str]) -> lis
         if difference.details or action != "update":
             found.append(difference)
     return found
-
-
-def _bodies(document: Document) -> dict[str, Any]:
-    resources = document["resources"]
-    return {f"{kind}.{name}": body for kind, named in resources.items() for name, body in named.items()}
 
 
 def _in_shares(value: Any) -> Any:

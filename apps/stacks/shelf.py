@@ -69,6 +69,12 @@ def open_revision(revision: StackRevision) -> Opened:
     return Opened(body["document"], body["labels"], _opened(revision.secrets))
 
 
+def resources_by_address(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The resources of a document (as JSON) by Terraform's address of them; none where there is no document."""
+    resources = document.get("resources") or {}
+    return {f"{kind}.{name}": body for kind, named in resources.items() for name, body in named.items()}
+
+
 def words_for(run: StackRun, opened: Opened) -> Words:
     """How the run's resources are called, those included that stand already and are not wanted any more."""
     syncs = StackSync.objects.filter(stack_id=run.stack_id).values_list("applied", "doubted")

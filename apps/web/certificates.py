@@ -14,14 +14,12 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
 from apps.core.clock import now
-from apps.core.errors import Conflict
 from apps.definitions import selectors
 from apps.definitions.models import Certificate
-from apps.definitions.services import delete_object
 from apps.web.faults import blame
 from apps.web.pages import PageRequest, page, show
 from apps.web.pool_form import Text
-from apps.web.saving import Typed, saved_or_blamed, tell, version_sent, version_shown
+from apps.web.saving import Typed, deleted, saved_or_blamed, tell, version_sent, version_shown
 
 PER_PAGE = 100
 SOON = 21  # days: authorities that renew by themselves do so earlier
@@ -155,10 +153,5 @@ def delete(request: PageRequest, pk: int) -> HttpResponse:
     if request.POST.get("confirm") != stored.name:
         messages.error(request, f"Type {stored.name} to delete it.")
         return redirect("web:certificates")
-    try:
-        delete_object(actor=request.actor, kind="Certificate", name=stored.name, account=stored.account.name)
-    except Conflict as error:
-        messages.error(request, error.detail)
-    else:
-        messages.success(request, f"Certificate {stored.name} is deleted.")
+    deleted(request, "Certificate", stored, f"Certificate {stored.name} is deleted.")
     return redirect("web:certificates")

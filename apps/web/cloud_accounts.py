@@ -6,20 +6,20 @@ from typing import Any
 
 import yaml
 from django import forms
-from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
 from apps.core.errors import Conflict, Fault, Invalid
 from apps.definitions.selectors import only
-from apps.definitions.services import delete_object, plan_document
+from apps.definitions.services import plan_document
 from apps.fleet import selectors as places
 from apps.stacks import adoption
 from apps.stacks.adopting.contract import Verdict
 from apps.stacks.adopting.wishes import read_order
 from apps.web.faults import blame
 from apps.web.pages import PageRequest, operators_only, page, show
+from apps.web.saving import deleted
 
 VERDICTS = {
     Verdict.LEFT_OUT: ("refused", "Left out"),
@@ -100,12 +100,7 @@ def delete(request: PageRequest, pk: int) -> HttpResponse:
     """Forget a cloud account that has no stack."""
     operators_only(request.actor, "cloud accounts")
     row = only(places.cloud_accounts(request.actor), pk)
-    try:
-        delete_object(actor=request.actor, kind="CloudAccount", name=row.name)
-    except Conflict as error:
-        messages.error(request, error.detail)
-    else:
-        messages.success(request, f"Cloud account {row.name} is forgotten.")
+    deleted(request, "CloudAccount", row, f"Cloud account {row.name} is forgotten.")
     return redirect("web:cloud-accounts")
 
 

@@ -18,14 +18,13 @@ from apps.accounts.rights import claims_under
 from apps.accounts.selectors import accounts
 from apps.audit.selectors import entries_of
 from apps.core.clock import now
-from apps.core.errors import Conflict, NotFound
+from apps.core.errors import NotFound
 from apps.definitions import selectors
-from apps.definitions.services import delete_object
 from apps.definitions.sharing import tagged
 from apps.definitions.tags import instant_text
 from apps.web.faults import blame
 from apps.web.pages import PageRequest, operators_only, page, show
-from apps.web.saving import Typed, saved_or_blamed, tell
+from apps.web.saving import Typed, deleted, saved_or_blamed, tell
 
 PER_PAGE = 100
 SHOWN = 50
@@ -188,13 +187,8 @@ def delete(request: PageRequest, name: str) -> HttpResponse:
     if request.POST.get("confirm") != row.name:
         messages.error(request, f"Type {row.name} to delete it.")
         return redirect("web:grant", name)
-    try:
-        delete_object(actor=request.actor, kind="Grant", name=row.name)
-    except Conflict as error:
-        messages.error(request, error.detail)
-        return redirect("web:grant", name)
-    messages.success(request, f"Grant {row.name} is deleted.")
-    return redirect("web:grants")
+    gone = deleted(request, "Grant", row, f"Grant {row.name} is deleted.")
+    return redirect("web:grants") if gone else redirect("web:grant", name)
 
 
 def _one(request: PageRequest, name: str) -> Grant:

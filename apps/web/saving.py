@@ -10,7 +10,7 @@ from django.contrib import messages
 from django.http import HttpResponse
 
 from apps.core.errors import Conflict, Fault, Invalid, Stale
-from apps.definitions.services import PLATFORM, save_object
+from apps.definitions.services import PLATFORM, delete_object, save_object
 from apps.web.pages import PageRequest, show
 from apps.web.three_way import meeting
 
@@ -73,6 +73,18 @@ def saved_or_blamed(request: PageRequest, typed: Typed, blame: Callable[[Invalid
     except Invalid as error:
         blame(error)
     return None
+
+
+def deleted(request: PageRequest, kind: str, row: Any, done: str) -> bool:
+    """Delete a row, and say on the next page that it is `done` or why it stays. Raises NotFound, Forbidden."""
+    account = None if kind in PLATFORM else row.account.name
+    try:
+        delete_object(actor=request.actor, kind=kind, name=row.name, account=account)
+    except Conflict as error:
+        messages.error(request, error.detail)
+        return False
+    messages.success(request, done)
+    return True
 
 
 def tell(request: PageRequest, typed: Typed, saved: Any, done: str) -> None:

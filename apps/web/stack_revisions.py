@@ -52,7 +52,8 @@ def _files(changes: Iterable[Change]) -> Iterator[FileDifference]:
     """A difference for each part, as many as a page can show."""
     left = SHOWN_LINES
     for change in changes:
+        if not left:
+            return
         lines = of_json(change.before, change.after)[:left]
         left -= len(lines)
-        if lines:
-            yield FileDifference(f"{change.address}  {change.label}".rstrip(), lines)
+        yield FileDifference(f"{change.address}  {change.label}".rstrip(), lines)

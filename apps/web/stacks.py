@@ -13,11 +13,11 @@ from django.views.decorators.http import require_POST
 
 from apps.core.errors import Conflict, Invalid
 from apps.definitions.selectors import load_balancers
-from apps.definitions.services import delete_object
 from apps.stacks import health, selectors, services
 from apps.stacks.models import StackRun
 from apps.stacks.selectors import StackState
 from apps.web.pages import PageRequest, operators_only, page, show
+from apps.web.saving import deleted
 
 RUNS_SHOWN, REVISIONS_SHOWN, STATES_SHOWN, EVENTS_SHOWN = 20, 20, 20, 200
 MOST_REASON = 400
@@ -200,17 +200,12 @@ def delete(request: PageRequest, pk: int) -> HttpResponse:
     """Delete a stack in whose cloud nothing stands any more, once its name was typed."""
     operators_only(request.actor, "delete of stacks")
     request.actor.may_write()
-    name = selectors.stack_state(request.actor, pk).stack.name
-    if request.POST.get("confirm") != name:
-        messages.error(request, f"Type {name} to delete it.")
+    stack = selectors.stack_state(request.actor, pk).stack
+    if request.POST.get("confirm") != stack.name:
+        messages.error(request, f"Type {stack.name} to delete it.")
         return redirect("web:stack", pk)
-    try:
-        delete_object(actor=request.actor, kind="Stack", name=name)
-    except Conflict as error:
-        messages.error(request, error.detail)
-        return redirect("web:stack", pk)
-    messages.success(request, f"Stack {name} is deleted; its history stays in the audit record.")
-    return redirect("web:stacks")
+    gone = deleted(request, "Stack", stack, f"Stack {stack.name} is deleted; its history stays in the audit record.")
+    return redirect("web:stacks") if gone else redirect("web:stack", pk)
 
 
 @require_POST

@@ -11,11 +11,12 @@ from django.views.decorators.http import require_POST
 
 from apps.core.errors import Conflict, Invalid
 from apps.definitions.selectors import load_balancers, only
-from apps.definitions.services import delete_object, move_static_ip, release_static_ip
+from apps.definitions.services import move_static_ip, release_static_ip
 from apps.fleet import selectors as places
 from apps.observe.whereabouts import whereabouts
 from apps.web.cloud_forms import KINDS
 from apps.web.pages import PageRequest, operators_only, page, show
+from apps.web.saving import deleted
 
 SHOWN = 500
 # What a node says of an address → state and word of components/status.html.
@@ -113,13 +114,8 @@ def delete(request: PageRequest, pk: int) -> HttpResponse:
     if request.POST.get("confirm") != row.name:
         messages.error(request, f"Type {row.name} to give it back.")
         return redirect("web:static-ip", pk)
-    try:
-        delete_object(actor=request.actor, kind="StaticIP", name=row.name)
-    except Conflict as error:
-        messages.error(request, error.detail)
-        return redirect("web:static-ip", pk)
-    messages.success(request, f"{row.name} is given back.")
-    return redirect("web:static-ips")
+    gone = deleted(request, "StaticIP", row, f"{row.name} is given back.")
+    return redirect("web:static-ips") if gone else redirect("web:static-ip", pk)
 
 
 @require_POST
@@ -129,10 +125,5 @@ def delete_pool(request: PageRequest, pk: int) -> HttpResponse:
     operators_only(request.actor, "address pools")
     request.actor.may_write()
     row = only(places.address_pools(request.actor), pk)
-    try:
-        delete_object(actor=request.actor, kind="AddressPool", name=row.name)
-    except Conflict as error:
-        messages.error(request, error.detail)
-    else:
-        messages.success(request, f"Address pool {row.name} is deleted.")
+    deleted(request, "AddressPool", row, f"Address pool {row.name} is deleted.")
     return redirect("web:static-ips")

@@ -15,10 +15,10 @@ from apps.definitions.models import Zone
 from apps.definitions.selectors import only
 from apps.definitions.selectors import records as visible_records
 from apps.definitions.selectors import zones as visible_zones
-from apps.definitions.services import delete_object
 from apps.dns import selectors, services
 from apps.dns.selectors import RecordState, ZoneState
 from apps.web.pages import PageRequest, operators_only, page, show
+from apps.web.saving import deleted
 
 SHOWN = 500
 # State of a zone or record → state and word of components/status.html.
@@ -134,13 +134,8 @@ def delete(request: PageRequest, pk: int) -> HttpResponse:
     if request.POST.get("confirm") != zone.name:
         messages.error(request, f"Type {zone.name} to delete it.")
         return redirect("web:zone", pk)
-    try:
-        delete_object(actor=request.actor, kind="Zone", name=zone.name, account=zone.account.name)
-    except Conflict as error:
-        messages.error(request, error.detail)
-        return redirect("web:zone", pk)
-    messages.success(request, f"Zone {zone.domain} is not kept here any more.")
-    return redirect("web:zones")
+    gone = deleted(request, "Zone", zone, f"Zone {zone.domain} is not kept here any more.")
+    return redirect("web:zones") if gone else redirect("web:zone", pk)
 
 
 @require_POST
@@ -148,10 +143,5 @@ def delete(request: PageRequest, pk: int) -> HttpResponse:
 def delete_record(request: PageRequest, pk: int) -> HttpResponse:
     """Delete a record; the server loses it a moment later."""
     record = only(visible_records(request.actor), pk)
-    try:
-        delete_object(actor=request.actor, kind="Record", name=record.name, account=record.account.name)
-    except Conflict as error:
-        messages.error(request, error.detail)
-    else:
-        messages.success(request, f"{record.label} {record.type} is deleted.")
+    deleted(request, "Record", record, f"{record.label} {record.type} is deleted.")
     return redirect("web:zone", record.zone_id)

@@ -120,7 +120,8 @@ def test_programs_read_and_compare_revisions(house: Api, api: Api, stack: Stack)
     assert (first["against"], {each["before"] for each in first["changes"]}) == (None, {None})
     since = house("GET", "stacks/aws-eu/revisions/3/differences?against=1").json()["changes"]
     assert [each["address"] for each in since] == ["aws_eip.ip_1", "aws_lb_listener_rule.route_2"]
-    assert_problem(house("GET", "stacks/aws-eu/revisions/3/differences?against=9"), 404)
+    for path in ("revisions/3/differences?against=9", f"revisions/{'9' * 20}", f"states/{'9' * 20}"):
+        assert_problem(house("GET", f"stacks/aws-eu/{path}"), 404)
     assert_problem(house("GET", "stacks/aws-eu/revisions/3/differences?against=x"), 422)
     for path in ("revisions", "revisions/3", "revisions/3/differences"):
         assert_problem(api("GET", f"stacks/aws-eu/{path}"), 404)

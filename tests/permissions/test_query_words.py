@@ -28,7 +28,7 @@ from tests.permissions.rows import Row
 from tests.permissions.table import TABLE
 from tests.permissions.world import World
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 NUL = "\0"  # PostgreSQL takes it in no text
 # Also digits that are no numbers, numbers that fit in no column, half a character, and what steers terminals.
 ODD = ("a\0b", "\u00b2", "9" * 30, "-1", "nan", "1e999", "\ud800", "\x1b[2J", "9" * 5000, "\u202e", "%", "../..")
@@ -142,6 +142,7 @@ def test_the_words_of_pages_are_found(world: World) -> None:
     assert words_of(world, READS["api:sizing"]) == {"pool", "rate", "lose_a_region", "cost_per_server"}
 
 
+@pytest.mark.any_database
 @pytest.mark.parametrize("url", PAGES)
 def test_a_page_answers_each_of_its_parts_and_does_not_know_any_other(world: World, url: str) -> None:
     row = READS[url]

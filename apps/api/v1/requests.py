@@ -12,6 +12,7 @@ from apps.core.errors import Fault, Invalid, SpillwayError, Stale
 from apps.core.requests import ChangeOrigin
 
 MAX_LIMIT = 500
+HIGHEST = 999_999_999  # as many digits as `number` reads
 MAX_WAIT_S = 60
 MAX_PIPELINE = 400
 # A proxy that compresses an answer makes the tag weak; versions are versions all the same.

@@ -14,8 +14,6 @@ from apps.api.v1.views import page_by_id, page_response
 from apps.stacks import documents, selectors, services
 from apps.stacks.models import StackRevision
 
-HIGHEST = 999_999_999
-
 
 def _shape(row: StackRevision) -> dict[str, Any]:
     return {
@@ -26,11 +24,6 @@ def _shape(row: StackRevision) -> dict[str, Any]:
         "actor": row.actor,
         "created_at": row.created_at,
     }
-
-
-def _number(text: str) -> int:
-    """A number of a path; one that no row can have where it is too long."""
-    return int(text) if len(text) < 10 else 0
 
 
 class Revisions(APIView):
@@ -49,7 +42,7 @@ class RevisionDocument(APIView):
     def get(self, request: Request, name: str, number: str) -> Response:
         """`document` maps addresses to what they must be."""
         actor, stack = stack_of(request, name)
-        found = documents.read(actor, stack.pk, _number(number))
+        found = documents.read(actor, stack.pk, int(number))
         return Response(_shape(found.revision) | {"document": found.parts})
 
 
@@ -59,8 +52,8 @@ class Differences(APIView):
     def get(self, request: Request, name: str, number: str) -> Response:
         """`against`: the other revision, by default the one before."""
         actor, stack = stack_of(request, name)
-        found = documents.read(actor, stack.pk, _number(number))
-        asked = requests.number(request, "against", 0, 0, HIGHEST)
+        found = documents.read(actor, stack.pk, int(number))
+        asked = requests.number(request, "against", 0, 0, requests.HIGHEST)
         against = asked or documents.number_before(actor, found.revision)
         before = documents.read(actor, stack.pk, against) if against else None
         changes = [
@@ -76,5 +69,5 @@ class StateContent(APIView):
     def get(self, request: Request, name: str, number: str) -> Response:
         """`state` is Terraform's."""
         actor, stack = stack_of(request, name)
-        content = services.read_state(actor=actor, stack_id=stack.pk, number=_number(number))
-        return Response({"number": _number(number), "state": content})
+        content = services.read_state(actor=actor, stack_id=stack.pk, number=int(number))
+        return Response({"number": int(number), "state": content})

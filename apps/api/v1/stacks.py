@@ -196,7 +196,7 @@ class RunEvents(APIView):
 
     def get(self, request: Request, pk: str) -> Response:
         """`limit`, `cursor`; `after` the last number that one has, while the run works."""
-        row, after = _run(request, pk), requests.number(request, "after", 0, 0, 999_999_999)
+        row, after = _run(request, pk), requests.number(request, "after", 0, 0, requests.HIGHEST)
         rows, cursor = page_by_id(request, selectors.events(requests.actor_of(request), row.pk, after))
         return page_response(request, [_event_shape(each) for each in rows], cursor)
 
