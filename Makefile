@@ -46,9 +46,22 @@ traffic: .venv/.stamp ## clients of the demo: make traffic REGION=us-central1 RA
 seed: .venv/.stamp ## fill the database: make seed ROUTES=10000 ACCOUNTS=100
 	@$(PY) -m deploy.demo manage seed --routes $(or $(ROUTES),10000) --accounts $(or $(ACCOUNTS),100)
 
-test: .venv/.stamp-tests frontend/static/vendor/.stamp ## everything, on SQLite and PostgreSQL, with real HAProxy, Redis and Chromium
-	@deploy/packages.sh haproxy redis-server python3-venv postgresql chromium chromium-driver iproute2 keepalived bird2 bind9 pdns-server pdns-backend-sqlite3
-	$(PY) -m tests.both_databases
+TESTED_WITH := haproxy redis-server python3-venv postgresql chromium chromium-driver iproute2 keepalived bird2 bind9 pdns-server pdns-backend-sqlite3
+
+quick: .venv/.stamp-tests frontend/static/vendor/.stamp ## while typing, 20 s: what needs neither a process nor a database
+	@$(PY) -m tests.run_suite quick $(ARGS)
+
+test: .venv/.stamp-tests frontend/static/vendor/.stamp ## for each change, 10 min: PostgreSQL, and SQLite where they differ, HAProxy, Redis, Chromium, Terraform
+	@deploy/packages.sh $(TESTED_WITH)
+	@$(PY) -m tests.run_suite test $(ARGS)
+
+test-all: .venv/.stamp-tests frontend/static/vendor/.stamp ## before a tag: everything on both engines, kills, outages, full tables
+	@deploy/packages.sh $(TESTED_WITH)
+	@$(PY) -m tests.run_suite all $(ARGS)
+
+mutants: .venv/.stamp-tests frontend/static/vendor/.stamp ## plant one defect after the other and see that the tests find it; ARGS="--only NAME"
+	@deploy/packages.sh $(TESTED_WITH)
+	@$(PY) -m tests.mutants $(ARGS)
 
 bench: .venv/.stamp-tests ## measure, print tables, write var/bench.json
 	@deploy/packages.sh haproxy redis-server python3-venv wrk httperf
@@ -82,7 +95,7 @@ bench-overflow-windows: .venv/.stamp-tests ## which windows hold a limit best; A
 	$(PY) -m tests.bench.overflow_windows $(ARGS)
 
 bench-stack-kills: .venv/.stamp-tests ## kill -9 of workers at every step of a stack at AWS: nothing twice, nothing forgotten
-	STACK_KILLS=all .venv/bin/pytest -q -s tests/e2e/test_stack_killed.py
+	.venv/bin/pytest -q -s tests/e2e/test_stack_killed.py
 
 bench-synthesis: .venv/.stamp-tests ## seconds and memory of the synthesis of a stack with 1, 300 and 3 000 routes
 	$(PY) -m tests.bench.synthesis
@@ -101,12 +114,11 @@ bench-api-fuzz: .venv/.stamp-tests ## schemathesis over the whole API, minutes; 
 	@deploy/packages.sh redis-server
 	$(PY) -m tests.conformance.api_fuzz $(ARGS)
 
-check: .venv/.stamp-tests ## ruff, mypy --strict, import rules, architecture tests
+check: .venv/.stamp-tests ## ruff, mypy --strict, import rules
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
 	.venv/bin/lint-imports
-	.venv/bin/pytest -q tests/architecture
 
 fmt: .venv/.stamp-tests ## put the code in order
 	.venv/bin/ruff check -q --fix .
@@ -115,4 +127,4 @@ fmt: .venv/.stamp-tests ## put the code in order
 clean: down ## remove what was made: the demo's data, caches, fetched assets; the venv stays
 	rm -rf var frontend/static/vendor frontend/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-.PHONY: help lock openapi bench-stack-kills bench-synthesis bench-schedules bench-calendars bench-api-fuzz check frontend packages up down traffic seed test bench fmt clean agent
+.PHONY: help lock openapi bench-stack-kills bench-synthesis bench-schedules bench-calendars bench-api-fuzz check frontend packages up down traffic seed quick test test-all mutants bench fmt clean agent

@@ -1,7 +1,11 @@
-"""CHECK in a real Chromium: opened pages, their complaints, what axe-core finds; shared by all browser tests."""
+"""CHECK in a real Chromium: opened pages, their complaints, what axe-core finds; shared by all browser tests.
+
+There is one Chromium for the whole session (the fixture `chromium`); a test makes its own contexts in it.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,33 +13,101 @@ from typing import Any
 
 import pytest
 from django.conf import settings
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright._impl._sync_base import SyncBase
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 PATIENCE_MS = 120_000  # of a busy machine
+WIDE, NARROW = 1440, 380
 AXE = Path(settings.BASE_DIR) / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
 CHROMIUM = Path("/usr/bin/chromium")
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
+    "--in-process-gpu",
     "--disable-quic",
     "--no-first-run",
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
 ]
+ASK_AXE = """axe.run({resultTypes: ['violations']}).then(
+    found => found.violations.flatMap(each => each.nodes.map(node => each.id + ': ' + node.html.slice(0, 200)))
+)"""
 expect.set_options(timeout=PATIENCE_MS)
 needs_browser = pytest.mark.skipif(
     not (AXE.exists() and CHROMIUM.exists()), reason="needs Chromium and `make frontend`"
 )
 
 
+def _sync(self: SyncBase, work: Any) -> Any:
+    """A call of Playwright, which leaves its event loop marked as running in this thread: here only while it lasts.
+
+    Else tests with a loop of their own would find one, and Django another connection to the database.
+    """
+    before = asyncio._get_running_loop()
+    asyncio._set_running_loop(self._loop)
+    try:
+        return _SYNC(self, work)
+    finally:
+        asyncio._set_running_loop(before)
+
+
+def _on(self: SyncBase, event: Any, f: Any) -> None:
+    """Playwright subscribes in the loop of the moment, which is none once a test has closed its own."""
+    before = asyncio._get_running_loop()
+    asyncio._set_running_loop(self._loop)
+    try:
+        _ON(self, event, f)
+    finally:
+        asyncio._set_running_loop(before)
+
+
+_SYNC, _ON = SyncBase._sync, SyncBase.on
+SyncBase._sync = _sync  # type: ignore[assignment, method-assign]
+SyncBase.on = _on  # type: ignore[method-assign]
+
+
 @contextmanager
 def running_chromium() -> Iterator[Browser]:
     """A headless Chromium of the machine."""
     with sync_playwright() as playwright:
+        loop = asyncio._get_running_loop()
+        asyncio._set_running_loop(None)
         chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS, timeout=PATIENCE_MS)
         yield chromium
         chromium.close()
+        asyncio._set_running_loop(loop)
+    asyncio._set_running_loop(None)
+
+
+class SharedChromium:
+    """One that is started when a test first asks for it and lent to one test after the other."""
+
+    def __init__(self) -> None:
+        self._running = running_chromium()
+        self._browser: Browser | None = None
+
+    @contextmanager
+    def lent(self) -> Iterator[Browser]:
+        """The browser for one test; contexts that it leaves open are closed."""
+        if self._browser is None:
+            self._browser = self._running.__enter__()
+        yield self._browser
+        for context in self._browser.contexts:
+            context.close()
+
+    def end(self) -> None:
+        """With the session."""
+        if self._browser is not None:
+            self._running.__exit__(None, None, None)
+
+
+def context_with_axe(browser: Browser, **options: Any) -> BrowserContext:
+    """One whose pages have axe-core from the beginning, brought in past their CSP, which lets no script in."""
+    context = browser.new_context(reduced_motion="reduce", **options)
+    context.set_default_timeout(PATIENCE_MS)
+    context.add_init_script(path=AXE)
+    return context
 
 
 def listen(page: Page) -> list[str]:
@@ -50,23 +122,43 @@ def listen(page: Page) -> list[str]:
     return complaints
 
 
-def opened(browser: Browser, url: str, scheme: str, width: int) -> tuple[Page, list[str]]:
-    """A page in the colour scheme, and the list that its console complaints will go to."""
-    dark_or_light: Any = scheme
-    page = browser.new_context(color_scheme=dark_or_light, viewport={"width": width, "height": 900}).new_page()
+def opened(browser: Browser, url: str) -> tuple[Page, list[str]]:
+    """A wide page, and the list that its console complaints will go to."""
+    page = context_with_axe(browser).new_page()
     complaints = listen(page)
+    look(page, "light", WIDE)
     page.goto(url)
     return page, complaints
 
 
+def look(page: Page, scheme: str, width: int) -> None:
+    """Turn to a colour scheme and a width."""
+    dark_or_light: Any = scheme
+    page.emulate_media(color_scheme=dark_or_light, reduced_motion="reduce")
+    page.set_viewport_size({"width": width, "height": 900})
+
+
 def faults(page: Page) -> list[str]:
-    """What axe-core finds; brought in by the debugger because the page's CSP lets no script in."""
+    """What axe-core finds; a page that does not have it gets it by the debugger."""
     if not page.evaluate("'axe' in window"):
         session = page.context.new_cdp_session(page)
         session.send("Runtime.evaluate", {"expression": AXE.read_text()})
-    found: list[str] = page.evaluate(
-        "axe.run().then(r => r.violations.flatMap(v => v.nodes.map(n => v.id + ': ' + n.html.slice(0, 200))))"
-    )
+    found: list[str] = page.evaluate(ASK_AXE)
+    return found
+
+
+def wrong_in(page: Page, turn: int) -> list[str]:
+    """What is wrong with a page, wide and narrow: does it fit, and what does axe-core find.
+
+    The width that axe-core is asked about, and the scheme of both, go round with `turn` from page to page.
+    """
+    found = []
+    for narrow, width in enumerate((WIDE, NARROW)):
+        look(page, ("light", "dark")[(turn + narrow) % 2], width)
+        if not fits(page):
+            found.append(f"something sticks out sideways at a width of {width}")
+        if narrow == turn // 2 % 2:
+            found += faults(page)
     return found
 
 

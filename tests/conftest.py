@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import functools
+import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,41 +13,68 @@ from typing import Any
 import hypothesis
 import pytest
 import yaml
+from django.db import connections
 from pytest_django.fixtures import Settings
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Membership
+from tests import emptying
 from tests.remembering import Remembered
 from tests.servers import redis
 
 # No example of a property is judged by how long a busy machine takes for it.
-hypothesis.settings.register_profile(
-    "any machine", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
-)
-hypothesis.settings.load_profile("any machine")
+hypothesis.settings.register_profile("many", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.register_profile("few", hypothesis.settings.get_profile("many"), max_examples=30)
 TUTORIAL = Path(__file__).resolve().parents[1] / "deploy" / "examples" / "tutorial.yaml"
+
+
+# Folders of tests that start processes and wait for them, and fixtures that open Django's database.
+BESIDE_PROCESSES = frozenset({"e2e", "conformance"})
+DATABASE_FIXTURES = frozenset({"db", "transactional_db", "live_server"})
+# A database that holds every migration: a path for SQLite, a name for PostgreSQL (tests/run_suite.py makes them).
+TEMPLATE = os.environ.get("SPILLWAY_TEST_TEMPLATE", "")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Properties are asked of many examples unless what is exhaustive is left out."""
+    hypothesis.settings.load_profile("few" if "not exhaustive" in config.option.markexpr else "many")
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Marks that follow from where a test stands and from what it asks for."""
+    if item.get_closest_marker("browser") or not BESIDE_PROCESSES.isdisjoint(item.path.parts):
+        item.add_marker("processes")
+    if item.get_closest_marker("django_db") or not DATABASE_FIXTURES.isdisjoint(getattr(item, "fixturenames", ())):
+        item.add_marker("database")
 
 
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """SQLite in a file of this worker: in memory, threads would share one connection and prove nothing about races."""
-    from django.db import connections
+    """A database of this worker's own, copied from the template where there is one.
 
+    SQLite in a file: in memory, threads would share one connection and prove nothing about races.
+    """
     settings = connections["default"].settings_dict
     if settings["ENGINE"] == "django.db.backends.sqlite3":
         settings["TEST"]["NAME"] = str(tmp_path_factory.mktemp("database") / "test.sqlite3")
+        if TEMPLATE:
+            shutil.copyfile(TEMPLATE, settings["TEST"]["NAME"])
     else:
-        import os
-
         worker = os.environ.get("PYTEST_XDIST_WORKER", "alone")
-        settings["TEST"]["NAME"] = f"test_spillway_{worker}_{os.getpid()}"
+        settings["TEST"] |= {"NAME": f"test_spillway_{worker}_{os.getpid()}", "TEMPLATE": TEMPLATE or None}
+
+
+@pytest.fixture(scope="session")
+def django_db_keepdb() -> bool:
+    """Whether a file that is there already is the database: SQLite's copy of the template is."""
+    return bool(TEMPLATE) and connections["default"].vendor == "sqlite"
 
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> None:
-    """SQLite's tables are emptied between tests by DELETE, which the audit record refuses; a test puts it back."""
-    from django.db import connection
-
+    """Tables are emptied between tests by DELETE, which the audit record refuses on SQLite; a test puts it back."""
+    emptying.install()
+    connection = connections["default"]
     if connection.vendor == "sqlite":
         with django_db_blocker.unblock(), connection.cursor() as cursor:
             cursor.execute("DROP TRIGGER audit_entry_no_delete")
@@ -72,7 +101,7 @@ def actor_of(name: str, kind: str, role: str = Membership.Role.ADMIN) -> Actor:
     return Actor(f"somebody of {name}", account, role)
 
 
-def _apply_tutorial() -> None:
+def apply_tutorial() -> None:
     """The tutorial's world, applied by the operator."""
     from apps.definitions.services import apply_document
 
@@ -81,7 +110,7 @@ def _apply_tutorial() -> None:
     apply_document(actor=actor_of("operator", Account.Kind.OPERATOR), objects=copy.deepcopy(_tutorial_objects()))
 
 
-_TUTORIAL = Remembered(_apply_tutorial)
+_TUTORIAL = Remembered(apply_tutorial)
 
 
 @pytest.fixture
@@ -143,3 +172,20 @@ def live_redis(redis_url: str, settings: Settings) -> Iterator[str]:
     yield redis_url
     for client in (events._client, live.client):
         client.cache_clear()
+
+
+@pytest.fixture(scope="session")
+def _shared_chromium() -> Iterator[Any]:
+    """Not started yet."""
+    from tests.browser import SharedChromium
+
+    shared = SharedChromium()
+    yield shared
+    shared.end()
+
+
+@pytest.fixture
+def chromium(_shared_chromium: Any) -> Iterator[Any]:
+    """The one Chromium of this session."""
+    with _shared_chromium.lent() as browser:
+        yield browser

@@ -71,7 +71,7 @@ def receiving() -> Iterator[Receiver]:
 
     server = Server(("127.0.0.1", 0), Handler)
     receiver.port = server.server_port
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()  # looks so often whether to end
     try:
         yield receiver
     finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 from typing import Any
 
 from django.apps import apps
@@ -21,30 +22,39 @@ class Remembered:
 
     def __init__(self, build: Callable[[], object]) -> None:
         self._build = build
-        self._rows: dict[type[Model], list[Row]] = {}
+        self._statements: list[tuple[str, Row | None]] = []
 
     def put(self) -> None:
         """Have the world in the database of now; the first time it is built, and what came of that is remembered."""
-        if self._rows:
-            self._write()
+        if self._statements:
+            with transaction.atomic(), connection.cursor() as cursor:
+                for statement, values in self._statements:
+                    cursor.execute(statement, values)
             return
         before = {model: set(_rows_of(model)) for model in _models()}
         self._build()
         after = {model: _rows_of(model) for model in _models()}
         assert all(before[model] <= set(rows) for model, rows in after.items()), "a world changed what was there"
-        self._rows = {
-            model: new for model, rows in after.items() if (new := [row for row in rows if row not in before[model]])
-        }
+        self._statements = _statements_of(
+            {model: new for model, rows in after.items() if (new := [row for row in rows if row not in before[model]])}
+        )
 
-    def _write(self) -> None:
-        with transaction.atomic(), connection.cursor() as cursor:
-            for model, rows in self._rows.items():
-                table = connection.ops.quote_name(model._meta.db_table)
-                columns = ", ".join(map(connection.ops.quote_name, _columns(model)))
-                places = ", ".join(["%s"] * len(rows[0]))
-                cursor.executemany(f"INSERT INTO {table} ({columns}) VALUES ({places})", rows)  # noqa: S608 - our tables
-            for statement in connection.ops.sequence_reset_sql(no_style(), list(self._rows)):
-                cursor.execute(statement)
+
+def _statements_of(rows: dict[type[Model], list[Row]]) -> list[tuple[str, Row | None]]:
+    """What writes the rows, and what counts on from them; all of it in one trip where a server is asked."""
+    inserts = [_insert(model, of_model) for model, of_model in rows.items()]
+    if connection.vendor != "postgresql":
+        return [*inserts]
+    operations: Any = connection.ops  # PostgreSQL's
+    texts = [operations.compose_sql(*insert) + ";" for insert in inserts]
+    return [("".join([*texts, *operations.sequence_reset_sql(no_style(), list(rows))]), None)]
+
+
+def _insert(model: type[Model], rows: list[Row]) -> tuple[str, Row]:
+    table = connection.ops.quote_name(model._meta.db_table)
+    columns = ", ".join(map(connection.ops.quote_name, _columns(model)))
+    places = ", ".join([f"({', '.join(['%s'] * len(rows[0]))})"] * len(rows))
+    return f"INSERT INTO {table} ({columns}) VALUES {places}", tuple(chain(*rows))  # noqa: S608 - our tables
 
 
 def _models() -> list[type[Model]]:

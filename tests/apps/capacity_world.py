@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
 from django import db
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Hostname
+from apps.capacity import facts, passes
+from apps.capacity.brakes import Surroundings
+from apps.capacity.models import Run
 from apps.core.clock import now
 from apps.definitions.models import CapacityTest
 from apps.definitions.services import apply_document, save_object
@@ -20,6 +25,7 @@ from apps.observe import live
 from apps.observe.deltas import Counts, Key
 from apps.observe.live import LiveNode
 from apps.rollouts import services as rollouts
+from tests.apps.pushed import NodesRemembered
 from tests.conftest import actor_of
 
 HOSTNAME = "shop.acme.example"
@@ -70,10 +76,14 @@ class Watched:
     def serve(self) -> None:
         """What workers and the collector do: push what is wanted, read the nodes."""
         while not self.ended.wait(0.05):
-            for pk in rollouts.fleets_to_sweep():
-                rollouts.reconcile_fleet(fleet_id=pk)
+            self.push()
             self.read()
         db.connections.close_all()
+
+    def push(self) -> None:
+        """What a worker does with each fleet that waits for it."""
+        for pk in rollouts.fleets_to_sweep():
+            rollouts.reconcile_fleet(fleet_id=pk)
 
     def read(self) -> None:
         """One look of the collector at every node."""
@@ -93,9 +103,20 @@ def make(prefix: str, *, listener: int = 18080, server: int = 19101) -> Actor:
     return actor_of("acme", Account.Kind.CUSTOMER)
 
 
+def put(*, listener: int = 18080, server: int = 19101) -> Actor:
+    """The same in an empty database, built once in each process."""
+    _remembered(listener, server).put()
+    return actor_of("acme", Account.Kind.CUSTOMER)
+
+
+@functools.cache
+def _remembered(listener: int, server: int) -> NodesRemembered:
+    return NodesRemembered(lambda: make(f"loaded-{listener}-{server}", listener=listener, server=server))
+
+
 @contextlib.contextmanager
 def watched() -> Iterator[Watched]:
-    """The nodes are pushed to and read as long as this lasts."""
+    """The nodes are pushed to and read as long as this lasts, by a thread that sees what is committed."""
     found = Watched()
     found.read()
     thread = threading.Thread(target=found.serve, daemon=True)
@@ -105,6 +126,24 @@ def watched() -> Iterator[Watched]:
     finally:
         found.ended.set()
         thread.join(10)
+
+
+def stepwise(monkeypatch: pytest.MonkeyPatch) -> Watched:
+    """The same in the thread of the run: nodes are pushed to when it waits for them, and read before it looks."""
+    found, wait, look = Watched(), passes.wait_until_live, facts.look
+    found.read()
+
+    def push_and_wait(run: Run, seconds: float) -> bool:
+        found.push()
+        return wait(run, seconds)
+
+    def read_and_look(watch: facts.Watch) -> Surroundings:
+        found.read()
+        return look(watch)
+
+    monkeypatch.setattr(passes, "wait_until_live", push_and_wait)
+    monkeypatch.setattr(facts, "look", read_and_look)
+    return found
 
 
 def a_test(

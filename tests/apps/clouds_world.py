@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 from apps.accounts.actors import Actor
+from apps.accounts.models import Account
 from apps.definitions.describing import describe
 from apps.definitions.services import KINDS, apply_document, save_object
+from tests.conftest import actor_of, apply_tutorial
+from tests.remembering import Remembered
 
 NETWORK = {"vpc": "vpc-0a1b2c3d", "subnets": ["subnet-0a1b2c3d", "subnet-1a1b2c3d"]}
 STACK: dict[str, Any] = {
@@ -32,6 +36,25 @@ OBJECTS: tuple[dict[str, Any], ...] = (
 def make_clouds(operator: Actor) -> None:
     """All of it, in one document; the tutorial's regions and accounts are there already."""
     apply_document(actor=operator, objects=list(OBJECTS))
+
+
+def remembered(then: Callable[[Actor, Actor], object] | None = None) -> Remembered:
+    """The tutorial's world with clouds, and what `then` (operator, acme) makes of it."""
+
+    def build() -> None:
+        apply_tutorial()
+        operator = actor_of("operator", Account.Kind.OPERATOR)
+        make_clouds(operator)
+        if then is not None:
+            then(operator, actor_of("acme", Account.Kind.CUSTOMER))
+
+    return Remembered(build)
+
+
+def operator_of(world: Remembered) -> Actor:
+    """The operator of this world, which is put into an empty database."""
+    world.put()
+    return actor_of("operator", Account.Kind.OPERATOR)
 
 
 def give_real_addresses(actor: Actor, pool: str = "shop") -> None:

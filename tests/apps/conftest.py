@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import secrets
-
 import pytest
 
-from tests.apps.pushed import World, make_world
-from tests.conftest import actor_of
+from tests.apps.pushed import APPLIED, World, put_world
 
 
 @pytest.fixture
-def world(transactional_db: None) -> World:
+def world(db: None) -> World:
     """Two nodes in memory that run nothing yet, and definitions for them."""
-    return make_world(actor_of("operator", "operator"), secrets.token_hex(4))
+    return put_world(APPLIED)

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
 
 from apps.accounts.actors import Actor
+from apps.accounts.models import Account
 from apps.compiler.compile import compile_snapshot
 from apps.definitions.models import Pool
 from apps.definitions.services import apply_document, delete_object, save_object
 from apps.definitions.snapshot import snapshot_of
-from apps.drivers.proxy.memory import MemoryNode, memory_node
+from apps.drivers.proxy.memory import MemoryNode, forget_memory_nodes, memory_node
 from apps.fleet.models import Fleet, Node
 from apps.rollouts import services
+from tests.conftest import actor_of
+from tests.remembering import Remembered
+
+PREFIX = "pushed"
 
 
 @dataclass(frozen=True)
@@ -107,3 +114,49 @@ def make_world(operator: Actor, prefix: str) -> World:
     """Apply the document."""
     apply_document(actor=operator, objects=document(prefix))
     return World(operator, Fleet.objects.get(name="here"), (memory_node(f"{prefix}-n1"), memory_node(f"{prefix}-n2")))
+
+
+class NodesRemembered:
+    """A world whose nodes in memory are remembered as well: what `build` pushed to them they run again."""
+
+    def __init__(self, build: Callable[[], object]) -> None:
+        self._rows = Remembered(build)
+        self._nodes: list[MemoryNode] | None = None
+
+    def put(self) -> None:
+        """Have the world in an empty database; no other node is in memory then."""
+        forget_memory_nodes()
+        self._rows.put()
+        if self._nodes is None:
+            self._nodes = [_copied(node) for node in _nodes_of_rows()]
+        for node in self._nodes:
+            vars(memory_node(node.name)).update(vars(_copied(node)))
+
+
+def _nodes_of_rows() -> list[MemoryNode]:
+    return [memory_node(urlsplit(url).netloc) for url in Node.objects.values_list("url", flat=True)]
+
+
+def _copied(node: MemoryNode) -> MemoryNode:
+    return replace(node, files=dict(node.files), operations=list(node.operations), lock=threading.RLock())
+
+
+def remembered(then: Callable[[World], object] | None = None) -> NodesRemembered:
+    """The world of the document, and what `then` makes of it; built once in each process."""
+
+    def build() -> None:
+        world = make_world(actor_of("operator", Account.Kind.OPERATOR), PREFIX)
+        if then is not None:
+            then(world)
+
+    return NodesRemembered(build)
+
+
+APPLIED = remembered()
+
+
+def put_world(world: NodesRemembered) -> World:
+    """Have it in an empty database."""
+    world.put()
+    nodes = memory_node(f"{PREFIX}-n1"), memory_node(f"{PREFIX}-n2")
+    return World(actor_of("operator", Account.Kind.OPERATOR), Fleet.objects.get(name="here"), nodes)

@@ -57,12 +57,12 @@ def notes(monkeypatch: pytest.MonkeyPatch) -> Notes:
 
 
 def a_schedule(owner: Actor, name: str = "beat", **columns: Any) -> Schedule:
-    """A schedule of every minute with a webhook, due from a minute ago, unless columns say otherwise.
+    """A schedule of every minute with a webhook, due since a second ago, unless columns say otherwise.
 
     It counts from its first instant, so that no minute that happens to begin during a test adds a fire.
     """
     usual: dict[str, Any] = {"every_s": 60, "target_kind": "webhook", "overlap": "allow"}
-    usual["next_at"] = usual["starts_at"] = columns.get("next_at", _last_minute())
+    usual["next_at"] = usual["starts_at"] = columns.get("next_at", ago(1))
     return Schedule.objects.create(account=owner.account, name=name, **(usual | columns))
 
 
@@ -82,7 +82,3 @@ def states(schedule: Schedule) -> Counter[str]:
 def ago(seconds: float) -> datetime:
     """So many seconds before now, by the database's clock, whole seconds."""
     return (database_now() - timedelta(seconds=seconds)).replace(microsecond=0)
-
-
-def _last_minute() -> datetime:
-    return database_now().replace(second=0, microsecond=0)

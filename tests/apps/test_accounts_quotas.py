@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
@@ -15,6 +15,7 @@ from apps.core.errors import Invalid
 from apps.definitions.models import Pool, Route
 from apps.definitions.services import apply_document, delete_object, quotas, save_object
 from apps.definitions.services.hostnames import claim
+from tests.apps.at_once import PATIENCE_S, at_once
 
 POOL: dict[str, Any] = {"backends": []}
 
@@ -98,6 +99,8 @@ def test_a_claim_of_a_hostname_counts_as_well(acme: Actor) -> None:
     assert Hostname.objects.get().name == "one.acme.example"
 
 
+@pytest.mark.exhaustive  # of two at once: test_definitions_at_once
+@pytest.mark.both_engines
 @pytest.mark.django_db(transaction=True)
 def test_of_many_who_create_at_once_as_many_succeed_as_the_quota_allows(acme: Actor) -> None:
     limited(acme, pools=5)
@@ -107,12 +110,9 @@ def test_of_many_who_create_at_once_as_many_succeed_as_the_quota_allows(acme: Ac
             pool(acme, f"p{number}")
         except Invalid:
             return False
-        finally:
-            connection.close()
         return True
 
-    with ThreadPoolExecutor(12) as threads:
-        made = list(threads.map(create, range(40)))
+    made = at_once(*(partial(create, number) for number in range(40)))
     assert made.count(True) == Pool.objects.count() == 5
 
 
@@ -127,18 +127,11 @@ def test_without_the_lock_two_at_once_would_both_get_the_last_place(
 
     def counted(*arguments: Any) -> Any:
         found = count(*arguments)
-        gate.wait(30)  # nobody commits before both have counted
+        gate.wait(PATIENCE_S)  # nobody commits before both have counted
         return found
 
-    monkeypatch.setattr(quotas, "lock_quotas", lambda *_: gate.wait(30))
+    monkeypatch.setattr(quotas, "lock_quotas", lambda *_: gate.wait(PATIENCE_S))
     monkeypatch.setattr(quotas, "_counted", counted)
 
-    def create(number: int) -> None:
-        try:
-            pool(acme, f"p{number}")
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(2) as threads:
-        list(threads.map(create, range(2)))
+    at_once(*(partial(pool, acme, f"p{number}") for number in range(2)))
     assert Pool.objects.count() == 2

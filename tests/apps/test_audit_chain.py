@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import importlib
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -17,6 +17,7 @@ from apps.audit.models import AppendOnly, Entry
 from apps.audit.services import record
 from apps.core import requests
 from apps.core.requests import ChangeOrigin
+from tests.apps.at_once import at_once
 
 Tampering = Callable[[], object]
 
@@ -69,6 +70,7 @@ def test_an_empty_record_is_whole_and_entries_without_a_link_are_counted(operato
     assert chain.verify().waiting == 1
 
 
+@pytest.mark.both_engines
 def test_a_long_record_is_linked_in_turns(operator: Actor) -> None:
     for number in range(7):
         add(operator, number)
@@ -168,6 +170,7 @@ def test_verify_refuses_a_question_that_makes_no_sense(db: None, options: dict[s
         call_command("verify_audit", **options)
 
 
+@pytest.mark.both_engines
 def test_the_model_refuses_to_change_or_delete(linked: list[Entry]) -> None:
     for attempt in (
         linked[0].save,
@@ -180,6 +183,7 @@ def test_the_model_refuses_to_change_or_delete(linked: list[Entry]) -> None:
             attempt()
 
 
+@pytest.mark.both_engines
 @pytest.mark.parametrize(
     "statement",
     [
@@ -212,7 +216,7 @@ def test_an_entry_says_from_which_request_commit_and_pipeline_it_came(operator: 
     assert add(operator, 2).commit == ""
 
 
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.both_engines
 def test_the_sweep_links_what_was_committed_and_never_what_was_taken_back(operator: Actor) -> None:
     with transaction.atomic():
         for number in range(3):
@@ -225,21 +229,15 @@ def test_the_sweep_links_what_was_committed_and_never_what_was_taken_back(operat
     assert (chain.link_pending(), Entry.objects.count(), chain.verify().broken_at) == (0, 3, None)
 
 
+@pytest.mark.both_engines
 @pytest.mark.django_db(transaction=True)
 def test_many_writers_at_once_leave_one_whole_chain(operator: Actor) -> None:
     def write(start: int) -> None:
-        try:
-            for number in range(5):
-                with transaction.atomic():
-                    add(operator, start + number)
-        finally:
-            connection.close()
+        for number in range(5):
+            with transaction.atomic():
+                add(operator, start + number)
 
-    threads = [threading.Thread(target=write, args=(100 * number,)) for number in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(*(partial(write, 100 * number) for number in range(6)))
     while chain.link_pending():
         continue
     verdict = chain.verify()

@@ -31,19 +31,11 @@ def test_a_change_says_the_version_that_it_made_and_a_deletion_the_next_one(acme
     assert newest().before is not None
 
 
-def test_what_changes_nothing_leaves_no_entry(acme: Actor) -> None:
-    save_object(actor=acme, kind="Pool", name="shop", spec={})
-    count = Entry.objects.count()
-    save_object(actor=acme, kind="Pool", name="shop", spec={})
-    assert Entry.objects.count() == count
-
-
 def test_draining_a_region_says_the_version_of_the_region(tutorial_world: Actor) -> None:
     row = drain_region(actor=tutorial_world, region="us-central1", drained=True, reason="heat")
     assert (newest().action, newest().version, newest().after) == ("drain", row.version, {"drained": True})
 
 
-@pytest.mark.django_db(transaction=True)
 def test_the_end_of_a_rollout_and_what_people_do_with_a_fleet_are_recorded(world: World) -> None:
     world.reconcile()
     add_route(world.operator, "news", "/news")

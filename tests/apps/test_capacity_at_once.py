@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import secrets
 import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from functools import partial
 
 import pytest
-from django import db
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account
@@ -18,27 +16,26 @@ from apps.capacity.checking import Check, among_others, refusal
 from apps.capacity.models import Run
 from apps.core.clock import now
 from apps.drivers.load.memory import forget_memory_backends, memory_backend
-from tests.apps.capacity_world import QUOTAS, Watched, a_test, make, watched
+from tests.apps.at_once import PATIENCE_S, at_once
+from tests.apps.capacity_world import QUOTAS, Watched, a_test, put, stepwise
 
-pytestmark = pytest.mark.django_db(transaction=True)
-HOLD = {"kind": "constant", "rate": 10, "duration_s": 5, "arrivals": "constant"}
-PATIENCE_S = 120.0
+pytestmark = pytest.mark.both_engines
+HOLD = {"kind": "constant", "rate": 10, "duration_s": 1, "arrivals": "constant"}
 # Two in one region, whatever the account may; two of an account that may run one at a time.
 TOGETHER = [("here", "here", 9), ("here", "there", 1)]
 
 
 @pytest.fixture
-def editor(transactional_db: None, live_redis: str) -> Actor:
+def editor(db: None, live_redis: str) -> Actor:
     """Acme's editor in a world that can be loaded."""
-    return make(secrets.token_hex(4))
+    return put()
 
 
 @pytest.fixture
-def nodes(editor: Actor) -> Iterator[Watched]:
+def nodes(editor: Actor, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched]:
     """The nodes, pushed to and read, before a server that takes 20 requests/s."""
     memory_backend("127.0.0.1", 19101, servers=2, service_ms=100)
-    with watched() as found:
-        yield found
+    yield stepwise(monkeypatch)
     forget_memory_backends()
 
 
@@ -85,19 +82,11 @@ def test_two_that_do_not_meet_go_on_together(editor: Actor) -> None:
     assert [go_on(run) for run in taken(booked(editor, "here", "there", most=2))] == [None, None]
 
 
+@pytest.mark.django_db(transaction=True)  # workers are threads with connections of their own
 def test_of_six_that_ask_in_the_same_moment_one_goes_on(editor: Actor) -> None:
     held = taken(booked(editor, *["here"] * 6, most=9))
-    together = threading.Barrier(len(held))
-
-    def ask(run: Run) -> bool:
-        try:
-            together.wait(PATIENCE_S)
-            return go_on(run) is None
-        finally:
-            db.connections.close_all()
-
-    with ThreadPoolExecutor(len(held)) as workers:
-        assert sorted(workers.map(ask, held)) == [False] * 5 + [True]
+    answers = at_once(*(partial(go_on, run) for run in held))
+    assert [answer is None for answer in answers].count(True) == 1
 
 
 def test_one_that_lost_its_claim_takes_no_place(editor: Actor) -> None:
@@ -108,6 +97,7 @@ def test_one_that_lost_its_claim_takes_no_place(editor: Actor) -> None:
     assert go_on(held[1]) is None
 
 
+@pytest.mark.django_db(transaction=True)  # as above
 @pytest.mark.parametrize(("first", "second", "most"), TOGETHER)
 def test_two_workers_that_begin_together_carry_out_both_one_after_the_other(
     editor: Actor, nodes: Watched, monkeypatch: pytest.MonkeyPatch, first: str, second: str, most: int
@@ -120,15 +110,8 @@ def test_two_workers_that_begin_together_carry_out_both_one_after_the_other(
         together.wait(PATIENCE_S)
         return held
 
-    def work(run: Run) -> None:
-        try:
-            running.carry_out(run.pk)
-        finally:
-            db.connections.close_all()
-
     monkeypatch.setattr(claims, "take", take_together)
-    with ThreadPoolExecutor(len(runs)) as workers:
-        list(workers.map(work, runs))
+    at_once(*(partial(running.carry_out, run.pk) for run in runs))
     before, after = Run.objects.order_by("started_at")
     assert (before.state, after.state) == (Run.State.DONE, Run.State.DONE), (before.why, after.why)
     assert before.ended_at is not None

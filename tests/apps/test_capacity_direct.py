@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import socket
 from collections.abc import Iterator
 from typing import Any
@@ -18,11 +17,10 @@ from apps.capacity.models import Run
 from apps.core.errors import Forbidden
 from apps.definitions.models import Server
 from apps.drivers.load.memory import MemoryBackend, forget_memory_backends, memory_backend
-from tests.apps.capacity_world import Watched, a_test, make, watched
+from tests.apps.capacity_world import Watched, a_test, put, stepwise
 from tests.conftest import actor_of
 from tests.doors.people import client_of
 
-pytestmark = pytest.mark.django_db(transaction=True)
 HOLD = {"kind": "constant", "rate": 10, "duration_s": 5, "arrivals": "constant"}
 # Public addresses that nobody in these tests has; whatever stands there is in memory.
 PUBLIC, OTHER, NAME = "93.184.215.14", "93.184.215.15", "shop.provider.example"
@@ -30,9 +28,9 @@ WHY = f"{PUBLIC}:19101 is asked directly, past the load balancer, and nobody has
 
 
 @pytest.fixture
-def editor(transactional_db: None, live_redis: str) -> Actor:
+def editor(db: None, live_redis: str) -> Actor:
     """Acme's editor, whose servers have a public address."""
-    made = make(secrets.token_hex(4))
+    made = put()
     Server.objects.update(address=PUBLIC)
     return made
 
@@ -43,10 +41,9 @@ def operator(editor: Actor) -> Actor:
 
 
 @pytest.fixture
-def nodes(editor: Actor) -> Iterator[Watched]:
+def nodes(editor: Actor, monkeypatch: pytest.MonkeyPatch) -> Watched:
     """The nodes, pushed to and read."""
-    with watched() as found:
-        yield found
+    return stepwise(monkeypatch)
 
 
 @pytest.fixture

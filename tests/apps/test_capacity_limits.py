@@ -20,19 +20,26 @@ from apps.definitions.services import save_object, set_limit
 from apps.fleet.models import Node, Region
 from apps.observe.buckets import LONG
 from apps.observe.models import Condition, Sample
-from tests.apps.pushed import World, pool_spec
+from tests.apps.pushed import World, pool_spec, put_world, remembered
 from tests.conftest import actor_of
 
 AUTOMATIC = {"apply": "automatic", "margin": 0.1, "max_change": 0.2}
 
 
-@pytest.fixture
-def limited(world: World) -> World:
+def limit_blue(world: World) -> None:
     """The pool blue takes 10 requests/s here."""
     spec = pool_spec()
     spec["backends"][0]["limit"] = {"kind": "rate", "value": 10}
     save_object(actor=world.operator, kind="Pool", name="blue", spec=spec)
-    return world
+
+
+LIMITED = remembered(limit_blue)
+
+
+@pytest.fixture
+def limited(db: None) -> World:
+    """The pool blue has a limit."""
+    return put_world(LIMITED)
 
 
 def backend() -> Backend:
@@ -213,6 +220,7 @@ def test_by_itself_a_run_moves_the_limit_by_no_more_than_the_policy_allows(limit
     assert backend().limit_set_by == f"{run.name} for ada"
 
 
+@pytest.mark.both_engines
 def test_it_happens_once_whoever_asks_again(limited: World) -> None:
     run = with_test(limited)
     first = limits.apply_automatically(run)
@@ -237,7 +245,7 @@ def test_it_is_never_lowered_below_what_its_clients_asked_for(limited: World, as
 
 def test_what_the_test_itself_sent_is_nobodys_wish(limited: World) -> None:
     observed(3.0)
-    observed(40.0, minutes_ago=3)
+    observed(40.0, minutes_ago=2)
     limits.apply_automatically(with_test(limited, capacity=4.0))
     assert backend().limit_value == 8
 

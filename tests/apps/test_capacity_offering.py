@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,23 +13,20 @@ from apps.capacity import running, services
 from apps.capacity.models import Run
 from apps.drivers.load.contract import LoadError
 from apps.drivers.load.memory import MemoryBackend, MemoryGenerator, forget_memory_backends, memory_backend
-from tests.apps.capacity_world import Watched, a_test, make, watched
+from tests.apps.capacity_world import Watched, a_test, put, stepwise
 from tests.doors.people import client_of
 
-pytestmark = pytest.mark.django_db(transaction=True)
-
 
 @pytest.fixture
-def editor(transactional_db: None, live_redis: str) -> Actor:
+def editor(db: None, live_redis: str) -> Actor:
     """Acme's editor in a world that can be loaded."""
-    return make(secrets.token_hex(4))
+    return put()
 
 
 @pytest.fixture
-def nodes(editor: Actor) -> Iterator[Watched]:
+def nodes(editor: Actor, monkeypatch: pytest.MonkeyPatch) -> Watched:
     """The nodes, pushed to and read."""
-    with watched() as found:
-        yield found
+    return stepwise(monkeypatch)
 
 
 @pytest.fixture
@@ -60,14 +56,6 @@ def test_a_search_that_comes_to_the_maximum_of_the_generator_says_so(editor: Act
     assert "highest rate that the test allows" not in run.why
     assert not run.steps.filter(rate__gt=12.0).exists()
     assert run_shape(run)["generator"] == run.generator
-
-
-def test_a_search_whose_target_breaks_first_is_as_it_was(editor: Actor, backend: MemoryBackend) -> None:
-    backend.generator_max = 40.0
-    run = ran(editor, load={"arrivals": "constant"})
-    assert run.result is not None
-    assert run.result["limited_by"] == "objective"
-    assert run.result["capacity"] == pytest.approx(20, rel=0.05)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,8 @@ import pytest
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Grant, Hostname
-from apps.capacity import running, services
+from apps.capacity import facts, running, services
+from apps.capacity.brakes import Surroundings
 from apps.capacity.models import Blackout, Run
 from apps.core.clock import now
 from apps.core.errors import Invalid, NotFound
@@ -24,11 +25,9 @@ from apps.drivers.load import maximum
 from apps.drivers.load.contract import Maximum
 from apps.drivers.load.memory import MemoryBackend, forget_memory_backends, memory_backend
 from apps.fleet.models import Fleet, Node
-from tests.apps.capacity_world import HOSTNAME, Watched, a_test, make, watched
+from tests.apps.capacity_world import HOSTNAME, Watched, a_test, put, stepwise
 from tests.conftest import actor_of
 
-pytestmark = pytest.mark.django_db(transaction=True)
-TRIES = 500
 # A public address that nobody in these tests has: what stands there is in memory, and counts.
 PUBLIC = "93.184.215.14"
 HOLD = {"kind": "constant", "rate": 10, "duration_s": 5, "arrivals": "constant"}
@@ -77,12 +76,19 @@ def known_maximum() -> Iterator[None]:
     maximum.forget()
 
 
-@pytest.fixture
-def door() -> Iterator[Door]:
-    """The only thing that could be hit: listener and server of the world are this socket."""
+@pytest.fixture(scope="module")
+def open_door() -> Iterator[Door]:
+    """A door whose port stays the same, so that the world with it is built once."""
     made = Door()
     yield made
     made.socket.close()
+
+
+@pytest.fixture
+def door(open_door: Door) -> Door:
+    """The only thing that could be hit: listener and server of the world are this socket."""
+    open_door.connections = 0
+    return open_door
 
 
 @pytest.fixture
@@ -93,16 +99,15 @@ def victim(door: Door) -> Iterator[MemoryBackend]:
 
 
 @pytest.fixture
-def editor(transactional_db: None, live_redis: str, door: Door) -> Actor:
+def editor(db: None, live_redis: str, door: Door) -> Actor:
     """Acme's editor in a world whose every address is the door."""
-    return make(secrets.token_hex(4), listener=door.port, server=door.port)
+    return put(listener=door.port, server=door.port)
 
 
 @pytest.fixture
-def nodes(editor: Actor) -> Iterator[Watched]:
+def nodes(editor: Actor, monkeypatch: pytest.MonkeyPatch) -> Watched:
     """The nodes, pushed to and read."""
-    with watched() as found:
-        yield found
+    return stepwise(monkeypatch)
 
 
 def unproved() -> None:
@@ -173,45 +178,52 @@ WRONGS: tuple[Callable[[], None], ...] = (
 WRONG_FOR = (*((wrong, server) for wrong in WRONGS for server in ("", "one")), (public_address_of_somebody_else, "one"))
 
 
-def test_five_hundred_tries_send_not_one_packet_and_the_allowed_one_does(
-    editor: Actor, nodes: Watched, door: Door, victim: MemoryBackend
+@pytest.mark.parametrize("tries", [20, pytest.param(500, marks=pytest.mark.exhaustive)])
+def test_many_tries_at_foreign_targets_send_not_one_packet(
+    editor: Actor, nodes: Watched, door: Door, victim: MemoryBackend, tries: int
 ) -> None:
-    rights = {server: a_test(editor, f"t{server}", server=server, load=HOLD) for server in ("", "one")}
-    seeded, tries = random.Random(5), 0
-    while tries < TRIES:
-        tries += _strange(editor, seeded)
-    for wrong, server in WRONG_FOR:
-        with _undone():
-            wrong()
-            run = services.request_run(actor=editor, test_id=rights[server].pk)
-            waits = run.state == Run.State.WAITING and run.begin_by is None
-            assert run.why if run.state == Run.State.REFUSED else waits, (wrong.__name__, server)
-            running.carry_out(run.pk)
-            # Whoever got past the asking finds the same wall before the first packet.
-            Run.objects.filter(pk=run.pk).update(begin_by=now() + timedelta(minutes=1))
-            running.carry_out(run.pk)
-            assert Run.objects.get(pk=run.pk).state == Run.State.REFUSED, (wrong.__name__, server)
+    a_test(editor, load=HOLD)
+    seeded = random.Random(tries)
+    for _ in range(tries // 2):
+        _try_what_is_not_ours(editor, seeded)
     assert (door.connections, victim.received) == (0, 0)
-    run = services.request_run(actor=editor, test_id=rights["one"].pk)
+
+
+@pytest.mark.parametrize(("wrong", "server"), WRONG_FOR, ids=lambda given: getattr(given, "__name__", given))
+def test_what_is_wrong_before_or_after_the_asking_sends_not_one_packet(
+    editor: Actor, nodes: Watched, door: Door, victim: MemoryBackend, wrong: Callable[[], None], server: str
+) -> None:
+    test = a_test(editor, server=server, load=HOLD)
+    asked_before = services.request_run(actor=editor, test_id=test.pk)
+    assert asked_before.begin_by is not None
+    wrong()
+    asked_after = services.request_run(actor=editor, test_id=test.pk)
+    waits = asked_after.state == Run.State.WAITING and asked_after.begin_by is None
+    assert asked_after.why if asked_after.state == Run.State.REFUSED else waits
+    # Whoever got past the asking finds the same wall before the first packet.
+    running.carry_out(asked_before.pk)
+    assert Run.objects.get(pk=asked_before.pk).state == Run.State.REFUSED
+    assert (door.connections, victim.received) == (0, 0)
+
+
+@pytest.mark.slow(reason="a second of load from a real generator")
+def test_the_allowed_run_does_send(editor: Actor, nodes: Watched, door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, looks = services.request_run(actor=editor, test_id=a_test(editor, load=HOLD).pk), facts.look
+
+    def look(watch: facts.Watch) -> Surroundings:
+        if door.connections:
+            services.stop_run(actor=editor, run_id=run.pk)
+        return looks(watch)
+
+    monkeypatch.setattr(facts, "look", look)
     running.carry_out(run.pk)
-    assert Run.objects.get(pk=run.pk).state == Run.State.DONE, Run.objects.get(pk=run.pk).why
+    run.refresh_from_db()
+    assert (run.state, run.why) == (Run.State.STOPPED, "somebody of acme stopped it.")
     assert door.connections > 0
 
 
-@pytest.mark.parametrize("wrong", WRONGS[:6], ids=lambda wrong: wrong.__name__)
-def test_what_becomes_wrong_after_the_request_is_found_before_the_first_packet(
-    editor: Actor, nodes: Watched, door: Door, wrong: Callable[[], None]
-) -> None:
-    run = services.request_run(actor=editor, test_id=a_test(editor, load=HOLD).pk)
-    assert run.state == Run.State.WAITING
-    wrong()
-    running.carry_out(run.pk)
-    run.refresh_from_db()
-    assert (run.state, door.connections) == (Run.State.REFUSED, 0), run.why
-
-
-def _strange(editor: Actor, seeded: random.Random) -> int:
-    """One try at a target that is not acme's: it cannot even be stored; and at another account's test."""
+def _try_what_is_not_ours(editor: Actor, seeded: random.Random) -> None:
+    """A target that is not acme's cannot even be stored; and another account's test is not there."""
     host = seeded.choice(HOSTS)
     target = {
         "pool": seeded.choice(("shop", "globex/api", "acme/shop", "api")),
@@ -225,20 +237,3 @@ def _strange(editor: Actor, seeded: random.Random) -> int:
     globex = actor_of("globex", Account.Kind.CUSTOMER)
     with pytest.raises(NotFound):
         services.request_run(actor=globex, test_id=CapacityTest.objects.order_by("?").values_list("pk", flat=True)[0])
-    return 2
-
-
-class _undone:  # noqa: N801 - reads like a statement
-    """What a try makes wrong is put right again."""
-
-    MODELS = (Hostname, Account, Fleet, Server, Node, Route)
-
-    def __enter__(self) -> None:
-        self.rows = {model: list(model._default_manager.all()) for model in self.MODELS}
-
-    def __exit__(self, *_: object) -> None:
-        Grant.objects.all().delete()
-        Blackout.objects.all().delete()
-        for rows in self.rows.values():
-            for row in rows:
-                row.save()

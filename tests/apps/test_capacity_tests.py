@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Hostname
+from apps.capacity.checking import checks
+from apps.capacity.models import Blackout
+from apps.core.clock import now
 from apps.core.errors import Conflict, Invalid
 from apps.definitions import capacity_tests
 from apps.definitions.describing import describe
@@ -94,3 +98,16 @@ def test_a_pool_with_a_test_is_not_deleted(tutorial_world: Actor, acme: Actor) -
         delete_object(actor=acme, kind="Pool", name="shop")
     delete_object(actor=acme, kind="CapacityTest", name="nightly")
     assert not CapacityTest.objects.filter(name="nightly").exists()
+
+
+@pytest.mark.parametrize(
+    ("begins_s", "ends_s", "free"), [(-9, 9, False), (99, 999, False), (-99, 0, True), (120, 999, True)]
+)
+def test_a_run_that_would_meet_a_blackout_is_kept_back(
+    tutorial_world: Actor, acme: Actor, begins_s: int, ends_s: int, free: bool
+) -> None:
+    Hostname.objects.filter(name="shop.acme.example").update(proof="dns")
+    row, instant = saved(acme, guards={"max_duration_s": 120}), now()
+    window = (instant + timedelta(seconds=begins_s), instant + timedelta(seconds=ends_s))
+    Blackout.objects.create(starts_at=window[0], ends_at=window[1], reason="The sale", set_by="operator")
+    assert {check.word: check.ok for check in checks(row, instant)}["blackout"] is free

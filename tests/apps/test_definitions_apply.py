@@ -7,7 +7,7 @@ from typing import Any
 from apps.accounts.actors import Actor
 from apps.accounts.models import Hostname
 from apps.audit.models import Entry
-from apps.definitions.models import Route
+from apps.definitions.models import Pool, Route
 from apps.definitions.services import apply_document, plan_document
 from apps.fleet.models import Fleet
 
@@ -39,3 +39,18 @@ def test_a_plan_stores_nothing(operator: Actor, tutorial_document: Objects) -> N
         0,
         0,
     )
+
+
+def test_objects_of_one_name_in_two_accounts_are_two(operator: Actor, acme: Actor, globex: Actor) -> None:
+    for balances in (("source", "random"), ("random", "source")):
+        objects = [
+            {
+                "kind": "Pool",
+                "name": "same",
+                "account": actor.account.name,
+                "spec": {"backends": [], "balance": balance},
+            }
+            for actor, balance in zip((acme, globex), balances, strict=True)
+        ]
+        apply_document(actor=operator, objects=objects)
+        assert tuple(Pool.objects.order_by("account__name").values_list("balance", flat=True)) == balances

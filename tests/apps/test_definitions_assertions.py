@@ -13,7 +13,8 @@ from apps.definitions.selectors import describe, routes
 from apps.definitions.services import apply_document, delete_object, dry_run, save_object
 from apps.definitions.snapshot import snapshot_of
 from apps.fleet.models import Fleet
-from apps.rollouts import guards
+from apps.rollouts import claims, compiling, guards
+from apps.rollouts.models import Rollout
 
 TO_SHOP = {"path": "/api", "expect": {"pool": "shop"}}
 
@@ -133,3 +134,9 @@ def test_a_revision_in_which_an_assertion_fails_is_refused_before_any_node(tutor
         "Assertion 0 of route acme/new fails: GET new.acme.example/api should be answered with 204, "
         "but it goes to pool acme/shop by route acme/new."
     )
+    claim = claims.take(fleet.pk)
+    assert claim is not None
+    compiling.compile_fleet(claim)
+    rollout = Rollout.objects.get()
+    assert (rollout.state, rollout.message) == ("failed", f"Refused before any node: {sentence}")
+    assert not rollout.steps.exists()

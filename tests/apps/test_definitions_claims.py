@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import chain
 
 import pytest
 from django.db import connection, transaction
@@ -14,8 +15,9 @@ from apps.accounts.models import Account, Hostname
 from apps.core.errors import Invalid
 from apps.definitions.models import Route
 from apps.definitions.services import delete_object, save_object
+from tests.apps.at_once import PATIENCE_S, at_once, wait_for
 
-RACERS = 200
+WORKERS = 16
 
 
 def route(hostname: str, path: str = "/") -> dict[str, object]:
@@ -27,35 +29,40 @@ def claims_at_once(names: list[str]) -> list[bool]:
     """Each name claimed by an account of its own, all at the same time; True where the claim succeeded."""
     accounts = [Account.objects.create(name=f"a{number}", title="A", kind="customer") for number in range(len(names))]
 
-    def claim(number: int) -> bool:
+    def claim(number: int) -> tuple[int, bool]:
         try:
             with transaction.atomic():
                 claim_hostname(account=accounts[number], name=names[number])
         except HostnameTaken:
-            return False
-        finally:
-            connection.close()
-        return True
+            return number, False
+        return number, True
 
-    with ThreadPoolExecutor(16) as pool:
-        return list(pool.map(claim, range(len(names))))
+    def work(first: int) -> list[tuple[int, bool]]:
+        return [claim(number) for number in range(first, len(names), WORKERS)]
+
+    return [won for _, won in sorted(chain(*at_once(*(partial(work, first) for first in range(WORKERS)))))]
 
 
+@pytest.mark.both_engines
 @pytest.mark.django_db(transaction=True)
-def test_of_200_racing_claims_of_one_hostname_exactly_one_wins() -> None:
-    won = claims_at_once(["race.example.com"] * RACERS)
-    assert won.count(True) == 1
+@pytest.mark.parametrize("racers", [20, pytest.param(200, marks=pytest.mark.exhaustive)])
+def test_of_many_racing_claims_of_one_hostname_exactly_one_wins(racers: int) -> None:
+    won = claims_at_once(["race.example.com"] * racers)
+    assert (len(won), won.count(True)) == (racers, 1)
     assert Hostname.objects.get().account.name == f"a{won.index(True)}"
 
 
+@pytest.mark.both_engines
 @pytest.mark.django_db(transaction=True)
-def test_a_wildcard_and_names_under_it_that_race_end_with_one_owner() -> None:
-    won = claims_at_once(["*.example.com", "a.example.com"] * 20)
+@pytest.mark.parametrize("racers", [20, pytest.param(40, marks=pytest.mark.exhaustive)])
+def test_a_wildcard_and_names_under_it_that_race_end_with_one_owner(racers: int) -> None:
+    won = claims_at_once(["*.example.com", "a.example.com"] * (racers // 2))
     assert any(won)
     names = {claim.name: claim.account_id for claim in Hostname.objects.all()}
     assert len(set(names.values())) == 1
 
 
+@pytest.mark.both_engines
 @pytest.mark.django_db(transaction=True)
 def test_racing_claims_of_different_hostnames_all_win() -> None:
     assert claims_at_once([f"n{number}.example{number}.com" for number in range(20)]).count(True) == 20
@@ -70,25 +77,22 @@ def owners_of_two_claims_that_pass_each_other() -> int:
         with transaction.atomic():
             claim_hostname(account=accounts[0], name="*.passing.example")
             first_has_claimed.set()
-            second_is_done.wait(1)  # the second has to wait for our commit, unless nothing keeps it back
-        connection.close()
+            wait_for(second_is_done)
 
     def second() -> None:
-        first_has_claimed.wait(5)
+        first_has_claimed.wait(PATIENCE_S)
         try:
             with transaction.atomic():
                 claim_hostname(account=accounts[1], name="a.passing.example")
         except HostnameTaken:
             pass
         second_is_done.set()
-        connection.close()
 
-    with ThreadPoolExecutor(2) as pool:
-        for done in [pool.submit(first), pool.submit(second)]:
-            done.result()
+    at_once(first, second)
     return Hostname.objects.values("account").distinct().count()
 
 
+@pytest.mark.both_engines
 @pytest.mark.django_db(transaction=True)
 def test_a_wildcard_and_a_name_under_it_cannot_pass_each_other() -> None:
     assert owners_of_two_claims_that_pass_each_other() == 1

@@ -19,18 +19,26 @@ from apps.definitions.services.addresses import holds, lowest_free
 from apps.definitions.stack_snapshot import freeze_stack
 from apps.fleet.models import Stack, StaticIP
 from apps.fleet.selectors import static_ips
-from tests.apps.clouds_world import NETWORK, STACK, ZONE, give_real_addresses, make_clouds, spec_of
+from tests.apps.clouds_world import NETWORK, STACK, ZONE, give_real_addresses, operator_of, remembered, spec_of
+from tests.conftest import apply_tutorial
+from tests.remembering import Remembered
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
+CLOUDS, TUTORIAL = remembered(), Remembered(apply_tutorial)
 EXAMPLE = Path(__file__).resolve().parents[2] / "deploy" / "examples" / "cloud.yaml"
 VIP: dict[str, Any] = {"kind": "vip", "pool": "addresses", "region": "us-central1"}
 
 
 @pytest.fixture
-def clouds(tutorial_world: Actor) -> Actor:
+def operator(db: None, request: pytest.FixtureRequest) -> Actor:
+    """The operator, with clouds where a test wants them."""
+    return operator_of(CLOUDS if "clouds" in request.fixturenames else TUTORIAL)
+
+
+@pytest.fixture
+def clouds(operator: Actor) -> Actor:
     """The operator, with clouds."""
-    make_clouds(tutorial_world)
-    return tutorial_world
+    return operator
 
 
 def saved(actor: Actor, kind: str, name: str, spec: dict[str, Any]) -> Any:
@@ -135,6 +143,7 @@ def test_the_lowest_free_address_of_a_block(blocks: list[str], taken: set[str], 
     assert expected is None or holds(blocks, expected)
 
 
+@pytest.mark.both_engines
 def test_router_ids_are_unique_in_a_region_and_free_elsewhere(clouds: Actor) -> None:
     first, second = (saved(clouds, "StaticIP", name, VIP) for name in ("a", "b"))
     elsewhere = saved(clouds, "StaticIP", "c", {"kind": "vip", "address": "192.0.2.9", "region": "europe-west1"})
@@ -218,6 +227,7 @@ def test_every_change_that_concerns_a_stack_raises_its_generation(clouds: Actor,
     assert not raised(lambda: saved(clouds, "StaticIP", "vip", VIP))
 
 
+@pytest.mark.both_engines
 def test_what_is_used_is_not_deleted(clouds: Actor) -> None:
     for kind, name in (("CloudAccount", "prod"), ("Stack", "aws-eu"), ("Zone", "shared"), ("Region", "europe-west1")):
         with pytest.raises(Conflict, match="in use by"):

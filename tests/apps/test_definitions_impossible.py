@@ -11,21 +11,33 @@ from apps.core.errors import Invalid
 from apps.definitions.models import LoadBalancer, Route
 from apps.definitions.portability import portability_of
 from apps.definitions.services import apply_document, save_object
-from tests.apps.clouds_world import give_real_addresses, make_clouds, spec_of
+from tests.apps.clouds_world import give_real_addresses, operator_of, remembered, spec_of
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 ABSENT = {"headers": [{"name": "X-Beta", "match": "absent"}], "path": "/beta"}
 
 
-@pytest.fixture
-def cloud(tutorial_world: Actor, acme: Actor) -> Actor:
-    """The operator, with a load balancer in a stack at AWS; servers of shop are no loopback."""
-    make_clouds(tutorial_world)
+def add_load_balancer(operator: Actor, acme: Actor) -> None:
+    """One in a stack at AWS; servers of shop are no loopback."""
     give_real_addresses(acme)
     listener = {"name": "web", "protocol": "http", "port": 80}
     spec = {"stacks": ["aws-eu"], "listeners": [listener]}
-    save_object(actor=tutorial_world, kind="LoadBalancer", name="cloud", spec=spec)
-    return tutorial_world
+    save_object(actor=operator, kind="LoadBalancer", name="cloud", spec=spec)
+
+
+CLOUD = remembered(add_load_balancer)
+
+
+@pytest.fixture
+def operator(db: None) -> Actor:
+    """The operator, with a load balancer in a stack at AWS."""
+    return operator_of(CLOUD)
+
+
+@pytest.fixture
+def cloud(operator: Actor) -> Actor:
+    """The same."""
+    return operator
 
 
 def route(acme: Actor, **change: Any) -> dict[str, Any]:

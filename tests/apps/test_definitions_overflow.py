@@ -284,6 +284,7 @@ def test_the_order_of_overflow_names_regions_once(tutorial_world: Actor, acme: A
     assert spec_of(acme)["overflow"] == spec["overflow"]
 
 
+@pytest.mark.both_engines
 def test_a_region_that_an_order_names_is_not_deleted(tutorial_world: Actor, acme: Actor) -> None:
     save_object(actor=tutorial_world, kind="Region", name="moon", spec={"title": "Moon"})
     save_object(actor=acme, kind="Pool", name="shop", spec=spec_of(acme) | {"overflow": {"order": ["moon"]}})

@@ -87,6 +87,7 @@ def test_describing_a_row_and_reading_it_again_gives_the_same_document(tutorial_
         assert document(read_spec(type(row).__name__, describe(row))) == describe(row)
 
 
+@pytest.mark.both_engines
 def test_a_stale_version_changes_nothing(tutorial_world: Actor, acme: Actor) -> None:
     spec = spec_of(acme, "shop")
     save_object(actor=acme, kind="Route", name="shop", spec=spec | {"methods": ["GET"]}, expected_version=1)
@@ -97,6 +98,7 @@ def test_a_stale_version_changes_nothing(tutorial_world: Actor, acme: Actor) -> 
     assert Route.objects.get(account=acme.account, name="shop").methods == ["GET"]
 
 
+@pytest.mark.both_engines
 def test_creating_what_is_there_is_a_conflict(tutorial_world: Actor, acme: Actor) -> None:
     with pytest.raises(Conflict):
         save_object(actor=acme, kind="Route", name="shop", spec=spec_of(acme, "shop"), create_only=True)
@@ -281,6 +283,7 @@ def test_lists_and_snapshots_ask_the_same_number_of_questions_whatever_their_siz
     look(23)
 
 
+@pytest.mark.both_engines
 def test_pages_of_routes_show_each_route_once(tutorial_world: Actor, acme: Actor) -> None:
     spec = spec_of(acme, "shop")
     for number in range(7):

@@ -15,25 +15,37 @@ from apps.definitions.models import Record, Zone
 from apps.definitions.services import apply_document, delete_object, save_object
 from apps.definitions.zone_records import wanted_records
 from apps.fleet.models import StaticIP
-from tests.apps.clouds_world import RECORD, ZONE, make_clouds, spec_of
+from tests.apps.clouds_world import RECORD, ZONE, operator_of, remembered, spec_of
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
-
-
-@pytest.fixture
-def shared(tutorial_world: Actor) -> Actor:
-    """The operator, with a zone that is shared with acme alone."""
-    make_clouds(tutorial_world)
-    return tutorial_world
+pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def both(shared: Actor) -> Actor:
-    """The operator, with a zone that is shared with acme and with globex."""
+def share_with_globex(operator: Actor, _: Actor) -> None:
+    """The zone is acme's and globex's."""
     zone = {"kind": "Zone", "name": "shared", "spec": ZONE | {"tags": {"customer": "acme", "also": "globex"}}}
     grant = {"kind": "Grant", "name": "zone-of-globex", "spec": {"account": "globex", "tag": "also=globex"}}
-    apply_document(actor=shared, objects=[zone, grant])
-    return shared
+    apply_document(actor=operator, objects=[zone, grant])
+
+
+SHARED, BOTH = remembered(), remembered(share_with_globex)
+
+
+@pytest.fixture
+def operator(db: None, request: pytest.FixtureRequest) -> Actor:
+    """The operator in one of the two worlds."""
+    return operator_of(BOTH if "both" in request.fixturenames else SHARED)
+
+
+@pytest.fixture
+def shared(operator: Actor) -> Actor:
+    """The operator, with a zone that is shared with acme alone."""
+    return operator
+
+
+@pytest.fixture
+def both(operator: Actor) -> Actor:
+    """The operator, with a zone that is shared with acme and with globex."""
+    return operator
 
 
 def record(actor: Actor, name: str, **change: Any) -> Record:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 import uuid
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connections
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Grant
@@ -22,6 +20,7 @@ from apps.dns.models import PushedRecord, ZonePush, ZoneSync
 from apps.drivers.dns.contract import Edit, RecordSet, Refused
 from apps.drivers.dns.memory import MemoryDriver, MemoryServer, memory_server
 from apps.fleet.models import StaticIP
+from tests.apps.at_once import at_once
 
 pytestmark = pytest.mark.django_db
 
@@ -206,6 +205,7 @@ def test_a_record_follows_its_static_ip(operator: Actor, zone: Zone, server: Mem
     assert served(server) == {"www A": ("192.0.2.11",)}, "an address that is not known yet takes nothing away"
 
 
+@pytest.mark.both_engines
 def test_a_worker_that_lost_its_claim_writes_no_row(operator: Actor, zone: Zone) -> None:
     a_record(operator, zone, "www", "192.0.2.1")
     slow = take(ZoneSync, timedelta(seconds=-1), zone=zone)
@@ -219,6 +219,7 @@ def test_a_worker_that_lost_its_claim_writes_no_row(operator: Actor, zone: Zone)
     assert PushedRecord.objects.count() == 1
 
 
+@pytest.mark.both_engines
 def test_a_claim_is_given_to_one(zone: Zone) -> None:
     first = take(ZoneSync, pushing.LEASE, zone=zone)
     assert first is not None
@@ -227,6 +228,7 @@ def test_a_claim_is_given_to_one(zone: Zone) -> None:
     assert take(ZoneSync, pushing.LEASE, zone=zone) is not None
 
 
+@pytest.mark.both_engines
 def test_a_worker_that_died_after_writing_is_followed_by_one_that_finds_it_done(
     operator: Actor, zone: Zone, server: MemoryServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -242,21 +244,11 @@ def test_a_worker_that_died_after_writing_is_followed_by_one_that_finds_it_done(
     assert PushedRecord.objects.count() == 1
 
 
+@pytest.mark.both_engines
 @pytest.mark.django_db(transaction=True)
 def test_eight_workers_at_once_write_once(operator: Actor, zone: Zone, server: MemoryServer) -> None:
     a_record(operator, zone, "www", "192.0.2.1")
-    together = threading.Barrier(8)
-
-    def worker() -> None:
-        together.wait()
-        services.reconcile_zone(zone_id=zone.pk)
-        connections.close_all()
-
-    threads = [threading.Thread(target=worker) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(*[lambda: services.reconcile_zone(zone_id=zone.pk)] * 8)
     assert server.writes == 1
     assert ZonePush.objects.count() == 1
 

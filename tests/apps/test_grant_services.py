@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any
@@ -27,6 +26,7 @@ from apps.definitions.snapshot import snapshot_of
 from apps.fleet.models import Fleet
 from apps.observe.selectors import pool_numbers, server_rows
 from apps.overflow.selectors import flow_of
+from tests.apps.at_once import PATIENCE_S, at_once, wait_for
 
 SPEC = {"backends": [{"region": "us-central1", "servers": [{"name": "one", "address": "127.0.0.1", "port": 9301}]}]}
 
@@ -192,6 +192,7 @@ def test_an_ended_grant_proves_nothing_new_and_its_routes_go_on(tutorial_world: 
     assert (served("old"), served("new")) == (True, False)
 
 
+@pytest.mark.both_engines
 def test_a_pool_is_shared_by_its_tag_and_nothing_else_is(search: Pool, operator: Actor, acme: Actor) -> None:
     other = save_object(actor=operator, kind="Pool", name="other", spec=SPEC | {"tags": {"customer": "acme-two"}})
     own = {pool.name for pool in selectors.pools(acme)}
@@ -205,6 +206,7 @@ def test_a_pool_is_shared_by_its_tag_and_nothing_else_is(search: Pool, operator:
     assert [use.name for use in flow_of(acme, search).regions] == ["us-central1"]
 
 
+@pytest.mark.both_engines
 def test_a_tag_of_another_customer_shares_nothing(search: Pool, operator: Actor, acme: Actor, globex: Actor) -> None:
     grant(operator, tag="customer=acme")
     save_object(actor=globex, kind="Pool", name="bait", spec=SPEC | {"tags": {"customer": "acme"}})
@@ -214,6 +216,7 @@ def test_a_tag_of_another_customer_shares_nothing(search: Pool, operator: Actor,
         save_object(actor=acme, kind="Route", name="caught", spec=to_pool("globex/bait"))
 
 
+@pytest.mark.both_engines
 def test_numbers_and_words_of_json_are_tags_like_others(operator: Actor, tutorial_world: Actor, acme: Actor) -> None:
     for number, key in enumerate(("0", "contains", "isnull", "7")):
         save_object(actor=operator, kind="Pool", name=f"p{number}", spec=SPEC | {"tags": {key: "1"}})
@@ -300,22 +303,19 @@ def uses_left_without_a_grant(operator: Actor, acme: Actor) -> int:
         with transaction.atomic():
             save_object(actor=acme, kind="Route", name="user", spec=to_pool("operator/search"))
             used.set()
-            is_gone.wait(1)  # the other has to wait for our commit, unless nothing keeps it back
-        connection.close()
+            wait_for(is_gone)
 
     def take_away() -> None:
-        used.wait(10)
+        used.wait(PATIENCE_S)
         with suppress(Conflict):
             delete_object(actor=operator, kind="Grant", name="for-acme")
         is_gone.set()
-        connection.close()
 
-    with ThreadPoolExecutor(2) as threads:
-        for done in [threads.submit(use), threads.submit(take_away)]:
-            done.result()
+    at_once(use, take_away)
     return 0 if Grant.objects.exists() else Route.objects.filter(name="user").count()
 
 
+@pytest.mark.both_engines
 @pytest.mark.django_db(transaction=True)
 def test_a_route_and_the_end_of_its_grant_cannot_pass_each_other(search: Pool, operator: Actor, acme: Actor) -> None:
     grant(operator, tag="customer=acme")

@@ -5,7 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from pytest_django.fixtures import Settings
 
+from apps.accounts import proofs
 from apps.accounts.actors import Actor
 from apps.accounts.models import Grant, Hostname
 from apps.audit.models import Entry
@@ -15,6 +17,7 @@ from apps.definitions.models import Route
 from apps.definitions.services import delete_object, hostnames, save_object
 from apps.definitions.snapshot import snapshot_of
 from apps.fleet.models import Fleet
+from tests.e2e.name_server import name_server
 
 pytestmark = pytest.mark.django_db
 
@@ -199,3 +202,13 @@ def test_a_proved_name_is_looked_at_once_a_day(tutorial_world: Actor, acme: Acto
     assert claim.pk in hostnames.due(now() + timedelta(hours=25))
     Hostname.objects.filter(pk=claim.pk).update(proof="operator")
     assert claim.pk not in hostnames.due(now() + timedelta(hours=25))
+
+
+def test_the_token_of_another_claim_proves_nothing(settings: Settings) -> None:
+    claim = Hostname(name="*.acme.example", challenge="mine")
+    with name_server() as server:
+        settings.RESOLVERS = [server.address]
+        server.records[proofs.txt_name(claim.name)] = [proofs.txt_value("another")]
+        assert proofs.look(claim).proof == ""
+        server.records[proofs.txt_name(claim.name)].append(proofs.txt_value("mine"))
+        assert proofs.look(claim).proof == "dns"

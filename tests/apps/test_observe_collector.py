@@ -6,9 +6,10 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import timedelta
+from typing import TypeVar
 
 import pytest
 from django.db import connection
@@ -19,7 +20,7 @@ from apps.core.clock import now
 from apps.drivers.proxy.contract import CounterReading
 from apps.drivers.proxy.memory import forget_memory_nodes, memory_node
 from apps.observe import live, readings, services
-from apps.observe.collector import Collector, Journal
+from apps.observe.collector import DEADLINE, Collector, Journal
 from apps.observe.conditions import Type
 from apps.observe.models import CollectorLease, Condition, NodeReport, Sample
 from apps.observe.readings import Address, Reading, read_node
@@ -27,6 +28,7 @@ from apps.observe.recorder import Recorder
 from tests.apps.observe_world import START, World, make_world, reading, row, state
 
 DEAD_REDIS = "redis://127.0.0.1:1/0"
+T = TypeVar("T")
 
 
 @pytest.fixture
@@ -98,6 +100,7 @@ def test_a_new_collector_goes_on_with_the_bucket_that_the_old_one_began(
     assert Sample.objects.get(kind="backend", at=START).requests == 40 + 20
 
 
+@pytest.mark.both_engines
 def test_a_report_of_a_push_is_not_overwritten_by_an_older_reading(world: World) -> None:
     node = world.nodes[0]
     services.note_report(node_id=node.pk, state=state(9))
@@ -185,7 +188,7 @@ def test_trouble_is_logged_when_it_begins_and_when_it_ends(caplog: pytest.LogCap
     assert [record.getMessage() for record in caplog.records] == ["redis: away", "redis: works again"]
 
 
-# The process itself: threads and real commits.
+# The process itself: it asks the database in a thread of its own, so what it is to see has to be committed.
 
 
 @pytest.fixture
@@ -205,20 +208,23 @@ def run(collector: Collector, until: Callable[[], bool], seconds: float = 20) ->
     async def whole() -> None:
         task = asyncio.create_task(collector.run())
         deadline = time.monotonic() + seconds
-        while not await asyncio.to_thread(until_in_thread) and time.monotonic() < deadline:  # noqa: ASYNC110 - polls rows
+        while not await asyncio.to_thread(in_thread, until) and time.monotonic() < deadline:  # noqa: ASYNC110 - polls rows
             await asyncio.sleep(0.05)
         collector.stop()
         await task
 
-    def until_in_thread() -> bool:
-        try:
-            return until()
-        finally:
-            connection.close()
-
     asyncio.run(whole())
 
 
+def in_thread(work: Callable[[], T]) -> T:
+    """What is asked of the database in a thread of its own, whose connection ends with it."""
+    try:
+        return work()
+    finally:
+        connection.close()
+
+
+@pytest.mark.both_engines
 def test_the_process_reads_stores_and_shows(committed: World, live_redis: str) -> None:
     node = committed.nodes[0]
     run(Collector(), lambda: bool(live.read([node.pk], [("node", f"node-{node.pk}")])))
@@ -235,40 +241,66 @@ def test_redis_away_costs_liveness_only(committed: World, settings: Settings) ->
     assert NodeReport.objects.filter(seen_at__isnull=False).count() == 4
 
 
+@pytest.mark.both_engines
 def test_a_second_collector_waits_for_the_lease(committed: World, live_redis: str) -> None:
     CollectorLease.objects.create(shard=0, holder="somebody else", until=now() + timedelta(hours=1))
-    collector = Collector()
-    run(collector, lambda: False, seconds=1)
-    assert collector.recorder is None
-    assert NodeReport.objects.count() == 0
+
+    async def look() -> tuple[bool, bool]:
+        collector = Collector()
+        await collector.tick()
+        before = collector.recorder is not None
+        await asyncio.to_thread(in_thread, lambda: CollectorLease.objects.update(until=now()))
+        await collector.tick()
+        collector.stop()
+        await collector.run()
+        return before, collector.recorder is not None
+
+    assert asyncio.run(look()) == (False, True)
 
 
-def test_slow_and_dead_nodes_do_not_hold_up_the_others(live_redis: str) -> None:
-    release = threading.Event()
+class Hurried(asyncio.SelectorEventLoop):
+    """A loop whose clock a test puts forward, so that nobody waits for a deadline."""
+
+    ahead = 0.0
+
+    def time(self) -> float:
+        """As it is, and what it was put forward."""
+        return super().time() + self.ahead
+
+
+async def one_round(collector: Collector, nodes: Iterable[int], living: set[int]) -> set[int]:
+    """Whom the collector heard in one round; the deadline comes when all the living have answered."""
+    addresses = [Address(each, f"n{each}", "") for each in nodes]
+    loop = asyncio.get_running_loop()
+    heard = asyncio.ensure_future(collector.read_all(addresses))
+    await asyncio.sleep(0)
+    await asyncio.wait([collector._running[each] for each in living], timeout=30)
+    assert isinstance(loop, Hurried)
+    loop.ahead += DEADLINE
+    return set(await heard)
+
+
+def test_slow_and_dead_nodes_do_not_hold_up_the_others() -> None:
+    release, living = threading.Event(), {0, 1, 2}
 
     def read(address: Address) -> Reading:
-        if address.node_id >= 100:
+        if address.node_id not in living:
             release.wait(30)
         return Reading(address.node_id, now(), now(), state(3))
 
-    collector = Collector(read=read, threads=8)
-    addresses = [Address(each, f"n{each}", "") for each in (*range(100, 104), *range(3))]
-
     async def rounds() -> list[set[int]]:
-        return [set(await collector.read_all(addresses)) for _ in range(2)]
+        collector = Collector(read=read, threads=8)
+        return [await one_round(collector, (*range(100, 104), *living), living) for _ in range(2)]
 
-    began = time.monotonic()
-    try:
-        found = asyncio.run(rounds())
-    finally:
-        release.set()
-    assert found == [{0, 1, 2}, {0, 1, 2}]
-    assert time.monotonic() - began < 10
+    with asyncio.Runner(loop_factory=Hurried) as runner:
+        try:
+            assert runner.run(rounds()) == [living, living]
+        finally:
+            release.set()
 
 
-def test_dead_nodes_get_threads_of_their_own(live_redis: str) -> None:
-    release = threading.Event()
-    dead = set(range(100, 120))
+def test_dead_nodes_get_threads_of_their_own() -> None:
+    release, living, dead = threading.Event(), {1, 2}, set(range(100, 120))
     rounds_done = 0
 
     def read(address: Address) -> Reading:
@@ -278,30 +310,27 @@ def test_dead_nodes_get_threads_of_their_own(live_redis: str) -> None:
             return Reading(address.node_id, now(), now(), error="No answer.")
         return Reading(address.node_id, now(), now(), state(3))
 
-    collector = Collector(read=read, threads=4)
-    addresses = [Address(each, f"n{each}", "") for each in (*sorted(dead), 1, 2)]
-
     async def rounds() -> list[set[int]]:
         nonlocal rounds_done
-        first = set(await collector.read_all(addresses))
+        collector = Collector(read=read, threads=4)
+        first = await one_round(collector, (*sorted(dead), *living), dead | living)
         rounds_done = 1
-        return [first, set(await collector.read_all(addresses))]
+        return [first, await one_round(collector, (*sorted(dead), *living), living)]
 
-    try:
-        first, second = asyncio.run(rounds())
-    finally:
-        release.set()
-    assert first == dead | {1, 2}
-    # Negative control: were the twenty dead ones read by the same four threads, these two would wait behind them.
-    assert second == {1, 2}
+    with asyncio.Runner(loop_factory=Hurried) as runner:
+        try:
+            # Were the twenty dead ones read by the same four threads, the living would wait behind them.
+            assert runner.run(rounds()) == [dead | living, living]
+        finally:
+            release.set()
 
 
-def test_samples_wait_while_the_database_is_away(committed: World, live_redis: str) -> None:
-    recorder, node = Recorder(), committed.nodes[0]
-    found = {node.pk: reading(node, START, rows_of(committed, 10))}
+def test_samples_wait_while_the_database_is_away(world: World) -> None:
+    recorder, node = Recorder(), world.nodes[0]
+    found = {node.pk: reading(node, START, rows_of(world, 10))}
     recorder.gather(found.values())
-    recorder.gather([reading(node, START + timedelta(seconds=10), rows_of(committed, 30))])
-    recorder.gather([reading(node, START + timedelta(seconds=20), rows_of(committed, 60))])
+    recorder.gather([reading(node, START + timedelta(seconds=10), rows_of(world, 30))])
+    recorder.gather([reading(node, START + timedelta(seconds=20), rows_of(world, 60))])
     assert len(recorder.pending) == 2
     with pytest.raises(RuntimeError), connection.execute_wrapper(_fail_on_samples):
         recorder.store(found, START)

@@ -43,6 +43,7 @@ def tick(recorder: Recorder, world: World, second: int, *rows: CounterRow, epoch
     recorder.measure(at)
 
 
+@pytest.mark.both_engines
 def test_flows_are_stored_by_ten_seconds_and_by_minutes(world: World) -> None:
     recorder = Recorder()
     for second in range(0, 150, 2):
@@ -88,6 +89,7 @@ def test_flows_show_live(world: World, live_redis: str) -> None:
     assert (counts.requests, counts.seconds) == (20, 2)
 
 
+@pytest.mark.both_engines
 def test_what_nodes_count_together_is_kept_without_zeros_each_ten_seconds(world: World) -> None:
     recorder, node = Recorder(), world.nodes[0]
     admitted = {"pool-1/node-5": 93, "pool-1/node-6": 0}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 from django.db import connection
@@ -13,6 +13,7 @@ from pytest_django.fixtures import Settings
 from apps.accounts.actors import Actor
 from apps.core.clock import now
 from apps.definitions.models import Pool, Route, Server
+from apps.observe import history as observed
 from apps.observe import lease, live, selectors, services
 from apps.observe.buckets import start_of
 from apps.observe.conditions import Reason, Type, Verdict
@@ -216,9 +217,17 @@ def test_without_a_collector_the_problem_is_that_nobody_looks(world: World, live
     assert [problem.kind for problem in selectors.problems(world.operator)] == ["collector"]
 
 
-def history(world: World, minutes: int) -> int:
+@pytest.fixture
+def instant(monkeypatch: pytest.MonkeyPatch) -> datetime:
+    """Time stands still, so that no ten seconds end in the middle of a test."""
+    moment = now()
+    monkeypatch.setattr(observed, "now", lambda: moment)
+    return moment
+
+
+def history(world: World, minutes: int, instant: datetime) -> int:
     """A request/s on the acme pool, on each node, in each ten seconds but for a hole of a minute."""
-    end = start_of(now().timestamp() - 10, 10)
+    end = start_of(instant.timestamp() - 10, 10)
     pool, rows = f"pool-{world.pools['acme'].pk}", []
     for at in range(end - 60 * minutes, end + 10, 10):
         if end - 180 <= at < end - 120:
@@ -232,8 +241,10 @@ def history(world: World, minutes: int) -> int:
     return end
 
 
-def test_a_series_has_holes_where_nobody_looked_and_zeros_where_nothing_happened(world: World, live_redis: str) -> None:
-    end = history(world, 10)
+def test_a_series_has_holes_where_nobody_looked_and_zeros_where_nothing_happened(
+    world: World, instant: datetime
+) -> None:
+    end = history(world, 10, instant)
     names = [f"pool-{pool.pk}" for pool in world.pools.values()]
     found = selectors.series(world.operator, "backend", names, minutes=5, points=30, latency=True)
     busy, quiet = found[names[0]], found[names[1]]
@@ -244,8 +255,8 @@ def test_a_series_has_holes_where_nobody_looked_and_zeros_where_nothing_happened
     assert quiet.requests.count(None) == 6
 
 
-def test_series_longer_than_an_hour_are_made_of_minutes(world: World, live_redis: str) -> None:
-    end = history(world, 10)
+def test_series_longer_than_an_hour_are_made_of_minutes(world: World, instant: datetime) -> None:
+    end = history(world, 10, instant)
     services.roll_up(end)
     name = f"pool-{world.pools['acme'].pk}"
     found = selectors.series(world.operator, "backend", [name], minutes=120, points=120)[name]
@@ -260,8 +271,8 @@ def test_series_of_foreign_objects_are_left_out(world: World, live_redis: str) -
     assert set(selectors.series(world.globex, "backend", ["pool-999999999", "srv-1"])) == set()
 
 
-def test_the_overall_series_of_a_customer_is_that_of_its_pools(world: World, live_redis: str) -> None:
-    history(world, 5)
+def test_the_overall_series_of_a_customer_is_that_of_its_pools(world: World, instant: datetime) -> None:
+    history(world, 5, instant)
     assert selectors.overall_series(world.operator, minutes=5, points=30).requests[-1] == 4.0
     assert selectors.overall_series(world.acme, minutes=5, points=30).requests[-1] == 4.0
     assert selectors.overall_series(world.globex, minutes=5, points=30).requests[-1] == 0.0

@@ -14,7 +14,7 @@ from apps.observe.deltas import Counts
 from apps.observe.models import CollectorLease, Condition, NodeReport, Sample
 from tests.apps.observe_world import START, World, make_world, state
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_engines]  # upserts, bulk deletes, a lease
 AT = int(START.timestamp())
 
 

@@ -3,51 +3,26 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 
-from apps.core.clock import now
 from apps.definitions.models import Backend
-from apps.fleet.models import RegionLatency
-from apps.observe.buckets import SHORT, start_of
-from apps.observe.recorder import Recorder
+from apps.observe.buckets import SHORT
+from apps.observe.models import Sample
 from apps.overflow import selectors
 from apps.overflow.flows import WhatIf
-from tests.apps.observe_world import World, make_world, reading, row
+from tests.apps.observe_world import World, make_world
+from tests.apps.overflow_world import make_spilling
 
 pytestmark = pytest.mark.django_db
-SECONDS = 20
-
-
-def begin() -> datetime:
-    """The traffic ended a moment ago, with a whole bucket."""
-    return datetime.fromtimestamp(start_of(now().timestamp(), SHORT) - SECONDS - SHORT, UTC)
 
 
 @pytest.fixture
 def spilling(live_redis: object) -> World:
     """us (limit 10) is offered 19.9/s and sends 9.9 to eu, which serves 2 of its own beside them."""
     del live_redis
-    world, start = make_world(), begin()
-    eu, us = world.regions
-    RegionLatency.objects.create(from_region=us, to_region=eu, set_ms=98)
-    pool = f"pool-{world.pools['acme'].pk}"
-    eu_1, _, us_1, _ = world.nodes
-    recorder = Recorder()
-    for second in range(0, SECONDS + 1, 2):
-        at = start + timedelta(seconds=second)
-        home = (
-            row("backend", pool, 10 * second),
-            row("flow", f"{pool}/to/rgn-{eu.pk}/rate", 99 * second // 10, parent_id=pool),
-        )
-        away = (
-            row("backend", pool, 2 * second + 99 * second // 10),
-            row("flow", f"{pool}/from/rgn-{us.pk}/-", 99 * second // 10, parent_id=pool),
-        )
-        recorder.gather([reading(us_1, at, home), reading(eu_1, at, away)])
-    recorder.flush()
-    return world
+    return make_spilling()
 
 
 def test_a_flow_says_who_serves_whom_how_far_away_and_why(spilling: World) -> None:
@@ -106,7 +81,7 @@ def test_the_history_has_the_same_numbers(spilling: World) -> None:
     seen = [point for point in selectors.history(spilling.operator, None, 60) if point.offered_per_s]
     assert seen[-1].out_per_s == pytest.approx(9.9, abs=0.2)
     assert seen[-1].offered_per_s == pytest.approx(21.9, abs=0.3)
-    at = begin() + timedelta(seconds=12)
+    at = Sample.objects.filter(resolution=SHORT).earliest("at").at + timedelta(seconds=12)
     then = selectors.flow_of(spilling.operator, None, at)
     assert then.lanes[0].per_s == pytest.approx(9.9, abs=0.3)
 

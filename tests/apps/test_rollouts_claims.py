@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import threading
 from datetime import timedelta
 
 import pytest
-from django.db import connection
 
 from apps.core.clock import database_now
 from apps.fleet.models import Fleet
 from apps.rollouts import claims, compiling, reconciling, services, travel
 from apps.rollouts.claims import ClaimLost
 from apps.rollouts.models import FleetSync, Revision, Rollout
+from tests.apps.at_once import at_once
 from tests.apps.pushed import World, add_route
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.both_engines
 
 
 def expire(world: World) -> None:
@@ -33,16 +32,9 @@ def test_a_claimed_fleet_is_left_to_its_holder(world: World) -> None:
     assert Revision.objects.exists()
 
 
+@pytest.mark.django_db(transaction=True)  # workers are threads with connections of their own
 def test_many_workers_at_once_make_one_revision(world: World) -> None:
-    def work() -> None:
-        services.reconcile_fleet(fleet_id=world.fleet.pk)
-        connection.close()
-
-    threads = [threading.Thread(target=work) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(*[lambda: services.reconcile_fleet(fleet_id=world.fleet.pk)] * 6)
     assert (Revision.objects.count(), Rollout.objects.count()) == (1, 1)
     assert [node.pushes for node in world.memory] == [1, 1]
 

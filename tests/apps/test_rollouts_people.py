@@ -2,29 +2,43 @@
 
 from __future__ import annotations
 
+import zlib
+
 import pytest
 
 from apps.accounts.models import Membership
 from apps.audit.models import Entry
 from apps.core.errors import Conflict, Forbidden, Invalid, NotFound
+from apps.core.sealing import unseal
 from apps.rollouts import selectors, services, shelf
 from apps.rollouts.models import FleetSync, Revision, Rollout
-from tests.apps.pushed import World, add_route
+from tests.apps.pushed import World, add_route, put_world, remembered
 from tests.conftest import actor_of
 
-pytestmark = pytest.mark.django_db(transaction=True)
 
-
-def two_revisions(world: World) -> tuple[Revision, Revision]:
+def push_twice(world: World) -> None:
+    """The second revision has one route more."""
     world.reconcile()
     add_route(world.operator, "news", "/news")
     world.reconcile()
+
+
+PUSHED_TWICE = remembered(push_twice)
+
+
+@pytest.fixture
+def world(db: None) -> World:
+    """Nodes that run the second of two revisions."""
+    return put_world(PUSHED_TWICE)
+
+
+def two_revisions() -> tuple[Revision, Revision]:
     first, second = Revision.objects.order_by("number")
     return first, second
 
 
 def test_rolling_back_pushes_the_old_revision_under_a_new_number_and_holds_the_fleet(world: World) -> None:
-    first, second = two_revisions(world)
+    first, second = two_revisions()
     before = world.memory[0].generation
     rollout = services.roll_back(actor=world.operator, revision_id=first.pk, reason="news is broken")
     world.reconcile()
@@ -39,7 +53,7 @@ def test_rolling_back_pushes_the_old_revision_under_a_new_number_and_holds_the_f
 
 
 def test_changes_wait_while_a_fleet_is_held_and_go_out_together_when_it_resumes(world: World) -> None:
-    first, _ = two_revisions(world)
+    first, _ = two_revisions()
     services.roll_back(actor=world.operator, revision_id=first.pk, reason="wait")
     world.reconcile()
     add_route(world.operator, "one", "/one")
@@ -56,7 +70,7 @@ def test_changes_wait_while_a_fleet_is_held_and_go_out_together_when_it_resumes(
 
 
 def test_drift_is_repaired_while_a_fleet_is_held_and_the_waiting_change_still_goes_out(world: World) -> None:
-    first, _ = two_revisions(world)
+    first, _ = two_revisions()
     services.roll_back(actor=world.operator, revision_id=first.pk, reason="wait")
     world.reconcile()
     add_route(world.operator, "one", "/one")
@@ -69,7 +83,7 @@ def test_drift_is_repaired_while_a_fleet_is_held_and_the_waiting_change_still_go
 
 
 def test_rolling_back_needs_a_reason_an_operator_and_a_revision(world: World) -> None:
-    first, _ = two_revisions(world)
+    first, _ = two_revisions()
     viewer = actor_of("operator", "operator", Membership.Role.VIEWER)
     customer = actor_of("acme", "customer")
     with pytest.raises(Invalid):
@@ -83,20 +97,19 @@ def test_rolling_back_needs_a_reason_an_operator_and_a_revision(world: World) ->
 
 
 def test_only_a_held_fleet_can_resume(world: World) -> None:
-    world.reconcile()
     with pytest.raises(Conflict):
         services.resume(actor=world.operator, fleet_id=world.fleet.pk, reason="x")
 
 
 def test_the_difference_of_two_revisions_says_it_in_words_and_in_files(world: World) -> None:
-    first, second = two_revisions(world)
+    first, second = two_revisions()
     found = selectors.difference(world.operator, first.pk, second.pk)
     assert found.sentences == ("route www.example.org /news: added",)
     assert "+www.example.org/news/ route-" in found.files
 
 
 def test_customers_see_no_rollouts_but_whether_their_fleet_is_in_sync(world: World) -> None:
-    first, second = two_revisions(world)
+    first, second = two_revisions()
     customer = actor_of("acme", "customer")
     assert not selectors.rollouts(customer).exists()
     assert not selectors.revisions(customer).exists()
@@ -111,14 +124,15 @@ def test_customers_see_no_rollouts_but_whether_their_fleet_is_in_sync(world: Wor
 
 
 def test_a_stored_revision_shows_no_secret_to_who_reads_the_database(world: World) -> None:
-    world.reconcile()
-    revision = Revision.objects.defer(None).get()
-    assert b"www.example.org" not in bytes(revision.bundle) + bytes(revision.snapshot)
-    assert selectors.rollout(world.operator, Rollout.objects.get().pk).steps.count() == 2
+    revision = Revision.objects.defer(None).earliest("number")
+    for stored in (revision.bundle, revision.snapshot):
+        assert b"www.example.org" not in bytes(stored)
+        assert zlib.decompress(unseal(stored)), "what is packed and not sealed shows nothing at first sight either"
+    assert selectors.rollout(world.operator, Rollout.objects.earliest("pk").pk).steps.count() == 2
 
 
 def test_old_revisions_are_forgotten_unless_something_points_to_them(world: World) -> None:
-    first, _ = two_revisions(world)
+    first, _ = two_revisions()
     services.roll_back(actor=world.operator, revision_id=first.pk, reason="hold")
     world.reconcile()
     services.resume(actor=world.operator, fleet_id=world.fleet.pk, reason="go on")

@@ -11,9 +11,21 @@ from apps.fleet.services import want_push
 from apps.observe.models import NodeReport
 from apps.rollouts import selectors, services
 from apps.rollouts.models import FleetSync, Revision, Rollout
-from tests.apps.pushed import World, add_route, remove_object, remove_route
+from tests.apps.pushed import APPLIED, World, add_route, put_world, remembered, remove_object, remove_route
 
-pytestmark = pytest.mark.django_db(transaction=True)
+RUNNING = remembered(World.reconcile)
+
+
+@pytest.fixture
+def fresh(db: None) -> World:
+    """Nodes that run nothing yet."""
+    return put_world(APPLIED)
+
+
+@pytest.fixture
+def world(db: None) -> World:
+    """Nodes that run the first revision."""
+    return put_world(RUNNING)
 
 
 def latest() -> Rollout:
@@ -24,18 +36,17 @@ def steps() -> dict[str, str]:
     return {step.node.name: step.state for step in latest().steps.select_related("node")}
 
 
-def test_the_first_push_brings_a_revision_to_every_node(world: World) -> None:
-    world.reconcile()
-    revision = Revision.objects.get(fleet=world.fleet)
-    assert {node.digest for node in world.memory} == {revision.digest}
-    assert (latest().state, latest().kind, latest().actor) == ("done", "change", world.operator.name)
+def test_the_first_push_brings_a_revision_to_every_node(fresh: World) -> None:
+    fresh.reconcile()
+    revision = Revision.objects.get(fleet=fresh.fleet)
+    assert {node.digest for node in fresh.memory} == {revision.digest}
+    assert (latest().state, latest().kind, latest().actor) == ("done", "change", fresh.operator.name)
     assert {report.digest for report in NodeReport.objects.all()} == {revision.digest}
-    assert selectors.is_live(world.fleet.pk, world.desired())
-    assert [node.word for node in selectors.node_sync(world.operator)] == ["in_sync", "in_sync"]
+    assert selectors.is_live(fresh.fleet.pk, fresh.desired())
+    assert [node.word for node in selectors.node_sync(fresh.operator)] == ["in_sync", "in_sync"]
 
 
 def test_a_route_goes_live_without_a_reload(world: World) -> None:
-    world.reconcile()
     reloads = [node.reloads for node in world.memory]
     add_route(world.operator, "news", "/news")
     assert not selectors.is_live(world.fleet.pk, world.desired())
@@ -46,14 +57,12 @@ def test_a_route_goes_live_without_a_reload(world: World) -> None:
 
 
 def test_the_first_route_of_a_pool_needs_no_reload_either(world: World) -> None:
-    world.reconcile()
     add_route(world.operator, "new", "/new", "green")
     world.reconcile()
     assert [step.how for step in latest().steps.all()] == ["runtime", "runtime"]
 
 
 def test_a_belief_that_is_out_of_date_costs_a_look_and_no_reload(world: World) -> None:
-    world.reconcile()
     old = NodeReport.objects.get(node__name="n1")
     add_route(world.operator, "news", "/news")
     world.reconcile()
@@ -66,7 +75,6 @@ def test_a_belief_that_is_out_of_date_costs_a_look_and_no_reload(world: World) -
 
 
 def test_a_node_that_runs_a_foreign_configuration_gets_the_whole_bundle(world: World) -> None:
-    world.reconcile()
     node = world.memory[0]
     node.files["haproxy.cfg"] += b"# from elsewhere\n"
     node.digest = node.state().on_disk
@@ -77,7 +85,6 @@ def test_a_node_that_runs_a_foreign_configuration_gets_the_whole_bundle(world: W
 
 
 def test_an_equal_digest_is_unchanged_and_disturbs_nobody(world: World) -> None:
-    world.reconcile()
     before = [(node.pushes, node.generation, len(node.operations)) for node in world.memory]
     want_push([world.fleet])
     world.reconcile()
@@ -87,7 +94,6 @@ def test_an_equal_digest_is_unchanged_and_disturbs_nobody(world: World) -> None:
 
 
 def test_changes_that_were_made_meanwhile_go_out_together(world: World) -> None:
-    world.reconcile()
     for number in range(20):
         add_route(world.operator, f"r{number}", f"/r{number}")
     world.reconcile()
@@ -97,7 +103,6 @@ def test_changes_that_were_made_meanwhile_go_out_together(world: World) -> None:
 
 
 def test_a_listener_that_moves_to_another_port_goes_out(world: World) -> None:
-    world.reconcile()
     before = world.memory[0].digest
     spec = {"fleets": ["here"], "listeners": [{"name": "http", "protocol": "http", "port": 8081}]}
     save_object(actor=world.operator, kind="LoadBalancer", name="front", spec=spec)
@@ -107,7 +112,6 @@ def test_a_listener_that_moves_to_another_port_goes_out(world: World) -> None:
 
 
 def test_a_refusal_brings_the_touched_nodes_back_and_names_node_object_and_line(world: World) -> None:
-    world.reconcile()
     good = world.memory[0].digest
     first_generation = world.memory[0].generation
     line = world.line_of_pool("blue")
@@ -127,7 +131,6 @@ def test_a_refusal_brings_the_touched_nodes_back_and_names_node_object_and_line(
 
 
 def test_without_a_refusal_the_same_change_stays(world: World) -> None:
-    world.reconcile()
     good = world.memory[0].digest
     world.change_pool("blue", "roundrobin")
     world.reconcile()
@@ -136,7 +139,6 @@ def test_without_a_refusal_the_same_change_stays(world: World) -> None:
 
 
 def test_what_was_refused_is_not_tried_again_before_a_person_says_so(world: World) -> None:
-    world.reconcile()
     world.memory[1].refusal = Refused("no", stage="taste")
     world.change_pool("blue", "roundrobin")
     world.reconcile()
@@ -153,16 +155,15 @@ def test_what_was_refused_is_not_tried_again_before_a_person_says_so(world: Worl
     assert selectors.is_live(world.fleet.pk, world.desired())
 
 
-def test_a_refusal_of_the_very_first_revision_fails_and_says_that_there_is_nothing_to_go_back_to(world: World) -> None:
-    world.memory[0].refusal = Refused("no", stage="validate")
-    world.reconcile()
+def test_a_refusal_of_the_very_first_revision_fails_and_says_that_there_is_nothing_to_go_back_to(fresh: World) -> None:
+    fresh.memory[0].refusal = Refused("no", stage="validate")
+    fresh.reconcile()
     assert latest().state == "failed"
     assert "no earlier revision" in latest().message
-    assert not selectors.is_live(world.fleet.pk, world.desired())
+    assert not selectors.is_live(fresh.fleet.pk, fresh.desired())
 
 
 def test_an_unreachable_node_is_finished_later_while_the_others_go_on(world: World) -> None:
-    world.reconcile()
     world.memory[1].unreachable = True
     add_route(world.operator, "news", "/news")
     world.reconcile()
@@ -180,7 +181,6 @@ def test_an_unreachable_node_is_finished_later_while_the_others_go_on(world: Wor
 
 
 def test_a_newer_change_takes_the_place_of_a_rollout_that_waits_for_a_node(world: World) -> None:
-    world.reconcile()
     world.memory[1].unreachable = True
     add_route(world.operator, "news", "/news")
     world.reconcile()
@@ -196,7 +196,6 @@ def test_a_newer_change_takes_the_place_of_a_rollout_that_waits_for_a_node(world
 
 
 def test_a_node_that_is_ahead_gets_a_number_above_its_own(world: World) -> None:
-    world.reconcile()
     world.memory[0].generation = 1000
     add_route(world.operator, "news", "/news")
     world.reconcile()
@@ -207,7 +206,6 @@ def test_a_node_that_is_ahead_gets_a_number_above_its_own(world: World) -> None:
 
 
 def test_edited_files_are_found_and_put_right_under_a_higher_number(world: World) -> None:
-    world.reconcile()
     node = world.memory[0]
     before = node.generation
     node.files["haproxy.cfg"] += b"# by hand\n"
@@ -220,7 +218,6 @@ def test_edited_files_are_found_and_put_right_under_a_higher_number(world: World
 
 
 def test_a_repair_that_is_refused_is_not_tried_in_a_loop(world: World) -> None:
-    world.reconcile()
     node = world.memory[0]
     node.files["haproxy.cfg"] += b"# by hand\n"
     node.refusal = Refused("a foreign process has the port", stage="switch")
@@ -237,7 +234,6 @@ def test_a_repair_that_is_refused_is_not_tried_in_a_loop(world: World) -> None:
 
 
 def test_a_node_that_joins_gets_what_the_others_run_and_they_learn_of_it(world: World) -> None:
-    world.reconcile()
     before = world.memory[0].digest
     world.add_node("n3")
     world.reconcile()
@@ -246,7 +242,6 @@ def test_a_node_that_joins_gets_what_the_others_run_and_they_learn_of_it(world: 
 
 
 def test_a_configuration_without_listeners_is_refused_before_any_node(world: World) -> None:
-    world.reconcile()
     good = world.memory[0].digest
     remove_route(world.operator, "home")
     remove_object(world.operator, "LoadBalancer", "front")
@@ -257,15 +252,15 @@ def test_a_configuration_without_listeners_is_refused_before_any_node(world: Wor
     assert not selectors.is_live(world.fleet.pk, world.desired())
 
 
-def test_a_fleet_without_definitions_is_in_sync_and_gets_nothing(world: World) -> None:
-    remove_route(world.operator, "home")
-    remove_object(world.operator, "LoadBalancer", "front")
-    world.reconcile()
-    assert [node.generation for node in world.memory] == [0, 0]
+def test_a_fleet_without_definitions_is_in_sync_and_gets_nothing(fresh: World) -> None:
+    remove_route(fresh.operator, "home")
+    remove_object(fresh.operator, "LoadBalancer", "front")
+    fresh.reconcile()
+    assert [node.generation for node in fresh.memory] == [0, 0]
     assert not Revision.objects.exists()
-    assert selectors.is_live(world.fleet.pk, world.desired())
+    assert selectors.is_live(fresh.fleet.pk, fresh.desired())
 
 
-def test_a_fleet_that_was_deleted_is_no_work(world: World) -> None:
+def test_a_fleet_that_was_deleted_is_no_work(fresh: World) -> None:
     assert services.reconcile_fleet(fleet_id=10**9)
     assert Fleet.objects.count() == 1

@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -27,6 +28,7 @@ from apps.schedules.signing import rotate_signing_secret
 from apps.schedules.targets import TARGETS, capacity_test, topic, webhook
 from apps.schedules.targets.contract import TargetFailed
 from apps.schedules.working import work_off
+from tests.ports import spare_port
 from tests.receiver import Receiver, receiving
 
 NEVER = {"when": {"trigger": True}, "overlap": "allow", "retries": {"attempts": 1}}
@@ -105,6 +107,12 @@ def test_a_webhook_comes_again_with_the_same_key_until_it_is_taken(acme: Actor, 
     assert (made.state, made.attempt, len(receiver.heard)) == ("done", 3, 3)
     assert {heard.headers["webhook-id"] for heard in receiver.heard} == {made.key}
     assert len({heard.body for heard in receiver.heard}) == 1
+
+
+def test_a_receiver_that_does_not_answer_has_taken_nothing_and_is_asked_again(acme: Actor, receiver: Receiver) -> None:
+    nobody = receiver.url.replace(str(urlsplit(receiver.url).port), str(spare_port()))
+    made = fired(acme, {"webhook": {"url": nobody}}, retries={"attempts": 5})
+    assert (made.state, made.attempt, made.said) == ("waiting", 1, "The connection was refused.")
 
 
 def test_a_receiver_that_is_gone_is_not_asked_again(acme: Actor, receiver: Receiver) -> None:

@@ -27,8 +27,6 @@ from apps.stacks.models import StackRun, StackSync, StateLock, StateVersion
 from tests.apps.stacks_runs_world import World, make_world
 from tests.apps.stacks_world import a_stack, data
 
-pytestmark = pytest.mark.django_db(transaction=True)
-
 
 @pytest.fixture
 def world(operator: Actor, settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[World]:
@@ -123,6 +121,7 @@ def test_what_cannot_be_compiled_is_said_and_not_tried_again(world: World, monke
     assert services.stacks_to_sweep() == []
 
 
+@pytest.mark.both_engines
 def test_the_lock_of_a_dead_attempt_is_waited_for_and_then_taken_away(world: World, settings: Settings) -> None:
     settings.STACK_LOCK_GRACE_S = 3600
     world.want("a")

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 import pytest
 from django.db.models import F
 
-from apps.accounts.actors import Actor
+from apps.accounts.models import Account
 from apps.audit.models import Entry
 from apps.core.clock import database_now, now
 from apps.definitions.models import Backend, Pool
@@ -18,6 +18,8 @@ from apps.drivers.clouds.memory import MemoryCloud, memory_cloud
 from apps.fleet.models import CloudAccount, Region, Stack
 from apps.stacks import moving, reading
 from apps.stacks.models import BackendWeight, CloudSample, CloudTarget, StackReading, StackRevision, StackSync
+from tests.conftest import actor_of
+from tests.remembering import Remembered
 
 pytestmark = pytest.mark.django_db
 
@@ -38,8 +40,9 @@ def cloud() -> MemoryCloud:
     return found
 
 
-@pytest.fixture
-def stack(operator: Actor, cloud: MemoryCloud) -> Stack:
+def build() -> None:
+    """A stack that stands, and a pool in two regions behind it."""
+    operator = actor_of("operator", Account.Kind.OPERATOR)
     regions = [{"kind": "Region", "name": name, "spec": {"title": name}} for name in ("frankfurt", "ireland")]
     stack = {"cloud_account": "prod", "cloud_region": "eu-central-1", "region": "frankfurt", "network": NETWORK}
     backends = [a_backend("frankfurt", "10.0.0.10", 100), a_backend("ireland", "10.1.0.10", 100)]
@@ -52,13 +55,22 @@ def stack(operator: Actor, cloud: MemoryCloud) -> Stack:
         {"kind": "LoadBalancer", "name": "front", "spec": {"stacks": ["aws-frankfurt"], "listeners": [listener]}},
     ]
     apply_document(actor=operator, objects=objects)
-    CloudAccount.objects.update(endpoint_url=f"memory://{cloud.name}")  # type: ignore[attr-defined]  # see above
     found = Stack.objects.select_related("cloud_account", "region").get()
     revision = StackRevision.objects.create(
         stack=found, number=1, generation=1, digest="", document=b"", secrets=b"", summary="", actor="somebody"
     )
     StackSync.objects.update_or_create(stack=found, defaults={"applied": revision})
-    return found
+
+
+STANDING = Remembered(build)
+
+
+@pytest.fixture
+def stack(db: None, cloud: MemoryCloud) -> Stack:
+    """The stack, in a cloud of this test alone."""
+    STANDING.put()
+    CloudAccount.objects.update(endpoint_url=f"memory://{cloud.name}")  # type: ignore[attr-defined]  # see above
+    return Stack.objects.select_related("cloud_account", "region").get()
 
 
 def home_and_away() -> tuple[Backend, Backend]:
@@ -98,12 +110,12 @@ def test_targets_are_kept_with_since_when_they_are_so(stack: Stack, cloud: Memor
 
 
 def test_minutes_are_added_once_and_counted_anew(stack: Stack, cloud: MemoryCloud) -> None:
-    home, _ = home_and_away()
-    cloud.counted = minutes(home, 10)
+    (home, _), end = home_and_away(), now()
+    cloud.counted = minutes(home, 10, until=end)
     reading.read_stack(stack_id=stack.pk)
     assert CloudSample.objects.count() == 3
-    StackReading.objects.update(counted_until=now() - timedelta(minutes=2))
-    cloud.counted = minutes(home, 20)
+    StackReading.objects.update(counted_until=end - timedelta(minutes=2))
+    cloud.counted = minutes(home, 20, until=end)
     reading.read_stack(stack_id=stack.pk)
     assert CloudSample.objects.count() == 3
     assert set(CloudSample.objects.values_list("requests", flat=True)) == {1200}
@@ -165,10 +177,10 @@ def test_over_the_limit_weights_move_once_as_an_ordinary_change(stack: Stack, cl
 
 
 def test_back_below_the_limit_everything_goes_home(stack: Stack, cloud: MemoryCloud) -> None:
-    home, away = home_and_away()
+    (home, away), end = home_and_away(), now()
     for row, weight in ((home, 667), (away, 333)):
-        BackendWeight.objects.create(stack=stack, backend_id=row.pk, weight=weight, changed_at=now())
-    cloud.counted = [*minutes(home, 30), *minutes(away, 15)]
+        BackendWeight.objects.create(stack=stack, backend_id=row.pk, weight=weight, changed_at=end)
+    cloud.counted = [*minutes(home, 30, until=end), *minutes(away, 15, until=end)]
     reading.read_stack(stack_id=stack.pk)
     assert weights() == {"frankfurt": 1000, "ireland": 0}
 

@@ -21,8 +21,6 @@ from apps.stacks.models import RunEvent, StackRun, StackSync
 from tests.apps.stacks_runs_world import World, make_world
 from tests.apps.stacks_world import data
 
-pytestmark = pytest.mark.django_db(transaction=True)
-
 
 @pytest.fixture
 def world(operator: Actor, settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[World]:
@@ -128,12 +126,10 @@ def test_what_a_person_says_no_to_does_not_happen(world: World) -> None:
 @pytest.mark.parametrize(
     ("approval", "before", "after", "state"),
     [
-        ("by_hand", ("a",), ("a", "b"), "planned"),
         ("automatic_safe", ("a",), ("a", "b"), "done"),
         ("automatic_safe", ("a", "b"), ("a",), "planned"),
         ("automatic", ("a", "b"), ("a",), "done"),
-        ("automatic", tuple(f"r{n}" for n in range(12)), (), "planned"),
-        ("automatic", tuple(f"r{n}" for n in range(12)), ("r1",), "done"),
+        ("automatic", tuple(f"r{n}" for n in range(10)), (), "planned"),
     ],
 )
 def test_the_policy_of_the_stack_says_what_needs_nobody(
@@ -319,6 +315,7 @@ def test_a_run_that_waits_is_stopped_at_once(world: World) -> None:
         services.cancel(actor=world.actor, run_id=world.run().pk)
 
 
+@pytest.mark.both_engines
 def test_who_lost_the_lease_writes_nothing(world: World, settings: Settings) -> None:
     settings.STACK_LEASE_S = 0.0001
     world.policy("automatic")
@@ -339,6 +336,7 @@ def test_who_lost_the_lease_writes_nothing(world: World, settings: Settings) -> 
     assert StackSync.objects.get().outputs == {"a_value": "a", "b_value": "b"}
 
 
+@pytest.mark.both_engines
 def test_of_two_workers_one_works(world: World) -> None:
     world.want("a")
     StackSync.objects.update_or_create(stack=world.stack, defaults={"claimed_until": database_now() + timedelta(1)})

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import threading
+import contextlib
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
-from django.db import connection
 from django.test import Client
 
 from apps.accounts.actors import Actor
@@ -15,6 +15,7 @@ from apps.core.clock import now
 from apps.fleet.models import Stack
 from apps.stacks import passwords, state
 from apps.stacks.models import StackRun, StateLock, StateVersion
+from tests.apps.at_once import at_once
 from tests.apps.stacks_world import LINEAGE, Terraform, a_run, a_stack, state_body
 
 pytestmark = pytest.mark.django_db
@@ -55,6 +56,7 @@ def test_a_state_is_sealed_at_rest(terraform: Terraform) -> None:
     assert b"hush-hush" in state.content_of(row)
 
 
+@pytest.mark.both_engines
 def test_a_second_lock_is_refused_with_the_words_of_the_holder(terraform: Terraform) -> None:
     terraform.lock("one")
     refused = terraform.lock("two")
@@ -62,6 +64,7 @@ def test_a_second_lock_is_refused_with_the_words_of_the_holder(terraform: Terraf
     assert refused.json() == {"ID": "one", "Operation": "OperationTypeApply", "Who": "me"}
 
 
+@pytest.mark.both_engines
 def test_the_same_lock_again_is_welcome_since_an_answer_may_be_lost(terraform: Terraform) -> None:
     assert [terraform.lock("one").status_code for _ in range(2)] == [200, 200]
     assert [terraform.lock("one", "UNLOCK").status_code for _ in range(2)] == [200, 200]
@@ -217,6 +220,7 @@ def test_the_last_fifty_states_are_kept_and_one_of_each_day_before(terraform: Te
     assert len(days) == len(kept[50:]) == 74
 
 
+@pytest.mark.both_engines
 @pytest.mark.django_db(transaction=True)
 def test_of_many_workers_at_once_exactly_one_holds_the_lock(operator: Actor, live_server: Any) -> None:
     import http.client
@@ -226,22 +230,13 @@ def test_of_many_workers_at_once_exactly_one_holds_the_lock(operator: Actor, liv
     stack = a_stack(operator)
     run, password = a_run(stack)
     secret = b64encode(f"run-{run.pk}:{password}".encode()).decode()
-    codes: list[int] = []
-    together = threading.Barrier(8)
 
-    def take(number: int) -> None:
+    def take(number: int) -> int:
         asking = http.client.HTTPConnection(live_server.thread.host, live_server.thread.port, timeout=60)
-        together.wait()
-        asking.request(
-            "LOCK", f"/state/{stack.pk}", json.dumps({"ID": f"w{number}"}), {"Authorization": f"Basic {secret}"}
-        )
-        codes.append(asking.getresponse().status)
-        asking.close()
-        connection.close()
+        with contextlib.closing(asking):
+            asking.request(
+                "LOCK", f"/state/{stack.pk}", json.dumps({"ID": f"w{number}"}), {"Authorization": f"Basic {secret}"}
+            )
+            return asking.getresponse().status
 
-    workers = [threading.Thread(target=take, args=(number,)) for number in range(8)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-    assert sorted(codes) == [200, *[423] * 7]
+    assert sorted(at_once(*(partial(take, number) for number in range(8)))) == [200, *[423] * 7]

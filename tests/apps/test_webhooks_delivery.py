@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
 from pytest_django.fixtures import Settings
 from standardwebhooks import Webhook as Standard
 from standardwebhooks import WebhookVerificationError
@@ -23,6 +21,7 @@ from apps.core.errors import Conflict
 from apps.webhooks import delivering, events, following, patience, services
 from apps.webhooks.models import Attempt, Delivery, Follower, Webhook
 from apps.webhooks.signing import new_secret
+from tests.apps.at_once import at_once
 from tests.receiver import Heard, Receiver, receiving
 
 
@@ -257,6 +256,7 @@ def test_retry_after_is_respected(acme: Actor, receiver: Receiver) -> None:
     assert len(receiver.heard) == 2
 
 
+@pytest.mark.both_engines
 def test_an_endpoint_that_is_slow_does_not_delay_another(acme: Actor, receiver: Receiver) -> None:
     with receiving() as slow:
         first, _ = listen(acme, slow, name="slow")
@@ -281,6 +281,7 @@ def test_what_waits_behind_a_failure_is_left_alone_for_a_while(acme: Actor, rece
     assert not Delivery.objects.exclude(state="delivered").exists()
 
 
+@pytest.mark.both_engines
 def test_a_worker_that_died_is_missed_when_its_lease_ends_and_the_message_is_the_same(
     acme: Actor, receiver: Receiver
 ) -> None:
@@ -299,6 +300,7 @@ def test_a_worker_that_died_is_missed_when_its_lease_ends_and_the_message_is_the
     assert Delivery.objects.get().state == "delivered"
 
 
+@pytest.mark.both_engines
 def test_a_worker_that_was_taken_for_dead_writes_nothing(acme: Actor, receiver: Receiver) -> None:
     hook, _ = listen(acme, receiver)
     happen(acme, "acme/a")
@@ -311,6 +313,7 @@ def test_a_worker_that_was_taken_for_dead_writes_nothing(acme: Actor, receiver: 
     assert Attempt.objects.count() == 1
 
 
+@pytest.mark.both_engines
 def test_following_twice_makes_nothing_twice_and_a_step_that_failed_is_made_again(
     acme: Actor, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -430,22 +433,13 @@ def test_every_named_event_can_be_asked_for() -> None:
         assert verb in events.CATALOGUE[noun]
 
 
+@pytest.mark.both_engines
 @pytest.mark.django_db(transaction=True)
 def test_workers_that_race_for_an_endpoint_send_each_message_once(acme: Actor, receiver: Receiver) -> None:
     hook, _ = listen(acme, receiver)
     happen(acme, *(f"acme/{number}" for number in range(8)))
 
-    def work() -> None:
-        try:
-            delivering.deliver(webhook_id=hook.pk)
-        finally:
-            connection.close()
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(*[lambda: delivering.deliver(webhook_id=hook.pk)] * 4)
     deliver()
     assert told(receiver.heard) == [f"acme/{number}" for number in range(8)]
 

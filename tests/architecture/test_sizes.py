@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.architecture.sources import functions, modules, name
 
+parses_everything = pytest.mark.slow(reason="every module of the project is parsed, once in each process")
 LARGEST_FILE = 500
 LARGEST_FUNCTION = 60
 
@@ -12,6 +15,7 @@ def test_no_file_is_longer_than_500_lines() -> None:
     assert [name(path) for path in modules() if len(path.read_text().splitlines()) > LARGEST_FILE] == []
 
 
+@parses_everything
 def test_no_function_is_longer_than_60_lines() -> None:
     long = [
         f"{name(path)}:{function.line} {function.name} ({function.lines})"
@@ -22,6 +26,7 @@ def test_no_function_is_longer_than_60_lines() -> None:
     assert long == []
 
 
+@parses_everything
 def test_the_typical_function_has_at_most_20_lines() -> None:
     sizes = sorted(function.lines for path in modules("apps", "controlplane") for function in functions(path))
     assert sizes[len(sizes) * 9 // 10] <= 20

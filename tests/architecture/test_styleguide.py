@@ -15,10 +15,11 @@ from django.core.handlers.wsgi import WSGIHandler
 from django.test import override_settings
 from playwright.sync_api import Browser
 
-from tests.browser import faults, fits, needs_browser, opened, running_chromium
+from tests.browser import NARROW, WIDE, faults, fits, look, needs_browser, opened
 
 pytestmark = [
     pytest.mark.browser,
+    pytest.mark.slow(reason="pages in a browser, and what axe-core finds in them"),
     needs_browser,
 ]
 
@@ -69,54 +70,44 @@ def site() -> Iterator[tuple[str, Site]]:
     with override_settings(ROOT_URLCONF=urls, MIDDLEWARE=middleware, TEMPLATES=templates, DEBUG=True):
         app = Site()
         server = simple.make_server("127.0.0.1", 0, app, Server, Quiet)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}", app
         server.shutdown()
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with running_chromium() as chromium:
-        yield chromium
-
-
 @pytest.mark.parametrize(
-    ("path", "width", "scheme"),
+    ("path", "wide", "narrow"),
     [
-        ("/routes/", 380, "light"),
-        ("/routes/", 380, "dark"),
-        ("/routes/", 1440, "light"),
-        ("/routes/", 1440, "dark"),
-        ("/sign-in/", 380, "light"),
-        ("/sign-in/", 1440, "dark"),
-        ("/missing/", 380, "dark"),
-        ("/missing/", 1440, "light"),
+        ("/routes/", "dark", "light"),
+        ("/sign-in/", "dark", "light"),
+        ("/missing/", "light", "dark"),
+        pytest.param("/routes/", "light", "dark", marks=pytest.mark.exhaustive),
     ],
 )
 def test_pages_are_clean_in_both_themes_and_fit_a_phone(
-    browser: Browser, site: tuple[str, Site], path: str, width: int, scheme: str
+    chromium: Browser, site: tuple[str, Site], path: str, wide: str, narrow: str
 ) -> None:
-    page, complaints = opened(browser, site[0] + path, scheme, width)
+    page, complaints = opened(chromium, site[0] + path)
     if path == "/routes/":
         page.wait_for_selector("#live.good")
         page.wait_for_selector(".chart .uplot")
-    assert fits(page)
-    assert faults(page) == []
+    for scheme, width in ((wide, WIDE), (narrow, NARROW)):
+        look(page, scheme, width)
+        assert fits(page)
+        assert faults(page) == []
     assert complaints == []
-    page.context.close()
 
 
-def test_the_accessibility_check_sees_a_fault(browser: Browser, site: tuple[str, Site]) -> None:
-    page, _ = opened(browser, site[0] + "/missing/", "light", 1440)
+def test_the_accessibility_check_sees_a_fault(chromium: Browser, site: tuple[str, Site]) -> None:
+    page, _ = opened(chromium, site[0] + "/missing/")
     page.evaluate("document.querySelector('main').append(document.createElement('button'))")
     assert any(fault.startswith("button-name") for fault in faults(page))
-    page.context.close()
 
 
 def test_a_live_region_moves_when_an_event_arrives_and_keeps_the_focus(
-    browser: Browser, site: tuple[str, Site]
+    chromium: Browser, site: tuple[str, Site]
 ) -> None:
-    page, complaints = opened(browser, site[0] + "/routes/", "light", 1440)
+    page, complaints = opened(chromium, site[0] + "/routes/")
     page.wait_for_selector("#live.good")
     before = page.inner_text("#numbers .figure")
     page.focus("#f-q")
@@ -124,11 +115,10 @@ def test_a_live_region_moves_when_an_event_arrives_and_keeps_the_focus(
     page.wait_for_function("text => document.querySelector('#numbers .figure').innerText !== text", arg=before)
     assert page.evaluate("document.activeElement.id") == "f-q"
     assert complaints == []
-    page.context.close()
 
 
-def test_keyboard_rows_palette_theme_and_confirmation_work(browser: Browser, site: tuple[str, Site]) -> None:
-    page, complaints = opened(browser, site[0] + "/routes/", "light", 1440)
+def test_keyboard_rows_palette_theme_and_confirmation_work(chromium: Browser, site: tuple[str, Site]) -> None:
+    page, complaints = opened(chromium, site[0] + "/routes/")
     page.wait_for_selector("#live.good")
     page.keyboard.press("j")
     assert page.evaluate("document.activeElement.textContent") == "api.acme.example/v2/"
@@ -147,4 +137,3 @@ def test_keyboard_rows_palette_theme_and_confirmation_work(browser: Browser, sit
     page.fill("#rollback-name", "eu-central")
     assert page.is_enabled("[data-when-confirmed]")
     assert complaints == []
-    page.context.close()

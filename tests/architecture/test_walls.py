@@ -7,6 +7,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from tests.architecture.sources import ROOT, modules, name, tree
 
 
@@ -41,11 +43,13 @@ def start(**environment: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.processes
 def test_production_refuses_the_development_secret() -> None:
     refused = start(SPILLWAY_ENV="production")
     assert refused.returncode != 0
     assert "SPILLWAY_SECRET_KEY" in refused.stderr
 
 
+@pytest.mark.processes
 def test_production_starts_with_a_secret_of_its_own() -> None:
     assert start(SPILLWAY_ENV="production", SPILLWAY_SECRET_KEY="x" * 50).returncode == 0

@@ -116,7 +116,7 @@ def measure(changes: int) -> dict[str, float]:
     """All four nodes in sync, then changes one by one."""
     with tempfile.TemporaryDirectory(prefix="sw-") as folder:
         url = f"sqlite:///{Path(folder) / 'bench.sqlite3'}"
-        with built(url) as stage:
+        with built(url, "redis", *NODES) as stage:
             os.environ.update(stage.environment, DJANGO_SETTINGS_MODULE="controlplane.settings")
             import django
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import functools
 from dataclasses import dataclass
 from typing import Any
 
 import boto3
 import urllib3
+from botocore.loaders import JSONFileLoader
 from moto.server import ThreadedMotoServer
 
 from tests.ports import spare_port
@@ -33,35 +33,40 @@ class AwsWorld:
 
     def client(self, service: str) -> Any:
         """A client of boto3 for this cloud."""
-        session: Any = boto3.Session(KEYS["AWS_ACCESS_KEY_ID"], KEYS["AWS_SECRET_ACCESS_KEY"])
-        return session.client(service, region_name=REGION, endpoint_url=self.endpoint)
+        return _client(self.endpoint, service)
 
 
-@contextmanager
-def running_aws() -> Iterator[AwsWorld]:
-    """An empty account with one VPC of two subnets in different zones.
+@functools.cache
+def _client(endpoint: str, service: str) -> Any:
+    session: Any = boto3.Session(KEYS["AWS_ACCESS_KEY_ID"], KEYS["AWS_SECRET_ACCESS_KEY"])
+    return session.client(service, region_name=REGION, endpoint_url=endpoint)
 
-    Moto's clouds are those of the whole process: what another test left is forgotten first, and everything at the end.
+
+@functools.cache
+def _server() -> str:
+    """Where moto answers, from the first time that somebody asks until this process ends.
+
+    From then on what boto3 knows of a service is read once, not anew for each session.
     """
+    JSONFileLoader.load_file = staticmethod(functools.cache(JSONFileLoader().load_file))  # type: ignore[method-assign]
     port = spare_port()
-    server = ThreadedMotoServer("127.0.0.1", port, verbose=False)
-    server.start()
-    endpoint = f"http://127.0.0.1:{port}"
-    try:
-        urllib3.request("POST", f"{endpoint}/moto-api/reset", timeout=PATIENCE_S)
-        empty = AwsWorld(endpoint, "", ())
-        ec2 = empty.client("ec2")
-        vpc = ec2.create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
-        subnets = tuple(
-            ec2.create_subnet(VpcId=vpc, CidrBlock=f"10.0.{number}.0/24", AvailabilityZone=REGION + zone)["Subnet"][
-                "SubnetId"
-            ]
-            for number, zone in enumerate("ab")
-        )
-        yield AwsWorld(endpoint, vpc, subnets)
-    finally:
-        urllib3.request("POST", f"{endpoint}/moto-api/reset", timeout=PATIENCE_S)
-        server.stop()
+    ThreadedMotoServer("127.0.0.1", port, verbose=False).start()
+    return f"http://127.0.0.1:{port}"
+
+
+def empty_aws() -> AwsWorld:
+    """An account that holds nothing but one VPC of two subnets in different zones; what another test left is gone."""
+    endpoint = _server()
+    urllib3.request("POST", f"{endpoint}/moto-api/reset", timeout=PATIENCE_S)
+    ec2 = _client(endpoint, "ec2")
+    vpc = ec2.create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
+    subnets = tuple(
+        ec2.create_subnet(VpcId=vpc, CidrBlock=f"10.0.{number}.0/24", AvailabilityZone=REGION + zone)["Subnet"][
+            "SubnetId"
+        ]
+        for number, zone in enumerate("ab")
+    )
+    return AwsWorld(endpoint, vpc, subnets)
 
 
 def make_balancer(world: AwsWorld, name: str, kind: str = "application", **tags: str) -> str:

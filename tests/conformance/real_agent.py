@@ -100,7 +100,8 @@ class RealAgent:
                 self.process.wait(10)
             except subprocess.TimeoutExpired:
                 self.kill()
-        subprocess.run(self.command("--stop"), cwd=ROOT, check=False)
+        if self.process is None or self.process.returncode != 0:  # else it has ended its haproxy itself
+            subprocess.run(self.command("--stop"), cwd=ROOT, check=False)
 
     def get(self, host: str = "a.example", path: str = "/") -> tuple[int, str]:
         """One request through the node: status and body; status 0 when nobody answers."""

@@ -13,17 +13,18 @@ from apps.drivers.clouds.contract import CloudPlace, FoundLoadBalancer
 from apps.drivers.clouds.registry import open_reader
 from apps.stacks.adopting import alb, elb
 from apps.stacks.adopting.contract import Adoption, Verdict, Wish
-from tests.conformance.aws_world import REGION, AwsWorld, make_balancer, make_group, make_listener, running_aws
+from tests.conformance.aws_world import REGION, AwsWorld, empty_aws, make_balancer, make_group, make_listener
 
 WISH = Wish(name="front", account="acme", regions={REGION: "frankfurt"}, stack="aws-frankfurt")
 
 
 @pytest.fixture(scope="module")
 def world() -> Iterator[AwsWorld]:
-    with pytest.MonkeyPatch.context() as patch, running_aws() as running:
-        for name, value in running.environment().items():
+    found = empty_aws()
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in found.environment().items():
             patch.setenv(name, value)
-        yield running
+        yield found
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -13,7 +12,7 @@ import pytest
 from apps.compiler.targets.terraform.aws.naming import MARK, RESOURCE
 from apps.drivers.clouds.contract import CloudPlace, Standing
 from apps.drivers.clouds.registry import open_reader
-from tests.conformance.aws_world import KEYS, REGION, AwsWorld, make_balancer, make_group, make_listener, running_aws
+from tests.conformance.aws_world import KEYS, REGION, AwsWorld, empty_aws, make_balancer, make_group, make_listener
 from tests.ports import spare_port
 from tests.pure.compiler_worlds import certificate_pem
 
@@ -25,12 +24,12 @@ OURS = "0123456789abcdef"
 
 
 @pytest.fixture
-def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[AwsWorld]:
+def aws(monkeypatch: pytest.MonkeyPatch) -> AwsWorld:
     """An empty cloud, asked with keys of its own."""
-    with running_aws() as world:
-        for name, value in {**KEYS, "SPILLWAY_CLOUD_ENDPOINT": world.endpoint}.items():
-            monkeypatch.setenv(name, value)
-        yield world
+    world = empty_aws()
+    for name, value in world.environment().items():
+        monkeypatch.setenv(name, value)
+    return world
 
 
 def tags(address: str, mark: str = OURS) -> list[dict[str, str]]:

@@ -14,7 +14,7 @@ import pytest
 
 from apps.accounts.actors import Actor
 from apps.compiler.targets.terraform.aws.render import VERSION
-from apps.drivers.infra import credentials, reading
+from apps.drivers.infra import credentials, reading, terraform
 from apps.drivers.infra.contract import (
     Backend,
     Import,
@@ -40,7 +40,16 @@ from tests.conformance.listening import listening
 TERRAFORM = shutil.which(os.environ.get("TERRAFORM_BIN", "terraform"))
 NO_TERRAFORM = "NOT TESTED: there is no terraform here; install it, or name another in TERRAFORM_BIN"
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.any_database]
+pytestmark = pytest.mark.slow(reason="Terraform reads the document anew for each plan and for each apply")
+# What a driver's caller relies on is asked of the fake each time; of Terraform too, where the run of a stack end to end
+# (tests/e2e/test_stack_aws.py) would not show it.
+commits = pytest.mark.django_db(transaction=True)
+OF_BOTH = ["memory", pytest.param("terraform", marks=commits)]
+rarely_of_terraform = pytest.mark.parametrize(
+    "world", ["memory", pytest.param("terraform", marks=[commits, pytest.mark.exhaustive])], indirect=True
+)
+# The same place of the state for every test, so that documents that are alike are synthesized once.
+STACK_ID = 4711
 
 
 @dataclass
@@ -72,20 +81,25 @@ class World:
         return self.apply(document, self.plan(document))
 
 
-@pytest.fixture(params=["memory", "terraform"])
+@pytest.fixture(params=OF_BOTH)
 def world(request: pytest.FixtureRequest, tmp_path: Path) -> World:
     """Each driver in turn, with an empty state."""
     if request.param == "memory":
         address = f"memory:{tmp_path}"
         cloud = memory_cloud(address)
         return World(open_driver("memory"), Backend(address, "", ""), tmp_path, lambda: setattr(cloud, "locked", True))
+    found: World = request.getfixturevalue("real")
+    return found
+
+
+@pytest.fixture
+def real(request: pytest.FixtureRequest, tmp_path: Path, operator: Actor, live_server: Any) -> World:
+    """The real Terraform."""
     if TERRAFORM is None:
         pytest.skip(NO_TERRAFORM)
-    operator: Actor = request.getfixturevalue("operator")
-    server = request.getfixturevalue("live_server")
-    stack = a_stack(operator)
+    stack = a_stack(operator, id=STACK_ID)
     run, password = a_run(stack)
-    backend = Backend(f"{server.url}/state/{stack.pk}", passwords.USERNAME.format(run.pk), password)
+    backend = Backend(f"{live_server.url}/state/{stack.pk}", passwords.USERNAME.format(run.pk), password)
 
     def lock() -> None:
         assert Terraform(stack.pk, run.pk, password).lock("mine").status_code == 200
@@ -97,6 +111,7 @@ def actions(plan: Plan) -> dict[str, tuple[str, ...]]:
     return {change.address: change.actions for change in plan.changes}
 
 
+@rarely_of_terraform
 def test_what_is_wanted_is_planned_made_and_then_nothing_is_left_to_do(world: World) -> None:
     document = data("a", "b")
     plan = world.plan(document)
@@ -108,6 +123,7 @@ def test_what_is_wanted_is_planned_made_and_then_nothing_is_left_to_do(world: Wo
     assert again.terraform_version
 
 
+@rarely_of_terraform
 def test_one_change_plans_one_change_with_what_was_and_what_will_be(world: World) -> None:
     world.bring(data("b", a="10"))
     plan = world.plan(data("b", a="20"))
@@ -118,6 +134,7 @@ def test_one_change_plans_one_change_with_what_was_and_what_will_be(world: World
     assert (change.before["input"], change.after["input"]) == ("10", "20")
 
 
+@rarely_of_terraform
 def test_what_is_not_wanted_any_more_is_deleted_and_nothing_stays_behind(world: World) -> None:
     world.bring(data("a", "b"))
     plan = world.plan(data("a"))
@@ -127,6 +144,7 @@ def test_what_is_not_wanted_any_more_is_deleted_and_nothing_stays_behind(world: 
     assert world.plan(data()).is_empty
 
 
+@rarely_of_terraform
 def test_a_destroying_plan_deletes_all(world: World) -> None:
     document = data("a", "b")
     world.bring(document)
@@ -136,12 +154,15 @@ def test_a_destroying_plan_deletes_all(world: World) -> None:
     assert set(actions(world.plan(document)).values()) == {("create",)}
 
 
-def test_what_stands_already_is_taken_over_instead_of_made(world: World) -> None:
-    document, imports = data("a", "b"), (Import("terraform_data.b", "${b}"),)
-    cloud = memory_cloud(world.backend.address)  # Terraform takes any id for data of its own
+def stands_already(world: World) -> tuple[dict[str, Any], tuple[Import, ...]]:
+    """A document, half of which a cloud made that no state knows; Terraform takes any id for data of its own."""
+    cloud = memory_cloud(world.backend.address)
     cloud.resources["terraform_data.b"], cloud.lost = {"input": ""}, {"terraform_data.b"}
-    assert world.plan(document, destroy=True, imports=imports).changes == ()
-    assert actions(world.plan(document)) == {"terraform_data.a": ("create",), "terraform_data.b": ("create",)}
+    return data("a", "b"), (Import("terraform_data.b", "${b}"),)
+
+
+def test_what_stands_already_is_taken_over_instead_of_made(world: World) -> None:
+    document, imports = stands_already(world)
     plan = world.plan(document, imports=imports)
     assert {change.address: (change.actions, change.imported) for change in plan.changes} == {
         "terraform_data.a": (("create",), False),
@@ -151,6 +172,16 @@ def test_what_stands_already_is_taken_over_instead_of_made(world: World) -> None
     assert world.plan(document).is_empty
 
 
+@rarely_of_terraform
+def test_what_stands_already_is_made_again_where_nobody_says_so_and_is_not_taken_over_to_be_destroyed(
+    world: World,
+) -> None:
+    document, imports = stands_already(world)
+    assert world.plan(document, destroy=True, imports=imports).changes == ()
+    assert actions(world.plan(document)) == {"terraform_data.a": ("create",), "terraform_data.b": ("create",)}
+
+
+@rarely_of_terraform
 def test_what_cannot_be_changed_in_place_is_replaced_and_the_plan_says_by_what(world: World) -> None:
     def document(trigger: str) -> dict[str, Any]:
         found = data("a")
@@ -163,20 +194,19 @@ def test_what_cannot_be_changed_in_place_is_replaced_and_the_plan_says_by_what(w
 
 
 def test_a_plan_is_good_for_the_state_from_which_it_was_made_alone(world: World) -> None:
-    world.bring(data("a"))
     plan = world.plan(data("a", "b"))
-    world.bring(data("a", "c"))
+    world.bring(data("a"))
     with pytest.raises(StalePlan):
         world.apply(data("a", "b"), plan)
-    assert world.plan(data("a", "c")).is_empty
+    assert world.plan(data("a")).is_empty
 
 
-def test_a_locked_state_is_left_alone(world: World) -> None:
-    world.bring(data("a"))
-    plan = world.plan(data("b"))
+def test_a_locked_state_is_left_alone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(terraform, "LOCK", "-lock-timeout=0s")
+    plan = world.plan(data("a"))
     world.take_the_lock()
     with pytest.raises(Locked):
-        world.apply(data("b"), plan)
+        world.apply(data("a"), plan)
 
 
 def test_who_may_not_go_on_is_stopped(world: World) -> None:
@@ -190,6 +220,7 @@ def test_who_may_not_go_on_is_stopped(world: World) -> None:
     assert actions(world.plan(data("a"))) == {"terraform_data.a": ("create",)}
 
 
+@rarely_of_terraform
 def test_progress_is_told_as_it_happens(world: World) -> None:
     world.bring(data("a"))
     told = [(each.kind, each.address) for each in world.heard if each.address]
@@ -197,17 +228,6 @@ def test_progress_is_told_as_it_happens(world: World) -> None:
 
 
 # From here on the real one alone.
-
-
-@pytest.fixture
-def real(request: pytest.FixtureRequest, tmp_path: Path, operator: Actor, live_server: Any) -> World:
-    """The real Terraform."""
-    if TERRAFORM is None:
-        pytest.skip(NO_TERRAFORM)
-    stack = a_stack(operator)
-    run, password = a_run(stack)
-    backend = Backend(f"{live_server.url}/state/{stack.pk}", passwords.USERNAME.format(run.pk), password)
-    return World(open_driver(TERRAFORM), backend, tmp_path, lambda: None)
 
 
 def with_secret(value: str = "${var.crt_3_key}") -> dict[str, Any]:
@@ -225,6 +245,7 @@ def test_a_secret_reaches_terraform_and_is_told_to_nobody(real: World) -> None:
     assert not [path for path in real.root.rglob("*.json") if b"hush-hush-7" in path.read_bytes()]
 
 
+@pytest.mark.exhaustive  # as every run that somebody approves
 def test_a_plan_is_applied_under_another_password_than_it_was_made(real: World) -> None:
     document = data("a")
     plan = real.plan(document)
@@ -310,6 +331,7 @@ def test_terraform_takes_no_credentials_to_an_endpoint_that_nobody_named(
         assert stranger.connections == 0
 
 
+@pytest.mark.exhaustive  # the real provider, for what the tests above would have seen
 @pytest.mark.usefixtures("keys")
 @pytest.mark.skipif(not provides("hashicorp/aws"), reason="NOT TESTED: no mirror holds hashicorp/aws")
 @pytest.mark.parametrize("compared", [True, False], ids=["named", "without the comparing"])

@@ -14,6 +14,7 @@ from apps.drivers.infra.contract import InfraError
 from tests.apps.stacks_world import data
 from tests.bench.synthesis import measure
 
+pytestmark = pytest.mark.slow(reason="Node.js, or all of the project, is started in a process of its own")
 ROOT = Path(__file__).resolve().parents[2]
 BACKEND = "http://127.0.0.1:8000/state/1"
 LARGEST_MB = 150
@@ -41,8 +42,9 @@ def test_importing_the_project_leaves_the_clouds_libraries_out() -> None:
     assert done.stdout.strip() == "[]", done.stderr
 
 
-def test_three_thousand_routes_are_synthesized_in_little_memory() -> None:
-    cost = measure(3000)
+@pytest.mark.parametrize("routes", [300, pytest.param(3000, marks=pytest.mark.exhaustive)])
+def test_many_routes_are_synthesized_in_little_memory(routes: int) -> None:
+    cost = measure(routes)
     assert cost.largest_mb < LARGEST_MB
     assert cost.seconds < LONGEST_S
 

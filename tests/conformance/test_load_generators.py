@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -65,9 +66,13 @@ async def _closing(seconds: AsyncIterator[Second]) -> AsyncIterator[Second]:
         yield second
 
 
-@pytest.fixture(params=["memory", "process", "several"])
+PROCESSES: dict[str, Callable[[], Generator]] = {"process": ProcessGenerator, "several": lambda: SeveralGenerator(2)}
+EVERY_KIND = {"memory": MemoryGenerator, **PROCESSES}
+
+
+@pytest.fixture(params=["memory", *(pytest.param(kind, marks=pytest.mark.exhaustive) for kind in PROCESSES)])
 def world(request: pytest.FixtureRequest) -> Iterator[World]:
-    """Each kind of generator in turn."""
+    """Each kind of generator in turn; processes live in real time, and what they count in it is exact only in peace."""
     if request.param == "memory":
         memory_backend("192.0.2.1", 80, servers=50, service_ms=20.0)
         memory_backend("192.0.2.2", 80, servers=50, service_ms=500.0)
@@ -78,8 +83,7 @@ def world(request: pytest.FixtureRequest) -> Iterator[World]:
     with ExitStack() as servers:
         quick = servers.enter_context(load_server(delay_s=0.02))
         slow = servers.enter_context(load_server(delay_s=0.5))
-        make = ProcessGenerator if request.param == "process" else lambda: SeveralGenerator(2)
-        yield World(make, *(Endpoint("127.0.0.1", port) for port in (quick.port, slow.port, 1)))
+        yield World(PROCESSES[request.param], *(Endpoint("127.0.0.1", port) for port in (quick.port, slow.port, 1)))
 
 
 def total(seconds: Sequence[Second], name: str) -> int:
@@ -252,9 +256,15 @@ def test_every_kind_of_error_is_a_known_one(world: World) -> None:
         ({"rate": float("inf")}, "rate"),
     ],
 )
-def test_a_plan_out_of_bounds_is_refused(world: World, values: dict[str, Any], sentence: str) -> None:
+@pytest.mark.parametrize("make", EVERY_KIND.values(), ids=EVERY_KIND)
+def test_a_plan_out_of_bounds_is_refused(make: Callable[[], Generator], values: dict[str, Any], sentence: str) -> None:
+    usual = {
+        "endpoints": (Endpoint("127.0.0.1", 1),),
+        "request": Request("a.example"),
+        "rate": 0.0 if "users" in values else 50.0,
+    }
     with pytest.raises(LoadError, match=sentence):
-        asyncio.run(world.make().start(world.plan(**values)))
+        asyncio.run(make().start(Plan(**{**usual, **values})))
 
 
 def test_nothing_exceeds_the_plan_later(world: World) -> None:
@@ -267,8 +277,9 @@ def test_nothing_exceeds_the_plan_later(world: World) -> None:
     world.run(world.plan(duration_s=1.0), act)
 
 
-def test_orders_before_the_start_are_refused(world: World) -> None:
-    generator = world.make()
+@pytest.mark.parametrize("make", EVERY_KIND.values(), ids=EVERY_KIND)
+def test_orders_before_the_start_are_refused(make: Callable[[], Generator]) -> None:
+    generator = make()
     for order in (generator.set_rate(1.0), generator.set_users(1), generator.renew()):
         with pytest.raises(LoadError, match="not started"):
             asyncio.run(_awaited(order))
@@ -276,6 +287,48 @@ def test_orders_before_the_start_are_refused(world: World) -> None:
 
 async def _awaited(order: Awaitable[None]) -> None:
     await order
+
+
+async def _ordered_about(generator: Generator, plan: Plan, *orders: Callable[[], Awaitable[None]]) -> list[Second]:
+    """Carry it out; after each record comes the next order."""
+    found: list[Second] = []
+    await generator.start(plan)
+    async for second in generator.seconds():
+        await generator.renew()
+        if len(found) < len(orders):
+            await orders[len(found)]()
+        found.append(second)
+    return found
+
+
+@pytest.mark.slow(reason="three records of processes, one each second")
+def test_processes_obey_their_orders() -> None:
+    """All of them at the same time; how exactly they keep to a rate is asked where nothing else runs."""
+
+    async def run(port: int) -> list[list[Second]]:
+        endpoint = (Endpoint("127.0.0.1", port),)
+        plan = Plan(endpoint, Request("a.example"), rate=50.0, max_rate=200.0, arrivals=Arrivals.CONSTANT, ramp_s=0.0)
+        users = replace(plan, rate=0.0, max_rate=0.0, users=10)
+        first, second, third, fourth = (make() for make in (*PROCESSES.values(), *PROCESSES.values()))
+        return await asyncio.gather(
+            *(
+                _ordered_about(each, plan, partial(each.set_rate, 200.0), partial(each.set_rate, 0.0), each.stop)
+                for each in (first, second)
+            ),
+            *(_ordered_about(each, users, partial(each.set_users, 3), each.stop) for each in (third, fourth)),
+        )
+
+    with load_server(delay_s=0.2) as seen:
+        *rates, one, two = asyncio.run(run(seen.port))
+    for seconds in rates:
+        assert seconds[0].offered == pytest.approx(50, abs=1)
+        assert seconds[1].offered > 60
+        assert seconds[2].offered < seconds[1].offered
+    for seconds in (one, two):
+        assert [each.in_flight for each in seconds[:2]] == pytest.approx([10, 3], abs=2)
+    for seconds in (*rates, one, two):
+        assert total(seconds, "answered") == sum(each.statuses.get(200, 0) for each in seconds) > 0
+        assert errors(seconds) == {}
 
 
 def test_the_registry_knows_who_speaks_what() -> None:

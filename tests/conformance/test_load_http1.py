@@ -7,6 +7,7 @@ import ssl
 import time
 from collections import Counter
 from collections.abc import Coroutine
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,31 +23,40 @@ from tests.conformance.load_certificate import write_certificate
 from tests.conformance.load_server import Seen, load_server
 from tests.conformance.test_load_generators import errors, total
 
-RATE = 40
-TRIES = 10
+REQUESTS = 20
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a machine with other things to do requests leave late and connections close late: neither is asked here."""
+    monkeypatch.setattr(engine, "MOST_LATE_S", 60.0)
+    monkeypatch.setattr(engine, "STALE_S", 60.0)
 
 
 def plan_of(seen: Seen, path: str = "/", **values: Any) -> Plan:
-    """One second of 40 requests/s to a path of the server."""
+    """20 requests in a tenth of a second to a path of the server; with `users` as many as they can."""
     usual: dict[str, Any] = {
         "endpoints": (Endpoint("127.0.0.1", seen.port),),
         "request": Request("a.example", path),
         "arrivals": Arrivals.CONSTANT,
         "ramp_s": 0.0,
-        "duration_s": 1.0,
-        "timeout_s": 2.0,
-        "rate": 0.0 if "users" in values else float(RATE),
+        "duration_s": 0.1,
+        "timeout_s": 60.0,
+        "rate": 0.0 if "users" in values else REQUESTS / 0.1,
     }
     return Plan(**{**usual, **values})
 
 
-def run(plan: Plan) -> list[Second]:
-    """Carry it out in this process."""
+def run(plan: Plan, *, quiet_at_last: bool = False) -> list[Second]:
+    """Carry it out in this process; `quiet_at_last` sends nothing in its second half: all that began has an end."""
 
     async def carry_out() -> list[Second]:
         found: list[Second] = []
         engine = Engine(plan, found.append)
         engine.begin(time.monotonic() + 0.01)
+        if quiet_at_last:
+            await asyncio.sleep(plan.duration_s / 2)
+            engine.set_users(0) if plan.users else engine.set_rate(0.0)
         await engine.over.wait()
         await asyncio.sleep(0.05)
         return found
@@ -102,23 +112,25 @@ def test_redirects_are_counted_and_not_followed() -> None:
 @pytest.mark.parametrize(("path", "status"), [("/head", 200), ("/unavailable", 503), ("/no-content", 204)])
 def test_an_answer_to_head_has_no_body(path: str, status: int) -> None:
     with load_server() as seen:
-        seconds = run(plan_of(seen, request=Request("a.example", path, "HEAD")))
+        seconds = run(plan_of(seen, request=Request("a.example", path, "HEAD"), users=1))
         assert outcomes(seconds) == {status: total(seconds, "sent")}
-        assert seen.connections < RATE / 2
+        assert total(seconds, "sent") > 1
+        assert seen.connections == 1
 
 
 def test_an_answer_that_was_not_asked_for_ends_the_connection() -> None:
     with load_server() as seen:
-        seconds = run(plan_of(seen, "/twice"))
+        seconds = run(plan_of(seen, "/twice", users=1))
         assert outcomes(seconds) == {200: total(seconds, "sent")}
-        assert seen.connections > RATE / 2
+        assert seen.connections == total(seconds, "sent") > 1
 
 
 def test_an_answer_that_never_comes_is_given_up_and_its_connection_closed() -> None:
     with load_server() as seen:
-        seconds = run(plan_of(seen, "/never", timeout_s=0.2))
+        seconds = run(plan_of(seen, "/never", users=1, timeout_s=0.02, duration_s=0.3))
         assert set(outcomes(seconds)) == {"timeout"}
-        assert seen.most_open < RATE / 2
+        assert total(seconds, "sent") > 1
+        assert seen.most_open <= 2  # the next may come before the server has seen the last one go
 
 
 def test_an_answer_longer_than_the_plan_allows_is_cut_off() -> None:
@@ -126,10 +138,24 @@ def test_an_answer_longer_than_the_plan_allows_is_cut_off() -> None:
         assert set(outcomes(run(plan_of(seen, "/big", max_answer_bytes=100_000)))) == {"too_big"}
 
 
+def test_when_all_connections_are_busy_a_request_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "DRAIN_S", 0.01)
+    with load_server() as seen:
+        seconds = run(plan_of(seen, "/never", max_connections=10))
+        assert outcomes(seconds) == {"refused": REQUESTS - 10}
+        assert max(each.in_flight for each in seconds) == 10
+        assert all(each.connections <= 10 for each in seconds)
+
+
+def test_a_server_that_is_not_there_is_an_error_of_connecting() -> None:
+    assert outcomes(run(plan_of(Seen(port=1)))) == {"connect": REQUESTS}
+
+
 def test_connections_are_kept_and_no_more_than_needed_are_opened() -> None:
     with load_server() as seen:
-        run(plan_of(seen))
-        assert seen.connections < RATE / 2
+        seconds = run(plan_of(seen, users=3))
+        assert total(seconds, "sent") > 3
+        assert seen.connections == 3
 
 
 def test_without_keep_alive_each_request_has_a_connection_of_its_own() -> None:
@@ -143,23 +169,20 @@ def test_users_without_keep_alive_go_on_though_all_connections_are_theirs() -> N
     with load_server(delay_s=0.01) as seen:
         seconds = run(plan_of(seen, users=4, max_connections=4, keep_alive=False))
         assert set(outcomes(seconds)) == {200}
-        assert total(seconds, "answered") > 100
+        assert total(seconds, "answered") > 4
         assert seen.most_open <= 5
 
 
-def test_what_the_server_closed_while_it_was_idle_is_asked_again_on_a_new_connection(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(engine, "STALE_S", 5.0)  # a machine with other things to do closes late
+def test_what_the_server_closed_while_it_was_idle_is_asked_again_on_a_new_connection() -> None:
     with load_server(closes_after=5) as seen:
-        seconds = run(plan_of(seen))
+        seconds = run(plan_of(seen, users=1, duration_s=0.2), quiet_at_last=True)
         assert outcomes(seconds) == {200: total(seconds, "sent")}
-        assert seen.connections >= RATE // 5 - 1
+        assert seen.connections >= total(seconds, "sent") // 5 > 1
 
 
 def test_what_could_do_something_twice_is_never_sent_twice() -> None:
     with load_server(closes_after=5) as seen:
-        seconds = run(plan_of(seen, request=Request("a.example", method="POST", body=b"one")))
+        seconds = run(plan_of(seen, request=Request("a.example", method="POST", body=b"one"), users=1))
         found = outcomes(seconds)
         assert found["reset"] > 0
         assert found[200] == len(seen.asked)
@@ -188,51 +211,57 @@ def test_endpoints_take_turns() -> None:
         assert len(first.asked) == pytest.approx(len(second.asked), abs=1)
 
 
+def held_up(plan: Plan, *, after_s: float, for_s: float) -> list[Second]:
+    """Carry it out while this process, and with it the generator, stands still for a while."""
+
+    async def carry_out() -> list[Second]:
+        found: list[Second] = []
+        engine = Engine(plan, found.append)
+        engine.begin(time.monotonic() + 0.01)
+        await asyncio.sleep(after_s)
+        time.sleep(for_s)  # noqa: ASYNC251  # the generator itself is held up
+        await engine.over.wait()
+        return found
+
+    return on_the_fast_loop(carry_out())
+
+
 def test_latency_counts_from_when_the_request_was_due() -> None:
-    """The generator stands still for 100 ms: whoever was due then waited, and the record says so.
-
-    A computer with other things to do may hold it up for longer, and what waits too long is not sent: not each time.
-    """
+    """Whoever was due while the generator stood still waited, and the record says so."""
     with load_server() as seen:
-        plan = plan_of(seen, rate=100.0, max_connections=200)
-
-        async def carry_out() -> list[Second]:
-            found: list[Second] = []
-            engine = Engine(plan, found.append)
-            engine.begin(time.monotonic() + 0.01)
-            await asyncio.sleep(0.5)
-            time.sleep(0.1)  # noqa: ASYNC251  # the generator itself is held up
-            await engine.over.wait()
-            return found
-
-        all_sent = False
-        for _ in range(TRIES):
-            seconds = on_the_fast_loop(carry_out())
-            assert seconds[0].late_ms > 90
-            assert seconds[0].generator_limited
-            assert (merged([seconds[0].histogram]).highest() or 0) > 90_000
-            if all_sent := total(seconds, "sent") == total(seconds, "offered"):
-                break
-        assert all_sent
-
-
-def test_a_generator_that_missed_its_time_does_not_catch_up() -> None:
-    with load_server() as seen:
-        plan = plan_of(seen, rate=1000.0, max_connections=500)
-
-        async def carry_out() -> list[Second]:
-            found: list[Second] = []
-            engine = Engine(plan, found.append)
-            engine.begin(time.monotonic() + 0.01)
-            await asyncio.sleep(0.1)
-            time.sleep(0.6)  # noqa: ASYNC251
-            await engine.over.wait()
-            return found
-
-        seconds = on_the_fast_loop(carry_out())
-        assert total(seconds, "offered") == pytest.approx(1000, abs=1)
-        assert total(seconds, "sent") <= 800
+        seconds = held_up(plan_of(seen, duration_s=0.3, max_connections=200), after_s=0.1, for_s=0.1)
+        assert seconds[0].late_ms > 90
         assert seconds[0].generator_limited
+        assert (merged([seconds[0].histogram]).highest() or 0) > 90_000
+        assert total(seconds, "sent") == total(seconds, "offered")
+
+
+def test_a_generator_that_missed_its_time_does_not_catch_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "MOST_LATE_S", 0.25)
+    with load_server() as seen:
+        plan = plan_of(seen, rate=1000.0, duration_s=0.6, max_connections=500)
+        seconds = held_up(plan, after_s=0.05, for_s=0.5)
+        assert total(seconds, "offered") == pytest.approx(600, abs=1)
+        assert total(seconds, "sent") <= 400
+        assert seconds[0].generator_limited
+
+
+@pytest.mark.parametrize(("renewed", "goes_on"), [(False, False), (True, True)])
+def test_a_lease_that_nobody_renews_ends_it(monkeypatch: pytest.MonkeyPatch, *, renewed: bool, goes_on: bool) -> None:
+    monkeypatch.setattr(engine, "LEASE_S", 0.4)
+
+    async def carry_out() -> str:
+        made = Engine(plan_of(seen, duration_s=60.0), lambda _: None)
+        made.begin(time.monotonic())
+        with suppress(TimeoutError):
+            async with asyncio.timeout(0.6):
+                while not made.over.is_set():
+                    made.renew() if renewed else None
+                    await asyncio.sleep(0.01)
+        return made.why
+
+    with load_server() as seen, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        assert (runner.run(carry_out()) == "") is goes_on
 
 
 @pytest.fixture(scope="module")
@@ -247,7 +276,7 @@ def signed(tmp_path_factory: pytest.TempPathFactory) -> tuple[ssl.SSLContext, Pa
 def test_tls_is_spoken_and_verified(signed: tuple[ssl.SSLContext, Path]) -> None:
     context, chain = signed
     with load_server(context) as seen:
-        plan = plan_of(seen, tls=Tls("a.example", str(chain)), ramp_s=1.0)
+        plan = plan_of(seen, tls=Tls("a.example", str(chain)), ramp_s=0.1)
         assert set(outcomes(run(plan))) == {200}
 
 
@@ -257,7 +286,7 @@ def test_a_certificate_that_does_not_fit_is_an_error(
 ) -> None:
     context, chain = signed
     with load_server(context) as seen:
-        plan = plan_of(seen, tls=Tls(name, str(chain) if trusted else ""), ramp_s=1.0)
+        plan = plan_of(seen, tls=Tls(name, str(chain) if trusted else ""), ramp_s=0.1)
         assert set(outcomes(run(plan))) == {"tls"}
         assert seen.asked == []
         assert set(outcomes(run(replace(plan, tls=replace(plan.tls or Tls(name), verify=False))))) == {200}

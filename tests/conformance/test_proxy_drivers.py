@@ -58,7 +58,11 @@ def _overwrite(path: Path) -> None:
     path.write_text("evil.example/ pool-1\n")
 
 
-@pytest.fixture(params=["memory", "unix", "https"])
+# Only the way to the agent differs over HTTPS; what it is told over either is the same.
+over_https = pytest.mark.parametrize("world", ["memory", "unix", "https"], indirect=True)
+
+
+@pytest.fixture(params=["memory", "unix", pytest.param("https", marks=pytest.mark.exhaustive)])
 def world(request: pytest.FixtureRequest) -> Iterator[World]:
     """Each kind of node in turn."""
     if request.param == "memory":
@@ -103,6 +107,7 @@ def test_a_node_that_was_never_pushed_to_says_so(world: World) -> None:
     assert (state.generation, state.digest, state.on_disk, state.serving) == (0, "", "", False)
 
 
+@over_https
 def test_a_push_makes_the_node_run_the_bundle(world: World) -> None:
     bundle = make_bundle(world.port)
     state = world.driver.push_bundle(bundle, 3)
@@ -123,6 +128,7 @@ def test_a_generation_that_is_not_higher_is_superseded(world: World) -> None:
     assert world.driver.read_state().digest == bundle.digest
 
 
+@over_https
 def test_push_keeps_the_running_config_when_the_check_fails(world: World) -> None:
     bundle = make_bundle(world.port)
     world.driver.push_bundle(bundle, 1)
@@ -166,6 +172,7 @@ def test_a_whole_map_is_replaced_at_once(world: World) -> None:
     assert (state.digest, state.on_disk) == (new.digest, new.digest)
 
 
+@over_https
 def test_a_weight_changes_without_a_reload(world: World) -> None:
     old, new = make_bundle(world.port), make_bundle(world.port, weight=7)
     before = world.driver.push_bundle(old, 1)
@@ -240,6 +247,7 @@ def test_a_node_that_counts_alone_tells_of_no_others(world: World) -> None:
     assert [row for row in found.rows if row.kind == "flow"] == []
 
 
+@over_https
 def test_a_node_that_is_gone_is_unreachable(world: World) -> None:
     world.make_unreachable()
     with pytest.raises(Unreachable):

@@ -8,16 +8,17 @@ from typing import Any
 import pytest
 
 from apps.accounts.actors import Actor
+from apps.accounts.models import Account
 from apps.audit.models import Entry
 from apps.definitions.models import LoadBalancer, Pool, Route
 from apps.drivers.clouds.contract import FoundLoadBalancer
 from apps.drivers.clouds.memory import MemoryCloud, memory_cloud
 from apps.fleet.models import CloudAccount
-from tests.apps.clouds_world import make_clouds
-from tests.doors.test_api_objects import Api, api, assert_problem, house
+from tests.apps.clouds_world import remembered
+from tests.conftest import actor_of
+from tests.doors.test_api_objects import Api, assert_problem
 from tests.doors.test_api_openapi import COMPONENTS, check
 
-__all__ = ["api", "house"]
 ARN = "arn:aws:elasticloadbalancing:eu-central-1:1:loadbalancer/app/old-front/50dc"
 GROUP = "arn:aws:elasticloadbalancing:eu-central-1:1:targetgroup/web/50dc"
 CERTIFICATE = "arn:aws:acm:eu-central-1:1:certificate/50dc"
@@ -51,10 +52,24 @@ def described() -> dict[str, Any]:
     }
 
 
+_CLOUDS = remembered()
+
+
 @pytest.fixture
-def cloud(tutorial_world: Actor) -> MemoryCloud:
+def clouds(db: None) -> None:
+    """The tutorial's definitions with clouds."""
+    _CLOUDS.put()
+
+
+@pytest.fixture
+def house(clouds: None) -> Api:
+    """The operator's program."""
+    return Api(actor_of("operator", Account.Kind.OPERATOR))
+
+
+@pytest.fixture
+def cloud(clouds: None) -> MemoryCloud:
     """The cloud behind the account `prod`, with one load balancer."""
-    make_clouds(tutorial_world)
     name = uuid.uuid4().hex
     CloudAccount.objects.filter(name="prod").update(endpoint_url=f"memory://{name}")
     found = memory_cloud(name)
@@ -135,27 +150,25 @@ def test_what_was_said_in_vain_stands_in_the_report(house: Api, cloud: MemoryClo
     assert not [line for line in adopted(house)["report"] if line["verdict"] == "left_out"]
 
 
-@pytest.mark.parametrize(
-    ("change", "refused"),
-    [
-        ({"colour": "red"}, {"/colour": "unknown_field"}),
-        ({"name": None}, {"/name": "missing"}),
-        ({"region": None, "id": None}, {"/region": "missing", "/id": "missing"}),
-        ({"region": "http://169.254.169.254/"}, {"/region": "cloud_region"}),
-        ({"id": "arn with blanks"}, {"/id": "cloud_id"}),
-        ({"account": "Acme", "stack": "a/b"}, {"/account": "name", "/stack": "name"}),
-        ({"regions": ["eu-central-1"]}, {"/regions": "not_object"}),
-        ({"regions": {"eu-central-1": 7}}, {"/regions/eu-central-1": "not_text"}),
-        ({"regions": {"Up/Down": "europe-west1"}}, {"/regions/Up~1Down": "cloud_place"}),
-        ({"certificates": {"a\nb": "shop"}}, {"/certificates/a�b": "cloud_id"}),
-        ({"addresses": {"010.0.0.1": "front"}}, {"/addresses/010.0.0.1": "address"}),
-        ({"addresses": {f"10.0.{each // 256}.{each % 256}": "a" for each in range(1001)}}, {"/addresses": "too_many"}),
-    ],
+WRONG: tuple[tuple[dict[str, Any], dict[str, str]], ...] = (
+    ({"colour": "red"}, {"/colour": "unknown_field"}),
+    ({"name": None}, {"/name": "missing"}),
+    ({"region": None, "id": None}, {"/region": "missing", "/id": "missing"}),
+    ({"region": "http://169.254.169.254/"}, {"/region": "cloud_region"}),
+    ({"id": "arn with blanks"}, {"/id": "cloud_id"}),
+    ({"account": "Acme", "stack": "a/b"}, {"/account": "name", "/stack": "name"}),
+    ({"regions": ["eu-central-1"]}, {"/regions": "not_object"}),
+    ({"regions": {"eu-central-1": 7}}, {"/regions/eu-central-1": "not_text"}),
+    ({"regions": {"Up/Down": "europe-west1"}}, {"/regions/Up~1Down": "cloud_place"}),
+    ({"certificates": {"a\nb": "shop"}}, {"/certificates/a�b": "cloud_id"}),
+    ({"addresses": {"010.0.0.1": "front"}}, {"/addresses/010.0.0.1": "address"}),
+    ({"addresses": {f"10.0.{each // 256}.{each % 256}": "a" for each in range(1001)}}, {"/addresses": "too_many"}),
 )
-def test_a_wrong_order_is_refused_with_every_fault_before_the_cloud_is_asked(
-    house: Api, cloud: MemoryCloud, change: dict[str, Any], refused: dict[str, str]
-) -> None:
-    assert faults(house("POST", ADOPT, WHOLE | change)) == refused
+
+
+def test_a_wrong_order_is_refused_with_every_fault_before_the_cloud_is_asked(house: Api, cloud: MemoryCloud) -> None:
+    for change, refused in WRONG:
+        assert faults(house("POST", ADOPT, WHOLE | change)) == refused
     assert cloud.asked == 0
 
 
@@ -174,14 +187,13 @@ def test_what_the_cloud_says_is_a_conflict_in_its_words(house: Api, cloud: Memor
         assert assert_problem(answer, 409)["detail"] == "AWS says AccessDenied."
 
 
-def test_customers_have_no_clouds_and_viewers_ask_none(
-    api: Api, house: Api, cloud: MemoryCloud, tutorial_world: Actor
-) -> None:
+def test_customers_have_no_clouds_and_viewers_ask_none(house: Api, cloud: MemoryCloud) -> None:
+    api, operator = Api(actor_of("acme", Account.Kind.CUSTOMER)), actor_of("operator", Account.Kind.OPERATOR)
     for url, method, body in ((LIST, "GET", None), (ADOPT, "POST", WHOLE), (ADOPT, "POST", {"colour": "red"})):
         theirs = assert_problem(api(method, url, body), 404)
         missing = assert_problem(house(method, url.replace("prod", "none"), body), 404)
         assert theirs["detail"] == missing["detail"]
-        viewer = Api(Actor("viewer", tutorial_world.account, "viewer"))
+        viewer = Api(Actor("viewer", operator.account, "viewer"))
         assert_problem(viewer(method, url, body), 403)
     assert cloud.asked == 0
 

@@ -19,6 +19,7 @@ def create(name: str, **fields: Any) -> dict[str, Any]:
     return {"action": "create", "name": name, "spec": ROUTE | {"path": f"/{name}"} | fields}
 
 
+@pytest.mark.both_engines
 def test_a_batch_creates_updates_and_deletes_in_one_transaction(api: Api) -> None:
     shop = api("GET", "routes/acme/shop").json()
     before = Fleet.objects.earliest("pk").desired_generation
@@ -35,6 +36,7 @@ def test_a_batch_creates_updates_and_deletes_in_one_transaction(api: Api) -> Non
     assert list(Entry.objects.order_by("-pk").values_list("reason", flat=True)[:3]) == ["spring"] * 3
 
 
+@pytest.mark.both_engines
 def test_one_item_that_is_refused_refuses_an_atomic_batch_and_every_fault_is_named(api: Api) -> None:
     items = [
         create("one"),
@@ -49,6 +51,7 @@ def test_one_item_that_is_refused_refuses_an_atomic_batch_and_every_fault_is_nam
     assert not Route.objects.filter(name="one").exists()
 
 
+@pytest.mark.both_engines
 def test_a_partial_batch_does_what_can_be_done_and_says_the_rest(api: Api, globex: Any) -> None:
     foreign = Api(globex)("GET", "routes").json()["items"][0]["id"]
     items = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from typing import Any
 
@@ -18,7 +18,7 @@ from apps.core import events
 from apps.core.clock import now
 from apps.observe.hub import PAST, Client, Hub
 from apps.observe.stream import EventStream
-from tests.doors.test_events_stream import Listening, serving, stream, wait_for
+from tests.doors.streaming import Listening, serving, stream, wait_for
 
 __all__ = ["stream"]
 TOPICS = ("samples", "nodes", "rollouts", "runs", "stacks", "zones", "definitions")
@@ -93,12 +93,13 @@ def test_who_comes_back_hears_what_was_said_in_between(stream: EventStream, peop
             assert again.event() == ("nodes", {"node": 3})
 
 
-@pytest.mark.parametrize("last", ["0badc0de-1", "nonsense", "-", "x" * 500, "0badc0de-99999999999999999999"])
 def test_who_comes_back_after_too_long_is_told_that_anything_may_have_moved(
-    stream: EventStream, people: tuple[str, str], last: str
+    stream: EventStream, people: tuple[str, str]
 ) -> None:
-    with serving(stream) as url, listening(api_url(url), people[0], last) as program:
-        assert [program.event() for _ in TOPICS] == [(topic, {}) for topic in TOPICS]
+    with serving(stream) as url:
+        for last in ("0badc0de-1", "nonsense", "-", "x" * 500, "0badc0de-99999999999999999999"):
+            with listening(api_url(url), people[0], last) as program:
+                assert [program.event() for _ in TOPICS] == [(topic, {}) for topic in TOPICS], last
 
 
 def test_the_past_is_kept_as_far_as_it_is_told_to_be_kept() -> None:
@@ -112,13 +113,7 @@ def test_the_past_is_kept_as_far_as_it_is_told_to_be_kept() -> None:
         assert [b"data: {}" in each for each in hub.missed(client, last)] == [True] * len(TOPICS)
 
 
-@pytest.mark.parametrize("token", ["", "nonsense", f"sw_{'0' * 12}_{'a' * 43}"])
-def test_nobody_listens_without_a_live_token(stream: EventStream, people: tuple[str, str], token: str) -> None:
-    with serving(stream) as url:
-        assert refused(api_url(url), token)["status"] == 401
-
-
-def test_suspended_accounts_and_narrow_tokens_do_not_listen(
+def test_suspended_accounts_and_tokens_that_are_narrow_or_not_live_do_not_listen(
     stream: EventStream, people: tuple[str, str], acme: Actor
 ) -> None:
     narrow = create_token(account=acme.account, name="n", role="viewer", scopes=["routes:read"])
@@ -126,7 +121,8 @@ def test_suspended_accounts_and_narrow_tokens_do_not_listen(
     far = create_token(account=acme.account, name="f", role="viewer", networks=["192.0.2.0/24"])
     with serving(stream) as url:
         assert "events:read" in refused(api_url(url), narrow)["detail"]
-        assert refused(api_url(url), far)["status"] == 401
+        for token in ("", "nonsense", f"sw_{'0' * 12}_{'a' * 43}", far):
+            assert refused(api_url(url), token)["status"] == 401, token
         with listening(api_url(url), wide):
             pass
         Account.objects.filter(pk=acme.account.pk).update(suspended_at=now())
@@ -141,27 +137,33 @@ def test_other_methods_and_topics_are_problems_and_a_session_opens_nothing_here(
         assert "topics are" in refused(f"{api_url(url)}?topics=secrets", people[0])["detail"]
 
 
-def revoke() -> None:
-    ApiToken.objects.update(revoked_at=now())
+def revoke(token: ApiToken) -> None:
+    ApiToken.objects.filter(pk=token.pk).update(revoked_at=now())
 
 
-def expire() -> None:
-    ApiToken.objects.update(expires_at=now() - timedelta(seconds=1))
+def expire(token: ApiToken) -> None:
+    ApiToken.objects.filter(pk=token.pk).update(expires_at=now() - timedelta(seconds=1))
 
 
-def suspend() -> None:
-    Account.objects.update(suspended_at=now())
+def suspend(token: ApiToken) -> None:
+    Account.objects.filter(pk=token.account_id).update(suspended_at=now())
 
 
-@pytest.mark.parametrize("end", [revoke, expire, suspend])
-def test_a_stream_ends_when_its_token_does(
-    stream: EventStream, people: tuple[str, str], end: Callable[[], None]
-) -> None:
-    with serving(stream) as url, listening(api_url(url), people[1]) as program:
-        program.until(": beat")
-        end()
-        with pytest.raises(StopIteration):
-            program.until("never said")
+ENDINGS: tuple[Callable[[ApiToken], None], ...] = (revoke, expire, suspend)  # the last ends more than its own
+
+
+def test_a_stream_ends_when_its_token_does(live_redis: str, people: tuple[str, str], acme: Actor) -> None:
+    tokens = [create_token(account=acme.account, name=end.__name__, role="viewer") for end in ENDINGS]
+    with serving(EventStream(beat=0.1, check=0.1, per_user=len(tokens))) as url, ExitStack() as stack:
+        kept = stack.enter_context(listening(api_url(url), people[0]))
+        programs = [stack.enter_context(listening(api_url(url), token)) for token in tokens]
+        for program in (kept, *programs):
+            program.until(": beat")
+        for end, program in zip(ENDINGS, programs, strict=True):
+            end(ApiToken.objects.get(name=end.__name__))
+            with pytest.raises(StopIteration):
+                program.until("never said")
+        assert kept.until(": beat")
 
 
 def test_an_account_has_a_limited_number_of_streams(stream: EventStream, people: tuple[str, str], acme: Actor) -> None:

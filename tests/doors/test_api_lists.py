@@ -14,13 +14,14 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from apps.accounts.actors import Actor
-from apps.accounts.tokens import create_token
+from apps.accounts.models import Account
 from apps.api.v1.schemas.operations import OPERATIONS, query_names
 from apps.api.v1.urls import urlpatterns
 from apps.definitions.models import Pool, Route
 from apps.definitions.services import delete_object, save_object
+from tests.conftest import actor_of
+from tests.doors.grown import SIZES, grow_routes, put_grown
 from tests.doors.test_api_objects import Api, api, assert_problem, house
-from tests.doors.test_page_queries import grow_to
 
 __all__ = ["api", "house"]
 LISTS = sorted(name.removesuffix("-list") for name, method in OPERATIONS if name.endswith("-list") and method == "GET")
@@ -39,14 +40,16 @@ def pages(api: Api, url: str) -> list[dict[str, Any]]:
     return rows
 
 
+@pytest.mark.both_engines  # they order texts differently
 def test_a_list_in_pages_of_one_is_the_list(house: Api) -> None:
     for noun in LISTS:
         whole = house("GET", f"{noun}?limit=500").json()["items"]
         assert pages(house, f"{noun}?limit=1") == whole
 
 
+@pytest.mark.both_engines
 def test_rows_that_come_and_go_move_no_others(api: Api, acme: Actor) -> None:
-    grow_to(12, acme)
+    grow_routes(12, acme)
     first = api("GET", "routes?limit=4").json()
     kept = {row["name"] for row in pages(api, "routes?limit=500")}
     gone = first["items"][0]["name"]
@@ -78,23 +81,35 @@ CURSORS = [
 ]
 
 
-def test_a_false_cursor_is_refused_by_name(house: Api) -> None:
-    for noun in LISTS:
+LIMITS = ["0", "501", "-1", "1.5", "", "a", "%D9%A1"]
+
+
+def assert_refused(house: Api, noun: str, word: str, value: str) -> None:
+    """The list refuses this value of a word of the query by its name."""
+    body = assert_problem(house("GET", f"{noun}?{word}={value}"), 422)
+    assert body["errors"][0]["pointer"] == f"/{word}", (noun, value)
+
+
+@pytest.mark.both_engines  # what reaches the database as it is, PostgreSQL alone refuses
+@pytest.mark.parametrize("nouns", [["routes", "audit-entries"], pytest.param(LISTS, marks=pytest.mark.exhaustive)])
+def test_a_false_cursor_or_limit_is_refused_by_name(house: Api, nouns: list[str]) -> None:
+    for noun in nouns:
         for cursor in CURSORS:
-            body = assert_problem(house("GET", f"{noun}?cursor={cursor}"), 422)
-            assert body["errors"][0]["pointer"] == "/cursor", (noun, cursor)
+            assert_refused(house, noun, "cursor", cursor)
+        for limit in LIMITS:
+            assert_refused(house, noun, "limit", limit)
 
 
-def test_a_limit_out_of_bounds_is_refused_by_name(house: Api) -> None:
+def test_every_list_reads_its_cursor_and_its_limit(house: Api) -> None:
     for noun in LISTS:
-        for limit in ("0", "501", "-1", "1.5", "", "a", "%D9%A1"):
-            body = assert_problem(house("GET", f"{noun}?limit={limit}"), 422)
-            assert body["errors"][0]["pointer"] == "/limit"
+        assert_refused(house, noun, "cursor", CURSORS[-3])
+        assert_refused(house, noun, "limit", "501")
         assert house("GET", f"{noun}?limit=500").status_code == 200
 
 
-def test_a_word_that_a_url_does_not_know_is_refused_with_those_that_it_knows(house: Api) -> None:
-    for (name, method), operation in OPERATIONS.items():
+@pytest.mark.parametrize("each", [4, pytest.param(1, marks=pytest.mark.exhaustive)])
+def test_a_word_that_a_url_does_not_know_is_refused_with_those_that_it_knows(house: Api, each: int) -> None:
+    for (name, method), operation in list(OPERATIONS.items())[::each]:
         if operation.public:
             continue
         body = assert_problem(house(method, f"{url_of(name)}?surely_not=1", {}, If_Match="*"), 422)
@@ -129,25 +144,18 @@ def test_strangers_learn_nothing_about_parameters(operator: Actor) -> None:
     assert_problem(Client().get("/api/v1/routes?surely_not=1"), 401)
 
 
-def asked(caller: Api) -> dict[str, int]:
-    """Queries per list, each counted at its second call."""
-    counts = {}
-    for noun in LISTS:
-        caller("GET", noun)
+@pytest.mark.slow(reason="each list is asked with few rows and with many")
+@pytest.mark.parametrize("part", range(2))
+@pytest.mark.parametrize("rows", SIZES)
+def test_a_list_asks_what_the_ledger_says_however_many_rows_there_are(db: None, rows: int, part: int) -> None:
+    put_grown(rows)
+    house = Api(actor_of("operator", Account.Kind.OPERATOR))
+    assert Route.objects.count() == Pool.objects.count() == rows
+    assert set(LEDGER) == set(LISTS)
+    asked = {}
+    house("GET", "accounts")  # a first request reads what others keep
+    for noun in LISTS[part::2]:
         with CaptureQueriesContext(connection) as queries:
-            assert caller("GET", f"{noun}?limit=200").status_code == 200, noun
-        counts[noun] = len(queries)
-    return counts
-
-
-@pytest.mark.any_database  # Django asks every engine alike
-def test_lists_ask_no_more_with_200_rows_than_with_10_and_no_more_than_the_ledger(house: Api, acme: Actor) -> None:
-    grow_to(10, acme)
-    few = asked(house)
-    grow_to(200, acme)
-    for number in range(40):
-        create_token(account=acme.account, name=f"t{number}", role="viewer")
-    assert Route.objects.count() == Pool.objects.count() == 200
-    assert asked(house) == few
-    assert {noun: count for noun, count in few.items() if count > LEDGER.get(noun, 0)} == {}
-    assert set(few) == set(LEDGER)
+            assert house("GET", f"{noun}?limit=200").status_code == 200, noun
+        asked[noun] = len(queries)
+    assert asked == {noun: LEDGER[noun] for noun in asked}

@@ -15,6 +15,7 @@ from apps.accounts.tokens import create_token, find_token
 from apps.api.v1.urls import urlpatterns
 from apps.audit.models import Entry
 from apps.core.clock import now
+from tests.doors.people import client_of
 from tests.doors.test_api_objects import Api, assert_problem
 
 NEW = {"name": "ci", "role": "editor"}
@@ -204,6 +205,12 @@ def test_peppers_rotate_and_a_pepper_that_is_gone_ends_its_tokens(acme: Actor, s
     assert find_token(new, "") is not None
     settings.TOKEN_PEPPERS = {"2": "another"}
     assert find_token(new, "") is None
+
+
+def test_the_session_of_a_person_opens_nothing_here(operator: Actor) -> None:
+    browser = client_of(operator)
+    assert browser.get("/pools").status_code == 200
+    assert browser.get("/api/v1/pools").status_code == 401
 
 
 def test_a_suspended_account_is_told_so_by_every_noun(acme: Actor, operator: Actor) -> None:

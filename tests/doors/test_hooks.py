@@ -69,6 +69,7 @@ def signed(sender: str, secret: str, *, body: bytes = BODY, at: float = 0.0, del
 SENDERS = ("secret", "standard_webhooks", "github", "gitlab")
 
 
+@pytest.mark.both_engines
 @pytest.mark.parametrize("sender", SENDERS)
 def test_each_kind_of_sender_fires_the_schedule_once_per_delivery(acme: Actor, schedule: Schedule, sender: str) -> None:
     url, secret = made(acme, schedule, sender)

@@ -7,9 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 
 from apps.accounts.actors import Actor
 from apps.capacity.models import Blackout, Run
@@ -145,20 +143,6 @@ def test_a_day_that_no_calendar_shows_is_today(client: Client, query: str) -> No
 @pytest.mark.parametrize("query", ["zone=Mars/Olympus", "zone=../etc/passwd", "zone=%00", "state=odd"])
 def test_a_zone_or_filter_that_does_not_exist_is_refused(client: Client, query: str) -> None:
     assert "This filter cannot be used." in text_of(client, f"/schedules/calendar?{query}", 422)
-
-
-def test_the_page_asks_no_more_with_many_schedules(client: Client, acme: Actor) -> None:
-    def asked() -> int:
-        with CaptureQueriesContext(connection) as queries:
-            text_of(client, "/schedules/calendar?view=month")
-        return len(queries)
-
-    make(acme)
-    asked()
-    few = asked()
-    for number in range(30):
-        fire(make(acme, f"s{number}"), now() - timedelta(hours=number), "done")
-    assert asked() == few
 
 
 def test_an_empty_calendar_says_what_to_do(client: Client) -> None:

@@ -9,6 +9,7 @@ import pytest
 from django.test import Client
 
 from apps.accounts.actors import Actor
+from apps.accounts.models import Account
 from apps.audit.models import Entry
 from apps.core.clock import now
 from apps.definitions.models import Backend, Listener
@@ -20,7 +21,9 @@ from apps.fleet.models import AddressPool, CloudAccount, Stack, StaticIP
 from apps.stacks import reading, shelf
 from apps.stacks.differences import Words, read
 from apps.stacks.models import StackReading, StackRevision, StackRun, StackSync, StateLock
+from tests.conftest import actor_of
 from tests.doors.people import client_of
+from tests.remembering import Remembered
 
 pytestmark = pytest.mark.django_db
 
@@ -33,46 +36,48 @@ def cloud() -> tuple[str, MemoryCloud]:
     return name, memory_cloud(name)
 
 
-@pytest.fixture
-def stack(operator: Actor, cloud: tuple[str, MemoryCloud]) -> Stack:
-    """A stack with one load balancer and an Elastic IP, as if it were applied."""
-    server = {"name": "one", "address": "10.0.0.10", "port": 80}
-    stack = {"cloud_account": "prod", "cloud_region": "eu-central-1", "region": "frankfurt", "network": NETWORK}
-    listener = {"name": "web", "protocol": "http", "port": 80, "default_pool": "shop", "static_ip": "front"}
-    objects: list[dict[str, Any]] = [
-        {"kind": "Region", "name": "frankfurt", "spec": {"title": "Frankfurt"}},
-        {"kind": "CloudAccount", "name": "prod", "spec": {"cloud": "aws", "credentials": "env:PROD"}},
-        {"kind": "Stack", "name": "aws-frankfurt", "spec": stack},
-        {"kind": "StaticIP", "name": "front", "spec": {"kind": "elastic", "stack": "aws-frankfurt", "protected": True}},
-        {"kind": "Pool", "name": "shop", "spec": {"backends": [{"region": "frankfurt", "servers": [server]}]}},
-        {"kind": "LoadBalancer", "name": "front", "spec": {"stacks": ["aws-frankfurt"], "listeners": [listener]}},
-        {
-            "kind": "LoadBalancer",
-            "name": "next",
-            "spec": {
-                "stacks": ["aws-frankfurt"],
-                "listeners": [{"name": "web", "protocol": "http", "port": 80, "default_pool": "shop"}],
-            },
-        },
-    ]
-    apply_document(actor=operator, objects=objects)
-    CloudAccount.objects.update(endpoint_url=f"memory://{cloud[0]}")
+SERVER = {"name": "one", "address": "10.0.0.10", "port": 80}
+PLACE = {"cloud_account": "prod", "cloud_region": "eu-central-1", "region": "frankfurt", "network": NETWORK}
+LISTENER = {"name": "web", "protocol": "http", "port": 80, "default_pool": "shop"}
+BOUND = {"stacks": ["aws-frankfurt"], "listeners": [LISTENER | {"static_ip": "front"}]}
+OBJECTS: tuple[dict[str, Any], ...] = (
+    {"kind": "Region", "name": "frankfurt", "spec": {"title": "Frankfurt"}},
+    {"kind": "CloudAccount", "name": "prod", "spec": {"cloud": "aws", "credentials": "env:PROD"}},
+    {"kind": "Stack", "name": "aws-frankfurt", "spec": PLACE},
+    {"kind": "StaticIP", "name": "front", "spec": {"kind": "elastic", "stack": "aws-frankfurt", "protected": True}},
+    {"kind": "Pool", "name": "shop", "spec": {"backends": [{"region": "frankfurt", "servers": [SERVER]}]}},
+    {"kind": "LoadBalancer", "name": "front", "spec": BOUND},
+    {"kind": "LoadBalancer", "name": "next", "spec": {"stacks": ["aws-frankfurt"], "listeners": [LISTENER]}},
+)
+
+
+def _build() -> None:
+    apply_document(actor=actor_of("operator", Account.Kind.OPERATOR), objects=list(OBJECTS))
     found = Stack.objects.get()
-    revision = StackRevision.objects.create(
-        stack=found,
-        number=1,
-        generation=1,
-        digest="",
-        document=b"",
-        secrets=b"",
-        summary="All of it.",
-        actor="somebody",
-    )
+    fields = {"number": 1, "generation": 1, "document": b"", "secrets": b"", "summary": "All of it."}
+    revision = StackRevision.objects.create(stack=found, digest="", actor="somebody", **fields)
     StackSync.objects.update_or_create(
         stack=found,
         defaults={"applied": revision, "wanted": revision, "outputs": {"lb_1_dns_name": "front.elb.example"}},
     )
-    return found
+
+
+_BUILT = Remembered(_build)
+
+
+@pytest.fixture
+def operator(db: None, request: pytest.FixtureRequest) -> Actor:
+    """An admin of the operator account; before anything else, the stack is put where a test wants it."""
+    if "stack" in request.fixturenames:
+        _BUILT.put()
+    return actor_of("operator", Account.Kind.OPERATOR)
+
+
+@pytest.fixture
+def stack(operator: Actor, cloud: tuple[str, MemoryCloud]) -> Stack:
+    """A stack with one load balancer and an Elastic IP, as if it were applied."""
+    CloudAccount.objects.update(endpoint_url=f"memory://{cloud[0]}")
+    return Stack.objects.get()
 
 
 def text_of(client: Client, path: str, status: int = 200) -> str:

@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-import secrets
-
 import pytest
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from apps.accounts.models import Membership
 from apps.audit.models import Entry
 from apps.fleet.models import Node
 from apps.rollouts.models import FleetSync, Revision, Rollout
-from tests.apps.pushed import World, make_world
+from tests.apps.pushed import World
 from tests.conftest import actor_of
 from tests.doors.people import client_of
+from tests.doors.running import world
+
+__all__ = ["world"]
 
 OPERATORS_PAGES = ["web:fleets", "web:rollouts", "web:static-ips"]
-
-
-@pytest.fixture
-def world(transactional_db: None) -> World:
-    """Two nodes in memory that run the first revision."""
-    made = make_world(actor_of("operator", "operator"), secrets.token_hex(4))
-    made.reconcile()
-    return made
 
 
 def text_of(world: World, name: str, *arguments: int) -> str:
@@ -117,23 +108,3 @@ def test_rolling_back_by_page_holds_the_fleet_and_keeps_the_reason(world: World)
     assert Entry.objects.get(action="roll_back").reason == "too many errors"
     client.post(reverse("web:fleet-resume", args=[world.fleet.pk]))
     assert FleetSync.objects.get().held_at is None
-
-
-@pytest.mark.parametrize("name", ["web:overview", "web:fleets", "web:rollouts"])
-def test_the_number_of_queries_does_not_grow_with_nodes_and_rollouts(world: World, name: str) -> None:
-    client = client_of(world.operator)
-
-    def count() -> int:
-        client.get(reverse(name))
-        with CaptureQueriesContext(
-            connection,
-        ) as few:
-            client.get(reverse(name))
-        return len(few)
-
-    before = count()
-    for number in range(6):
-        world.add_node(f"more{number}")
-    world.change_pool("blue", "source")
-    world.reconcile()
-    assert count() == before

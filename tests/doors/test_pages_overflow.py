@@ -88,9 +88,9 @@ def test_one_can_step_through_history_without_scripts(world: World) -> None:
     assert "<noscript><button" in page
 
 
-@pytest.mark.parametrize("at", ["-1", "later", "99999999999999", "1", ""])
-def test_a_time_that_nobody_knows_is_now(world: World, at: str) -> None:
-    assert ">History</span>" not in text(world, f"/overflow?at={at}")
+def test_a_time_that_nobody_knows_is_now(world: World) -> None:
+    for at in ("-1", "later", "99999999999999", "1", ""):
+        assert ">History</span>" not in text(world, f"/overflow?at={at}"), at
 
 
 def test_what_if_answers_with_a_second_flow_and_the_differences(world: World) -> None:

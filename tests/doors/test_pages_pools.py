@@ -7,9 +7,8 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.contrib.messages import get_messages
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from apps.accounts.actors import Actor
@@ -42,6 +41,11 @@ def states(pool: Pool, region: str) -> dict[str, str]:
 
 def ids(pool: Pool, region: str) -> list[int]:
     return list(Server.objects.filter(backend__pool=pool, backend__region__name=region).values_list("pk", flat=True))
+
+
+def said_by(answer: Any) -> str:
+    """What the next page will say of this request."""
+    return [str(message) for message in get_messages(answer.wsgi_request)][-1]
 
 
 def test_the_list_names_every_pool_with_its_limits_and_says_what_was_not_measured(
@@ -98,8 +102,8 @@ def test_a_weight_is_set_and_a_wrong_one_is_refused(shop: Pool, tutorial_world: 
     chosen = ids(shop, "us-central1")[:1]
     client.post(url, {"server": chosen, "do": "weight", "weight": "17"})
     for wrong in ("257", "-1", "", "1e3", "٣"):
-        page = client.post(url, {"server": chosen, "do": "weight", "weight": wrong}, follow=True)
-        assert "Write a weight from 0 to 256." in page.content.decode()
+        answer = client.post(url, {"server": chosen, "do": "weight", "weight": wrong})
+        assert said_by(answer) == "Write a weight from 0 to 256.", wrong
     assert Server.objects.get(pk=chosen[0]).weight == 17
 
 
@@ -135,11 +139,12 @@ def test_saving_the_form_as_it_stands_changes_nothing(shop: Pool, tutorial_world
     assert Pool.objects.get(pk=shop.pk).version == shop.version
 
 
-@pytest.mark.parametrize("version", ["", "x", "٣", "1" * 30])
-def test_a_form_that_lost_its_version_overwrites_nothing(shop: Pool, tutorial_world: Actor, version: str) -> None:
+@pytest.mark.both_engines  # a number that fits in no column
+def test_a_form_that_lost_its_version_overwrites_nothing(shop: Pool, tutorial_world: Actor) -> None:
     client, url = client_of(tutorial_world), reverse("web:pool-edit", args=[shop.pk])
-    sent = form_data(client, url) | {"version": version, "/spec/queue_timeout_ms": "777"}
-    assert client.post(url, sent).status_code == 409
+    sent = form_data(client, url) | {"/spec/queue_timeout_ms": "777"}
+    for version in ("", "x", "٣", "1" * 30):
+        assert client.post(url, sent | {"version": version}).status_code == 409, version
     assert Pool.objects.get(pk=shop.pk).queue_timeout_ms != 777
 
 
@@ -225,29 +230,6 @@ def test_a_pool_in_use_is_not_deleted_and_says_who_uses_it(shop: Pool, tutorial_
     spare = Pool.objects.get(name="spare")
     client.post(reverse("web:pool-delete", args=[spare.pk]), {"confirm": "spare"})
     assert not Pool.objects.filter(name="spare").exists()
-
-
-def _pool(index: int, servers: int) -> dict[str, Any]:
-    rows = [{"name": f"vm-{at}", "address": "127.0.0.1", "port": 9000 + at} for at in range(servers)]
-    return {"backends": [{"region": "us-central1", "servers": rows}]}
-
-
-@pytest.mark.parametrize("url", ["web:pools", "web:pool", "web:pool-edit"])
-def test_the_number_of_queries_does_not_grow_with_the_rows(shop: Pool, tutorial_world: Actor, url: str) -> None:
-    client, counts = client_of(tutorial_world), []
-    for servers in (5, 50):
-        for index in range(servers):
-            save_object(actor=tutorial_world, kind="Pool", name=f"many-{index}", spec=_pool(index, 1))
-        save_object(actor=tutorial_world, kind="Pool", name="big", spec=_pool(0, servers))
-        args = [] if url == "web:pools" else [Pool.objects.get(name="big").pk]
-        client.get(reverse(url, args=args))
-        with CaptureQueriesContext(
-            connection,
-        ) as queries:
-            assert client.get(reverse(url, args=args)).status_code == 200
-        counts.append(len(queries))
-    assert counts[0] == counts[1]
-    assert counts[0] <= 42
 
 
 def test_a_pool_shows_who_does_the_work_and_says_when_that_is_uneven(shop: Pool, acme: Actor) -> None:

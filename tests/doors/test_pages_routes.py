@@ -6,14 +6,12 @@ import re
 from typing import Any
 
 import pytest
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Membership
 from apps.audit.models import Entry
-from apps.definitions.models import LoadBalancer, Route
+from apps.definitions.models import Route
 from apps.definitions.selectors import describe, routes
 from apps.definitions.services import save_object
 from tests.doors.people import client_of
@@ -308,28 +306,3 @@ def test_customers_see_fleets_but_no_nodes(tutorial_world: Actor, acme: Actor) -
     assert "Live on 0 of 2 fleets" in shown
     assert "us-1" not in shown
     assert "127.0.0.1" not in shown
-
-
-def queries(client: Client, path: str) -> int:
-    """How many SQL queries the second call of a page makes."""
-    client.get(path)
-    with CaptureQueriesContext(connection) as found:
-        assert client.get(path).status_code == 200
-    return len(found.captured_queries)
-
-
-def more_routes(acme: Actor, first: int, last: int) -> None:
-    spec = describe(routes(acme).get(name="checkout"))
-    for number in range(first, last):
-        save_object(actor=acme, kind="Route", name=f"more-{number}", spec=spec | {"path": f"/more-{number}"})
-
-
-def test_the_number_of_queries_does_not_grow_with_the_routes(tutorial_world: Actor, acme: Actor) -> None:
-    client, route = client_of(tutorial_world), routes(acme).get(name="checkout")
-    balancer = LoadBalancer.objects.get()
-    pages = ["/routes", f"/routes/{route.pk}", "/routes/new", f"/routes/{route.pk}/edit", "/load-balancers"]
-    pages.append(f"/load-balancers/{balancer.pk}")
-    few = {path: queries(client, path) for path in pages}
-    more_routes(acme, 0, 45)
-    assert {path: queries(client, path) for path in pages} == few
-    assert max(few.values()) <= 36, few

@@ -7,10 +7,13 @@ from typing import Any
 import pytest
 
 from apps.accounts.actors import Actor
+from apps.accounts.models import Account
 from apps.definitions.describing import describe
 from apps.definitions.services import KINDS, apply_document
 from tests.apps.clouds_world import NETWORK
+from tests.conftest import actor_of
 from tests.doors.people import client_of
+from tests.remembering import Remembered
 
 pytestmark = pytest.mark.django_db
 
@@ -55,10 +58,18 @@ FORMS = {
 }
 
 
+def _build() -> None:
+    actor_of("acme", Account.Kind.CUSTOMER)
+    apply_document(actor=actor_of("operator", Account.Kind.OPERATOR), objects=list(OBJECTS))
+
+
+_BUILT = Remembered(_build)
+
+
 @pytest.fixture
-def world(operator: Actor, acme: Actor) -> Actor:
-    apply_document(actor=operator, objects=list(OBJECTS))
-    return operator
+def world(db: None) -> Actor:
+    _BUILT.put()
+    return actor_of("operator", Account.Kind.OPERATOR)
 
 
 @pytest.mark.parametrize("kind", FORMS)
@@ -90,7 +101,8 @@ def test_tags_of_a_record_are_written_and_shown(world: Actor) -> None:
     assert f"{row.zone.account.title}’s" in text
 
 
-def test_a_record_in_a_zone_that_is_only_shared_has_no_tags(world: Actor, acme: Actor) -> None:
+def test_a_record_in_a_zone_that_is_only_shared_has_no_tags(world: Actor) -> None:
+    acme = actor_of("acme", Account.Kind.CUSTOMER)
     row = KINDS["Record"].rows(world).get(name="shop")
     for person in (world, acme):
         assert "/spec/tags" not in client_of(person).get(f"/records/{row.pk}/edit").context["form"].fields

@@ -48,6 +48,12 @@ def test_nobody_is_led_to_another_site(person: User, target: str) -> None:
     assert attempt(PASSWORD, next=target) == (302, "/")
 
 
+def test_a_page_runs_nothing_and_sends_nothing_that_is_not_of_this_site(db: None) -> None:
+    policy = Client().get(URL).headers["Content-Security-Policy"].split("; ")
+    assert {"default-src 'self'", "form-action 'self'", "frame-ancestors 'none'", "object-src 'none'"} <= set(policy)
+    assert "unsafe" not in " ".join(policy)
+
+
 def test_after_five_wrong_passwords_even_the_right_one_waits(person: User) -> None:
     for _ in range(limits.PER_NAME_AND_ADDRESS):
         assert attempt("wrong")[0] == 200

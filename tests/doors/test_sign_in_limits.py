@@ -1,4 +1,4 @@
-"""Guessing: two hundred tries at one moment, names that nobody has, and forgotten passwords."""
+"""Guessing: many tries at one moment, names that nobody has, and forgotten passwords."""
 
 from __future__ import annotations
 
@@ -30,13 +30,15 @@ def judged(tries: int) -> int:
         finally:
             connection.close()
 
-    with ThreadPoolExecutor(32) as threads:
+    with ThreadPoolExecutor(16) as threads:
         return sum(threads.map(one, range(tries)))
 
 
+@pytest.mark.both_engines
 @pytest.mark.django_db(transaction=True)
-def test_of_two_hundred_guesses_at_one_moment_five_are_judged() -> None:
-    assert judged(200) == limits.PER_NAME_AND_ADDRESS
+@pytest.mark.parametrize("guesses", [40, pytest.param(200, marks=pytest.mark.exhaustive)])
+def test_of_many_guesses_at_one_moment_five_are_judged(guesses: int) -> None:
+    assert judged(guesses) == limits.PER_NAME_AND_ADDRESS
     assert FailedSignIn.objects.count() == limits.PER_NAME_AND_ADDRESS
 
 
@@ -69,7 +71,7 @@ def test_codes_of_a_person_are_limited_over_all_addresses() -> None:
 
 @pytest.mark.django_db
 def test_a_name_that_nobody_has_answers_the_same_and_takes_as_long(settings: Settings) -> None:
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.ScryptPasswordHasher"]
+    settings.PASSWORD_HASHERS = ["tests.hashing.SomeScrypt"]
     person()
 
     def ask(name: str) -> tuple[float, str]:
@@ -81,10 +83,10 @@ def test_a_name_that_nobody_has_answers_the_same_and_takes_as_long(settings: Set
         return took, text.replace(name, "NAME")
 
     ask("ada"), ask("bob")
-    known, unknown = zip(*((ask("ada"), ask("bob")) for _ in range(7)), strict=True)
+    known, unknown = zip(*((ask("ada"), ask("bob")) for _ in range(5)), strict=True)
     assert {text for _, text in known} == {text for _, text in unknown}
     ratio = statistics.median(took for took, _ in known) / statistics.median(took for took, _ in unknown)
-    assert 0.6 < ratio < 1.67  # without the dummy hash it is above 5
+    assert 0.6 < ratio < 1.67  # without the dummy hash it is above 3
 
 
 @pytest.mark.django_db
@@ -140,7 +142,7 @@ def test_a_name_writes_no_line_of_its_own_into_the_log(caplog: pytest.LogCapture
 
 def sent_mails(count: int) -> list[str]:
     """The texts of the mails, which go out beside the request."""
-    end = time.monotonic() + 5
+    end = time.monotonic() + 30
     while len(mail.outbox) < count and time.monotonic() < end:
         time.sleep(0.01)
     return [str(message.body) for message in mail.outbox]

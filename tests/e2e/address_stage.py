@@ -168,6 +168,10 @@ class NodeOnNet:
             self.agent.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.agent.wait(PATIENCE)
+        self.end()
+
+    def end(self) -> None:
+        """End everything of the node by force."""
         for _ in range(100):
             if not self.pids():
                 break
@@ -316,10 +320,10 @@ class Net:
 
     @contextmanager
     def load(self, address: str) -> Iterator[Load]:
-        """Clients that ask an address all the time, from a second before the block to its end."""
+        """Clients that ask an address all the time, from a while before the block to its end."""
         load = Load(self.clients, f"{address}:80", self.folder / f"asked-{next(self._numbers)}")
         try:
-            time.sleep(1)
+            wait_until(lambda: len(load.asked()) >= 50, "clients have begun")
             yield load
         finally:
             load.stop()
@@ -332,7 +336,7 @@ class Net:
     def remove(self) -> None:
         """End all processes, then the namespaces."""
         for node in self.nodes:
-            node.stop()
+            node.end()
             run("ip", "netns", "del", node.space, check=False)
         for pid in run("ip", "netns", "pids", self.clients).stdout.split():
             os.kill(int(pid), signal.SIGKILL)

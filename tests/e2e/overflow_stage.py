@@ -12,11 +12,10 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -42,11 +41,12 @@ from apps.compiler.model import (
     WhenFull,
 )
 from apps.compiler.targets.haproxy.limits import LIMITS_MAP
+from tests.e2e.region_servers import HOST, Gate, slow_server, stop
 from tests.ports import spare_port
 
 KEY = "7" * 64
-HOST = "shop.example"
 POOL = "pool-1"
+TESTS_MAP = "maps/tests.map"
 # Who has died refuses at once; who is slow, as all are on a busy machine, has not died.
 CHECK = HealthCheck(path="/", interval_ms=500, timeout_ms=10_000, rise=1, fall=2)
 READY_S = 120.0  # of a busy machine
@@ -65,13 +65,17 @@ def in_flight(value: int) -> Limit:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What the tests say of one region: its limit, how many nodes and servers it has."""
+    """What the tests say of one region: its limit, how many nodes and servers it has.
+
+    Its servers answer after `delay_s`, or, with `held`, when all who ask together have been sent somewhere.
+    """
 
     limit: Limit = NO_LIMIT
     nodes: int = 1
     servers: int = 1
     scaler: float = 1.0
     delay_s: float = 0.0
+    held: bool = False
 
 
 @dataclass
@@ -96,6 +100,17 @@ class Node:
             runtime.connect(str(self.directory / "worker.sock"))
             runtime.sendall(line.encode() + b"\n")
             return b"".join(iter(lambda: runtime.recv(65536), b"")).decode()
+
+    def down(self) -> list[str]:
+        """Servers that it has checked and found down, as `backend/server`."""
+        rows = (row.split(",") for row in self.command("show stat -1 4 -1").splitlines() if ",DOWN" in row)
+        return [f"{row[0]}/{row[1]}" for row in rows if "track" not in ",".join(row)]
+
+    def queued(self) -> int:
+        """Requests that wait for a slot."""
+        rows = [row.split(",") for row in self.command("show stat -1 6 -1").splitlines() if row]
+        column = rows[0].index("qcur")
+        return sum(int(row[column] or 0) for row in rows[1:])
 
     def flows(self) -> dict[str, int]:
         """`st_flow`: where requests went that did not simply stay."""
@@ -171,7 +186,7 @@ def wait_until(true: Any, what: str, patience: float = READY_S) -> None:
         except OSError:
             pass
         assert time.monotonic() < deadline, f"waited in vain until {what}"
-        time.sleep(0.05)
+        time.sleep(0.02)
 
 
 @dataclass
@@ -187,6 +202,7 @@ class Stage:
     nodes: list[list[Node]] = field(default_factory=list)
     servers: list[list[int]] = field(default_factory=list)
     stop_servers: list[Callable[[], None]] = field(default_factory=list)
+    gate: Gate = field(default_factory=Gate)
 
     @property
     def regions(self) -> tuple[Region, ...]:
@@ -283,10 +299,17 @@ class Stage:
         node.process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
 
     def wait_ready(self) -> None:
-        """Until every node answers, knows its peers and sees its servers and the other regions up."""
-        for nodes in self.nodes:
-            for node in nodes:
-                wait_until(lambda node=node: _is_ready(node, self), f"{node.facts.id} is ready")
+        """Until every node answers, knows its peers and sees its servers and the other regions up.
+
+        Whoever was checked before it had started would be checked again a second later: its nodes are told sooner.
+        """
+        for node in self.all_nodes():
+            wait_until(lambda node=node: node.command("show info") != "", f"{node.facts.id} answers")
+        for node in self.all_nodes():
+            for name in node.down():
+                node.command(f"set server {name} health up")
+        for node in self.all_nodes():
+            wait_until(lambda node=node: _is_ready(node, self), f"{node.facts.id} is ready")
 
     def neighbours(self, node: Node) -> list[Node]:
         """The nodes of the same region."""
@@ -295,6 +318,44 @@ class Stage:
     def all_nodes(self) -> list[Node]:
         """Every node of every region."""
         return [node for nodes in self.nodes for node in nodes]
+
+    def forget(self) -> None:
+        """Empty the shared counters on every node, as after ten quiet seconds."""
+        for node in self.all_nodes():
+            for table in ("st_limits", "st_full", "st_flow"):
+                node.command(f"clear table {table}")
+
+    def put_back(self) -> None:
+        """As after its start: nothing counted, limits as compiled, no test that may pass."""
+        self.forget()
+        for node in self.all_nodes():
+            node.command(f"clear map {TESTS_MAP}")
+            for row in (node.directory / LIMITS_MAP).read_text().splitlines():
+                node.command(f"set map {LIMITS_MAP} {row}")
+
+    def set_limit(self, region: int, word: str, *, where: Sequence[int]) -> None:
+        """Change what the nodes of some regions believe of one region's limit, at run time."""
+        for index in where:
+            for node in self.nodes[index]:
+                node.command(f"set map {LIMITS_MAP} {POOL}/rgn-{region} {word}")
+
+    def asked_together(self, count: int, headers: Mapping[str, str] | None = None) -> Counter[str]:
+        """Requests in the first region that are all under way at one moment; counts by region or status."""
+        found: list[str] = []
+        node = self.nodes[0][0]
+
+        def one() -> None:
+            answer = node.ask(headers=headers)
+            found.append(answer.region or f"status {answer.status}")
+
+        with self.gate.closed():
+            threads = [threading.Thread(target=one) for _ in range(count)]
+            for thread in threads:
+                thread.start()
+            wait_until(lambda: self.gate.waiting + node.queued() + len(found) == count, "all were sent somewhere")
+        for thread in threads:
+            thread.join()
+        return Counter(found)
 
 
 def in_ten_seconds(bundle: Bundle) -> Bundle:
@@ -312,8 +373,7 @@ def _is_ready(node: Node, stage: Stage) -> bool:
     peers = node.command("show peers")
     together = stage.all_nodes() if stage.pool_changes.get("protocol") is Protocol.TCP else stage.neighbours(node)
     others = len(together) - 1
-    down = [row for row in node.command("show stat -1 4 -1").splitlines() if ",DOWN" in row and "track" not in row]
-    return peers.count("state=EST") >= others and not down
+    return peers.count("state=EST") >= others and not node.down()
 
 
 @contextmanager
@@ -357,10 +417,11 @@ def _start_servers(stack: ExitStack, stage: Stage, places: tuple[Place, ...]) ->
     ports: list[list[int]] = []
     lines = ["defaults", " mode http", " timeout client 60s", " timeout http-keep-alive 60s"]
     for number, place in enumerate(places, 1):
-        if place.delay_s:
-            slow = [_slow_server(stack, f"rgn-{number}", place.delay_s) for _ in range(place.servers)]
+        if place.delay_s or place.held:
+            wait = stage.gate.pass_through if place.held else partial(time.sleep, place.delay_s)
+            slow = [slow_server(stack, f"rgn-{number}", wait) for _ in range(place.servers)]
             ports.append([int(server.server_address[1]) for server in slow])
-            stage.stop_servers.append(partial(_stop, slow))
+            stage.stop_servers.append(partial(stop, slow))
             continue
         ports.append([spare_port() for _ in range(place.servers)])
         for port in ports[-1]:
@@ -375,68 +436,6 @@ def _start_servers(stack: ExitStack, stage: Stage, places: tuple[Place, ...]) ->
         stack.callback(process.wait, 10)
         stack.callback(process.kill)
     return ports
-
-
-class _SlowServer(ThreadingHTTPServer):
-    """Answers after a while; a health check at once."""
-
-    daemon_threads = True
-    region = ""
-    delay_s = 0.0
-
-    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
-        super().__init__(address, handler)
-        self._connections: set[socket.socket] = set()
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A check that hangs up is no error."""
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        """Remember the connection."""
-        self._connections.add(request)
-        super().process_request(request, client_address)
-
-    def cut(self) -> None:
-        """Break every connection, as a machine that dies."""
-        for connection in self._connections:
-            with suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
-
-
-class _Slow(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    server: _SlowServer
-
-    def do_GET(self) -> None:
-        """Wait, then say the region."""
-        if self.headers.get("host") == HOST:
-            time.sleep(self.server.delay_s)
-        self.send_response(200)
-        self.send_header("x-region", self.server.region)
-        self.send_header("content-length", "0")
-        self.end_headers()
-
-    do_POST = do_GET  # noqa: N815 - the name that the base class asks for
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - as in the base class
-        """Quiet."""
-
-
-def _stop(servers: list[_SlowServer]) -> None:
-    """Nobody listens any more, and what was being answered breaks off."""
-    for server in servers:
-        server.shutdown()
-        server.server_close()
-        server.cut()
-
-
-def _slow_server(stack: ExitStack, region: str, delay_s: float) -> _SlowServer:
-    server = _SlowServer(("127.0.0.1", spare_port()), _Slow)
-    server.region, server.delay_s = region, delay_s
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    stack.callback(server.server_close)
-    stack.callback(server.shutdown)
-    return server
 
 
 def served(node: Node, count: int, per_second: float) -> Counter[str]:

@@ -17,6 +17,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import kombu.pools
+from celery import current_app
+
+from apps.agent.settings import Settings
+from apps.agent.taste import end_left_over
 from apps.drivers.proxy.contract import NodeState, NodeTarget, ProxyError
 from apps.drivers.proxy.registry import open_driver
 from tests.ports import spare_port
@@ -68,8 +73,9 @@ class _Server(ThreadingHTTPServer):
 class Stage:
     """Everything that runs; each process can be killed and started again by name."""
 
-    def __init__(self, folder: Path, database_url: str) -> None:
+    def __init__(self, folder: Path, database_url: str, reload_gap: float) -> None:
         self.folder = folder
+        self.reload_gap = reload_gap
         self.redis_port = spare_port()
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self.base_port = spare_port(OFFSETS.values())
@@ -117,13 +123,10 @@ class Stage:
             return ["redis-server", *where, "--save", ""]
         if name == "worker":
             celery = [sys.executable, "-m", "celery", "-A", "controlplane.celery", "worker", "--pool", "threads"]
-            return [*celery, "--concurrency", "4", "-Q", "default,push", "--without-mingle"]
-        if name == "courier":
-            celery = [sys.executable, "-m", "celery", "-A", "controlplane.celery", "worker", "--pool", "threads"]
-            return [*celery, "--concurrency", "4", "-Q", "webhooks", "--without-mingle"]
+            return [*celery, "--concurrency", "4", "-Q", "default,push,webhooks", "--without-mingle"]
         if name == "schedule":
-            return [sys.executable, "manage.py", "schedule", "--every", "2"]
-        return [*self._agent(name), "--unix", f"{self.folder}/{name}.sock"]
+            return [sys.executable, "manage.py", "schedule", "--every", "1"]
+        return [*self._agent(name), "--unix", f"{self.folder}/{name}.sock", "--reload-gap", str(self.reload_gap)]
 
     def _agent(self, node: str) -> list[str]:
         command = [sys.executable, "-m", "apps.agent", "--name", node, "--state-dir", str(self.folder / node)]
@@ -135,15 +138,17 @@ class Stage:
         process.send_signal(signal.SIGKILL)
         process.wait(10)
 
+    def lives(self, name: str) -> bool:
+        """Whether the process was started and has not ended."""
+        return name in self.processes and self.processes[name].poll() is None
+
     def stop(self) -> None:
-        """End everything that this stage started."""
+        """End everything that this stage started: agents end their haproxy, the rest has nothing to put in order."""
         for server in self.servers.values():
             server.shutdown()
             server.server_close()
-        for name in ("schedule", "worker", "courier", *NODES, "redis"):
-            process = self.processes.get(name)
-            if process is not None and process.poll() is None:
-                process.terminate()
+        for name, process in self.processes.items():
+            process.send_signal(signal.SIGTERM if name in NODES else signal.SIGKILL)
         for process in self.processes.values():
             try:
                 process.wait(10)
@@ -151,7 +156,9 @@ class Stage:
                 process.kill()
                 process.wait(10)
         for node in NODES:
-            subprocess.run([*self._agent(node), "--stop"], cwd=ROOT, check=False)
+            if node in self.processes and self.processes[node].returncode != 0:  # its haproxy may have outlived it
+                subprocess.run([*self._agent(node), "--stop"], cwd=ROOT, check=False)
+            end_left_over(Settings(node, self.folder / node))  # an agent that ends in the middle of a push leaves it
 
     def logs(self) -> str:
         """The end of what every process said, for a test that fails."""
@@ -161,7 +168,7 @@ class Stage:
         """Start a server that answers with the pool's name; returns its port."""
         server = _Server(("127.0.0.1", 0), _Answer)
         server.pool_name = pool  # type: ignore[attr-defined]  # read by the handler above
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
         self.servers[pool] = server
         return server.server_port
 
@@ -213,14 +220,33 @@ def route(path: str, pool: str) -> dict[str, Any]:
 
 
 @contextmanager
-def built(database_url: str) -> Iterator[Stage]:
-    """A stage with Redis and agents starting; everything that is started on it is ended and removed afterwards."""
+def built(database_url: str, *names: str, reload_gap: float = 2.0) -> Iterator[Stage]:
+    """A stage whose processes of these names are starting; all that was started is ended and removed afterwards."""
     folder = Path(tempfile.mkdtemp(prefix="sw-"))
-    stage = Stage(folder, database_url)
+    stage = Stage(folder, database_url, reload_gap)
     try:
-        for name in ("redis", *NODES):
+        for name in names:
             stage.start(name)
         yield stage
     finally:
         stage.stop()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def broker(url: str) -> Iterator[None]:
+    """Wake-ups of this process go to the stage's own Redis and not to the one that all tests share."""
+    before = os.environ.get("CELERY_BROKER_URL")
+    os.environ["CELERY_BROKER_URL"] = url
+    _forget_connections()
+    try:
+        yield
+    finally:
+        os.environ.pop("CELERY_BROKER_URL") if before is None else os.environ.update(CELERY_BROKER_URL=before)
+        _forget_connections()
+
+
+def _forget_connections() -> None:
+    kombu.pools.reset()
+    setattr(current_app.amqp, "_producer_pool", None)  # noqa: B010 - Celery has no public way to forget its pools
+    setattr(current_app, "_pool", None)  # noqa: B010

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +26,7 @@ from apps.compiler.targets.haproxy.vrrp import render_vrrp
 from tests.conformance.bundles import make_bundle
 from tests.conformance.inside import Inside, nothing
 from tests.conformance.real_agent import short_folder
-from tests.e2e.address_stage import missing_here
+from tests.e2e.address_stage import ANYCAST, VIP, bundle_of, missing_here
 
 WHY_NOT = missing_here("keepalived", "haproxy")
 pytestmark = [pytest.mark.e2e, pytest.mark.skipif(bool(WHY_NOT), reason=f"NOT TESTED: {WHY_NOT}")]
@@ -36,12 +36,13 @@ SECRET = "only-root-may-read-this"
 
 
 @contextmanager
-def a_node(**taken_away: Any) -> Iterator[Inside]:
-    """A node that would put addresses on lo, with every safeguard but those named."""
+def a_node(flags: Mapping[str, Any] | None = None, **taken_away: Any) -> Iterator[Inside]:
+    """A node that would put addresses on lo, unless its flags say otherwise, with every safeguard but those named."""
     folder = short_folder()
     safeguards = replace(Safeguards(), **taken_away)
     found = Inside(folder, safeguards)
-    found.settings = Settings("us-1", folder / "m", user=default_user(), reload_gap=0, interface="lo")
+    settings = Settings("us-1", folder / "m", user=default_user(), reload_gap=0, interface="lo")
+    found.settings = replace(settings, **(flags or {}))
     found.node = Node(found.settings, Events(), safeguards)
     try:
         yield found
@@ -116,6 +117,26 @@ def test_a_node_that_the_bundle_does_not_name_takes_no_addresses() -> None:
         strange = assemble(files, found.binds, {}, {"us-9": "node-1"}, found.addresses)
         with pytest.raises(Refusal, match="among nodes that us-1 is none of"):
             node.push(strange, 1)
+
+
+@pytest.mark.parametrize(
+    ("flags", "address", "why"),
+    [
+        ({"keepalived": "no-such-program"}, VIP, "this node has no keepalived: install it"),
+        ({"interface": ""}, VIP, "no interface of this node has .*: give the agent --interface"),
+        ({"bird": "no-such-program", "bgp_as": 65010, "bgp_neighbours": ((65000, "10.77.0.254"),)}, ANYCAST,
+         "this node has no no-such-program: install it"),
+        ({}, ANYCAST, "this node knows no router for it: give the agent --bgp-as and --bgp-neighbour"),
+    ],
+)  # fmt: skip
+def test_what_a_node_cannot_do_it_refuses_and_takes_everything_else(
+    flags: dict[str, Any], address: str, why: str
+) -> None:
+    with a_node(flags) as node:
+        node.push(make_bundle(node.port), 1)
+        with pytest.raises(Refusal, match=why) as refusal:
+            node.push(bundle_of(address), 2)
+        assert (refusal.value.stage, node.live) == ("validate", "1")
 
 
 def test_an_address_may_be_elsewhere_but_its_port_may_not_be_taken_here() -> None:

@@ -10,17 +10,23 @@ import pytest
 from apps.agent.sockets import ask
 from tests.conformance.bundles import MAP, make_bundle
 from tests.conformance.real_agent import RealAgent, running_agent, wait_until
+from tests.e2e.agents import push
 
 pytestmark = pytest.mark.e2e
 
 
-@pytest.fixture
-def agent() -> Iterator[RealAgent]:
-    """An agent that runs generation 1 and has no drift."""
-    with running_agent("unix") as found:
-        found.driver.push_bundle(make_bundle(found.port), 1)
-        assert found.state().drift == ()
+@pytest.fixture(scope="module")
+def watchful() -> Iterator[RealAgent]:
+    """An agent that looks for drift at each turn."""
+    with running_agent("unix", "--drift-every", "0.1") as found:
         yield found
+
+
+@pytest.fixture
+def agent(watchful: RealAgent) -> RealAgent:
+    """It, without the drift that the last test has left: a push ends that."""
+    assert push(watchful, make_bundle(watchful.port)).drift == ()
+    return watchful
 
 
 def drift(agent: RealAgent) -> tuple[str, ...]:
@@ -42,10 +48,11 @@ def test_a_file_that_does_not_belong_here_is_named(agent: RealAgent) -> None:
 
 
 def test_a_live_path_that_was_switched_by_hand_is_named(agent: RealAgent) -> None:
-    agent.driver.push_bundle(make_bundle(agent.port, answer="two"), 2)
+    before = agent.state().generation
+    push(agent, make_bundle(agent.port, answer="two"))
     (agent.state_dir / "live").unlink()
-    (agent.state_dir / "live").symlink_to("releases/1")
-    assert "live points to 1 and not to 2" in drift(agent)
+    (agent.state_dir / "live").symlink_to(f"releases/{before}")
+    assert f"live points to {before} and not to {before + 1}" in drift(agent)
 
 
 @pytest.mark.parametrize(
@@ -79,5 +86,5 @@ def test_a_foreign_program_on_the_port_is_named_and_forgotten_when_it_goes(agent
 def test_a_push_ends_the_drift(agent: RealAgent) -> None:
     (agent.state_dir / "live" / MAP).write_text("evil.example/ pool-1\n")
     assert f"{MAP} was edited" in drift(agent)
-    assert agent.driver.push_bundle(make_bundle(agent.port), 2).drift == ()
+    assert push(agent, make_bundle(agent.port)).drift == ()
     assert agent.get("evil.example")[0] == 404

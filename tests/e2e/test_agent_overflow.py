@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -27,7 +27,8 @@ from apps.compiler.model import (
 )
 from apps.compiler.operations import SetServerMaxconn
 from apps.compiler.plan import Runtime, plan
-from tests.conformance.real_agent import RealAgent, running_agent, wait_until
+from tests.conformance.real_agent import RealAgent, wait_until
+from tests.e2e.agents import operate, push
 from tests.ports import spare_port
 from tests.pure.compiler_worlds import listener, pool, route, server
 
@@ -59,9 +60,12 @@ def a_server() -> Iterator[int]:
 
 
 class Regions:
-    """Two regions with one agent each, both called us-1; node-5 is at home, node-6 elsewhere."""
+    """Two regions with one agent each, both called us-1; node-5 is at home, node-6 elsewhere.
 
-    def __init__(self, agents: list[RealAgent], port: int) -> None:
+    Their ports are new, so that no worker of an earlier test tells them what it has counted.
+    """
+
+    def __init__(self, agents: tuple[RealAgent, RealAgent], port: int) -> None:
         self.agents = agents
         self.port = port
         self.tcp_ports = [spare_port(), spare_port()]
@@ -107,11 +111,10 @@ def _of(ports: OverflowPorts) -> tuple[int, int, int]:
 
 
 @pytest.fixture
-def regions() -> Iterator[Regions]:
-    """Two agents that run nothing yet, and a server."""
-    with ExitStack() as stack:
-        port = stack.enter_context(a_server())
-        yield Regions([stack.enter_context(running_agent("unix")) for _ in range(2)], port)
+def regions(agent: RealAgent, agents: tuple[RealAgent, RealAgent]) -> Iterator[Regions]:
+    """Two agents that have not counted anything yet, and a server."""
+    with a_server() as port:
+        yield Regions(agents, port)
 
 
 def rate(value: int) -> Limit:
@@ -123,8 +126,8 @@ def test_what_is_over_the_limit_is_told_by_both_regions(regions: Regions) -> Non
     home, elsewhere = regions.agents
     bundle = regions.bundle(0, rate(1))
     assert {bind.listener_id for bind in bundle.binds} == {"lst-1", "lst-2", "overflow", "overflow-tcp"}
-    elsewhere.driver.push_bundle(regions.bundle(1, rate(1)), 1)
-    home.driver.push_bundle(bundle, 1)
+    push(elsewhere, regions.bundle(1, rate(1)))
+    push(home, bundle)
     wait_until(lambda: "rgn-2" in home.driver.read_counters().distances_ms, "the way to the other region is known")
     assert [home.get()[0] for _ in range(20)] == [200] * 20
     sent = regions.flows(0)["pool-1/to/rgn-2/rate"]
@@ -140,12 +143,12 @@ def test_what_is_over_the_limit_is_told_by_both_regions(regions: Regions) -> Non
 
 def test_a_limit_changes_without_a_reload(regions: Regions) -> None:
     home, elsewhere = regions.agents
-    elsewhere.driver.push_bundle(regions.bundle(1, rate(1)), 1)
+    push(elsewhere, regions.bundle(1, rate(1)))
     old, new = regions.bundle(0, rate(1)), regions.bundle(0, rate(1000))
-    before = home.driver.push_bundle(old, 1)
+    before = push(home, old)
     decided = plan(old, new)
     assert isinstance(decided, Runtime), decided
-    state = home.driver.run_operations(decided.operations, new, old.digest, 2)
+    state = operate(home, decided.operations, new, old)
     assert (state.digest, state.on_disk, state.reloads) == (new.digest, new.digest, before.reloads)
     assert [home.get()[0] for _ in range(20)] == [200] * 20
     assert regions.flows(0) == {}
@@ -155,10 +158,10 @@ def test_slots_of_a_queue_change_without_a_reload(regions: Regions) -> None:
     home = regions.agents[0]
     old = regions.bundle(0, Limit(LimitKind.CONNECTIONS, 4), WhenFull.QUEUE)
     new = regions.bundle(0, Limit(LimitKind.CONNECTIONS, 9), WhenFull.QUEUE)
-    before = home.driver.push_bundle(old, 1)
+    before = push(home, old)
     decided = plan(old, new)
     assert isinstance(decided, Runtime), decided
     assert SetServerMaxconn("queue-1", "srv-1", 9) in decided.operations
-    state = home.driver.run_operations(decided.operations, new, old.digest, 2)
+    state = operate(home, decided.operations, new, old)
     assert (state.digest, state.on_disk, state.reloads) == (new.digest, new.digest, before.reloads)
     assert home.get()[0] == 200

@@ -23,7 +23,7 @@ from tests.pure.compiler_worlds import front, listener, pool, route, server, sna
 pytestmark = pytest.mark.e2e
 
 # Who is slow, as all are on a busy machine, is not ill.
-CHECK = HealthCheck(path="/health", interval_ms=1000, timeout_ms=20_000, rise=2, fall=2)
+CHECK = HealthCheck(path="/health", interval_ms=100, timeout_ms=20_000, rise=2, fall=2)
 UP, DOWN = "2", "0"
 IN_MAINTENANCE = 1
 

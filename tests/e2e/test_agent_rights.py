@@ -7,7 +7,6 @@ import pwd
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,19 +19,13 @@ from deploy.demo.place import Place
 from tests.conformance.bundles import MAP, make_bundle
 from tests.conformance.inside import inside
 from tests.conformance.real_agent import RealAgent, running_agent, short_folder, wait_until
+from tests.e2e.agents import operate, push
 
 pytestmark = [
     pytest.mark.e2e,
     pytest.mark.skipif(os.geteuid() != 0, reason="NOT CHECKED: an unprivileged worker needs a start as root"),
     pytest.mark.skipif(not exists("haproxy"), reason="NOT CHECKED: this machine has no user haproxy"),
 ]
-
-
-@pytest.fixture
-def agent() -> Iterator[RealAgent]:
-    """An agent with the flags that it has by default."""
-    with running_agent("unix") as found:
-        yield found
 
 
 def workers(agent: RealAgent) -> tuple[int, ...]:
@@ -57,22 +50,22 @@ def is_locked_in(agent: RealAgent, pid: int) -> bool:
 
 def test_workers_have_no_rights_and_see_no_files_whatever_is_done_to_them(agent: RealAgent) -> None:
     """Start, reload, runtime operations, counters, kill -9 of the agent, takeover, kill -9 of haproxy."""
-    agent.driver.push_bundle(make_bundle(agent.port), 1)
+    push(agent, make_bundle(agent.port))
     (first,) = workers(agent)
     assert is_locked_in(agent, first)
     bundle = make_bundle(agent.port, answer="two")
-    agent.driver.push_bundle(bundle, 2)
+    push(agent, bundle)
     (second,) = workers(agent)
     assert second != first
     assert is_locked_in(agent, second)
     both = make_bundle(agent.port, answer="two", entries={"a.example/": "pool-1", "b.example/": "pool-1"})
-    agent.driver.run_operations((SetMapEntry(MAP, "b.example/", "pool-1"),), both, bundle.digest, 3)
+    operate(agent, [SetMapEntry(MAP, "b.example/", "pool-1")], both, bundle)
     assert agent.get("b.example") == (200, "two")
     assert agent.driver.read_counters().rows
     agent.kill()
     agent.start()
     assert workers(agent) == (second,)
-    agent.driver.push_bundle(make_bundle(agent.port, answer="three"), 4)
+    push(agent, make_bundle(agent.port, answer="three"))
     assert agent.get() == (200, "three")
     assert all(is_locked_in(agent, pid) for pid in workers(agent))
     master = read_processes(ask(agent.state_dir / "run" / "master.sock", "show proc", half_close=True))
@@ -90,7 +83,7 @@ def test_without_a_user_the_worker_keeps_roots_rights() -> None:
 
 
 def test_sockets_and_files_stay_closed_to_the_worker(agent: RealAgent) -> None:
-    agent.driver.push_bundle(make_bundle(agent.port), 1)
+    push(agent, make_bundle(agent.port))
     for name in ("run/master.sock", "run/worker.sock", "state.json", "probe", "haproxy.log", "live/haproxy.cfg"):
         stat = (agent.state_dir / name).stat()
         assert stat.st_uid == 0, name

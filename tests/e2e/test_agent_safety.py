@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
 import os
 import random
 import signal
 import socket
+import ssl
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -22,15 +24,14 @@ from apps.drivers.proxy.contract import NodeTarget, Refused, Superseded, Unreach
 from apps.drivers.proxy.registry import open_driver
 from tests.conformance.bundles import MAP, make_bundle
 from tests.conformance.real_agent import RealAgent, running_agent, wait_until
+from tests.e2e.agents import operate, push
 
 pytestmark = pytest.mark.e2e
 
 
-@pytest.fixture
-def agent() -> Iterator[RealAgent]:
-    """A started agent on a Unix socket."""
-    with running_agent("unix") as found:
-        yield found
+def rounds(few: int, many: int) -> pytest.MarkDecorator:
+    """So many kills: few at each change, many before a tag."""
+    return pytest.mark.parametrize("rounds", [few, pytest.param(many, marks=pytest.mark.exhaustive)])
 
 
 def master_of(agent: RealAgent) -> int:
@@ -44,89 +45,55 @@ def master_of(agent: RealAgent) -> int:
 
 def test_a_port_in_use_is_refused_by_name_and_everything_stays(agent: RealAgent) -> None:
     bundle = make_bundle(agent.port)
-    agent.driver.push_bundle(bundle, 1)
+    before = push(agent, bundle)
     master = master_of(agent)
     with socket.create_server(("127.0.0.1", 0)) as stranger:
         port = stranger.getsockname()[1]
         more = 'frontend lst-2\n    mode tcp\n    bind "${SPILLWAY_BIND_LST_2}"\n    default_backend pool-2\n'
         taken = make_bundle(agent.port, answer="two", extra=more, binds=(Bind("lst-2", None, port, "tcp"),))
         with pytest.raises(Refused, match=f"port {port} on 127.0.0.1 is in use") as refusal:
-            agent.driver.push_bundle(taken, 2)
+            push(agent, taken)
     assert refusal.value.stage == "switch"
     state = agent.state()
-    assert (state.generation, state.on_disk, state.reloads) == (1, bundle.digest, 1)
+    assert (state.generation, state.on_disk, state.reloads) == (before.generation, bundle.digest, before.reloads)
     assert (master_of(agent), agent.get()) == (master, (200, "one"))
-    free = make_bundle(agent.port, answer="two", extra=more, binds=(Bind("lst-2", None, port, "tcp"),))
-    agent.driver.push_bundle(free, 3)
+    push(agent, make_bundle(agent.port, answer="two", extra=more, binds=(Bind("lst-2", None, port, "tcp"),)))
     assert agent.get() == (200, "two")
-
-
-def test_a_second_haproxy_on_the_same_port_is_detected(agent: RealAgent) -> None:
-    agent.driver.push_bundle(make_bundle(agent.port), 1)
-    foreign = agent.folder / "foreign.cfg"
-    foreign.write_text(
-        "defaults\n mode http\n timeout client 5s\n timeout server 5s\n timeout connect 1s\n"
-        f"frontend x\n bind 127.0.0.1:{agent.port}\n http-request return status 503\n"
-    )
-    stranger = subprocess.Popen(["haproxy", "-db", "-f", str(foreign)], stderr=subprocess.DEVNULL)
-    try:
-        wait_until(lambda: any(agent.get()[0] == 503 for _ in range(10)), "the stranger takes connections")
-        with pytest.raises(Refused, match="another program answers") as refusal:
-            agent.driver.push_bundle(make_bundle(agent.port, answer="two"), 2)
-        assert refusal.value.stage == "confirm"
-    finally:
-        stranger.kill()
-        stranger.wait()
-    assert agent.state().generation == 1
-    wait_until(lambda: agent.get() == (200, "one"), "the old configuration answers alone")
-
-
-def test_a_file_that_passes_the_check_and_does_not_start_is_refused_by_the_taste(agent: RealAgent) -> None:
-    bundle = make_bundle(agent.port)
-    agent.driver.push_bundle(bundle, 1)
-    hidden = "frontend lst-3\n    bind unix@/nonexistent/x.sock\n    default_backend pool-2\n"
-    with pytest.raises(Refused) as refusal:
-        agent.driver.push_bundle(make_bundle(agent.port, extra=hidden), 2)
-    assert refusal.value.stage == "taste"
-    assert (agent.state().on_disk, agent.get()) == (bundle.digest, (200, "one"))
 
 
 def test_haproxy_serves_on_while_the_agent_is_killed_and_the_next_agent_adopts_it(agent: RealAgent) -> None:
     bundle = make_bundle(agent.port)
-    agent.driver.push_bundle(bundle, 4)
+    before = push(agent, bundle)
     master = master_of(agent)
     agent.kill()
     assert agent.get() == (200, "one")
     agent.start()
     assert master_of(agent) == master
     state = agent.state()
-    assert (state.generation, state.digest, state.serving, state.reloads) == (4, bundle.digest, True, 1)
-    agent.driver.push_bundle(make_bundle(agent.port, answer="two"), 5)
+    assert (state.generation, state.digest, state.serving) == (before.generation, bundle.digest, True)
+    assert state.reloads == before.reloads
+    push(agent, make_bundle(agent.port, answer="two"))
     assert (master_of(agent), agent.get()) == (master, (200, "two"))
 
 
 def test_haproxy_is_started_again_when_it_is_killed(agent: RealAgent) -> None:
     bundle = make_bundle(agent.port)
-    agent.driver.push_bundle(bundle, 1)
-    new = make_bundle(agent.port, entries={"b.example/": "pool-1"})
-    many = (SetMapEntry(MAP, "b.example/", "pool-1"),)
+    push(agent, bundle)
     both = make_bundle(agent.port, entries={"a.example/": "pool-1", "b.example/": "pool-1"})
-    agent.driver.run_operations(many, both, bundle.digest, 2)
-    assert new.digest != both.digest
+    generation = operate(agent, [SetMapEntry(MAP, "b.example/", "pool-1")], both, bundle).generation
     first = master_of(agent)
     os.kill(first, signal.SIGKILL)
     wait_until(lambda: master_of(agent) not in (0, first) and agent.get("b.example")[0] == 200, "haproxy is back")
     wait_until(lambda: agent.state().serving, "the state says so")
-    assert agent.state().generation == 2
+    assert agent.state().generation == generation
 
 
-def test_the_agent_may_be_killed_at_any_instant_of_a_push(agent: RealAgent) -> None:
-    chance = random.Random(20)
-    generation = 1
-    digests = {}
-    bundle = make_bundle(agent.port, answer="g1")
+@rounds(2, 12)
+def test_the_agent_may_be_killed_at_any_instant_of_a_push(agent: RealAgent, rounds: int) -> None:
+    generation = agent.state().generation + 1
+    bundle = make_bundle(agent.port, answer=f"g{generation}")
     agent.driver.push_bundle(bundle, generation)
-    digests[generation] = bundle.digest
+    digests = {generation: bundle.digest}
     failures: list[tuple[int, str]] = []
     ended = threading.Event()
 
@@ -139,11 +106,11 @@ def test_the_agent_may_be_killed_at_any_instant_of_a_push(agent: RealAgent) -> N
     watcher = threading.Thread(target=ask_all_the_time)
     watcher.start()
     try:
-        for _ in range(12):
+        for _ in range(rounds):
             generation += 1
             bundle = make_bundle(agent.port, answer=f"g{generation}")
             digests[generation] = bundle.digest
-            killer = threading.Timer(chance.uniform(0.0, 0.16), agent.kill)
+            killer = threading.Timer(random.uniform(0.0, 0.16), agent.kill)
             killer.start()
             with contextlib.suppress(Unreachable):
                 agent.driver.push_bundle(bundle, generation)
@@ -163,18 +130,17 @@ def test_the_agent_may_be_killed_at_any_instant_of_a_push(agent: RealAgent) -> N
     assert subprocess.run(checked, capture_output=True, check=False).returncode == 0
 
 
-def test_the_agent_may_be_killed_at_any_instant_of_runtime_operations(agent: RealAgent) -> None:
-    chance = random.Random(21)
+@rounds(2, 10)
+def test_the_agent_may_be_killed_at_any_instant_of_runtime_operations(agent: RealAgent, rounds: int) -> None:
     entries = {"a.example/": "pool-1"}
     running = make_bundle(agent.port, entries=entries)
-    agent.driver.push_bundle(running, 1)
-    generation = 1
-    for number in range(10):
+    generation = push(agent, running).generation
+    for number in range(rounds):
         generation += 1
         entries = {**entries, f"h{number}.example/": "pool-1"}
         wanted = make_bundle(agent.port, entries=entries)
         operations = (SetMapEntry(MAP, f"h{number}.example/", "pool-1"),)
-        killer = threading.Timer(chance.uniform(0.0, 0.012), agent.kill)
+        killer = threading.Timer(random.uniform(0.0, 0.012), agent.kill)
         killer.start()
         with contextlib.suppress(Unreachable):
             agent.driver.run_operations(operations, wanted, running.digest, generation)
@@ -189,25 +155,30 @@ def test_the_agent_may_be_killed_at_any_instant_of_runtime_operations(agent: Rea
         running = wanted
 
 
-def test_an_agent_whose_live_files_were_ruined_starts_the_last_known_good() -> None:
-    with running_agent("unix", "--soak", "0.1") as agent:
-        good = make_bundle(agent.port)
-        agent.driver.push_bundle(good, 1)
-        log = agent.folder / "agent.log"
-        wait_until(lambda: "generation 1 is the last known good" in log.read_text(), "generation 1 has soaked")
-        agent.kill()
-        os.kill(master_of(agent), signal.SIGKILL)
-        wait_until(lambda: agent.get()[0] == 0, "haproxy is gone")
-        ruined = agent.state_dir / "releases" / "2"
-        subprocess.run(["cp", "-r", str(agent.state_dir / "releases" / "1"), str(ruined)], check=True)
-        (ruined / "haproxy.cfg").write_text("nonsense\n")
-        (agent.state_dir / "live").unlink()
-        (agent.state_dir / "live").symlink_to("releases/2")
-        agent.start()
-        state = agent.state()
-        assert (state.generation, state.digest, state.on_disk) == (1, good.digest, good.digest)
-        assert "last known good" in state.last_error
-        assert agent.get() == (200, "one")
+def wait_until_soaked(agent: RealAgent, generation: int) -> None:
+    """Until the agent says that this generation is the last known good."""
+    said, log = f"state: generation {generation} is the last known good", agent.folder / "agent.log"
+    wait_until(lambda: said in log.read_text(), "it has soaked")
+
+
+def test_an_agent_whose_live_files_were_ruined_starts_the_last_known_good(agent: RealAgent) -> None:
+    good = make_bundle(agent.port)
+    generation = push(agent, good).generation
+    wait_until_soaked(agent, generation)
+    agent.kill()
+    os.kill(master_of(agent), signal.SIGKILL)
+    wait_until(lambda: agent.get()[0] == 0, "haproxy is gone")
+    releases = agent.state_dir / "releases"
+    ruined = releases / str(generation + 1)
+    subprocess.run(["cp", "-r", str(releases / str(generation)), str(ruined)], check=True)
+    (ruined / "haproxy.cfg").write_text("nonsense\n")
+    (agent.state_dir / "live").unlink()
+    (agent.state_dir / "live").symlink_to(f"releases/{ruined.name}")
+    agent.start()
+    state = agent.state()
+    assert (state.generation, state.digest, state.on_disk) == (generation, good.digest, good.digest)
+    assert "last known good" in state.last_error
+    assert agent.get() == (200, "one")
 
 
 def test_a_second_agent_on_the_same_directory_does_not_start(agent: RealAgent) -> None:
@@ -231,28 +202,47 @@ def test_an_agents_own_certificate_cannot_push_to_another_agent() -> None:
         assert agent.state().generation == 0
 
 
+def test_who_shows_no_certificate_is_not_heard() -> None:
+    with running_agent("https") as agent:
+        target, place = agent.target, urlsplit(agent.target.url)
+        context = ssl.create_default_context(cafile=target.ca_file)
+        context.check_hostname = False
+
+        def asked() -> int:
+            connection = http.client.HTTPSConnection(place.hostname or "", place.port, context=context, timeout=5)
+            connection.request("GET", "/v1/state")
+            return connection.getresponse().status
+
+        with pytest.raises(OSError):  # noqa: PT011 - an alert or a connection that is cut, as the moment has it
+            asked()
+        context.load_cert_chain(target.certificate_file, target.key_file)
+        assert asked() == 200
+
+
 def test_ten_releases_are_kept(agent: RealAgent) -> None:
     entries = {"a.example/": "pool-1"}
     running = make_bundle(agent.port, entries=entries)
-    agent.driver.push_bundle(running, 1)
-    for generation in range(2, 16):
-        entries = {**entries, f"h{generation}.example/": "pool-1"}
+    push(agent, running)
+    for number in range(14):
+        entries = {**entries, f"h{number}.example/": "pool-1"}
         wanted = make_bundle(agent.port, entries=entries)
-        operations = (SetMapEntry(MAP, f"h{generation}.example/", "pool-1"),)
-        agent.driver.run_operations(operations, wanted, running.digest, generation)
+        generation = operate(agent, [SetMapEntry(MAP, f"h{number}.example/", "pool-1")], wanted, running).generation
         running = wanted
+        if number == 12:
+            wait_until_soaked(agent, generation)  # an older one would be kept besides
     assert len(list((agent.state_dir / "releases").iterdir())) == 10
 
 
 def test_two_pushes_at_once_leave_the_higher_generation_running(agent: RealAgent) -> None:
-    bundles = {generation: make_bundle(agent.port, answer=f"g{generation}") for generation in (1, 2, 3, 4)}
-    threads = [threading.Thread(target=_push, args=(agent, bundles[number], number)) for number in (3, 4, 1, 2)]
+    before = agent.state().generation
+    bundles = {before + number: make_bundle(agent.port, answer=f"g{number}") for number in (3, 4, 1, 2)}
+    threads = [threading.Thread(target=_push, args=(agent, bundle, number)) for number, bundle in bundles.items()]
     for thread in threads:
         thread.start()
         time.sleep(0.01)  # so that they do not come in the order of their numbers
     for thread in threads:
         thread.join()
-    assert agent.state().generation == 4
+    assert agent.state().generation == before + 4
     assert agent.get() == (200, "g4")
 
 

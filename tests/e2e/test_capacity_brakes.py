@@ -30,8 +30,8 @@ from tests.ports import spare_port
 
 pytestmark = [
     pytest.mark.e2e,
+    pytest.mark.exhaustive,  # each brake by itself is in tests/apps, the generator's end in tests/conformance
     pytest.mark.django_db(transaction=True),
-    pytest.mark.any_database,  # what a generator does; runs and leases are in tests/apps, on every engine
 ]
 ROOT = Path(__file__).resolve().parents[2]
 HOLD = {"kind": "constant", "rate": 20, "duration_s": 25, "arrivals": "constant"}

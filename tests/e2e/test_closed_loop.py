@@ -19,14 +19,14 @@ from typing import Any
 
 import pytest
 from django.conf import settings
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from deploy.demo.ready import call
 from deploy.demo.traffic import set_traffic
-from tests.browser import PATIENCE_MS, fits, listen, needs_browser, running_chromium
+from tests.browser import PATIENCE_MS, fits, listen, needs_browser
 from tests.e2e.demo import RunningDemo, running_demo, until
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1200), needs_browser]
+pytestmark = [pytest.mark.e2e, pytest.mark.exhaustive, pytest.mark.timeout(1200), needs_browser]
 
 REGION, OTHER, HOST = "us-central1", "europe-west1", "shop.acme.example"
 LIMIT = f"pools/acme/shop/limits/{REGION}"
@@ -46,18 +46,17 @@ def demo() -> Iterator[RunningDemo]:
         yield running
 
 
-@pytest.fixture(scope="module")
-def page(demo: RunningDemo) -> Iterator[Page]:
+@pytest.fixture
+def page(demo: RunningDemo, chromium: Browser) -> Page:
     """The operator's browser, signed in."""
-    with running_chromium() as chromium:
-        page = chromium.new_context(color_scheme="light", viewport={"width": 1280, "height": 1000}).new_page()
-        page.set_default_timeout(PATIENCE_MS)
-        page.goto(f"{demo.place.console_url}/sign-in")
-        page.get_by_label("Username").fill(demo.keys["username"])
-        page.get_by_label("Password").fill(demo.keys["password"])
-        page.get_by_role("button", name="Sign in", exact=True).click()
-        expect(page.get_by_role("heading", level=1)).to_have_text("Overview")
-        yield page
+    page = chromium.new_context(color_scheme="light", viewport={"width": 1280, "height": 1000}).new_page()
+    page.set_default_timeout(PATIENCE_MS)
+    page.goto(f"{demo.place.console_url}/sign-in")
+    page.get_by_label("Username").fill(demo.keys["username"])
+    page.get_by_label("Password").fill(demo.keys["password"])
+    page.get_by_role("button", name="Sign in", exact=True).click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Overview")
+    return page
 
 
 def api(demo: RunningDemo, method: str, url: str, body: object = None) -> Any:

@@ -1,4 +1,4 @@
-"""The command line end to end: its wheel in a fresh environment, against a real console over HTTP."""
+"""The command line end to end: its wheel in a fresh environment, against the console over HTTP."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from pytest_django.live_server_helper import LiveServer
 
-from tests.ports import spare_port
+from apps.accounts.founding import replace_token
+from apps.accounts.models import Account
+from tests.conftest import actor_of
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]  # pip and two migrations on a busy computer
+pytestmark = pytest.mark.e2e
 ROOT = Path(__file__).resolve().parents[2]
 TUTORIAL = ROOT / "deploy" / "examples" / "tutorial.yaml"
 ROUTES = """\
@@ -62,46 +64,25 @@ def command(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
-    """Gunicorn on a database of its own, with the tutorial's world."""
-    var, port = tmp_path_factory.mktemp("console"), spare_port()
-    environment = os.environ | {"SPILLWAY_VAR": str(var), "SPILLWAY_REDIS_URL": f"redis://127.0.0.1:{spare_port()}/0"}
-    environment["SPILLWAY_DATABASE_URL"] = f"sqlite:///{var}/spillway.sqlite3"
+def db(lasting_db: None) -> None:
+    """One database for all tests of this module."""
 
-    def manage(*words: str) -> str:
-        run = [sys.executable, "manage.py", *words]
-        password = "a long password for a test\n"
-        return subprocess.run(
-            run, cwd=ROOT, env=environment, check=True, text=True, input=password, stdout=subprocess.PIPE
-        ).stdout
 
-    manage("migrate", "-v0")
-    tokens = json.loads(manage("bootstrap", "--tokens", "--customer", "acme"))
-    gunicorn = [sys.executable, "-m", "gunicorn", "controlplane.wsgi:application", "--bind", f"127.0.0.1:{port}"]
-    server = subprocess.Popen([*gunicorn, "--threads", "4", "--log-level", "error"], cwd=ROOT, env=environment)
+@pytest.fixture(scope="module")
+def console(db: None) -> Iterator[Console]:
+    """The console in threads of this process, with the tutorial's world."""
+    operator, acme = actor_of("operator", Account.Kind.OPERATOR), actor_of("acme", Account.Kind.CUSTOMER)
+    tokens = [replace_token(account=actor.account, name="bootstrap") for actor in (operator, acme)]
+    server = LiveServer("127.0.0.1")
     try:
-        found = Console(f"http://127.0.0.1:{port}", tokens["operator_token"], tokens["customer_token"])
-        _load_tutorial(found)
+        found = Console(server.url, *tokens)
+        headers = {"Authorization": f"Bearer {found.operator}", "Content-Type": "application/yaml"}
+        url = f"{found.url}/api/v1/apply"
+        call = urllib.request.Request(url, TUTORIAL.read_bytes(), headers, method="PUT")  # noqa: S310 - it is ours
+        urllib.request.urlopen(call, timeout=120).close()  # noqa: S310 - it is ours
         yield found
     finally:
-        server.terminate()
-        server.wait(20)
-
-
-def _load_tutorial(console: Console) -> None:
-    headers = {"Authorization": f"Bearer {console.operator}", "Content-Type": "application/yaml"}
-    url = f"{console.url}/api/v1/apply"
-    call = urllib.request.Request(url, TUTORIAL.read_bytes(), headers, method="PUT")  # noqa: S310 - it is ours
-    deadline = time.monotonic() + 60
-    while True:
-        try:
-            urllib.request.urlopen(call, timeout=30).close()  # noqa: S310 - it is ours
-        except OSError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.2)
-        else:
-            return
+        server.stop()
 
 
 @pytest.fixture
@@ -196,6 +177,7 @@ def test_tokens_are_made_listed_and_revoked_and_a_narrow_one_changes_nothing(spi
     assert "not valid any more" in spillway("status", SPILLWAY_TOKEN=token).stderr
 
 
+@pytest.mark.exhaustive  # of the words alone it is asked in tests/apps
 def test_a_schedule_is_shown_paused_resumed_and_fired(spillway: Spillway) -> None:
     listed = spillway("schedule", "list")
     assert listed.returncode == 0, listed.stderr
@@ -210,6 +192,7 @@ def test_a_schedule_is_shown_paused_resumed_and_fired(spillway: Spillway) -> Non
     assert "There is no schedule nightly" in spillway("schedule", "show", "nightly").stderr
 
 
+@pytest.mark.exhaustive  # of the words alone it is asked in tests/apps
 def test_a_capacity_test_is_shown_with_what_stands_in_its_way_and_its_runs(spillway: Spillway) -> None:
     assert "acme/shop-us" in spillway("capacity", "list").stdout
     shown = spillway("capacity", "show", "shop-us")

@@ -15,7 +15,7 @@ from deploy.demo.ready import call
 from deploy.demo.supervision import processes
 from tests.e2e.demo import PATIENCE_S, RunningDemo, running_demo, until
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.exhaustive]  # a demo takes half a minute of both processors to come up
 
 
 @pytest.fixture(scope="module")

@@ -222,7 +222,9 @@ def test_a_record_that_is_refused_in_the_second_message_is_the_only_one_that_is(
     assert (sync.refused, sync.in_the_way, PushedRecord.objects.count()) == ([], [], MANY)
 
 
-def test_a_page_tells_wanted_from_served_by_resolver(operator: Actor, zone: Zone, server: Server) -> None:
+def test_a_page_tells_wanted_from_served_by_resolver(
+    operator: Actor, zone: Zone, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
     Record.objects.create(account=operator.account, zone=zone, name="www", label="www", type="A", values=["192.0.2.1"])
     Record.objects.create(
         account=operator.account, zone=zone, name="any", label="*.apps", type="A", values=["192.0.2.2"]
@@ -237,6 +239,7 @@ def test_a_page_tells_wanted_from_served_by_resolver(operator: Actor, zone: Zone
     states = selectors.record_states(operator, zone)
     assert [(state.record.label, state.is_served) for state in states] == [("*.apps", True), ("www", True)]
     kill(server.process)
+    monkeypatch.setattr(asking, "SECONDS", 0.1)
     for record in Record.objects.all():
         record.served.all().delete()
     asking.ask_due()

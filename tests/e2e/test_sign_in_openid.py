@@ -32,7 +32,6 @@ pytestmark = [
     pytest.mark.e2e,
     pytest.mark.timeout(300),
     pytest.mark.django_db(transaction=True),
-    pytest.mark.any_database,  # what a provider says; tests/doors sign in on every engine
 ]
 
 

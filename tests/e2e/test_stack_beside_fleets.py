@@ -21,7 +21,13 @@ from apps.stacks.models import StackRun
 from tests.apps.pushed import add_route, make_world
 from tests.e2e.stack_stage import ROOT, Stage, kill
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600), pytest.mark.django_db(transaction=True)]
+# Which queues and workers there are is asked in tests/architecture/test_tasks.py.
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.exhaustive,
+    pytest.mark.timeout(600),
+    pytest.mark.django_db(transaction=True),
+]
 
 SLOW = """#!/bin/sh
 case "$1" in

@@ -1,8 +1,8 @@
 """PUSH to AWS while whole machines die: worker, leash, Terraform and provider at once, with kill -9.
 
-What AWS had made by then no state knows. The next worker asks AWS for it and takes it over: nothing stands twice. In
-the suite a machine dies when it has made addresses and a zone; with STACK_KILLS=all one after the other dies as soon as
-each kind of thing stands, while a shop is built.
+What AWS had made by then no state knows. The next worker asks AWS for it and takes it over: nothing stands twice.
+First a machine dies when it has made addresses and a zone; then one after the other as soon as each kind of thing
+stands, while a shop is built.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from tests.e2e.stack_stage import (
 
 pytestmark = [
     pytest.mark.e2e,
+    pytest.mark.exhaustive,
     pytest.mark.timeout(3000),
     pytest.mark.django_db(transaction=True),
     *NEEDS_AWS,
 ]
-ALL = os.environ.get("STACK_KILLS") == "all"
 
 
 @dataclass
@@ -86,10 +86,10 @@ class Machine:
 
 
 @pytest.fixture
-def machine(operator: Actor, live_server: Any, tmp_path: Path) -> Iterator[Machine]:
+def machine(operator: Actor, live_server: Any, tmp_path: Path) -> Machine:
     """Nothing stands yet."""
-    with cloud() as aws:
-        yield Machine(Stage(operator, tmp_path, live_server.url, lease_s=2, endpoint=aws.endpoint, grace_s=3), aws)
+    aws = cloud()
+    return Machine(Stage(operator, tmp_path, live_server.url, lease_s=2, endpoint=aws.endpoint, grace_s=3), aws)
 
 
 def stands(**wanted: int) -> Callable[[dict[str, int]], bool]:
@@ -121,7 +121,6 @@ def test_where_the_cloud_is_not_asked_addresses_and_zone_stand_twice(machine: Ma
     assert twice(machine.aws) == ["zones: example.com."]
 
 
-@pytest.mark.skipif(not ALL, reason="takes many minutes: STACK_KILLS=all")
 def test_a_machine_after_the_other_dies_as_soon_as_each_kind_of_thing_stands(machine: Machine) -> None:
     """Of a shop and an address; moto does not say on which addresses an NLB stands, so that none can be taken over."""
     objects = [*shop(machine.aws, routes=3, approval="automatic"), *addresses(machine.aws)[-2:-1]]

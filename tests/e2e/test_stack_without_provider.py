@@ -1,4 +1,4 @@
-"""PUSH to clouds with nothing but the terraform binary: state, lock, plan, apply of `terraform_data`, soon."""
+"""PUSH to clouds with nothing but the terraform binary: state, lock, plan, apply of `terraform_data`."""
 
 from __future__ import annotations
 
@@ -46,6 +46,7 @@ def stack(
     return a_stack(operator)
 
 
+@pytest.mark.exhaustive  # with the provider each time: test_stack_aws.py
 def test_a_plan_is_made_approved_and_applied_and_the_state_is_kept_here(stack: Stack, operator: Actor) -> None:
     began = time.monotonic()
     want_stack_push([stack])
@@ -54,14 +55,11 @@ def test_a_plan_is_made_approved_and_applied_and_the_state_is_kept_here(stack: S
     assert (run.state, run.to_add) == ("planned", 2)
     services.approve(actor=operator, run_id=run.pk, plan_digest=run.plan_digest)
     services.reconcile_stack(stack_id=stack.pk)
-    took = time.monotonic() - began
+    print(f"compiled, planned, approved and applied in {time.monotonic() - began:.1f} s")
     assert StackRun.objects.get().state == "done"
     assert StackSync.objects.get().outputs == {"a_value": "a", "b_value": "b"}
     assert StateVersion.objects.order_by("-number")[0].resources == 2
     assert not StateLock.objects.exists()
-    print(f"compiled, planned, approved and applied in {took:.1f} s")
-    # Below 10 s on a machine with nothing else to do; two slow cores that also do other things get more.
-    assert took < 60
 
 
 def test_of_two_workers_at_once_one_works_and_everything_happens_once(stack: Stack) -> None:
@@ -82,5 +80,6 @@ def test_of_two_workers_at_once_one_works_and_everything_happens_once(stack: Sta
         worker.join()
     assert sorted(answers) == [False, True]
     assert StackRun.objects.get().state == "done"
+    assert StackSync.objects.get().outputs == {"a_value": "a", "b_value": "b"}
     versions = list(StateVersion.objects.order_by("number").values_list("serial", flat=True))
     assert versions == sorted(set(versions))

@@ -13,23 +13,29 @@ def main() -> None:
 
     django.setup()
     from tests.bench.tables import table
-    from tests.hostile.corpus import CORPUS, VALUES
-    from tests.hostile.doors import fields_of, tour
+    from tests.hostile.corpus import CORPUS, SHARP, VALUES
+    from tests.hostile.doors import dozen, each_field, every_sharp, fields_of, tour
     from tests.hostile.orders import fields_of_orders
+    from tests.hostile.test_grammars import distinct_uses
 
-    fields, orders = fields_of(), fields_of_orders()
-    pairs = sum(not field.legal(value) for field in fields for _, value in VALUES)
+    fields, orders, grammars = fields_of(), fields_of_orders(), len(distinct_uses())
     print(table(["class", "values"], [[name, str(len(values))] for name, values in CORPUS.items()]), "\n")
-    rows = [
-        ["values, none twice", str(len(VALUES))],
-        ["fields of documents", str(len(fields))],
-        ["fields of other bodies", str(len(orders))],
-        ["hostile pairs of value and field, all read by the one entry", str(pairs)],
-        ["of them through POST (every field with every class)", str(len(list(tour(fields, whole=True))))],
-        ["of them through apply, and through the command", str(len(list(tour(fields))))],
-        ["through the small calls", str(len(list(tour(orders, whole=True))))],
+    told = [("values, none twice", len(VALUES)), ("grammars by what they take", grammars)]
+    told += [("fields of documents", len(fields)), ("fields of other bodies", len(orders))]
+    print(table(["what", "count"], [[what, str(count)] for what, count in told]), "\n")
+    sharp, whole = (
+        sum(not field.legal(value) for field in fields for value in values)
+        for values in (SHARP, [value for _, value in VALUES])
+    )
+    asked = [
+        ("values asked of each grammar", len(VALUES), len(VALUES)),
+        ("pairs of value and field, all read by the one entry", sharp, whole),
+        ("through POST", len([*each_field(fields)]), len([*tour(fields, whole=True)])),
+        ("through apply, and through the command", len([*dozen(fields)]), len([*tour(fields)])),
+        ("through the small calls", len([*every_sharp(orders)]), len([*tour(orders, whole=True)])),
     ]
-    print(table(["what", "count"], rows))
+    rows = [[what, str(each_change), str(each_tag)] for what, each_change, each_tag in asked]
+    print(table(["what", "make test", "make test-all"], rows))
 
 
 if __name__ == "__main__":

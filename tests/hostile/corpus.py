@@ -438,3 +438,8 @@ def _collected() -> dict[str, tuple[Any, ...]]:
 
 CORPUS = _collected()
 VALUES = [(name, value) for name, values in CORPUS.items() for value in values]
+# A dozen of them that stand for the rest wherever the whole corpus would only repeat what its grammar was asked.
+SHARP: tuple[Any, ...] = (
+    "shop\n", "a\r\nb: c", "/a\x00b", " shop", 'sh"op', "%[src]", "${HOME}", "/%2e%2e/", "x" * 9000, "\ud800",
+    9_007_199_254_740_993, [],
+)  # fmt: skip

@@ -21,7 +21,7 @@ from django.urls import reverse
 
 from apps.accounts.models import Hostname
 from apps.schedules.models import Trigger
-from tests.hostile.corpus import CORPUS
+from tests.hostile.corpus import CORPUS, SHARP
 from tests.hostile.fields import FIELDS, Field, with_value
 from tests.hostile.orders import ORDERS
 
@@ -213,6 +213,25 @@ def tour(
                 yield field, value
         for field in fields[turn:] if whole else ():
             yield from ((field, value) for value in [each for each in values if not field.legal(each)][turn % 7 :][:1])
+
+
+def dozen(fields: list[Field]) -> Iterator[tuple[Field, Any]]:
+    """Every sharp value once, each in another field of which it is no value."""
+    step = max(len(fields) // len(SHARP), 1)
+    for turn, value in enumerate(SHARP):
+        yield next((field, value) for field in [*fields[turn * step :], *fields] if not field.legal(value))
+
+
+def each_field(fields: list[Field]) -> Iterator[tuple[Field, Any]]:
+    """Every field once, each with another sharp value that is none of it."""
+    for turn, field in enumerate(fields):
+        at = turn % len(SHARP)
+        yield next((field, value) for value in [*SHARP[at:], *SHARP] if not field.legal(value))
+
+
+def every_sharp(fields: list[Field]) -> Iterator[tuple[Field, Any]]:
+    """Every field with every sharp value that is none of it."""
+    yield from ((field, value) for field in fields for value in SHARP if not field.legal(value))
 
 
 def fields_of(*examples: str) -> list[Field]:

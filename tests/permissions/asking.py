@@ -16,14 +16,14 @@ from urllib.parse import urlencode
 from django.apps import apps
 from django.core.cache import cache
 from django.db import connection, transaction
-from django.test import Client
+from django.db.models import Model, QuerySet
+from django.test.client import Client, ClientHandler
 from django.urls import reverse
 
 from apps.accounts.models import Account
 from apps.core.clock import now
 from apps.definitions.describing import describe
-from apps.definitions.selectors import make_cursor
-from tests.permissions.callers import Caller, callers_of, changes_nothing, sees_nothing
+from tests.permissions.callers import OWNER, Caller, changes_nothing, sees_nothing
 from tests.permissions.rows import Row
 from tests.permissions.world import PASSING, REQUEST_ID, World, dump, everything, rows_of, take_away
 
@@ -31,7 +31,6 @@ WRITES = re.compile(r"\s*(INSERT|UPDATE|DELETE|REPLACE)\b(\s+(INTO|FROM))?(\s+\"
 # The token of a form is masked anew in each answer.
 FORM_TOKEN = re.compile(rb"[A-Za-z0-9]{64}")
 SPEC_OF = "spec of "
-OWNER = ("own", "admin")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,36 +64,42 @@ def filled(world: World, value: Any) -> Any:
     if isinstance(value, str) and value.startswith(SPEC_OF):
         return describe(world.objects[value.removeprefix(SPEC_OF)])
     if isinstance(value, str):
-        known = {name: str(row.pk) for name, row in world.objects.items()} | {"cursor": _cursor(world)}
-        text = Template(value).safe_substitute(known)
+        text = Template(value).safe_substitute(world.ids) if "$" in value else value
         return int(text) if value.startswith("$") and text.isdecimal() else text
     if isinstance(value, Mapping):
         return {key: filled(world, entry) for key, entry in value.items()}
     return [filled(world, entry) for entry in value] if isinstance(value, list) else value
 
 
-def _cursor(world: World) -> str:
-    """A cursor that stands on a foreign route, as the owner of the route would be given it."""
-    return make_cursor(("shop.acme.example", "/", world.objects["route"].pk))
+@functools.cache
+def _handler(*, enforce_csrf_checks: bool) -> ClientHandler:
+    """What answers; clients of their own would each build all the middleware anew."""
+    return ClientHandler(enforce_csrf_checks=enforce_csrf_checks)
 
 
 def client_for(world: World, row: Row, caller: Caller) -> Client:
     """The browser or the program of the caller, as new."""
-    strict = Client(enforce_csrf_checks=caller.oddity == "no form token", raise_request_exception=False)
+    strict = Client(raise_request_exception=False)
+    strict.handler = _handler(enforce_csrf_checks=caller.oddity == "no form token")
     if caller.oddity == "nobody":
         return strict
     if caller.oddity == "token" or (row.is_api and caller.oddity != "session"):
-        name = str(caller) if str(caller) in world.tokens else " ".join(OWNER)
+        name = str(caller) if str(caller) in world.tokens else str(OWNER)
         strict.defaults["HTTP_AUTHORIZATION"] = f"Bearer {world.tokens[name]}"
         return strict
-    key = (caller.account, caller.role) if caller.account else OWNER
-    strict.cookies = copy.deepcopy(world.clients[key].cookies)
+    person = caller if caller.account else OWNER
+    strict.cookies = copy.deepcopy(world.clients[person.account, person.role].cookies)
     return strict
+
+
+def path_of(world: World, row: Row) -> str:
+    """Where the row is asked."""
+    return row.at or reverse(row.url, kwargs=filled(world, row.path))
 
 
 def send(world: World, row: Row, caller: Caller) -> Any:
     """Ask once. Call it within `undone`."""
-    path = row.at or reverse(row.url, kwargs=filled(world, row.path))
+    path = path_of(world, row)
     url = f"{path}?{urlencode(filled(world, row.query))}" if row.query else path
     client = client_for(world, row, caller)
     headers = {"X-Request-ID": REQUEST_ID, **row.headers}
@@ -114,21 +119,37 @@ def heard(response: Any) -> Answer:
     return Answer(response.status_code, tuple(sorted(response.headers.items())), FORM_TOKEN.sub(b"-", body))
 
 
-def faults_of(world: World, row: Row) -> list[str]:
-    """Everything that is wrong with the answers to a row; nothing when they are what the table says."""
-    return [fault for caller, code in callers_of(row).items() for fault in _faults_for(world, row, caller, code)]
+def faults_of(world: World, row: Row, callers: Mapping[Caller, int]) -> list[str]:
+    """Everything that is wrong with the answers to these callers; nothing when they are what the table says."""
+    return [fault for caller, code in callers.items() for fault in _faults_for(world, row, caller, code)]
 
 
 def _faults_for(world: World, row: Row, caller: Caller, code: int) -> list[str]:
     """Whether the caller gets the code, changes nothing that they may not, and does not learn what there is."""
-    looks_away = sees_nothing(row, caller, code)
-    with undone(), prepared(world, caller), statements() as seen:
-        got = send(world, row, caller)
-        there = heard(got) if looks_away else None
-    found = [] if got.status_code == code else [f"{row} as {caller}: {got.status_code} instead of {code}"]
-    if changes_nothing(row, caller, code) and any(map(writes, seen)):
-        found += _changes(world, row, caller)
-    return found + (foreign_faults(world, row, caller, there) if looks_away else [])
+    got, changed = ask(world, row, caller, watch=changes_nothing(row, caller, code))
+    found = [] if got.code == code else [f"{row} as {caller}: {got.code} instead of {code}"]
+    found += [f"{row} as {caller}: wrote {', '.join(changed)}"] if changed else []
+    return found + (foreign_faults(world, row, caller, got) if sees_nothing(row, caller, code) else [])
+
+
+def faults_in_place(world: World, row: Row, caller: Caller) -> list[str]:
+    """Whether another account's caller can tell or change by a foreign id what they may not, whatever they are told."""
+    got, changed = ask(world, row, caller, watch=row.writes)
+    found = [f"{row} as {caller}: wrote {', '.join(changed)}"] if changed else []
+    return found + foreign_faults(world, row, caller, got)
+
+
+def ask(world: World, row: Row, caller: Caller, *, watch: bool = False) -> tuple[Answer, list[str]]:
+    """The answer, and the kinds of rows that asking changed if that is watched; all of it is undone."""
+    watched = _rows_watched(world, caller) if watch else []
+    with undone(), prepared(world, caller), changes(watched) as changed:
+        answer = heard(send(world, row, caller))
+    return answer, changed
+
+
+def _rows_watched(world: World, caller: Caller) -> list[QuerySet[Model]]:
+    """All rows of the database; those of another account's caller may change their own."""
+    return rows_of(world.accounts["own"]) if caller.account == "other" else everything()
 
 
 def writes(sql: str) -> bool:
@@ -151,49 +172,31 @@ def prepared(world: World, caller: Caller) -> Iterator[None]:
 
 
 @contextmanager
-def statements() -> Iterator[list[str]]:
-    """The SQL of what is done within."""
-    seen: list[str] = []
+def changes(watched: list[QuerySet[Model]]) -> Iterator[list[str]]:
+    """In the end the kinds of those rows that were changed within; they are read only if anything is written."""
+    changed: list[str] = []
+    before: list[list[tuple[Any, ...]]] = []
 
     def note(execute: Any, sql: str, *args: Any) -> Any:
-        seen.append(sql)
+        if not before and writes(sql):
+            before.extend(dump(watched))
         return execute(sql, *args)
 
     with connection.execute_wrapper(note):
-        yield seen
+        yield changed
+    after = dump(watched) if before else []
+    kinds = zip(watched, before, after, strict=True) if before else ()
+    changed += [query.model.__name__ for query, old, new in kinds if old != new]
 
 
-def reach_faults(world: World, row: Row, caller: Caller) -> list[str]:
-    """Whether a request of another account's caller changes anything of the own account, whatever it is answered."""
-    return _changes(world, row, caller) if row.writes else []
-
-
-def _changes(world: World, row: Row, caller: Caller) -> list[str]:
-    """Ask once more and compare all rows of the database; those of another account's caller only with the own's."""
-    watched = rows_of(world.accounts["own"]) if caller.account == "other" else everything()
-    with undone(), prepared(world, caller):
-        before = dump(watched)
-        send(world, row, caller)
-        after = dump(watched)
-    found = [query.model.__name__ for query, old, new in zip(watched, before, after, strict=True) if old != new]
-    return [f"{row} as {caller}: wrote {', '.join(found)}"] if found else []
-
-
-def foreign_faults(world: World, row: Row, caller: Caller, there: Answer | None = None) -> list[str]:
-    """Whether the caller can tell an object that they may not see from one that is not there.
-
-    `there` is the answer while it is there, if that was just asked for.
-    """
-    for known in (there, None):  # an age in seconds may have turned in between
-        found, gone = known or _there(world, row, caller), _gone(world, row, caller)
-        if found == gone:
-            return []
-    return [f"{row} as {caller}: {row.holds} shows although it is foreign: {_difference(found, gone)}"]
-
-
-def _there(world: World, row: Row, caller: Caller) -> Answer:
-    with undone():
-        return heard(send(world, row, caller))
+def foreign_faults(world: World, row: Row, caller: Caller, there: Answer) -> list[str]:
+    """Whether the caller can tell an object that they may not see, with this answer, from one that is not there."""
+    gone = _gone(world, row, caller)
+    if there != gone:  # an age in seconds may have turned in between
+        there, gone = ask(world, row, caller)[0], _gone(world, row, caller)
+    if there == gone:
+        return []
+    return [f"{row} as {caller}: {row.holds} shows although it is foreign: {_difference(there, gone)}"]
 
 
 def _gone(world: World, row: Row, caller: Caller) -> Answer:

@@ -32,7 +32,10 @@ WITH_TOKENS = {
     "narrow": 403,
     "elsewhere": 401,
 }
-READ_ONLY = Caller(oddity="read only")
+NOBODY = Caller(oddity="nobody")
+OWNER, FOREIGN_OWNER, ADMIN = (Caller(account, "admin") for account in ("own", "other", "operators"))
+REFUSALS = (401, 403, 404)
+READ_ONLY, NARROW = Caller(oddity="read only"), Caller(oddity="narrow")
 # The same for pages: who is not signed in is sent to the door, and a token is no session.
 WITH_SESSIONS = {"nobody": 302, "token": 302, "suspended": 403}
 WITHOUT_FORM_TOKEN = Caller(oddity="no form token")
@@ -56,6 +59,24 @@ def _of_open(row: Row, codes: Open) -> dict[Caller, int]:
     found = dict.fromkeys(MEMBERS, codes.signed_in)
     found |= {Caller(oddity="suspended"): codes.signed_in}
     return found | {Caller(oddity=name): codes.anonymous for name in ("nobody", "token")}
+
+
+def main_callers_of(row: Row) -> dict[Caller, int]:
+    """Those whom no mistake of a row gets past: nobody, a foreign owner, a viewer and the owner of what is asked for.
+
+    An editor as well where an editor may not what the owner may; where the thing is the operator's, the owner of the
+    own account if that is told something else than strangers are; and those whom a view could let in by a word of its
+    own: a token without its scope, a form without its token. The others are refused before any view is reached.
+    """
+    full = callers_of(row)
+    home = "operators" if full[OWNER] in REFUSALS else "own"
+    viewer, editor, owner = (Caller(home, role) for role in ROLES)
+    asked = {NOBODY, FOREIGN_OWNER, viewer, owner, WITHOUT_FORM_TOKEN, READ_ONLY if READ_ONLY in full else NARROW}
+    if full[editor] != full[owner]:
+        asked.add(editor)
+    if full[OWNER] != full[FOREIGN_OWNER]:
+        asked.add(OWNER)
+    return {caller: code for caller, code in full.items() if caller in asked}
 
 
 def sees_nothing(row: Row, caller: Caller, code: int) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from django.db import transaction
@@ -12,10 +14,19 @@ from pytest_django.plugin import DjangoDbBlocker
 from tests.permissions.world import World, make_world
 
 
+@contextmanager
+def _refusals_unsaid() -> Iterator[None]:
+    """Every refusal of a page would write its traceback into the log: thousands of them, and nobody reads it here."""
+    logging.disable(logging.WARNING)
+    yield
+    logging.disable(logging.NOTSET)
+
+
 @pytest.fixture(scope="package")
 def world(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[World]:
     """One world for all rows; what each of them does is undone, and in the end the world is."""
-    # Nobody answers there: what asks the DNS is refused at once.
-    with override_settings(RESOLVERS=["127.0.0.1:9"]), django_db_blocker.unblock(), transaction.atomic():
+    # Nothing can be sent to port 0: what asks the DNS is refused at once.
+    nobody_resolves = override_settings(RESOLVERS=["127.0.0.1:0"])
+    with nobody_resolves, _refusals_unsaid(), django_db_blocker.unblock(), transaction.atomic():
         yield make_world()
         transaction.set_rollback(True)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from tests.permissions.adopting_rows import ADOPTING
 from tests.permissions.api_rows import API
-from tests.permissions.callers import callers_of, changes_nothing, sees_nothing
+from tests.permissions.callers import Caller, callers_of, changes_nothing, main_callers_of, sees_nothing
 from tests.permissions.capacity_rows import CAPACITY
 from tests.permissions.cloud_page_rows import CLOUD_PAGES
 from tests.permissions.cloud_rows import CLOUDS
 from tests.permissions.kind_rows import OF_KINDS
 from tests.permissions.page_rows import PAGES
 from tests.permissions.places import PLACES
+from tests.permissions.rows import Row
 from tests.permissions.schedule_api_rows import SCHEDULES_API
 from tests.permissions.schedule_page_rows import SCHEDULE_PAGES
 from tests.permissions.sign_in_rows import SIGN_IN
@@ -33,21 +36,23 @@ TABLE = (
 )
 
 
-def counts() -> dict[str, int]:
-    """Checks by what they look at."""
-    asked = [(row, caller, code) for row in TABLE for caller, code in callers_of(row).items()]
+def counts(callers: Callable[[Row], Mapping[Caller, int]], strangers: int) -> dict[str, int]:
+    """Checks by what they look at: of these callers for each row, and of so many roles of strangers for each place."""
+    asked = [(row, caller, code) for row in TABLE for caller, code in callers(row).items()]
     return {
         "answers compared with the table": len(asked),
         "foreign objects compared with missing ones": sum(sees_nothing(*each) for each in asked),
         "requests that must change nothing": sum(changes_nothing(*each) for each in asked),
-        "foreign ids in query, body, list, cursor and form": len(PLACES) * 3,
+        "foreign ids in query, body, list, cursor and form": len(PLACES) * strangers,
     }
 
 
 def as_text() -> str:
-    """A line per row: method, name, and the codes of other | own | operators."""
+    """A line per row: method, name, and the codes of other | own | operators; then how many checks they stand for."""
     width = max(len(str(row)) for row in TABLE)
     lines = [f"{row!s:<{width}}  {row.codes}" for row in TABLE]
-    total = sum(counts().values())
-    said = [f"{number:>6,}  {what}" for what, number in counts().items()]
-    return "\n".join([*lines, "", *said, f"{total:>6,}  checks of {len(TABLE)} rows"])
+    each_change, each_tag = counts(main_callers_of, 1), counts(callers_of, 3)
+    lines += ["", "make test  make test-all"]
+    lines += [f"{number:>9,}  {each_tag[what]:>13,}  {what}" for what, number in each_change.items()]
+    totals = f"{sum(each_change.values()):>9,}  {sum(each_tag.values()):>13,}"
+    return "\n".join([*lines, f"{totals}  checks of {len(TABLE)} rows"])

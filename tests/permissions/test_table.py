@@ -3,55 +3,100 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from django.apps import apps
 from django.db.models import Prefetch
+from django.urls import resolve
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account
 from apps.api.v1 import views
 from apps.definitions import selectors
 from apps.definitions.models import Backend, Pool
-from tests.permissions.asking import faults_of, foreign_faults, reach_faults, send, undone, writes
-from tests.permissions.callers import MEMBERS, Caller
+from tests.permissions.asking import faults_in_place, faults_of, path_of, send, undone, writes
+from tests.permissions.callers import ADMIN, FOREIGN_OWNER, MEMBERS, Caller, callers_of, main_callers_of
 from tests.permissions.places import PLACES
 from tests.permissions.rows import Row
 from tests.permissions.table import TABLE
 from tests.permissions.urls import METHODS, every_url
 from tests.permissions.world import OWNERS, World
 
-pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
+pytestmark = pytest.mark.django_db
 OTHERS = [caller for caller in MEMBERS if caller.account == "other"]
 BY_URL: dict[str, list[Row]] = {url: [row for row in TABLE if row.url == url] for url in every_url()}
 
 
+def faults_at(world: World, url: str, callers_of: Callable[[Row], dict[Caller, int]] = main_callers_of) -> list[str]:
+    """What is wrong with the answers of an URL to these callers."""
+    return [fault for row in BY_URL[url] for fault in faults_of(world, row, callers_of(row))]
+
+
+@pytest.mark.parametrize("url", BY_URL)
+def test_a_caller_gets_the_answer_of_the_table_and_no_foreign_object_shows(world: World, url: str) -> None:
+    assert faults_at(world, url) == []
+
+
+@pytest.mark.exhaustive
+@pytest.mark.slow(reason="up to seventeen callers of each method, some of them more than once")
 @pytest.mark.parametrize("url", BY_URL)
 def test_every_caller_gets_the_answer_of_the_table_and_no_foreign_object_shows(world: World, url: str) -> None:
-    assert [fault for row in BY_URL[url] for fault in faults_of(world, row)] == []
+    assert faults_at(world, url, callers_of) == []
 
 
 @pytest.mark.parametrize("at", range(len(PLACES)), ids=lambda at: f"{PLACES[at]} {at}")
 def test_a_foreign_id_in_query_body_list_cursor_or_form_is_as_good_as_a_missing_one(world: World, at: int) -> None:
-    row = PLACES[at]
-    assert [fault for caller in OTHERS for fault in foreign_faults(world, row, caller)] == []
-    assert [fault for caller in OTHERS for fault in reach_faults(world, row, caller)] == []
+    assert faults_in_place(world, PLACES[at], FOREIGN_OWNER) == []
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("at", range(len(PLACES)), ids=lambda at: f"{PLACES[at]} {at}")
+def test_a_foreign_id_is_as_good_as_a_missing_one_for_every_role(world: World, at: int) -> None:
+    assert [fault for caller in OTHERS for fault in faults_in_place(world, PLACES[at], caller)] == []
+
+
+def taken(world: World, url: str) -> set[str]:
+    """The methods without a row that the URL takes all the same.
+
+    An API view takes those that its class has; a page is asked, and answers 405 to all others.
+    """
+    untold = set(METHODS) - {row.method for row in BY_URL[url]}
+    view = getattr(resolve(path_of(world, BY_URL[url][0])).func, "cls", None)
+    if view is None:
+        return answered(world, url, untold)
+    return {method for method in untold if method.lower() in view.http_method_names and hasattr(view, method.lower())}
+
+
+def answered(world: World, url: str, methods: Iterable[str]) -> set[str]:
+    """Those of the methods that an operator is not answered with 405."""
+    row = BY_URL[url][0]
+    rows = [Row(row.url, method, row.codes, row.path, at=row.at) for method in methods]
+    with undone():
+        return {each.method for each in rows if send(world, each, ADMIN).status_code != 405}
+
+
+def test_every_url_has_a_row() -> None:
+    assert [f"{url}: say in tests/permissions who may ask for it" for url, rows in BY_URL.items() if not rows] == []
 
 
 @pytest.mark.parametrize("url", BY_URL)
-def test_every_method_that_an_url_takes_has_a_row(world: World, url: str) -> None:
-    rows = BY_URL[url]
-    assert rows, f"{url} has no row: say in tests/permissions who may ask for it"
-    wanted = {method for method in METHODS if _takes(world, rows[0], method)}
-    assert wanted == {row.method for row in rows} or not wanted
+def test_an_url_takes_no_method_without_a_row(world: World, url: str) -> None:
+    assert taken(world, url) == set()
 
 
-def _takes(world: World, row: Row, method: str) -> bool:
-    asked = Row(row.url, method, row.codes, row.path, at=row.at)
-    with undone():
-        return bool(send(world, asked, Caller("operators", "admin")).status_code != 405)
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("url", BY_URL)
+def test_an_url_answers_each_method_of_its_rows_and_no_other(world: World, url: str) -> None:
+    assert answered(world, url, METHODS) == {row.method for row in BY_URL[url]}
+
+
+@pytest.mark.parametrize(("url", "method"), [("api:pools-detail", "DELETE"), ("web:pool-edit", "POST")])
+def test_a_method_without_a_row_is_found(world: World, url: str, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(BY_URL, url, [row for row in BY_URL[url] if row.method != method])
+    assert taken(world, url) == {method}
 
 
 def test_every_row_has_an_url_and_no_row_is_there_twice() -> None:
@@ -89,7 +134,7 @@ def everybodys(actor: Actor) -> Any:
 def test_a_selector_that_forgets_the_account_is_found(world: World, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(selectors, "pools", everybodys)
     monkeypatch.setitem(views.NOUNS, "pools", replace(views.NOUNS["pools"], rows=everybodys))
-    assert [fault for row in BY_URL[url] for fault in faults_of(world, row)] != []
+    assert faults_at(world, url) != []
 
 
 @pytest.mark.parametrize("url", ["api:routes-list", "api:certificates-list", "api:hostnames-list", "web:routes"])
@@ -97,4 +142,4 @@ def test_an_actor_who_sees_everything_is_found_at_every_list(
     world: World, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Actor, "visible", lambda _, rows: rows)
-    assert [fault for row in BY_URL[url] for fault in faults_of(world, row) if "foreign" in fault] != []
+    assert [fault for fault in faults_at(world, url) if "foreign" in fault] != []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import cached_property
 from typing import Any
 
 import yaml
@@ -33,6 +34,7 @@ from apps.definitions.models import (
     StoredPlan,
     Zone,
 )
+from apps.definitions.selectors import make_cursor
 from apps.definitions.services import apply_document
 from apps.fleet.models import AddressPool, CloudAccount, Fleet, Node, Region, Stack, StaticIP
 from apps.rollouts.models import FleetSync, Revision, Rollout
@@ -107,6 +109,12 @@ class World:
     tokens: dict[str, str] = field(default_factory=dict)
     accounts: dict[str, Account] = field(default_factory=dict)
 
+    @cached_property
+    def ids(self) -> dict[str, str]:
+        """What `$name` in a row stands for; `$cursor` stands on a foreign route, as its owner would be given it."""
+        cursor = make_cursor(("shop.acme.example", "/", self.objects["route"].pk))
+        return {name: str(row.pk) for name, row in self.objects.items()} | {"cursor": cursor}
+
 
 def make_world() -> World:
     """Everything, in the database of now."""
@@ -179,6 +187,7 @@ def _let_in(world: World) -> None:
             Membership.objects.create(user=user, account=account, role=role)
             world.clients[word, role] = Client(raise_request_exception=False)
             world.clients[word, role].force_login(user)
+            world.clients[word, role].get("/healthz")  # a session that was seen is not noted anew for minutes
             world.tokens[f"{word} {role}"] = create_token(account=account, name=f"for {role}", role=role)
     odd: dict[str, dict[str, Any]] = {
         "expired": {"lifetime": timedelta(seconds=-1)},

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import random
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -84,33 +86,38 @@ def snapshot(*fronts: LoadBalancer, pools: tuple[Pool, ...] | None = None, **fie
     return Snapshot("fleet-a", "region-a", fronts, (pool(1),) if pools is None else pools, **fields)
 
 
-_CONDITIONS = st.sampled_from(
-    [
-        HeaderCondition("X-Canary", HeaderMatch.EQUALS, "yes"),
-        HeaderCondition("X-Canary", HeaderMatch.PRESENT),
-        HeaderCondition("X-Beta", HeaderMatch.ABSENT),
-    ]
+_CANARY, _ANY_CANARY, _NO_BETA = (
+    HeaderCondition("X-Canary", HeaderMatch.EQUALS, "yes"),
+    HeaderCondition("X-Canary", HeaderMatch.PRESENT),
+    HeaderCondition("X-Beta", HeaderMatch.ABSENT),
 )
+_CONDITIONS = ((), (), (_CANARY,), (_ANY_CANARY,), (_NO_BETA,), (_CANARY, _NO_BETA), (_NO_BETA, _ANY_CANARY))
+
+
+def _crowded_route(number: int, choose: Callable[[Sequence[Any]], Any]) -> Route:
+    """A route on one of few hosts and paths that answers with its own id."""
+    return route(
+        number,
+        choose(HOSTS),
+        choose(PATHS),
+        path_kind=choose(tuple(PathKind)),
+        methods=choose([(), (), ("GET",), ("POST", "PUT")]),
+        headers=choose(_CONDITIONS),
+        fixed_response=FixedResponse(200, body=f"route-{number}"),
+    )
 
 
 @st.composite
 def fronts(draw: st.DrawFn) -> LoadBalancer:
     """A load balancer with up to 14 routes that answer with their own id, crowded on few hosts and paths."""
-    routes = []
-    for number in range(1, draw(st.integers(1, 14)) + 1):
-        kind = draw(st.sampled_from(PathKind))
-        routes.append(
-            route(
-                number,
-                draw(st.sampled_from(HOSTS)),
-                draw(st.sampled_from(PATHS)),
-                path_kind=kind,
-                methods=draw(st.sampled_from([(), (), ("GET",), ("POST", "PUT")])),
-                headers=tuple(draw(st.lists(_CONDITIONS, max_size=2, unique_by=lambda each: each))),
-                fixed_response=FixedResponse(200, body=f"route-{number}"),
-            )
-        )
-    return front(*routes)
+    numbers = range(1, draw(st.integers(1, 14)) + 1)
+    return front(*(_crowded_route(number, lambda options: draw(st.sampled_from(options))) for number in numbers))
+
+
+def crowd(seed: int) -> LoadBalancer:
+    """One such load balancer with so many routes that every rule of the precedence decides somewhere."""
+    dice = random.Random(seed)
+    return front(*(_crowded_route(number, dice.choice) for number in range(1, 41)))
 
 
 @cache

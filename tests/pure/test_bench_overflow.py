@@ -16,14 +16,10 @@ from tests.bench.open_loop import (
     CONSTANT,
     POISSON,
     Outcome,
-    Shot,
     arrivals,
-    merged,
     most_in_one_second,
     percentile,
-    schedule,
 )
-from tests.bench.tables import table
 from tests.bench.windows import COMPILED, RULES, burst_times, try_rule
 
 HTTPERF = """
@@ -44,30 +40,11 @@ def _outcome(sent: float, region: str = "rgn-1", status: int = 200) -> Outcome:
     return Outcome(sent, 0, sent, 0.001, status, region)
 
 
-def test_constant_arrivals_are_equally_far_apart() -> None:
-    assert arrivals(CONSTANT, 4, 1) == [0, 0.25, 0.5, 0.75]
-
-
 def test_poisson_arrivals_have_the_rate_and_the_spread_of_a_poisson_stream() -> None:
     times = arrivals(POISSON, 100, 200, seed=4)
     gaps = [after - before for before, after in pairwise(times)]
     assert len(times) == pytest.approx(20_000, rel=0.03)
     assert statistics.stdev(gaps) == pytest.approx(0.01, rel=0.05)
-
-
-@given(st.sampled_from((CONSTANT, POISSON)), st.integers(1, 300), st.integers(0, 9))
-def test_arrivals_ascend_within_the_time_and_repeat_with_their_seed(kind: str, rate: int, seed: int) -> None:
-    times = arrivals(kind, rate, 3, seed)
-    assert times == sorted(times)
-    assert all(0 <= at < 3 for at in times)
-    assert times == arrivals(kind, rate, 3, seed)
-
-
-def test_a_schedule_shares_the_ways_by_weight_and_schedules_merge_in_time() -> None:
-    shots = schedule(arrivals(CONSTANT, 1000, 10), [4, 5, 6], [6, 3, 1])
-    assert sum(shot.way == 4 for shot in shots) == pytest.approx(6000, rel=0.05)
-    assert sum(shot.way == 6 for shot in shots) == pytest.approx(1000, rel=0.15)
-    assert merged([Shot(1, 0), Shot(3, 0)], [Shot(2, 1)]) == [Shot(1, 0), Shot(2, 1), Shot(3, 0)]
 
 
 def test_the_most_in_one_second_is_found_wherever_the_second_begins() -> None:
@@ -120,13 +97,6 @@ def test_the_compiled_windows_spill_nothing_at_eighty_percent_of_a_large_limit()
     assert rules["1 s alone"].word(100) == "|100|"
 
 
-def test_cells_that_run_together_stay_below_what_the_generator_offers() -> None:
-    cells = overflow_split.all_cells()
-    batches = overflow_split.batches(cells)
-    assert sorted(cell.offered for batch in batches for cell in batch) == sorted(cell.offered for cell in cells)
-    assert all(len(batch) == 1 or sum(cell.offered for cell in batch) <= 2000 for batch in batches)
-
-
 def test_a_split_is_judged_after_the_first_window() -> None:
     cell = overflow_split.Cell(20, 10, CONSTANT)
     early = [_outcome(at / 15) for at in range(100)]
@@ -156,17 +126,6 @@ def test_the_report_of_httperf_is_read() -> None:
         overflow_replay.read(run, "httperf: connection refused")
 
 
-def test_the_replay_takes_as_many_machines_as_it_starts() -> None:
-    used = [
-        port
-        for plan in overflow_replay.plans(range(overflow_replay.machines()))
-        for part in plan.ports
-        for port in part
-    ]
-    assert used == list(range(overflow_replay.machines()))
-    assert len({run.pool for run in (*overflow_replay.FIRST, *overflow_replay.second(5))}) == 7
-
-
 def test_the_replay_is_measured_in_multiples_of_the_unloaded_time() -> None:
     runs = (overflow_replay.FIRST[0], *overflow_replay.second(2))
     found = [
@@ -194,7 +153,3 @@ def test_the_median_go_is_taken_figure_by_figure() -> None:
     ]
     goes.append(overflow_cost.Go(overflow_cost.PLAIN, 900, 5, 4, 5))
     assert overflow_cost.medians(goes)[overflow_cost.PLAIN].per_s <= 2
-
-
-def test_a_table_is_markdown_with_aligned_columns() -> None:
-    assert table(("a", "long"), [["1", "2"]]) == "| a | long |\n| - | ---- |\n| 1 | 2    |"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.agent.allowed import only_allowed
@@ -60,7 +60,6 @@ def test_as_many_addresses_as_nodes_are_spread_one_each() -> None:
     assert sorted(first) == sorted(BY_ID)
 
 
-@settings(deadline=None)
 @given(st.integers(1, 255), st.integers(1, 200))
 def test_no_two_nodes_have_one_priority_and_all_are_legal(router_id: int, count: int) -> None:
     nodes = tuple(f"node-{number}" for number in range(count))
@@ -213,7 +212,6 @@ def test_the_receipt_refuses_a_bird_configuration_that_announces_something_else(
 # What the agent lets pass to programs with more rights than haproxy
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(1, 250), min_size=1, max_size=6, unique=True), st.integers(1, 4))
 def test_whatever_the_compiler_writes_the_agent_lets_pass(numbers: list[int], count: int) -> None:
     nodes = tuple(BY_ID)[:count]

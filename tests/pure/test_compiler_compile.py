@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
 
 from apps.compiler.capabilities import capabilities_of, parse_version
 from apps.compiler.codec import bundle_from_bytes, bundle_to_bytes, snapshot_from_json, snapshot_to_json
@@ -27,6 +26,7 @@ from apps.compiler.model import (
     WeightedPool,
 )
 from tests.pure.compiler_worlds import certificate_pem, front, fronts, listener, pool, route, server, snapshot
+from tests.pure.properties import always, examples
 
 
 def _config(*fronts_: LoadBalancer, pools: tuple[Pool, ...] | None = None) -> str:
@@ -68,15 +68,18 @@ def test_https_listeners_are_strict_about_names_and_speak_http2() -> None:
     assert bundle.files["certs/lst-2.list"] == b"certs/crt-1.pem a.example\n"
 
 
-@given(fronts())
-@settings(max_examples=30, deadline=None)
-def test_dangerous_words_are_never_emitted(drawn: LoadBalancer) -> None:
+def _no_dangerous_word_is_emitted(drawn: LoadBalancer) -> None:
     text = _config(drawn)
     words = {word for line in text.split("\n") for word in line.split()}
     assert not words & {
         "external-check", "insecure-fork-wanted", "lua-load", "lua-load-per-thread", "errorfile", "errorfiles", "file",
         "lf-file", "close-spread-time", "-f", "reg", "map_reg", "regsub", "path_reg", "deny",
     }  # fmt: skip
+
+
+@examples(few=8, many=100)
+def test_dangerous_words_are_never_emitted(count: int, *, repeatable: bool) -> None:
+    always(_no_dangerous_word_is_emitted, fronts(), count=count, repeatable=repeatable)
 
 
 def test_equal_snapshots_compile_to_equal_bytes_whatever_the_order_of_their_parts() -> None:
@@ -176,13 +179,15 @@ def test_what_works_but_is_risky_is_a_warning() -> None:
     ]
 
 
-@given(fronts())
-@settings(max_examples=40, deadline=None)
-def test_snapshots_and_bundles_come_back_from_the_shelf_as_they_were(drawn: LoadBalancer) -> None:
-    world = snapshot(drawn)
-    assert snapshot_from_json(json.loads(json.dumps(snapshot_to_json(world)))) == world
-    bundle = compile_snapshot(world).bundle
-    assert bundle_from_bytes(bundle_to_bytes(bundle)) == bundle
+@examples(few=8, many=100)
+def test_snapshots_and_bundles_come_back_from_the_shelf_as_they_were(count: int, *, repeatable: bool) -> None:
+    def come_back(drawn: LoadBalancer) -> None:
+        world = snapshot(drawn)
+        assert snapshot_from_json(json.loads(json.dumps(snapshot_to_json(world)))) == world
+        bundle = compile_snapshot(world).bundle
+        assert bundle_from_bytes(bundle_to_bytes(bundle)) == bundle
+
+    always(come_back, fronts(), count=count, repeatable=repeatable)
 
 
 def test_bytes_that_are_no_bundle_are_refused() -> None:

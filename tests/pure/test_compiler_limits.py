@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.compiler.limits import NOTHING, Bounds, bounds_of, shares_of, short_bound, slots_per_node, times
-from apps.compiler.model import Limit, LimitKind, LimitScope, Pool, Protocol, RegionShare, Server
+from apps.compiler.model import Limit, LimitKind, LimitScope, Pool, Protocol, RegionShare, Server, Snapshot
+from apps.compiler.targets.haproxy.limits import ORDER_MAP, limit_maps
 
 RATE, FLIGHT, NONE = LimitKind.RATE, LimitKind.CONNECTIONS, LimitKind.NONE
 POOL = Pool("pool-1", "acme/shop", "acme", Protocol.HTTP, servers=(Server("srv-1", "s", "192.0.2.1", 80),))
@@ -83,3 +84,9 @@ def test_each_node_lets_its_part_through_while_others_queue() -> None:
     assert slots_per_node(Limit(FLIGHT, 12), 1.0, servers=3, nodes=2) == 2
     assert slots_per_node(Limit(FLIGHT, 8, LimitScope.SERVER), 0.5, servers=3, nodes=2) == 2
     assert slots_per_node(Limit(FLIGHT, 1), 1.0, servers=3, nodes=4) == 1
+
+
+def test_overflow_goes_to_other_regions_in_the_order_of_the_pool() -> None:
+    pool = elsewhere(RegionShare("rgn-3"), RegionShare("rgn-2"))
+    orders = limit_maps(Snapshot("us", "us", (), (pool,), region_id="rgn-1"))[ORDER_MAP]
+    assert orders == {"pool-1": f"{pool.when_full}|rgn-3|rgn-2"}

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hypothesis import given, settings
-
 from apps.compiler.bundle import Bundle
 from apps.compiler.compile import compile_snapshot
 from apps.compiler.diff import diff_snapshots
@@ -25,6 +23,7 @@ from apps.compiler.plan import REPLACE_ABOVE, Nothing, Reload, Runtime, plan
 from apps.compiler.targets.haproxy.maps import map_content
 from apps.compiler.targets.haproxy.reader import read_map
 from tests.pure.compiler_worlds import front, fronts, listener, pool, route, server, snapshot
+from tests.pure.properties import always, examples
 
 POOLS = (pool(1), pool(2))
 
@@ -103,6 +102,13 @@ def test_what_the_running_process_cannot_learn_is_a_reload_with_reasons() -> Non
     assert plan(base, _bundle(route(1), route(2, path="/x", methods=("GET",)))) == Reload(("frontend lst-1 changed",))
 
 
+def test_a_key_that_changed_is_a_reload() -> None:
+    base = _bundle(route(1))
+    for path in ("certs/crt-1.pem", "secrets/overflow.map"):
+        old, new = (replace(base, files={**base.files, path: key}, digest=key.hex()) for key in (b"old", b"new"))
+        assert plan(old, new) == Reload((f"{path} changed",))
+
+
 def test_a_capacity_test_begins_and_ends_without_a_reload() -> None:
     region = Region("rgn-1", "us", (RegionNode("node-1", "us-1", "192.0.2.1", 9700, 9800, 9900),))
     quiet = replace(snapshot(front(route(1)), pools=POOLS), region_id="rgn-1", regions=(region,), overflow_key="7" * 64)
@@ -119,9 +125,7 @@ def test_a_large_change_swaps_the_map_at_once() -> None:
     assert decision == Runtime((ReplaceMap("maps/lb-1-action.map"), ReplaceMap("maps/lb-1-prefix.map")))
 
 
-@given(fronts(), fronts())
-@settings(max_examples=60, deadline=None)
-def test_runtime_operations_lead_to_the_wanted_files(old: LoadBalancer, new: LoadBalancer) -> None:
+def _operations_lead_to_the_wanted_files(old: LoadBalancer, new: LoadBalancer) -> None:
     def plain(drawn: LoadBalancer) -> Snapshot:
         routes = (
             replace(each, fixed_response=None, pools=(WeightedPool("pool-1", 1),), methods=(), headers=())
@@ -135,3 +139,8 @@ def test_runtime_operations_lead_to_the_wanted_files(old: LoadBalancer, new: Loa
     if isinstance(decision, Runtime):
         expected = {path: content for path, content in wanted.files.items() if path.startswith("maps/")}
         assert _maps_after(running, wanted, decision) == expected
+
+
+@examples(few=15, many=150)
+def test_runtime_operations_lead_to_the_wanted_files(count: int, *, repeatable: bool) -> None:
+    always(_operations_lead_to_the_wanted_files, fronts(), fronts(), count=count, repeatable=repeatable)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
-from hypothesis import given, settings
+import pytest
 from hypothesis import strategies as st
 
 from apps.compiler import recompile
 from apps.compiler.compile import compile_snapshot
 from apps.compiler.model import LoadBalancer, PathKind, Redirect, Route, Snapshot, WeightedPool
 from apps.compiler.recompile import compile_change
-from tests.pure.compiler_worlds import front, fronts, pool, route, snapshot
+from tests.pure.compiler_worlds import HOSTS, PATHS, front, fronts, pool, route, snapshot
+from tests.pure.properties import always
 
 POOLS = (pool(1), pool(2))
 
@@ -22,35 +24,51 @@ def _plain(drawn: LoadBalancer) -> Snapshot:
     return snapshot(replace(drawn, routes=tuple(routes)), pools=POOLS)
 
 
-CHANGES = st.sampled_from(
-    [
-        {"pools": (WeightedPool("pool-2", 1),)},
-        {"pools": (WeightedPool("pool-1", 3), WeightedPool("pool-2", 5))},
-        {"pools": (), "redirect": Redirect(302, path="/else")},
-        {"path": "/api"},
-        {"path": "/moved", "path_kind": PathKind.EXACT},
-        {"hostname": "a.example"},
-        {"account": "rival"},
-        {"methods": ("GET",)},
-        {"path": "/bad path"},
-        {"pools": (WeightedPool("pool-9", 1),)},
-        {"id": "route-77"},
-    ]
+CHANGES: tuple[dict[str, object], ...] = (
+    {"pools": (WeightedPool("pool-2", 1),)},
+    {"pools": (WeightedPool("pool-1", 3), WeightedPool("pool-2", 5))},
+    {"pools": (), "redirect": Redirect(302, path="/else")},
+    {"path": "/api"},
+    {"path": "/moved", "path_kind": PathKind.EXACT},
+    {"hostname": "a.example"},
+    {"account": "rival"},
+    {"methods": ("GET",)},
+    {"path": "/bad path"},
+    {"pools": (WeightedPool("pool-9", 1),)},
+    {"id": "route-77"},
 )
 
 
-@given(fronts(), CHANGES, st.data())
-@settings(max_examples=120, deadline=None)
-def test_the_short_way_gives_the_bytes_of_the_long_way(
-    drawn: LoadBalancer, change: dict[str, object], data: st.DataObject
-) -> None:
-    before = _plain(drawn)
+def the_short_way_is_the_long_way(before: Snapshot, place: int, change: dict[str, object]) -> None:
+    """With this change of one route, both ways of the compiler give the same bytes."""
     balancer = before.load_balancers[0]
-    place = data.draw(st.integers(0, len(balancer.routes) - 1))
     routes = list(balancer.routes)
     routes[place] = replace(routes[place], **change)  # type: ignore[arg-type]  # fields of a route
     after = replace(before, load_balancers=(replace(balancer, routes=tuple(routes)),))
     assert compile_change(compile_snapshot(before), before, after) == compile_snapshot(after)
+
+
+ALL = tuple(route(number, host, path) for number, (host, path) in enumerate(product(HOSTS, PATHS), 1))
+# Some requests for what ALL[1] takes go to this one, by rules in the configuration.
+BESIDE = route(90, ALL[1].hostname, ALL[1].path, methods=("GET",))
+
+
+@pytest.mark.parametrize("routes", [ALL, (*ALL, BESIDE)], ids=["maps alone", "a group"])
+@pytest.mark.parametrize("change", CHANGES, ids=str)
+def test_the_short_way_gives_the_bytes_of_the_long_way_where_routes_crowd(
+    change: dict[str, object], routes: tuple[Route, ...]
+) -> None:
+    for place in (0, 1, 17):
+        the_short_way_is_the_long_way(snapshot(front(*routes), pools=POOLS), place, change)
+
+
+@pytest.mark.exhaustive
+def test_the_short_way_gives_the_bytes_of_the_long_way() -> None:
+    def law(drawn: LoadBalancer, change: dict[str, object], data: st.DataObject) -> None:
+        place = data.draw(st.integers(0, len(drawn.routes) - 1))
+        the_short_way_is_the_long_way(_plain(drawn), place, change)
+
+    always(law, fronts(), st.sampled_from(CHANGES), st.data(), count=300, repeatable=False)
 
 
 def test_a_moved_pool_is_compiled_the_short_way() -> None:

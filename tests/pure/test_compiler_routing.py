@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
-from hypothesis import given, settings
 
 from apps.compiler.checks.snapshot import examine
 from apps.compiler.model import HeaderCondition, HeaderMatch, LoadBalancer, PathKind, Route
@@ -16,11 +15,13 @@ from tests.pure.compiler_worlds import (
     ASKED_HOSTS,
     ASKED_METHODS,
     ASKED_PATHS,
+    crowd,
     front,
     fronts,
     route,
     snapshot,
 )
+from tests.pure.properties import always, examples
 
 CANARY = (HeaderCondition("X-Canary", HeaderMatch.EQUALS, "yes"),)
 
@@ -59,14 +60,23 @@ def _first_that_holds(candidates: tuple[Route, ...], method: str, headers: dict[
     )
 
 
-@given(fronts())
-@settings(max_examples=150, deadline=None)
-def test_maps_and_groups_agree_with_the_reference_for_every_request(drawn: LoadBalancer) -> None:
+def maps_agree(drawn: LoadBalancer) -> None:
+    """Maps and groups lead every request to the route that the reference names."""
     accepted = examine(snapshot(drawn)).accepted.load_balancers[0]
     maps = route_maps(accepted)
     for host, path, method, headers in product(ASKED_HOSTS, ASKED_PATHS, ASKED_METHODS, ASKED_HEADERS):
         winner = winning_route(accepted, host, path, method, headers)
         assert _look_up(maps, host, path, method, headers) == (winner.id if winner else None)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_maps_and_groups_agree_with_the_reference_where_many_routes_crowd(seed: int) -> None:
+    maps_agree(crowd(seed))
+
+
+@examples(few=12, many=300)
+def test_maps_and_groups_agree_with_the_reference_for_every_request(count: int, *, repeatable: bool) -> None:
+    always(maps_agree, fronts(), count=count, repeatable=repeatable)
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import pytest
-from hypothesis import given, settings
 
 from apps.compiler.assertions import broken
 from apps.compiler.model import (
@@ -26,27 +26,34 @@ from tests.pure.compiler_worlds import (
     ASKED_HOSTS,
     ASKED_METHODS,
     ASKED_PATHS,
+    crowd,
     front,
     fronts,
     pool,
     route,
     snapshot,
 )
+from tests.pure.properties import always
 
 CANARY = (HeaderCondition("X-Canary", HeaderMatch.EQUALS, "yes"),)
 
 
-@given(fronts())
-@settings(max_examples=60, deadline=None)
-def test_a_trace_names_the_winner_that_the_precedence_names(drawn: LoadBalancer) -> None:
-    for host in ASKED_HOSTS:
-        for path in ASKED_PATHS:
-            for method in ASKED_METHODS:
-                for headers in ASKED_HEADERS:
-                    winner = winning_route(drawn, host, path, method, headers)
-                    found = trace(drawn, Question(host, path, method, headers=headers))
-                    assert found.winner is winner
-                    assert all(each.route is not winner and each.why for each in found.passed_over)
+def a_trace_names_the_winner(drawn: LoadBalancer) -> None:
+    """Whatever is asked, the trace names the winner of the precedence, and why the others were passed over."""
+    for host, path, method, headers in product(ASKED_HOSTS, ASKED_PATHS, ASKED_METHODS, ASKED_HEADERS):
+        winner = winning_route(drawn, host, path, method, headers)
+        found = trace(drawn, Question(host, path, method, headers=headers))
+        assert found.winner is winner
+        assert all(each.route is not winner and each.why for each in found.passed_over)
+
+
+def test_a_trace_names_the_winner_where_many_routes_crowd() -> None:
+    a_trace_names_the_winner(crowd(1))
+
+
+@pytest.mark.exhaustive
+def test_a_trace_names_the_winner_that_the_precedence_names() -> None:
+    always(a_trace_names_the_winner, fronts(), count=150, repeatable=False)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import math
 from bisect import bisect_right
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.drivers.load.arrivals import NEVER, Timetable
@@ -113,7 +113,6 @@ def test_several_timetables_with_phases_keep_the_pace_of_one(processes: int) -> 
     assert together == pytest.approx(taken(steady(Arrivals.CONSTANT, 70.0), 2.001))
 
 
-@settings(max_examples=200, deadline=None)
 @given(changes=CHANGES)
 def test_even_arrivals_follow_the_integral_of_any_rate(changes: list[tuple[float, float, float]]) -> None:
     table, now, wanted, seen = Timetable(Arrivals.CONSTANT, 0.0), 0.0, 0.0, 0

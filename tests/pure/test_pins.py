@@ -96,6 +96,11 @@ def test_without_a_pin_that_names_it_no_server_may_see_it(pins: str) -> None:
     assert not may("ns1.example.com:53", pins)
 
 
+def test_without_the_variable_no_server_may_see_it() -> None:
+    with pytest.raises(NotNamed):
+        named_place("ns1.example.com:53", variable=PIN, whose="env:EXAMPLE", given={})
+
+
 def test_a_refusal_names_the_variable_and_what_to_write_into_it() -> None:
     with pytest.raises(NotNamed) as caught:
         named_place("NS9.example.com:53", variable=PIN, whose="env:EXAMPLE", given={PIN: PINS})

@@ -12,14 +12,14 @@ from apps.compiler.model import Snapshot
 from apps.rollouts.guards import NOT_BY_HAND, SAFETY, is_empty, objections
 from apps.rollouts.repairs import pause_after
 from apps.rollouts.states import MOVES, TERMINAL, IllegalMove, RolloutState, check_move
-from tests.bench.compile import world
+from tests.pure.compiler_worlds import front, route, snapshot
 
-FULL = world(NOT_BY_HAND)
+FULL = snapshot(front(*(route(number, path=f"/{number}") for number in range(1, NOT_BY_HAND + 1))))
 FRONT = FULL.load_balancers[0]
 
 
-def without_routes(snapshot: Snapshot) -> Snapshot:
-    return replace(snapshot, load_balancers=(replace(FRONT, routes=()),))
+def without_routes() -> Snapshot:
+    return replace(FULL, load_balancers=(replace(FRONT, routes=()),))
 
 
 def test_an_ordinary_change_meets_no_objection() -> None:
@@ -28,13 +28,13 @@ def test_an_ordinary_change_meets_no_objection() -> None:
 
 
 def test_losing_all_routes_at_once_is_refused_with_their_number() -> None:
-    after = without_routes(FULL)
+    after = without_routes()
     assert str(NOT_BY_HAND) in objections(FULL, after, compile_snapshot(after).bundle)[0]
 
 
 def test_removing_the_last_few_routes_is_allowed() -> None:
     before = replace(FULL, load_balancers=(replace(FRONT, routes=FRONT.routes[:2]),))
-    assert objections(before, without_routes(FULL), compile_snapshot(without_routes(FULL)).bundle) == []
+    assert objections(before, without_routes(), compile_snapshot(without_routes()).bundle) == []
 
 
 def test_losing_all_listeners_is_refused() -> None:

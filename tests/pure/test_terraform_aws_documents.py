@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
 
 from apps.compiler.compile_stack import compile_stack, secrets_of
 from apps.compiler.model import FixedResponse, Protocol, Route, ServerState, WeightedPool
@@ -32,6 +31,7 @@ from tests.pure.aws_worlds import (
     stacks,
 )
 from tests.pure.compiler_worlds import listener, route
+from tests.pure.properties import always, examples
 from tests.schema_facts import facts_of, faults_in
 
 FACTS = facts_of("aws")
@@ -91,12 +91,14 @@ def test_whatever_can_carry_tags_says_its_own_address() -> None:
     }
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-@given(stacks())
-def test_whatever_the_stack_the_provider_takes_its_document(snapshot: StackSnapshot) -> None:
-    document = _document(snapshot)
-    assert faults_in(document, FACTS) == []
-    assert json.loads(json.dumps(document.as_json())) == document.as_json()
+@examples(few=12, many=100)
+def test_whatever_the_stack_the_provider_takes_its_document(count: int, *, repeatable: bool) -> None:
+    def taken(snapshot: StackSnapshot) -> None:
+        document = _document(snapshot)
+        assert faults_in(document, FACTS) == []
+        assert json.loads(json.dumps(document.as_json())) == document.as_json()
+
+    always(taken, stacks(), count=count, repeatable=repeatable)
 
 
 def _spoil(change: Callable[[Resources], object]) -> list[str]:

@@ -6,8 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck as Slow
-from hypothesis import given, settings
 
 from apps.compiler.compile_stack import compile_stack
 from apps.compiler.losses import Loss, Severity, Target
@@ -44,6 +42,7 @@ from tests.pure.aws_worlds import (
     stacks,
 )
 from tests.pure.compiler_worlds import listener, route
+from tests.pure.properties import always, examples
 
 HTTPS = (listener(1, port=443, protocol=Protocol.HTTPS, certificate_ids=("crt-1",)),)
 
@@ -340,11 +339,7 @@ def test_an_id_that_is_none_of_ours_reaches_no_name_of_a_resource() -> None:
     assert refused == {("pool-${x}", "object_id")}
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[Slow.too_slow, Slow.data_too_large])
-@given(stacks())
-def test_nothing_that_portability_refuses_reaches_a_document_and_nothing_lossy_goes_unsaid(
-    snapshot: StackSnapshot,
-) -> None:
+def _refusals_and_losses_are_said(snapshot: StackSnapshot) -> None:
     compilation = compile_stack(replace(snapshot, network=NETWORK))
     refused = {(each.object_id, each.code) for each in compilation.refused}
     gone = {object_id for object_id, _ in refused}
@@ -359,6 +354,13 @@ def test_nothing_that_portability_refuses_reaches_a_document_and_nothing_lossy_g
                 assert loss.object_id not in owners
             elif loss.object_id in owners:
                 assert (loss.object_id, loss.code) in warned
+
+
+@examples(few=12, many=80)
+def test_nothing_that_portability_refuses_reaches_a_document_and_nothing_lossy_goes_unsaid(
+    count: int, *, repeatable: bool
+) -> None:
+    always(_refusals_and_losses_are_said, stacks(), count=count, repeatable=repeatable)
 
 
 def test_a_loss_says_the_same_as_a_finding() -> None:

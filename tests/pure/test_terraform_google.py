@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
 
 from apps.compiler.compile_stack import compile_stack, secrets_of
 from apps.compiler.losses import Loss
@@ -31,6 +30,7 @@ from apps.compiler.targets.terraform.google.render import render
 from tests.golden.test_google_documents import WORLDS
 from tests.pure.compiler_worlds import front, listener, route, server
 from tests.pure.google_worlds import KEY, cloud_pool, everything, google_stacks, stack
+from tests.pure.properties import always, examples
 from tests.schema_facts import facts_of, faults_in
 
 SERVICE = "google_compute_backend_service"
@@ -46,18 +46,15 @@ def test_the_provider_takes_every_golden_document(name: str) -> None:
     assert faults_in(render(WORLDS[name]), facts_of("google")) == []
 
 
-@settings(deadline=None, max_examples=30)
-@given(google_stacks())
-def test_the_provider_takes_whatever_we_write(snapshot: StackSnapshot) -> None:
-    assert faults_in(render(snapshot), facts_of("google")) == []
+@examples(few=12, many=60)
+def test_the_provider_takes_whatever_we_write_and_what_the_checks_leave(count: int, *, repeatable: bool) -> None:
+    def taken(snapshot: StackSnapshot) -> None:
+        compilation = compile_stack(snapshot)
+        for document in (render(snapshot), compilation.document):
+            assert faults_in(document, facts_of("google")) == []
+        assert set(compilation.document.variables) <= set(secrets_of(snapshot))
 
-
-@settings(deadline=None, max_examples=30)
-@given(google_stacks())
-def test_the_provider_takes_what_the_checks_leave(snapshot: StackSnapshot) -> None:
-    compilation = compile_stack(snapshot)
-    assert faults_in(compilation.document, facts_of("google")) == []
-    assert set(compilation.document.variables) <= set(secrets_of(snapshot))
+    always(taken, google_stacks(), count=count, repeatable=repeatable)
 
 
 def test_a_document_with_a_word_that_the_provider_does_not_know_is_found_out() -> None:

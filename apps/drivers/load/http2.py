@@ -104,11 +104,14 @@ class Http2Connection(asyncio.Protocol):
         return head + frame(DATA, END_STREAM, number, body) if body else head
 
     def _offer(self) -> None:
-        """Stand where the engine looks, when there is room for one more."""
+        """Stand where the engine looks while there is room for one more, and not there when there is none."""
         room = len(self._streams) < self._limit and self._window >= len(self._engine.plan.request.body)
         room = room and self._engine.plan.keep_alive and not self.leaving and self._number < LAST_STREAM
-        if room and self not in self.lane.idle:
+        stands = self in self.lane.idle
+        if room and not stands:
             self.lane.idle.append(self)
+        elif stands and not room:
+            self.lane.idle.remove(self)
 
     def data_received(self, data: bytes) -> None:
         """Frame after frame."""
@@ -194,6 +197,7 @@ class Http2Connection(asyncio.Protocol):
                 self._limit = min(value, MOST_STREAMS)
             elif name == INITIAL_WINDOW_SIZE and value < len(self._engine.plan.request.body):
                 raise ValueError("The server does not take a body of this length at once.")
+        self._offer()  # it may allow fewer than were taken for granted
         self._write(frame(SETTINGS, ACK, 0))
 
     def _go(self, last: int) -> None:

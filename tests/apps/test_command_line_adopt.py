@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from apps.cli.client.main import main
-from tests.pure.test_command_line_verbs import Server, server
+from tests.apps.test_command_line_verbs import Server, server
 
 __all__ = ["server"]
 ARN = "arn:aws:elasticloadbalancing:eu-central-1:1:loadbalancer/app/old/50dc"

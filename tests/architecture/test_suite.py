@@ -1,0 +1,50 @@
+"""What the runner of the suite promises: no folder is forgotten, slow tests need a reason, budgets hold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.ledger import Cost, Entry
+from tests.run_suite import COMPUTING, PROCESSES
+from tests.suite_report import BUDGETS, NOISE, SLOW_S, overdrawn, unexplained
+
+TESTS = Path(__file__).resolve().parents[1]
+SLOW = Entry(call=Cost(wall=1.4))
+
+
+def test_every_folder_with_tests_is_run() -> None:
+    folders = {path.relative_to(TESTS.parent).parts[1] for path in TESTS.rglob("test_*.py")}
+    assert {f"tests/{folder}" for folder in folders} == {*COMPUTING, *PROCESSES}
+
+
+def test_a_slow_test_without_a_reason_is_named() -> None:
+    (complaint,) = unexplained({"tests/apps/test_x.py::test_y": SLOW})
+    assert complaint.startswith("TOO SLOW tests/apps/test_x.py::test_y: 1.4 s")
+
+
+@pytest.mark.parametrize(
+    ("name", "entry"),
+    [
+        ("tests/e2e/test_x.py::test_y", Entry(call=Cost(wall=1.4), reason="waits for processes")),
+        ("tests/apps/test_x.py::test_with_a_reason", Entry(call=Cost(wall=1.4), reason="waits for a lease to end")),
+        ("tests/apps/test_x.py::test_on_a_busy_machine", Entry(call=Cost(wall=9.0, waited=8.2))),
+        ("tests/apps/test_x.py::test_with_a_slow_fixture", Entry(setup=Cost(wall=9.0))),
+    ],
+)
+def test_a_slow_test_is_accepted_beside_processes_with_a_reason_and_on_a_busy_machine(name: str, entry: Entry) -> None:
+    assert unexplained({name: entry}) == []
+
+
+def test_what_noise_explains_is_named_and_fails_nothing() -> None:
+    assert unexplained({"tests/apps/test_x.py::test_y": SLOW}, SLOW_S * NOISE) == []
+    assert unexplained({"tests/apps/test_x.py::test_y": Entry(call=Cost(wall=2.1))}, SLOW_S * NOISE) != []
+
+
+def test_a_suite_fails_a_fifth_above_its_budget_and_not_for_what_other_programs_took() -> None:
+    budget = BUDGETS["test"]
+    assert overdrawn("test", budget * 1.19, waited=0) == []
+    assert overdrawn("test", budget * 1.21, waited=0) != []
+    assert overdrawn("test", budget * 2, waited=budget) == []
+    assert overdrawn("all", 10**6, waited=0) == []

@@ -1,0 +1,55 @@
+"""Real processes that a whole session shares: whoever asks first starts them, each test puts right what it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from django.core.management import call_command
+from pytest_django import DjangoDbBlocker
+
+from apps.compiler.model import WhenFull
+from tests.conformance.real_agent import RealAgent, running_agent
+from tests.e2e.overflow_stage import Place, Stage, rate, regions
+
+
+@pytest.fixture(scope="session")
+def agents() -> Iterator[tuple[RealAgent, RealAgent]]:
+    """Two agents; they take what they run for good at once, and look for drift seldom, since all others pay for it."""
+    flags = ("unix", "--soak", "0.1", "--drift-every", "1")
+    with running_agent(*flags) as first, running_agent(*flags) as second:
+        yield first, second
+
+
+@pytest.fixture
+def agent(agents: tuple[RealAgent, RealAgent]) -> RealAgent:
+    """One that answers; what it runs is what the last test has left."""
+    found = agents[0]
+    if not found.answers():
+        found.start()
+    return found
+
+
+@pytest.fixture(scope="session")
+def three() -> Iterator[Stage]:
+    """Three regions that refuse when all are full: the first two take 15 requests in ten seconds, the third 30."""
+    with regions(Place(rate(10), nodes=2), Place(rate(10)), Place(rate(20)), when_full=WhenFull.REFUSE) as stage:
+        yield stage
+
+
+@pytest.fixture
+def fresh(three: Stage) -> Stage:
+    """The three regions as they were started."""
+    three.put_back()
+    return three
+
+
+@pytest.fixture(scope="module")
+def lasting_db(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """The database for a whole module, whose processes look into it all the time; emptied when they have ended.
+
+    A module that wants it makes it its `db`: by this name pytest-django knows that there has to be one.
+    """
+    with django_db_blocker.unblock():
+        yield
+        call_command("flush", verbosity=0, interactive=False)

@@ -1,0 +1,127 @@
+"""A console in this process for browsers: the tutorial's world with its nodes in memory, live, with traffic.
+
+Its pages are those of the product. What changes by itself is told by no event: the stream of events stands, and is
+silent.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import urlsplit
+
+import yaml
+from django.test import Client
+from playwright.sync_api import Browser, BrowserContext, Page
+
+from apps.accounts.actors import Actor
+from apps.accounts.models import Account
+from apps.accounts.tokens import create_token
+from apps.core.clock import now
+from apps.definitions.models import Pool, Server
+from apps.definitions.services import apply_document
+from apps.drivers.proxy.memory import memory_node
+from apps.fleet.models import Fleet, Node
+from apps.observe import lease
+from apps.observe.buckets import SHORT, start_of
+from apps.observe.conditions import Reason, Type, Verdict
+from apps.observe.models import CollectorLease
+from apps.observe.recorder import Recorder
+from apps.observe.services import store_verdicts
+from apps.rollouts import services
+from tests.apps.observe_world import reading, row
+from tests.apps.pushed import NodesRemembered
+from tests.browser import context_with_axe
+from tests.conftest import TUTORIAL, actor_of
+from tests.doors.people import client_of
+from tests.e2e.pages import CLOUDS
+
+SECONDS = 20
+SILENT_EVENTS = """
+window.EventSource = class extends EventTarget {
+  constructor() { super(); setTimeout(() => this.onopen?.(new Event("open"))); }
+  close() {}
+};
+"""
+
+
+def _objects() -> list[dict[str, Any]]:
+    """The tutorial with its nodes in memory, and clouds."""
+    found: list[dict[str, Any]] = yaml.safe_load(TUTORIAL.read_text())["objects"]
+    for each in found:
+        if each["kind"] == "Node":
+            each["spec"]["url"] = f"memory://console-{each['name']}"
+    return found + copy.deepcopy(CLOUDS)
+
+
+def _build() -> None:
+    for name in ("acme", "globex"):
+        actor_of(name, Account.Kind.CUSTOMER)
+    apply_document(actor=actor_of("operator", Account.Kind.OPERATOR), objects=_objects())
+    for fleet in Fleet.objects.all():
+        assert services.reconcile_fleet(fleet_id=fleet.pk)
+
+
+_WORLD = NodesRemembered(_build)
+
+
+def put_world() -> None:
+    """Have it in an empty database, with traffic until a moment ago: a pool of a region that spills into the other."""
+    _WORLD.put()
+    pool = f"pool-{Pool.objects.get(name='shop').pk}"
+    home, away = Node.objects.filter(name__in=["eu-1", "us-1"]).order_by("-name")
+    start = datetime.fromtimestamp(start_of(now().timestamp(), SHORT) - SECONDS - SHORT, UTC)
+    spills = f"{pool}/to/rgn-{away.fleet.region_id}/rate", f"{pool}/from/rgn-{home.fleet.region_id}/-"
+    recorder = Recorder()
+    for second in range(0, SECONDS + 1, 2):
+        at, spilled = start + timedelta(seconds=second), 99 * second // 10
+        here = row("backend", pool, 10 * second), row("flow", spills[0], spilled, parent_id=pool)
+        there = row("backend", pool, 2 * second + spilled), row("flow", spills[1], spilled, parent_id=pool)
+        recorder.gather([reading(home, at, here), reading(away, at, there)])
+    recorder.flush()
+    _look_after_nodes()
+
+
+def _look_after_nodes() -> None:
+    """A collector does so from now on for an hour, and finds every server up."""
+    assert lease.hold(0, "a test")
+    CollectorLease.objects.update(until=now() + timedelta(hours=1))
+    up = (Type.UP, True, Reason.CHECK_PASSES, "Its check passes.")
+    healthy = (Type.HEALTHY, True, Reason.ALL_SERVERS_UP, "All servers are up.")
+    servers, pools = (model.objects.values_list("pk", flat=True) for model in (Server, Pool))
+    verdicts = [Verdict("server", server, *up) for server in servers]
+    store_verdicts(verdicts + [Verdict("pool", pool, *healthy) for pool in pools], now())
+
+
+def first_id(noun: str) -> int:
+    """The id of the first object of a noun, as the operator's API says it."""
+    secret = create_token(account=Account.objects.get(name="operator"), name=f"reads-{noun}", role="viewer")
+    answer = Client(headers={"Authorization": f"Bearer {secret}"}).get(f"/api/v1/{noun}", {"limit": 1})
+    return int(json.loads(answer.content)["items"][0]["id"])
+
+
+def signed_in(browser: Browser, url: str, actor: Actor) -> BrowserContext:
+    """The context of somebody of the actor's account who is signed in there."""
+    context = context_with_axe(browser, base_url=url)
+    session = client_of(actor).cookies["sessionid"].value
+    context.add_cookies([{"name": "sessionid", "value": session, "domain": urlsplit(url).hostname or "", "path": "/"}])
+    context.add_init_script(SILENT_EVENTS)
+    return context
+
+
+def go_on(page: Page) -> None:
+    """What workers and collectors do: push what is to be pushed, find every server up, and tell the page of it."""
+    for fleet in Fleet.objects.all():
+        services.reconcile_fleet(fleet_id=fleet.pk)
+    _look_after_nodes()
+    for topic in ("samples", "rollouts", "definitions"):
+        page.evaluate("topic => document.body.dispatchEvent(new CustomEvent(`spillway:${topic}`, {detail: {}}))", topic)
+
+
+def texts_of_nodes() -> Iterator[str]:
+    """All files that each node in memory runs."""
+    for url in Node.objects.values_list("url", flat=True):
+        yield b"\n".join(memory_node(urlsplit(url).netloc).files.values()).decode()

@@ -1,0 +1,144 @@
+"""CHECK, the pages of the product: where each is found, and what has to stand there beside the tutorial."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+# By the name of their URL; `{}` is the id of the first object of the noun.
+PAGES = {
+    "overview": ("/", ""),
+    "load-balancers": ("/load-balancers", ""),
+    "load-balancer": ("/load-balancers/{}", "load-balancers"),
+    "routes": ("/routes", ""),
+    "route": ("/routes/{}", "routes"),
+    "route-new": ("/routes/new", ""),
+    "route-trace": ("/routes/trace?host=shop.acme.example&path=/cart", ""),
+    "route-edit": ("/routes/{}/edit", "routes"),
+    "pools": ("/pools", ""),
+    "pool": ("/pools/{}", "pools"),
+    "pool-new": ("/pools/new", ""),
+    "pool-edit": ("/pools/{}/edit", "pools"),
+    "hostnames": ("/hostnames", ""),
+    "grants": ("/grants", ""),
+    "grant-new": ("/new-grant", ""),
+    "hostname": ("/hostnames/{}", "hostnames"),
+    "hostname-new": ("/hostnames/new", ""),
+    "overflow": ("/overflow", ""),
+    "regions": ("/regions", ""),
+    "region": ("/regions/us-central1", ""),
+    "region-drain": ("/regions/us-central1/drain", ""),
+    "fleets": ("/fleets", ""),
+    "node": ("/nodes/{}", "nodes"),
+    "rollouts": ("/rollouts", ""),
+    "rollout": ("/rollouts/{}", "rollouts"),
+    "schedules": ("/schedules", ""),
+    "schedules-calendar": ("/schedules/calendar", ""),
+    "schedule": ("/schedules/{}", "schedules"),
+    "schedule-new": ("/schedules/new", ""),
+    "schedule-edit": ("/schedules/{}/edit", "schedules"),
+    "static-ips": ("/static-ips", ""),
+    "static-ip": ("/static-ips/{}", "static-ips"),
+    "static-ip-new": ("/static-ips/new", ""),
+    "static-ip-edit": ("/static-ips/{}/edit", "static-ips"),
+    "address-pool-new": ("/address-pools/new", ""),
+    "cloud-accounts": ("/cloud-accounts", ""),
+    "cloud-account-new": ("/cloud-accounts/new", ""),
+    "adopt": ("/adopt", ""),
+    "stacks": ("/stacks", ""),
+    "stack": ("/stacks/{}", "stacks"),
+    "stack-new": ("/stacks/new", ""),
+    "stack-edit": ("/stacks/{}/edit", "stacks"),
+    "portability": ("/portability/{}", "load-balancers"),
+    "zones": ("/zones", ""),
+    "zone": ("/zones/{}", "zones"),
+    "zone-new": ("/zones/new", ""),
+    "zone-edit": ("/zones/{}/edit", "zones"),
+    "zone-difference": ("/zones/{}/difference", "zones"),
+    "record-new": ("/zones/{}/records/new", "zones"),
+    "record-edit": ("/records/{}/edit", "records"),
+    "audit": ("/audit", ""),
+    "capacity-tests": ("/capacity-tests", ""),
+    "capacity-test": ("/capacity-tests/{}", "capacity-tests"),
+    "capacity-test-new": ("/capacity-tests/new", ""),
+    "capacity-test-edit": ("/capacity-tests/{}/edit", "capacity-tests"),
+    "blackouts": ("/blackouts", ""),
+    "sizing": ("/sizing?rate=30&margin=10&lose=1", ""),
+    "webhooks": ("/webhooks", ""),
+    "webhook-new": ("/webhooks/new", ""),
+    "audit-entry": ("/audit/{}", "audit-entries"),
+    "own-account": ("/account", ""),
+    "accounts": ("/accounts", ""),
+    "account": ("/accounts/acme", ""),
+    "account-new": ("/new-account", ""),
+    "account-edit": ("/accounts/acme/edit", ""),
+    "account-suspend": ("/accounts/acme/suspend", ""),
+    "account-look": ("/accounts/acme/look", ""),
+    "people": ("/people", ""),
+    "invite": ("/people/invite", ""),
+    "tokens": ("/tokens", ""),
+    "token-new": ("/tokens/new", ""),
+    "certificates": ("/certificates", ""),
+    "certificate-new": ("/certificates/new", ""),
+}
+# Doors without a page of their own: answers to forms, pieces of pages, and sign-in, which is looked at signed out.
+PARTS = {
+    # There is no grant; its form is that of grant-new.
+    *("grant", "grant-edit", "grant-delete"),
+    *("hostname-check", "hostname-prove", "hostname-release"),
+    *("sign-in", "sign-out", "search", "route-check", "route-delete", "pool-servers", "pool-delete", "pool-limit"),
+    # The form of certificate-new under another heading; there is no certificate to renew.
+    *("certificate-renew", "certificate-delete"),
+    *("audit-export", "blackout-end"),
+    # There is no run yet; what runs look like is looked at in test_capacity_looks.py.
+    *("capacity-run", "capacity-runs-compare", "capacity-comparison", "capacity-run-limit"),
+    *("capacity-run-stop", "capacity-run-approve", "capacity-run-export"),
+    *("capacity-test-check", "capacity-test-run", "capacity-test-delete", "capacity-test-compare"),
+    # There is no webhook; their form is that of webhook-new.
+    *("webhook", "webhook-edit", "webhook-rotate", "webhook-test", "webhook-delete", "webhook-redeliver"),
+    *("schedule-preview", "schedules-bulk", "schedule-run", "schedule-pause", "schedule-resume", "schedule-delete"),
+    *("schedule-sign", "trigger-new", "trigger-rotate", "trigger-delete", "fire-retry"),
+    *("invitation", "switch-account", "stop-looking", "token-revoke"),
+    *("person-role", "person-remove", "invitation-take-back"),
+    *("fleet-push", "fleet-resume", "roll-back"),
+    # The forms of those that are new under another heading, and what is done from pages.
+    *("cloud-account-edit", "cloud-account-delete", "address-pool-edit", "address-pool-delete"),
+    *("static-ip-move", "static-ip-release", "static-ip-delete"),
+    *("zone-repair", "zone-delete", "record-delete"),
+    *("stack-plan", "stack-check", "stack-destroy", "stack-delete", "stack-unlock"),
+    # Runs, revisions and states come from workers; tests/doors/test_pages_clouds.py looks at them.
+    *(
+        "stack-run",
+        "stack-revision",
+        "stack-state",
+        "stack-run-approve",
+        "stack-run-discard",
+        "stack-run-cancel",
+        "stack-run-retry",
+    ),
+}
+# What the tutorial does not have: a cloud, and a zone on a name server in memory.
+CLOUDS = [
+    {"kind": "CloudAccount", "name": "prod", "spec": {"cloud": "aws", "credentials": "env:PROD"}},
+    {
+        "kind": "Stack",
+        "name": "aws-frankfurt",
+        "spec": {"cloud_account": "prod", "cloud_region": "eu-central-1", "region": "europe-west1"},
+    },
+    {"kind": "StaticIP", "name": "front", "spec": {"address": "192.0.2.10", "protected": True}},
+    {
+        "kind": "Zone",
+        "name": "example",
+        "spec": {"domain": "example.net", "driver": "memory", "tags": {"customer": "acme"}},
+    },
+    {
+        "kind": "Record",
+        "name": "www",
+        "spec": {"zone": "example", "label": "www", "type": "A", "values": ["192.0.2.80", "192.0.2.81"]},
+    },
+    {"kind": "Record", "name": "shop", "spec": {"zone": "example", "label": "shop", "type": "A", "static_ip": "front"}},
+]
+
+
+def paths(first_id: Callable[[str], int]) -> dict[str, str]:
+    """The path of every page; `first_id` says the id of the first object of a noun."""
+    return {name: path.format(first_id(noun) if noun else "") for name, (path, noun) in PAGES.items()}

@@ -1,0 +1,103 @@
+"""Servers of a region that answer late or when a gate opens, and that can be cut off in the middle of an answer."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from tests.ports import spare_port
+
+HOST = "shop.example"
+HELD_S = 120.0  # against a gate that nobody opens
+
+
+class Gate:
+    """Holds answers back: servers that are `held` wait in front of it while it is closed."""
+
+    def __init__(self) -> None:
+        self._open = threading.Event()
+        self._open.set()
+        self._lock = threading.Lock()
+        self.waiting = 0
+
+    @contextmanager
+    def closed(self) -> Iterator[None]:
+        """Nobody is answered within the block."""
+        self._open.clear()
+        try:
+            yield
+        finally:
+            self._open.set()
+
+    def pass_through(self) -> None:
+        """Wait until it is open."""
+        with self._lock:
+            self.waiting += 1
+        self._open.wait(HELD_S)
+        with self._lock:
+            self.waiting -= 1
+
+
+class SlowServer(ThreadingHTTPServer):
+    """Answers when `wait` returns; a health check at once."""
+
+    daemon_threads = True
+
+    def __init__(self, address: tuple[str, int], region: str, wait: Callable[[], None]) -> None:
+        super().__init__(address, _Slow)
+        self.region, self.wait = region, wait
+        self._connections: set[socket.socket] = set()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A check that hangs up is no error."""
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Remember the connection."""
+        self._connections.add(request)
+        super().process_request(request, client_address)
+
+    def cut(self) -> None:
+        """Break every connection, as a machine that dies."""
+        for connection in self._connections:
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+
+class _Slow(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: SlowServer
+
+    def do_GET(self) -> None:
+        """Wait, then say the region."""
+        if self.headers.get("host") == HOST:
+            self.server.wait()
+        self.send_response(200)
+        self.send_header("x-region", self.server.region)
+        self.send_header("content-length", "0")
+        self.end_headers()
+
+    do_POST = do_GET  # noqa: N815 - the name that the base class asks for
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - as in the base class
+        """Quiet."""
+
+
+def stop(servers: list[SlowServer]) -> None:
+    """Nobody listens any more, and what was being answered breaks off."""
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+        server.cut()
+
+
+def slow_server(stack: ExitStack, region: str, wait: Callable[[], None]) -> SlowServer:
+    """A slow server that is asked from now on until the stack is closed."""
+    server = SlowServer(("127.0.0.1", spare_port()), region, wait)
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+    stack.callback(server.server_close)
+    stack.callback(server.shutdown)
+    return server

@@ -1,0 +1,96 @@
+"""CHECK, the demo's programs start as supervisord is told, but for those that only load Django once more.
+
+The whole demo, with its database and its traffic, is in `test_demo_up`.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import xmlrpc.client
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+import redis
+from django.core.management import call_command
+from supervisor.xmlrpc import SupervisorTransport
+
+from apps.drivers.proxy.contract import NodeTarget, Unreachable
+from apps.drivers.proxy.registry import open_driver
+from deploy.demo.programs import programs, write_configuration
+from deploy.demo.ready import call
+from deploy.demo.secrets_file import Secrets, read_or_create
+from deploy.demo.supervision import processes, start, stop
+from deploy.demo.traffic import traffic_of
+from deploy.demo.world import DemoNode, World
+from tests.e2e.demo import free_place, until
+
+pytestmark = pytest.mark.e2e
+# Each of these costs two seconds of a processor; one that serves pages stands for all.
+LEFT_OUT = ("events", "worker", "courier", "terraform", "tester", "schedule", "collector")
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    """A demo with keys and nothing in its database."""
+    with tempfile.TemporaryDirectory(prefix="spillway-") as directory:
+        place = free_place(Path(directory))
+        place.make_directories()
+        found = World(place)
+        try:
+            yield found
+        finally:
+            stop(place)
+
+
+def configure(world: World, secrets: Secrets) -> None:
+    """As `up` does, with some programs that wait to be asked for."""
+    remote = [node.name for node in world.nodes() if node.url.startswith("https://")]
+    call_command("issue_certificates", out=world.place.demo / "pki", name=remote, verbosity=0)
+    write_configuration(world, secrets)
+    text = world.place.supervisor_conf.read_text()
+    text, count = re.subn(rf"(\[program:(?:{'|'.join(LEFT_OUT)})\]\n)", r"\1autostart = false\n", text)
+    assert count == len(LEFT_OUT)
+    world.place.supervisor_conf.write_text(text)
+
+
+def states(world: World) -> dict[str, str]:
+    """What supervisord says of each program; empty before it answers."""
+    transport = SupervisorTransport(serverurl=f"unix://{world.place.run}/supervisor.sock")
+    try:
+        found = xmlrpc.client.ServerProxy("http://supervisor", transport).supervisor.getAllProcessInfo()
+    except OSError:
+        return {}
+    assert isinstance(found, list)
+    return {str(each["name"]): str(each["statename"]) for each in found}
+
+
+def answers(world: World, node: DemoNode) -> bool:
+    """Whether the agent hears the control plane, over its socket or by its certificate."""
+    pki = world.place.demo / "pki"
+    keys = [str(pki / name) for name in ("ca.pem", "control-plane.pem", "control-plane.key")]
+    try:
+        open_driver(NodeTarget(node.name, node.url, *keys)).read_state()
+    except Unreachable:
+        return False
+    return True
+
+
+def test_every_program_starts_and_none_is_left_behind(world: World) -> None:
+    secrets = read_or_create(world.place.demo / "secrets.json")
+    configure(world, secrets)
+    wanted = {each.name: "STOPPED" if each.name in LEFT_OUT else "RUNNING" for each in programs(world, secrets)}
+    supervisor = start(world.place)
+    assert until(lambda: states(world) == wanted), states(world)
+    for node in world.nodes():
+        assert until(partial(answers, world, node)), node
+    for server in world.servers():
+        assert call(f"http://127.0.0.1:{server.port}/healthz")[0] == 200, server
+    assert set(traffic_of(world.place)) == {node.region for node in world.nodes()}
+    assert redis.Redis(port=world.place.redis_port, password=secrets.redis_password).ping()
+    assert until(lambda: call(f"{world.place.console_url}/healthz")[0] == 200)
+    assert stop(world.place)
+    assert processes(world.place) == []
+    supervisor.wait(10)

@@ -1,0 +1,140 @@
+"""Every writable field is read by a grammar, and every grammar is asked each value of the corpus once."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from apps.compiler import grammar
+from apps.compiler.grammar import GrammarError
+from apps.core.errors import Invalid
+from apps.definitions import reading
+from apps.definitions.documents import read_object
+from tests.hostile.corpus import VALUES
+from tests.hostile.fields import EXAMPLES, FIELDS, Field
+from tests.hostile.refusals import JUDGED_LATER, faults_with
+
+Grammar = Callable[[object], Any]
+# Texts that the calendar judges after their grammar; each of them is asked through the whole reader.
+READ_FURTHER = {"/when/cron", "/when/at", "/zone"}
+# Hundreds of times what a grammar spends on the whole corpus: only a pattern that turns back reaches it.
+LONG_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A field and the grammar that read it."""
+
+    field: Field
+    allowed: Grammar
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What tells grammars apart: the function, what it closes over, and the same of what the field may hold."""
+        return (*_identity(self.allowed), *_identity(self.field.legal))
+
+
+def _identity(function: object) -> tuple[object, ...]:
+    cells = getattr(function, "__closure__", None) or ()
+    return getattr(function, "__code__", function), tuple(repr(cell.cell_contents) for cell in cells)
+
+
+@contextmanager
+def noting(read: dict[str, Grammar]) -> Iterator[None]:
+    """Note which grammar reads the value at which pointer meanwhile."""
+    plain = reading.Reader._checked
+
+    def checked(self: reading.Reader, field: str, value: object, allowed: Grammar, *, escape: bool = True) -> Any:
+        place = field if not escape else reading._escaped(field)
+        read[f"{self.pointer}/{place}".removeprefix("/spec")] = allowed
+        return plain(self, field, value, allowed, escape=escape)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reading.Reader, "_checked", checked)
+        yield
+
+
+def uses() -> list[Use]:
+    """Every field of every example that a grammar reads."""
+    found = []
+    for example, (kind, spec) in EXAMPLES.items():
+        read: dict[str, Grammar] = {}
+        with noting(read):
+            try:
+                read_object({"kind": kind, "name": "x", "spec": spec})
+            except Invalid:
+                assert example == "certificate"
+        found += [
+            Use(field, read[field.pointer]) for field in FIELDS if field.example == example and field.pointer in read
+        ]
+    return found
+
+
+def let_through(use: Use) -> list[Any]:
+    """The values that the grammar takes though the field may not hold them."""
+    through = []
+    for _, value in VALUES:
+        try:
+            use.allowed(value)
+        except GrammarError:
+            continue
+        if not use.field.legal(value):
+            through.append(value)
+    return through
+
+
+def test_every_writable_field_is_read_by_a_grammar() -> None:
+    read = {(use.field.example, use.field.pointer) for use in uses()}
+    assert [f"{field.example}{field.pointer}" for field in FIELDS if (field.example, field.pointer) not in read] == []
+
+
+def distinct_uses() -> list[Use]:
+    """One field for each grammar; two fields that may hold different things count twice."""
+    found = {use.key: use for use in uses() if use.field.pointer not in READ_FURTHER | JUDGED_LATER}
+    return list(found.values())
+
+
+def test_no_grammar_takes_a_hostile_value() -> None:
+    found = {f"{use.field.example}{use.field.pointer}": let_through(use) for use in distinct_uses()}
+    assert len(found) > 100
+    assert {field: values for field, values in found.items() if values} == {}
+
+
+@pytest.mark.parametrize("pointer", sorted(READ_FURTHER))
+def test_what_is_judged_after_its_grammar_reads_no_hostile_value(pointer: str) -> None:
+    field = next(field for field in FIELDS if field.pointer == pointer)
+    assert faults_with(field, [value for _, value in VALUES]) == ([], [])
+
+
+def spent(use: Use) -> float:
+    """Seconds of processor time for all values."""
+    began = time.thread_time()
+    let_through(use)
+    return time.thread_time() - began
+
+
+def test_no_grammar_works_long_on_any_value() -> None:
+    assert {use.field.pointer: seconds for use in distinct_uses() if (seconds := spent(use)) > LONG_S} == {}
+
+
+def test_a_grammar_that_turns_back_again_and_again_is_found() -> None:
+    field = next(field for field in FIELDS if field.pointer == "/hostname" and field.example == "route")
+    turning_back = Use(field, lambda value: value == "shop\n" and re.fullmatch("(?:s+)+x", "s" * 22))
+    assert spent(turning_back) > 5 * spent(Use(field, grammar.hostname))
+
+
+def test_a_grammar_with_a_hole_is_found() -> None:
+    field = next(field for field in FIELDS if field.pointer == "/hostname" and field.example == "route")
+    assert let_through(Use(field, grammar.hostname)) == []
+    assert "shop\n" in let_through(Use(field, lambda value: grammar.hostname(str(value).strip() + ".example")))
+
+
+def test_a_field_that_no_grammar_reads_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading.Reader, "required", lambda self, field, _: self.has(field) and self.data[field])
+    assert ("route", "/hostname") not in {(use.field.example, use.field.pointer) for use in uses()}

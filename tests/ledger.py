@@ -1,0 +1,176 @@
+"""A pytest plugin that notes what each test costs, and what a worker costs before its first one.
+
+`--ledger FILE` writes it as JSON: wall and processor seconds of set-up, call and tear-down, and how long the test only
+waited for a processor, so that a test can be judged on a machine that does other things as well.
+"""
+
+from __future__ import annotations
+
+import json
+import operator
+import os
+import time
+from collections.abc import Generator
+from dataclasses import asdict, astuple, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+NOTED = "ledger"
+
+
+@dataclass(slots=True)
+class Cost:
+    """Seconds: on the clock, of this process's processor time, of that of ended children, spent waiting for one."""
+
+    wall: float = 0.0
+    cpu: float = 0.0
+    children_cpu: float = 0.0
+    waited: float = 0.0
+
+    @property
+    def own(self) -> float:
+        """Seconds on the clock less those in which the test could have gone on, had a processor been free."""
+        return self.wall - self.waited
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(*map(operator.add, astuple(self), astuple(other)))
+
+    def __sub__(self, before: Cost) -> Cost:
+        return Cost(*map(operator.sub, astuple(self), astuple(before)))
+
+
+def reading() -> Cost:
+    """All that this process has spent until now; `wall` counts from a moment of no meaning."""
+    times = os.times()
+    return Cost(time.monotonic(), times.user + times.system, times.children_user + times.children_system, _waited())
+
+
+def _waited() -> float:
+    """Seconds that the main thread stood in the run queue (proc(5), schedstat); zero where nobody counts them."""
+    try:
+        return int(Path("/proc/self/schedstat").read_text().split()[1]) / 1e9
+    except (OSError, IndexError):
+        return 0.0
+
+
+@dataclass(slots=True)
+class Entry:
+    """What one test cost, and why it may be slow."""
+
+    setup: Cost = field(default_factory=Cost)
+    call: Cost = field(default_factory=Cost)
+    teardown: Cost = field(default_factory=Cost)
+    reason: str = ""
+
+    @property
+    def total(self) -> Cost:
+        """All three phases."""
+        return self.setup + self.call + self.teardown
+
+
+class Meter:
+    """Runs in each worker: attaches the cost of a phase to its report."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+        self.last = reading()
+
+    def pytest_collection_finish(self) -> None:
+        """What came before the first test: the interpreter, Django, reading all modules."""
+        self.last = reading()
+        started = asdict(self.last) | {"wall": _age()}
+        if hasattr(self.config, "workeroutput"):
+            self.config.workeroutput[NOTED] = started
+        else:
+            self.config.stash[_STARTS] = [started]
+
+    def pytest_runtest_logstart(self) -> None:
+        """What happened between two tests is nobody's."""
+        self.last = reading()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """The phase that has just ended."""
+        report = yield
+        now = reading()
+        noted = asdict(now - self.last) | {"reason": _reason(item)}
+        report.user_properties = [*report.user_properties, (NOTED, noted)]
+        self.last = now
+        return report
+
+
+def _reason(item: pytest.Item) -> str:
+    """Why the test may be slow: what stands beside it, or that it waits for processes."""
+    if slow := item.get_closest_marker("slow"):
+        return str(slow.kwargs["reason"])
+    return "waits for processes" if item.get_closest_marker("processes") else ""
+
+
+_STARTS = pytest.StashKey[list[dict[str, float]]]()
+
+
+def _age() -> float:
+    """Seconds since this process was started (proc(5), stat: field 22, in ticks since the machine was)."""
+    try:
+        begun = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
+    except OSError:
+        return 0.0
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - begun / os.sysconf("SC_CLK_TCK")
+
+
+class Ledger:
+    """Runs where the results come together: one entry per test, one start per worker."""
+
+    def __init__(self, config: pytest.Config, path: Path) -> None:
+        self.config, self.path = config, path
+        self.entries: dict[str, Entry] = {}
+        config.stash[_STARTS] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """One phase of one test."""
+        noted = dict(report.user_properties).get(NOTED)
+        if isinstance(noted, dict):
+            entry = self.entries.setdefault(report.nodeid, Entry())
+            entry.reason = noted.pop("reason")
+            setattr(entry, report.when, Cost(**noted))
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """A worker has ended."""
+        if started := getattr(node, "workeroutput", {}).get(NOTED):
+            self.config.stash[_STARTS].append(started)
+
+    def pytest_sessionfinish(self) -> None:
+        """Write it down."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        tests = {name: asdict(entry) for name, entry in self.entries.items()}
+        self.path.write_text(json.dumps({"starts": self.config.stash[_STARTS], "tests": tests}, indent=1))
+
+
+def read(path: Path) -> tuple[list[Cost], dict[str, Entry]]:
+    """The starts of the workers and the entries by test; nothing where no test ran."""
+    if not path.exists():
+        return [], {}
+    kept = json.loads(path.read_text())
+    entries = {
+        name: Entry(Cost(**entry["setup"]), Cost(**entry["call"]), Cost(**entry["teardown"]), entry["reason"])
+        for name, entry in kept["tests"].items()
+    }
+    return [Cost(**start) for start in kept["starts"]], entries
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option."""
+    parser.addoption("--ledger", type=Path, help="a file that says what each test cost, as JSON")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Measure in the process that runs tests, write where results are gathered."""
+    path = config.getoption("--ledger")
+    if path is None:
+        return
+    config.pluginmanager.register(Meter(config))
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Ledger(config, path))

@@ -1,0 +1,10 @@
+"""What is pure needs no settings, no cache and no database, so nothing is turned down for it."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def _light() -> None:
+    """Nothing."""

@@ -1,0 +1,148 @@
+"""Runs the suite: `python -m tests.run_suite quick|test|all`; further arguments go to pytest.
+
+`quick` asks what needs neither a process nor a database. `test` asks everything but what is marked `exhaustive`, on
+PostgreSQL, and what is marked `both_engines` on SQLite as well. `all` asks everything, on both engines. What computes
+shares one pool of workers; what needs processes runs afterwards, by itself. PostgreSQL and Redis are private instances
+in a temporary folder. What each test cost is kept in `var/suite/`, and judged at the end (`tests.suite_report`).
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psycopg
+
+from tests.servers import postgresql, redis
+from tests.suite_report import Run, report
+
+ROOT = Path(__file__).resolve().parents[1]
+LEDGERS = ROOT / "var" / "suite"
+WORKERS = os.environ.get("SPILLWAY_TEST_WORKERS") or str(len(os.sched_getaffinity(0)))
+PURE = ("tests/pure", "tests/golden", "tests/architecture")
+COMPUTING = (*PURE, "tests/apps", "tests/doors", "tests/hostile", "tests/permissions")
+PROCESSES = ("tests/architecture", "tests/conformance", "tests/e2e")
+# Images for containers often say that modules are read anew by each process: here very many are started.
+KEEP_BYTECODE = {"PYTHONDONTWRITEBYTECODE": ""}
+SUCCEEDED, NONE_FOUND = 0, 5
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """One run of pytest: which tests, how many at a time, and on which engine (its environment)."""
+
+    name: str
+    folders: Sequence[str]
+    marks: str
+    workers: str = WORKERS
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    def run(self, suite: str, extra: Sequence[str]) -> Run:
+        """Run it and say how it ended; that nothing was found counts as success."""
+        print(f"== {self.name}", flush=True)
+        ledger = LEDGERS / f"{suite}-{self.name.replace(' ', '-')}.json"
+        ledger.unlink(missing_ok=True)
+        folders = () if any(Path(word.partition("::")[0]).exists() for word in extra) else self.folders
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.ledger", "--ledger", str(ledger)]
+        command += ["-n", self.workers, "--dist", "worksteal", "-m", self.marks, *folders, *extra]
+        begun = time.monotonic()
+        code = _run(command, os.environ | {**KEEP_BYTECODE, **self.environment})
+        return Run(self.name, SUCCEEDED if code == NONE_FOUND else code, time.monotonic() - begun, ledger)
+
+
+def _run(command: Sequence[str], environment: Mapping[str, str]) -> int:
+    """Its exit code; where this run is ended early, it is asked to end and to clean up as well."""
+    process = subprocess.Popen(command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL)
+    try:
+        return process.wait()
+    except BaseException:
+        process.send_signal(signal.SIGINT)
+        process.wait()
+        raise
+
+
+@dataclass(frozen=True, slots=True)
+class Engines:
+    """The environments that say which database a phase uses."""
+
+    sqlite: Mapping[str, str]
+    postgresql: Mapping[str, str]
+
+
+def quick() -> list[Phase]:
+    """What one runs while typing."""
+    return [Phase("quick", PURE, "not processes and not database and not exhaustive")]
+
+
+def changed(on: Engines) -> list[Phase]:
+    """What each change has to pass."""
+    rest = "not processes and not exhaustive"
+    return [
+        Phase("computing", COMPUTING, rest, environment=on.postgresql),
+        Phase("both engines", COMPUTING, f"both_engines and {rest}", environment=on.sqlite),
+        Phase("processes", PROCESSES, "processes and not exhaustive", "0", on.postgresql),
+    ]
+
+
+def everything(on: Engines) -> list[Phase]:
+    """What a tag has to pass."""
+    return [
+        Phase("computing", COMPUTING, "not processes", environment=on.postgresql),
+        Phase("computing on SQLite", COMPUTING, "database and not processes", environment=on.sqlite),
+        Phase("processes", PROCESSES, "processes", "0", on.postgresql),
+        Phase("processes on SQLite", PROCESSES, "processes and database", "0", on.sqlite),
+    ]
+
+
+SUITES = {"test": changed, "all": everything}
+
+
+@contextmanager
+def engines() -> Iterator[Engines]:
+    """A private Redis, a private PostgreSQL, and for each engine a database that holds every migration."""
+    with ExitStack() as stack:
+        folders = [Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="spillway-"))) for _ in range(3)]
+        both = {"SPILLWAY_REDIS_URL": stack.enter_context(redis(folders[0]))}
+        cluster = stack.enter_context(postgresql(folders[1]))
+        file, name = str(folders[2] / "template.sqlite3"), "template_spillway"
+        with psycopg.connect(cluster, autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name}")
+        with ThreadPoolExecutor() as pool:
+            list(pool.map(_migrate, (f"sqlite:///{file}", f"{cluster.rpartition('/')[0]}/{name}")))
+        yield Engines(
+            both | {"SPILLWAY_DATABASE_URL": f"sqlite:///{folders[2]}/none", "SPILLWAY_TEST_TEMPLATE": file},
+            both | {"SPILLWAY_DATABASE_URL": cluster, "SPILLWAY_TEST_TEMPLATE": name},
+        )
+
+
+def _migrate(url: str) -> None:
+    """Make the database with this address, as the product itself does."""
+    command = [sys.executable, "manage.py", "migrate", "--verbosity", "0"]
+    subprocess.run(command, cwd=ROOT, env=os.environ | KEEP_BYTECODE | {"SPILLWAY_DATABASE_URL": url}, check=True)
+
+
+def main() -> int:
+    """Run the phases of a suite one after the other, the later ones also when an earlier one failed."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background ignores it, and so would all below
+    if not sys.argv[1:] or sys.argv[1] not in ("quick", *SUITES):
+        raise SystemExit(f"usage: python -m tests.run_suite quick|{'|'.join(SUITES)} [what pytest takes ...]")
+    suite, *extra = sys.argv[1:]
+    begun = time.monotonic()
+    with ExitStack() as stack:
+        phases = quick() if suite == "quick" else SUITES[suite](stack.enter_context(engines()))
+        runs = [phase.run(suite, extra) for phase in phases]
+    return report(suite, runs, time.monotonic() - begun)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
