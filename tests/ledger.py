@@ -105,7 +105,7 @@ def _reason(item: pytest.Item) -> str:
     """Why the test may be slow: what stands beside it, or that it waits for processes."""
     if slow := item.get_closest_marker("slow"):
         return str(slow.kwargs["reason"])
-    return "waits for processes" if item.get_closest_marker("processes") else ""
+    return "waits for processes" if "e2e" in item.path.parts else ""
 
 
 _STARTS = pytest.StashKey[list[dict[str, float]]]()

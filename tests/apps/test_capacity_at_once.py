@@ -98,6 +98,7 @@ def test_one_that_lost_its_claim_takes_no_place(editor: Actor) -> None:
 
 
 @pytest.mark.django_db(transaction=True)  # as above
+@pytest.mark.slow(reason="two threads carry out two runs, one waits for the other")
 @pytest.mark.parametrize(("first", "second", "most"), TOGETHER)
 def test_two_workers_that_begin_together_carry_out_both_one_after_the_other(
     editor: Actor, nodes: Watched, monkeypatch: pytest.MonkeyPatch, first: str, second: str, most: int

@@ -36,12 +36,6 @@ HEADERS: tuple[dict[str, str], ...] = ({}, {"X-Canary": "yes"}, {"X-Beta": "1"})
 ZONES = {"europe-west3-a": "europe-west1", "us-east4-b": "us-central1"}
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _libraries() -> None:
-    """Google's own cost more than a second to import, which is nobody's test."""
-    from google.cloud import compute_v1  # noqa: F401 - the drivers import it late, see apps/drivers/clouds
-
-
 @pytest.fixture
 def world() -> World:
     found = World()

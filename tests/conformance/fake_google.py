@@ -156,7 +156,12 @@ class _Refusal(Exception):
 
 @contextmanager
 def served(world: World) -> Iterator[str]:
-    """The server for a while; its URL."""
+    """The server for a while; its URL.
+
+    Google's libraries cost more than a second to import, and the drivers do it late: here it is no test's time.
+    """
+    import google.cloud.compute_v1
+    import google.cloud.monitoring_v3  # noqa: F401
 
     class Handler(_Handler):
         of = world

@@ -21,6 +21,7 @@ from tests.doors.streaming import COOKIE, Listening, listening, operator_session
 from tests.servers import redis
 
 __all__ = ["operator_session"]
+pytestmark = pytest.mark.slow(reason="Redis, or a server of its own, is started and ended")
 ROOT = Path(__file__).resolve().parents[2]
 
 

@@ -28,9 +28,11 @@ SERVERS = {"backends": [{"region": "us-central1", "servers": [{"name": "vm", "ad
 SIZES = [20, *(pytest.param(rows, marks=pytest.mark.exhaustive) for rows in (10, 200))]
 
 
-def put_grown(rows: int) -> None:
-    """Put the definitions with so many rows into the database, which is empty."""
+@pytest.fixture
+def grown(db: None, rows: int) -> int:
+    """The definitions with so many rows, which the test is parametrized with, in the database."""
     _remembered(rows).put()
+    return rows
 
 
 @cache

@@ -20,10 +20,10 @@ from apps.api.v1.urls import urlpatterns
 from apps.definitions.models import Pool, Route
 from apps.definitions.services import delete_object, save_object
 from tests.conftest import actor_of
-from tests.doors.grown import SIZES, grow_routes, put_grown
+from tests.doors.grown import SIZES, grow_routes, grown
 from tests.doors.test_api_objects import Api, api, assert_problem, house
 
-__all__ = ["api", "house"]
+__all__ = ["api", "grown", "house"]
 LISTS = sorted(name.removesuffix("-list") for name, method in OPERATIONS if name.endswith("-list") and method == "GET")
 LEDGER: dict[str, int] = json.loads((Path(__file__).parent / "api_query_ledger.json").read_text())
 
@@ -147,10 +147,9 @@ def test_strangers_learn_nothing_about_parameters(operator: Actor) -> None:
 @pytest.mark.slow(reason="each list is asked with few rows and with many")
 @pytest.mark.parametrize("part", range(2))
 @pytest.mark.parametrize("rows", SIZES)
-def test_a_list_asks_what_the_ledger_says_however_many_rows_there_are(db: None, rows: int, part: int) -> None:
-    put_grown(rows)
+def test_a_list_asks_what_the_ledger_says_however_many_rows_there_are(grown: int, part: int) -> None:
     house = Api(actor_of("operator", Account.Kind.OPERATOR))
-    assert Route.objects.count() == Pool.objects.count() == rows
+    assert Route.objects.count() == Pool.objects.count() == grown
     assert set(LEDGER) == set(LISTS)
     asked = {}
     house("GET", "accounts")  # a first request reads what others keep

@@ -19,9 +19,10 @@ from apps.definitions.models import CapacityTest, LoadBalancer, Pool, Route, Sch
 from apps.fleet.models import Node
 from apps.rollouts.models import Rollout
 from tests.conftest import actor_of
-from tests.doors.grown import SIZES, put_grown
+from tests.doors.grown import SIZES, grown
 from tests.doors.people import client_of
 
+__all__ = ["grown"]
 LEDGER: dict[str, int] = json.loads((Path(__file__).parent / "query_ledger.json").read_text())
 PARTS = 4  # so that several workers share the pages
 
@@ -90,10 +91,9 @@ def paths() -> dict[str, str]:
 
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("rows", SIZES)
-def test_a_page_asks_what_the_ledger_says_however_many_rows_there_are(db: None, rows: int, part: int) -> None:
-    put_grown(rows)
+def test_a_page_asks_what_the_ledger_says_however_many_rows_there_are(grown: int, part: int) -> None:
     client, pages = client_of(actor_of("operator", Account.Kind.OPERATOR)), paths()
-    assert Route.objects.count() == Pool.objects.count() == rows
+    assert Route.objects.count() == Pool.objects.count() == grown
     assert list(pages) == list(LEDGER)
     client.get("/")  # a first request reads what others keep
     asked = {}

@@ -129,6 +129,7 @@ def set_weight(spec: dict[str, Any], number: int) -> None:
 
 
 @pytest.mark.both_engines  # each keeps writers apart in its own way
+@pytest.mark.slow(reason="three who edit meet in each round")
 @pytest.mark.parametrize("rounds", [2, pytest.param(8, marks=pytest.mark.exhaustive)])
 def test_two_pipelines_and_a_person_lose_no_change(tutorial_world: Actor, acme: Actor, rounds: int) -> None:
     route = routes(acme).get(name="shop")

@@ -28,5 +28,7 @@ def world(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator
     # Nothing can be sent to port 0: what asks the DNS is refused at once.
     nobody_resolves = override_settings(RESOLVERS=["127.0.0.1:0"])
     with nobody_resolves, _refusals_unsaid(), django_db_blocker.unblock(), transaction.atomic():
-        yield make_world()
+        made = make_world()
+        made.clients["operators", "admin"].get("/")  # the first page reads what all others have in common
+        yield made
         transaction.set_rollback(True)

@@ -50,9 +50,9 @@ def test_a_merge_without_conflicts_does_not_depend_on_who_is_you(base: Any, one:
 
 
 def _unordered(value: Any) -> Any:
-    """The value with lists of named entries in the order of their names."""
+    """The value with its keys, and lists of named entries, in the order of their names."""
     if isinstance(value, dict):
-        return {key: _unordered(entry) for key, entry in value.items()}
+        return {key: _unordered(entry) for key, entry in sorted(value.items())}
     if isinstance(value, list):
         entries = [_unordered(entry) for entry in value]
         return sorted(entries, key=repr) if all(isinstance(entry, dict) for entry in entries) else entries
