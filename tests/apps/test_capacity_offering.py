@@ -44,6 +44,7 @@ def ran(actor: Actor, **parts: Any) -> Run:
     return run
 
 
+@pytest.mark.slow(reason="a whole search, second by second")
 def test_a_search_that_comes_to_the_maximum_of_the_generator_says_so(editor: Actor, backend: MemoryBackend) -> None:
     run = ran(editor, load={"arrivals": "constant"})
     assert run.state == Run.State.DONE, run.why

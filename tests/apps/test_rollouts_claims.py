@@ -32,6 +32,7 @@ def test_a_claimed_fleet_is_left_to_its_holder(world: World) -> None:
     assert Revision.objects.exists()
 
 
+@pytest.mark.slow(reason="many threads wait for one another")
 @pytest.mark.django_db(transaction=True)  # workers are threads with connections of their own
 def test_many_workers_at_once_make_one_revision(world: World) -> None:
     at_once(*[lambda: services.reconcile_fleet(fleet_id=world.fleet.pk)] * 6)

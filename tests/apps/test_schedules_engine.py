@@ -323,6 +323,7 @@ def test_metrics_say_what_waits_and_what_was_missed(acme: Actor) -> None:
 
 
 @pytest.mark.both_engines
+@pytest.mark.slow(reason="threads of schedulers and workers run until all is done")
 @pytest.mark.django_db(transaction=True)
 def test_many_schedulers_and_workers_at_once_do_each_fire_once(acme: Actor, notes: Notes) -> None:
     for number in range(30):
