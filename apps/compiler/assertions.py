@@ -52,8 +52,9 @@ def broken_of(load_balancer: LoadBalancer, labels: Mapping[str, str]) -> list[Br
 
 
 def question_of(assertion: Assertion, route: Route, load_balancer: LoadBalancer) -> Question:
-    """The request that an assertion speaks of; without a host it is the route's own, over https where that is."""
-    secure = any(listener.protocol is Protocol.HTTPS for listener in load_balancer.listeners)
+    """The request that an assertion speaks of; without a host it is the route's own, over https where that may be."""
+    has_https = any(listener.protocol is Protocol.HTTPS for listener in load_balancer.listeners)
+    secure = route.scheme == "https" if route.scheme else has_https
     return Question(
         host=host_of(assertion, route.hostname),
         path=assertion.path,

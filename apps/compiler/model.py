@@ -137,7 +137,8 @@ class Route:
 
     `hostname` is canonical (lower case, IDNA, no final dot); a leading `*.` makes it a wildcard for exactly
     one label. `path` starts with `/`; a prefix carries no final `/` except the root. `prefix_rewrite`
-    replaces the matched prefix. `label` is what people call the route: for messages, never for files.
+    replaces the matched prefix. `scheme` is http or https for a route of one of them, None for one of both.
+    `label` is what people call the route: for messages, never for files.
     """
 
     id: str
@@ -153,6 +154,7 @@ class Route:
     fixed_response: FixedResponse | None = None
     prefix_rewrite: str | None = None
     assertions: tuple[Assertion, ...] = ()
+    scheme: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +260,7 @@ class Listener:
 
 @dataclass(frozen=True, slots=True)
 class LoadBalancer:
-    """The front of a set of routes: its HTTP listeners all serve the same routes."""
+    """The front of a set of routes: its HTTP listeners all serve the same routes but those of the other scheme."""
 
     id: str
     label: str

@@ -14,6 +14,7 @@ from apps.compiler.checks.examination import Notes
 from apps.compiler.checks.fields import check_route
 from apps.compiler.checks.routes import check_action
 from apps.compiler.compile import Compilation, compile_snapshot
+from apps.compiler.loops import may_loop
 from apps.compiler.model import LoadBalancer, PathKind, Route, Snapshot
 from apps.compiler.routing import is_conditional
 from apps.compiler.targets.haproxy import receipt
@@ -69,6 +70,10 @@ def _is_simple(previous: Compilation, front: LoadBalancer, old: list[Route], new
     """Few routes, none with rules of its own, hosts and ids that stay with the route: nothing else can be touched."""
     if max(len(old), len(new)) > MAX_CHANGED or not all(map(_is_plain, (*old, *new))):
         return False
+    if map_path(front.id, "exact") not in previous.bundle.files:
+        return False  # http and https have maps of their own
+    if any(may_loop(route, front) for route in front.routes if route.redirect is not None):
+        return False
     group = f" {GROUP}".encode()
     if any(group in previous.bundle.files[map_path(front.id, name)] for name in ("exact", "prefix")):
         return False
@@ -78,8 +83,8 @@ def _is_simple(previous: Compilation, front: LoadBalancer, old: list[Route], new
 
 def _is_plain(route: Route) -> bool:
     """Whether the route lives in maps alone and splits among no more pools than every frontend is ready for."""
-    special = is_conditional(route) or route.fixed_response is not None or route.prefix_rewrite is not None
-    return not special and len(route.pools) <= 2
+    special = (is_conditional(route), route.scheme, route.fixed_response, route.prefix_rewrite)
+    return not any(each not in (None, False) for each in special) and len(route.pools) <= 2
 
 
 def _passes(after: Snapshot, routes: list[Route]) -> bool:

@@ -7,21 +7,24 @@ Among the routes whose host, path, methods and headers all match, the first one 
 3. a longer prefix before a shorter one;
 4. more header conditions before fewer;
 5. a route that names methods before one that takes all;
-6. the older route (the lower number).
+6. a route of one scheme before one of both;
+7. the older route (the lower number).
 
 A route whose conditions do not match steps aside for the next one. :func:`winning_route` is the reference that
-the rendered maps and a running proxy are tested against; :func:`ordered` is what the renderers build on.
+the rendered maps and a running proxy are tested against; the renderers build on :func:`ordered` and
+:func:`as_served_by`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
-from apps.compiler.model import HeaderCondition, HeaderMatch, LoadBalancer, PathKind, Route
+from apps.compiler.model import HeaderCondition, HeaderMatch, LoadBalancer, PathKind, Protocol, Route
 
 NO_ROUTE = "No route is defined for this host and path.\n"
 """What a client reads that no route takes, with 404, whatever the target."""
-Rank = tuple[bool, bool, int, int, bool, int]
+Rank = tuple[bool, bool, int, int, bool, bool, int]
 
 
 def number_of(object_id: str) -> int:
@@ -37,6 +40,7 @@ def rank(route: Route) -> Rank:
         -len(route.path),
         -len(route.headers),
         not route.methods,
+        route.scheme is None,
         number_of(route.id),
     )
 
@@ -49,6 +53,23 @@ def ordered(routes: Iterable[Route]) -> list[Route]:
 def is_conditional(route: Route) -> bool:
     """Whether the route may step aside after host and path matched."""
     return bool(route.methods or route.headers)
+
+
+def covers_scheme(route: Route, protocol: Protocol) -> bool:
+    """Whether the route takes requests of this scheme at all."""
+    return route.scheme is None or route.scheme == protocol.value
+
+
+def as_served_by(load_balancer: LoadBalancer, protocol: Protocol) -> LoadBalancer:
+    """The load balancer as the listeners of this protocol serve it; itself where its routes are all of both schemes.
+
+    Where they are not, its id says of which protocol it is (`lb-1-http`), so that each has maps of its own: a route of
+    one scheme is a map entry like any other.
+    """
+    if all(route.scheme is None for route in load_balancer.routes):
+        return load_balancer
+    routes = tuple(route for route in load_balancer.routes if covers_scheme(route, protocol))
+    return replace(load_balancer, id=f"{load_balancer.id}-{protocol.value}", routes=routes)
 
 
 def covers_host(route: Route, host: str) -> bool:
@@ -76,7 +97,12 @@ def holds(condition: HeaderCondition, headers: Mapping[str, str]) -> bool:
 
 
 def winning_route(
-    load_balancer: LoadBalancer, host: str, path: str, method: str, headers: Mapping[str, str]
+    load_balancer: LoadBalancer,
+    host: str,
+    path: str,
+    method: str,
+    headers: Mapping[str, str],
+    protocol: Protocol = Protocol.HTTP,
 ) -> Route | None:
     """The route that gets this request, None when none does. `host` may carry a port and any case."""
     name = host.partition(":")[0].lower()
@@ -84,7 +110,8 @@ def winning_route(
     matching = (
         route
         for route in load_balancer.routes
-        if covers_host(route, name)
+        if covers_scheme(route, protocol)
+        and covers_host(route, name)
         and covers_path(route, path)
         and (not route.methods or method in route.methods)
         and all(holds(condition, lower) for condition in route.headers)

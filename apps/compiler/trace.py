@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from apps.compiler.model import HeaderMatch, Listener, LoadBalancer, PathKind, Pool, Protocol, Redirect, Route
-from apps.compiler.routing import covers_host, covers_path, holds, rank
+from apps.compiler.routing import covers_host, covers_path, covers_scheme, holds, rank
 
 NO_ROUTE_STATUS = 404
 # Why a route that takes the request as well comes after the winner, in the order of its rank (routing.py).
@@ -20,6 +20,7 @@ LATER = (
     ("path", "its path is shorter"),
     ("header", "it has fewer conditions on headers"),
     ("method", "it takes every method, the winner names some"),
+    ("scheme", "it takes http and https, the winner one of them"),
     ("order", "it takes the same requests and is younger"),
 )
 
@@ -47,7 +48,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class PassedOver:
-    """A route of the same host that did not get the request; `code` is host, path, method, header or order."""
+    """A route of the same host that did not get it; `code` is scheme, path, method, header, or a word of LATER."""
 
     route: Route
     code: str
@@ -95,6 +96,8 @@ def trace(load_balancer: LoadBalancer, question: Question) -> Trace:
 
 def _miss(route: Route, question: Question, headers: Mapping[str, str]) -> tuple[str, str] | None:
     """Why the route does not take the request, None when it does."""
+    if not covers_scheme(route, question.scheme):
+        return "scheme", f"it takes {route.scheme} only"
     if not covers_path(route, question.bare_path):
         what = f"{route.path} alone" if route.path_kind is PathKind.EXACT else f"{route.path} and what is below it"
         return "path", f"it takes {what}"

@@ -58,7 +58,9 @@ def route_conflicts(
     rows = _same_hosts(actor, str(host)).exclude(pk=exclude_id or 0)
     if balancer := spec.get("load_balancer"):
         rows = rows.filter(load_balancer__name=balancer)
-    candidates = rows.only("name", "path", "path_kind", "methods", "headers", "hostname__name", "account__name")
+    candidates = rows.only(
+        "name", "path", "path_kind", "methods", "headers", "scheme", "hostname__name", "account__name"
+    )
     found = [conflict for row in candidates[:500] if (conflict := _compare(spec, str(host), str(path), row))]
     return [*_taken(owner, str(host)), *found][:SHOWN]
 
@@ -80,10 +82,10 @@ def _taken(owner: Account, host: str) -> list[RouteConflict]:
     return [RouteConflict("taken", f"The hostname {host} is not available to this account.")]
 
 
-def _conditions(methods: Any, headers: Any) -> tuple[Any, ...]:
+def _conditions(methods: Any, headers: Any, scheme: Any) -> tuple[Any, ...]:
     entries = [entry for entry in headers or () if isinstance(entry, Mapping)]
     named = ((str(e.get("name", "")).lower(), str(e.get("match", "equals")), str(e.get("value", ""))) for e in entries)
-    return tuple(sorted(map(str, methods or ()))), tuple(sorted(named))
+    return tuple(sorted(map(str, methods or ()))), tuple(sorted(named)), str(scheme or "")
 
 
 def _compare(spec: Mapping[str, Any], host: str, path: str, row: Route) -> RouteConflict | None:
@@ -102,8 +104,11 @@ def _compare(spec: Mapping[str, Any], host: str, path: str, row: Route) -> Route
 
 
 def _on_one_host(spec: Mapping[str, Any], path: str, kind: str, row: Route) -> tuple[str, str] | None:
+    if row.scheme and spec.get("scheme") and row.scheme != spec["scheme"]:
+        return None  # they never meet
     if row.path == path and row.path_kind == kind:
-        mine, other = _conditions(spec.get("methods"), spec.get("headers")), _conditions(row.methods, row.headers)
+        mine = _conditions(spec.get("methods"), spec.get("headers"), spec.get("scheme"))
+        other = _conditions(row.methods, row.headers, row.scheme)
         if mine == other:
             return "identical", "matches exactly the same requests; change the path or the conditions."
         return "same_path", "has the same path; the route with more conditions is asked first."

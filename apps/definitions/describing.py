@@ -191,6 +191,7 @@ def _route_document(
         "path_kind": str(route.path_kind),
         "methods": list(route.methods),
         "headers": headers,
+        "scheme": route.scheme or None,
         "action": action,
         "prefix_rewrite": route.prefix_rewrite,
     }

@@ -409,6 +409,7 @@ def _route(reader: Reader) -> RouteSpec:
         fixed_response=fixed,
         prefix_rewrite=reader.optional("prefix_rewrite", grammar.prefix_path, None),
         assertions=read_assertions(reader, hostname),
+        scheme=reader.optional("scheme", grammar.url_scheme, None),
     )
     if spec.prefix_rewrite and (kind is PathKind.EXACT or redirect or fixed):
         reader.fault("prefix_rewrite", "prefix_rewrite", "Only a prefix route to pools can rewrite its prefix.")

@@ -15,7 +15,17 @@ from apps.compiler import model
 from apps.definitions.asserting import frozen_assertions
 from apps.definitions.models import Listener, LoadBalancer, Route, RoutePool
 
-FIELDS = ("id", "load_balancer_id", "name", "account__name", "hostname__name", "path", "path_kind", "prefix_rewrite")
+FIELDS = (
+    "id",
+    "load_balancer_id",
+    "name",
+    "account__name",
+    "hostname__name",
+    "path",
+    "path_kind",
+    "prefix_rewrite",
+    "scheme",
+)
 # JSON columns as text: most are empty, and decoding them one by one costs more than all the rest.
 TEXTS = ("methods", "headers", "redirect", "fixed_response", "assertions")
 
@@ -110,6 +120,7 @@ def _route(row: _Row, shares: tuple[model.WeightedPool, ...]) -> model.Route:
         row.read("fixed_response", _fixed_response) if values["fixed_response"] else None,
         values["prefix_rewrite"],
         () if assertions == "[]" else row.read("assertions", lambda text: frozen_assertions(json.loads(text), account)),
+        values["scheme"] or None,
     )
 
 

@@ -56,6 +56,7 @@ class ListedRoute:
     path_kind: str
     methods: list[str]
     headers: list[dict[str, Any]]
+    scheme: str
     action: str
     redirect: dict[str, Any] | None
     fixed_response: dict[str, Any] | None
@@ -71,8 +72,8 @@ class ListedRoute:
 
 _COLUMNS = (
     *("pk", "name", "account_id", "account__name", "version", "manager", "load_balancer_id", "load_balancer__name"),
-    *("hostname_id", "hostname__name", "hostname__proof", "path", "path_kind", "methods", "headers", "action"),
-    *("redirect", "fixed_response", "prefix_rewrite", "assertions"),
+    *("hostname_id", "hostname__name", "hostname__proof", "path", "path_kind", "methods", "headers", "scheme"),
+    *("action", "redirect", "fixed_response", "prefix_rewrite", "assertions"),
 )
 _SHARES = ("route_id", "pool__account_id", "pool__account__name", "pool__name", "weight")
 
@@ -94,7 +95,7 @@ def _shares_of(ids: Iterable[int]) -> dict[int, list[ListedShare]]:
 
 def _route(columns: tuple[Any, ...], shares: list[ListedShare]) -> ListedRoute:
     pk, name, owner, account, version, manager, balancer, front, hostname_id, host, proof, *rest = columns
-    path, path_kind, methods, headers, action, redirect, fixed_response, prefix_rewrite, assertions = rest
+    path, path_kind, methods, headers, scheme, action, redirect, fixed_response, prefix_rewrite, assertions = rest
     return ListedRoute(
         pk=pk,
         name=name,
@@ -107,6 +108,7 @@ def _route(columns: tuple[Any, ...], shares: list[ListedShare]) -> ListedRoute:
         path=path,
         path_kind=path_kind,
         methods=methods,
+        scheme=scheme,
         headers=headers,
         action=action,
         redirect=redirect,

@@ -164,9 +164,10 @@ class Listener(models.Model):
 class Route(Definition):
     """Hostname + path (+ methods, headers) → weighted pools, a redirect or a fixed response.
 
-    `headers` is `[{name, match, value}]`, `methods` `["GET", …]`; exactly one of the rows in `pools`, `redirect` and
-    `fixed_response` says what happens, named by `action`. `assertions` say of requests what must happen to them, and
-    keep every revision from being pushed in which it does not.
+    `headers` is `[{name, match, value}]`, `methods` `["GET", …]`, `scheme` is empty for a route of http and https;
+    exactly one of the rows in `pools`, `redirect` and `fixed_response` says what happens, named by `action`.
+    `assertions` say of requests what must happen to them, and keep every revision from being pushed in which it does
+    not.
     """
 
     class Action(models.TextChoices):
@@ -180,6 +181,7 @@ class Route(Definition):
     path_kind = models.CharField(max_length=6, choices=_choices(model.PathKind), default=model.PathKind.PREFIX)
     methods = models.JSONField(default=list)
     headers = models.JSONField(default=list)
+    scheme = models.CharField(max_length=5, blank=True, default="")
     action = models.CharField(max_length=14, choices=Action.choices)
     redirect = models.JSONField(null=True)
     fixed_response = models.JSONField(null=True)

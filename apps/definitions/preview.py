@@ -65,6 +65,7 @@ def _rendered(actor: Actor, owner: Account, spec: RouteSpec, name: str) -> Previ
         redirect=spec.redirect,
         fixed_response=spec.fixed_response,
         prefix_rewrite=spec.prefix_rewrite,
+        scheme=spec.scheme,
     )
     front = model.LoadBalancer(
         id=f"lb-{balancer.pk}",

@@ -211,7 +211,7 @@ class ShareSpec:
 
 @dataclass(frozen=True, slots=True)
 class RouteSpec:
-    """Hostname + path (+ methods, headers) → pools, a redirect or a fixed response: exactly one of them.
+    """Hostname + path (+ methods, headers, scheme) → pools, a redirect or a fixed response: exactly one of them.
 
     Assertions name pools and routes as they were sent; None leaves the stored ones as they are.
     """
@@ -227,6 +227,7 @@ class RouteSpec:
     fixed_response: FixedResponse | None = None
     prefix_rewrite: str | None = None
     assertions: tuple[Assertion, ...] | None = None
+    scheme: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

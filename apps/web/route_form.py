@@ -34,6 +34,7 @@ FIELDS = {
     "/spec/path": "path",
     "/spec/path_kind": "path_kind",
     "/spec/methods": "methods",
+    "/spec/scheme": "scheme",
     "/spec/prefix_rewrite": "prefix_rewrite",
     "/spec/action": "action",
     "/spec/action/redirect": "redirect_host",
@@ -82,6 +83,9 @@ class RouteForm(forms.Form):
         choices=[(method, method) for method in METHODS],
         widget=forms.CheckboxSelectMultiple,
         help_text="None chosen: all of them.",
+    )
+    scheme = forms.ChoiceField(
+        label="Scheme", required=False, choices=(("", "http and https"), ("https", "https only"), ("http", "http only"))
     )
     action = forms.ChoiceField(label="Action", choices=ACTIONS, widget=forms.RadioSelect)
     prefix_rewrite = _text("Replace the path by", "What servers see instead of the prefix.", placeholder="/")
@@ -186,6 +190,7 @@ class RouteEntry:
             "path": got.get("path") or "/",
             "path_kind": got.get("path_kind") or "prefix",
             "methods": got.get("methods") or [],
+            "scheme": got.get("scheme") or None,
             "headers": [_header(form.cleaned_data) for form in self._kept(self.headers, "name")],
             "action": {action: self._action(action, got)},
         }
@@ -253,7 +258,8 @@ def initial_of(spec: Mapping[str, Any], row: Route) -> dict[str, Any]:
     action = spec["action"]
     redirect, fixed = action.get("redirect", {}), action.get("fixed_response", {})
     head = {
-        name: spec[name] for name in ("load_balancer", "hostname", "path", "path_kind", "methods", "prefix_rewrite")
+        name: spec[name]
+        for name in ("load_balancer", "hostname", "path", "path_kind", "methods", "scheme", "prefix_rewrite")
     }
     head |= {"version": row.version, "began": remember(row)}
     head |= {"action": next(iter(action)), "redirect_keep_query": True}

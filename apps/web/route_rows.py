@@ -103,10 +103,11 @@ def where_of(route: Route) -> str:
 
 
 def conditions_of(route: Route) -> tuple[str, ...]:
-    """Methods and header conditions as short words."""
+    """Scheme, methods and header conditions as short words."""
     signs = {"equals": "{name}: {value}", "present": "has {name}", "absent": "without {name}"}
     headers = [signs[entry["match"]].format(**entry) for entry in route.headers]
-    return (*([", ".join(route.methods)] if route.methods else []), *headers)
+    scheme = [f"{route.scheme} only"] if route.scheme else []
+    return (*scheme, *([", ".join(route.methods)] if route.methods else []), *headers)
 
 
 def action_of(route: Route) -> str:

@@ -58,7 +58,8 @@ def ways_to_try(actor: Actor, route: Route) -> list[Way]:
     """One command per place that serves the route."""
     balancer = load_balancers(actor).filter(pk=route.load_balancer_id).first()
     places = places_of(actor, balancer) if balancer else []
-    return [Way(place, command_for(route, place)) for place in places if place.listener.protocol != "tcp"]
+    schemes = (route.scheme,) if route.scheme else ("http", "https")
+    return [Way(place, command_for(route, place)) for place in places if place.listener.protocol in schemes]
 
 
 def command_for(route: Route, place: Place) -> str:

@@ -175,7 +175,11 @@ def test_a_plan_whose_base_has_moved_is_refused_whole(api: Api, house: Api, medd
     elif meddling == "referenced object":
         assert api("PATCH", "pools/acme/shop", {"spec": {"balance": "random"}}, If_Match="*").status_code == 200
     else:
-        made = {"name": "x", "account": "globex", "spec": ROUTE | {"action": {"redirect": {"code": 301, "path": "/"}}}}
+        made = {
+            "name": "x",
+            "account": "globex",
+            "spec": ROUTE | {"action": {"redirect": {"code": 301, "host": "b.example"}}},
+        }
         assert house("POST", "routes", made).status_code == 201
     assert_problem(api("POST", f"plans/{plan}/apply"), 409)
     assert not Route.objects.filter(name="new").exists()

@@ -71,6 +71,7 @@ POOL: Document = {
 ROUTE: Document = {
     "load_balancer": "front", "hostname": "hostile.acme.example", "path": "/a", "path_kind": "prefix",
     "methods": ["GET"],
+    "scheme": "https",
     "headers": [{"name": "X-A", "match": "equals", "value": "v"}],
     "action": {"pools": [{"pool": "shop", "weight": 1}]}, "prefix_rewrite": "/b",
     "assertions": [

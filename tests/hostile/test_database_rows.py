@@ -62,6 +62,7 @@ COLUMNS: dict[str, tuple[Write, Legal]] = {
     "route path": (_route("path"), is_path),
     "route prefix": (_route("prefix_rewrite"), is_path),
     "route kind": (_route("path_kind"), text(6, "exact|prefix")),
+    "route scheme": (_route("scheme"), text(5, "(http|https)?")),
     "route methods": (_route("methods", lambda value: [value]), METHOD),
     "header name": (_route("headers", lambda v: [{"name": v, "match": "equals", "value": "v"}]), header_name),
     "header value": (_route("headers", lambda v: [{"name": "X-A", "match": "equals", "value": v}]), header_value),

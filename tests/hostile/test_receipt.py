@@ -55,7 +55,7 @@ WORLDS: dict[str, tuple[str, World]] = {
     "header name": ("X-A", lambda text: _route(headers=(HeaderCondition(text, HeaderMatch.EQUALS, "v"),))),
     "header value": ("v", lambda text: _route(headers=(HeaderCondition("X-A", HeaderMatch.EQUALS, text),))),
     "redirect host": ("b.example", lambda text: _route(redirect=Redirect(301, host=text))),
-    "redirect path": ("/x", lambda text: _route(redirect=Redirect(301, path=text))),
+    "redirect path": ("/x", lambda text: _route(redirect=Redirect(301, host="b.example", path=text))),
     "redirect scheme": ("https", lambda text: _route(redirect=Redirect(301, scheme=text))),
     "content type": ("text/html", lambda text: _route(fixed_response=FixedResponse(200, text, "x"))),
     "body": ("x", lambda text: _route(fixed_response=FixedResponse(200, body=text))),

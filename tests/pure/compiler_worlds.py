@@ -41,6 +41,7 @@ ASKED_HOSTS = (
 )
 ASKED_PATHS = ("/", "/api", "/api/", "/api/v2", "/api/v2/deep/er", "/apiary", "/apiary/x", "/ap", "//api", "/API")
 ASKED_METHODS = ("GET", "POST")
+ASKED_PROTOCOLS = (Protocol.HTTP, Protocol.HTTPS)
 ASKED_HEADERS: tuple[dict[str, str], ...] = (
     {},
     {"X-Canary": "yes"},
@@ -103,6 +104,7 @@ def _crowded_route(number: int, choose: Callable[[Sequence[Any]], Any]) -> Route
         path_kind=choose(tuple(PathKind)),
         methods=choose([(), (), ("GET",), ("POST", "PUT")]),
         headers=choose(_CONDITIONS),
+        scheme=choose([None, None, None, "http", "https"]),
         fixed_response=FixedResponse(200, body=f"route-{number}"),
     )
 

@@ -128,7 +128,7 @@ def test_a_large_change_swaps_the_map_at_once() -> None:
 def _operations_lead_to_the_wanted_files(old: LoadBalancer, new: LoadBalancer) -> None:
     def plain(drawn: LoadBalancer) -> Snapshot:
         routes = (
-            replace(each, fixed_response=None, pools=(WeightedPool("pool-1", 1),), methods=(), headers=())
+            replace(each, fixed_response=None, pools=(WeightedPool("pool-1", 1),), methods=(), headers=(), scheme=None)
             for each in drawn.routes
         )
         return snapshot(replace(drawn, routes=tuple(routes)))

@@ -20,7 +20,9 @@ POOLS = (pool(1), pool(2))
 
 def _plain(drawn: LoadBalancer) -> Snapshot:
     shares = (WeightedPool("pool-1", 1),)
-    routes = (replace(each, fixed_response=None, pools=shares, methods=(), headers=()) for each in drawn.routes)
+    routes = (
+        replace(each, fixed_response=None, pools=shares, methods=(), headers=(), scheme=None) for each in drawn.routes
+    )
     return snapshot(replace(drawn, routes=tuple(routes)), pools=POOLS)
 
 
@@ -33,6 +35,8 @@ CHANGES: tuple[dict[str, object], ...] = (
     {"hostname": "a.example"},
     {"account": "rival"},
     {"methods": ("GET",)},
+    {"scheme": "https"},
+    {"pools": (), "redirect": Redirect(302, path="/api/v2")},
     {"path": "/bad path"},
     {"pools": (WeightedPool("pool-9", 1),)},
     {"id": "route-77"},

@@ -8,13 +8,14 @@ import pytest
 
 from apps.compiler.checks.snapshot import examine
 from apps.compiler.model import HeaderCondition, HeaderMatch, LoadBalancer, PathKind, Route
-from apps.compiler.routing import holds, winning_route
+from apps.compiler.routing import as_served_by, holds, winning_route
 from apps.compiler.targets.haproxy.maps import RouteMaps, route_maps
 from tests.pure.compiler_worlds import (
     ASKED_HEADERS,
     ASKED_HOSTS,
     ASKED_METHODS,
     ASKED_PATHS,
+    ASKED_PROTOCOLS,
     crowd,
     front,
     fronts,
@@ -63,10 +64,11 @@ def _first_that_holds(candidates: tuple[Route, ...], method: str, headers: dict[
 def maps_agree(drawn: LoadBalancer) -> None:
     """Maps and groups lead every request to the route that the reference names."""
     accepted = examine(snapshot(drawn)).accepted.load_balancers[0]
-    maps = route_maps(accepted)
-    for host, path, method, headers in product(ASKED_HOSTS, ASKED_PATHS, ASKED_METHODS, ASKED_HEADERS):
-        winner = winning_route(accepted, host, path, method, headers)
-        assert _look_up(maps, host, path, method, headers) == (winner.id if winner else None)
+    for protocol in ASKED_PROTOCOLS:
+        maps = route_maps(as_served_by(accepted, protocol))
+        for host, path, method, headers in product(ASKED_HOSTS, ASKED_PATHS, ASKED_METHODS, ASKED_HEADERS):
+            winner = winning_route(accepted, host, path, method, headers, protocol)
+            assert _look_up(maps, host, path, method, headers) == (winner.id if winner else None)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -87,9 +89,10 @@ def test_maps_and_groups_agree_with_the_reference_for_every_request(count: int, 
         (route(9, "b.a.example", "/api"), route(1, "b.a.example", "/", headers=CANARY)),
         (route(9, "b.a.example", "/", headers=CANARY), route(1, "b.a.example", "/", methods=("GET",))),
         (route(9, "b.a.example", "/", methods=("GET",)), route(1, "b.a.example", "/")),
+        (route(9, "b.a.example", "/", scheme="http"), route(1, "b.a.example", "/")),
         (route(1, "b.a.example", "/", methods=("GET",)), route(9, "b.a.example", "/", methods=("GET", "POST"))),
     ],
-    ids=["exact host", "exact path", "longer prefix", "more headers", "methods", "older"],
+    ids=["exact host", "exact path", "longer prefix", "more headers", "methods", "scheme", "older"],
 )
 def test_each_rule_of_the_precedence_beats_all_later_rules(better: Route, worse: Route) -> None:
     for routes in ((better, worse), (worse, better)):

@@ -26,6 +26,7 @@ from tests.pure.compiler_worlds import (
     ASKED_HOSTS,
     ASKED_METHODS,
     ASKED_PATHS,
+    ASKED_PROTOCOLS,
     crowd,
     front,
     fronts,
@@ -40,9 +41,10 @@ CANARY = (HeaderCondition("X-Canary", HeaderMatch.EQUALS, "yes"),)
 
 def a_trace_names_the_winner(drawn: LoadBalancer) -> None:
     """Whatever is asked, the trace names the winner of the precedence, and why the others were passed over."""
-    for host, path, method, headers in product(ASKED_HOSTS, ASKED_PATHS, ASKED_METHODS, ASKED_HEADERS):
-        winner = winning_route(drawn, host, path, method, headers)
-        found = trace(drawn, Question(host, path, method, headers=headers))
+    asked = product(ASKED_HOSTS, ASKED_PATHS, ASKED_METHODS, ASKED_HEADERS, ASKED_PROTOCOLS)
+    for host, path, method, headers, scheme in asked:
+        winner = winning_route(drawn, host, path, method, headers, scheme)
+        found = trace(drawn, Question(host, path, method, scheme, headers))
         assert found.winner is winner
         assert all(each.route is not winner and each.why for each in found.passed_over)
 

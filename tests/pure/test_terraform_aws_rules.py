@@ -20,7 +20,7 @@ from apps.compiler.targets.terraform.aws.priorities import Place, allot, place_o
 from apps.compiler.targets.terraform.aws.shares import weights_of
 from apps.compiler.trace import Question
 from tests.conformance.alb_rules import evaluate, rules_of
-from tests.pure.aws_worlds import stack
+from tests.pure.aws_worlds import certificate, stack
 from tests.pure.compiler_worlds import (
     ASKED_HEADERS,
     ASKED_HOSTS,
@@ -42,12 +42,17 @@ def _on_port_80(load_balancer: LoadBalancer) -> LoadBalancer:
     return front(*load_balancer.routes, listeners=(listener(1, port=80),))
 
 
+def _on_usual_ports(load_balancer: LoadBalancer) -> LoadBalancer:
+    https = listener(2, port=443, protocol=Protocol.HTTPS, certificate_ids=("crt-1",))
+    return front(*load_balancer.routes, listeners=(listener(1, port=80), https))
+
+
 Rules = dict[str, dict[str, Any]]
 
 
 def _differences(load_balancer: LoadBalancer, change: Callable[[Rules], Rules] = dict) -> list[Question]:
     """Requests that the rules answer otherwise than our precedence does among the routes that were not refused."""
-    compilation = compile_stack(stack(_on_port_80(load_balancer)))
+    compilation = compile_stack(stack(_on_usual_ports(load_balancer), certificates=(certificate(1),)))
     rules = change(compilation.document.as_json()["resources"].get("aws_lb_listener_rule", {}))
     document = replace(
         compilation.document, resources={**compilation.document.resources, "aws_lb_listener_rule": rules}
@@ -55,10 +60,11 @@ def _differences(load_balancer: LoadBalancer, change: Callable[[Rules], Rules] =
     out = {finding.object_id for finding in compilation.refused}
     kept = front(*(each for each in load_balancer.routes if each.id not in out))
     found = []
-    for host, path, method, headers in product(HOSTS, ASKED_PATHS, ASKED_METHODS, ASKED_HEADERS):
-        question = Question(host, path, method, Protocol.HTTP, headers)
-        winner = winning_route(kept, host, path, method, headers)
-        outcome = evaluate(document, "lst_1", question)
+    listeners = {Protocol.HTTP: "lst_1", Protocol.HTTPS: "lst_2"}
+    for host, path, method, headers, scheme in product(HOSTS, ASKED_PATHS, ASKED_METHODS, ASKED_HEADERS, listeners):
+        question = Question(host, path, method, scheme, headers)
+        winner = winning_route(kept, host, path, method, headers, scheme)
+        outcome = evaluate(document, listeners[scheme], question)
         if (outcome.status, outcome.body if winner else None) != ((200, winner.id) if winner else (404, None)):
             found.append(question)
     return found
@@ -175,8 +181,8 @@ def test_a_new_route_moves_next_to_no_other(count: int, hosts: int) -> None:
 
 
 def test_priorities_rise_and_stay_within_what_aws_takes_however_crowded_the_place_is() -> None:
-    crowd = [Place((0,), 1, number) for number in range(25_000)]
-    crowd += [Place((1,), 50_000, number) for number in range(25_000)]
+    crowd = [Place((0,), 1, number=number) for number in range(25_000)]
+    crowd += [Place((1,), 50_000, number=number) for number in range(25_000)]
     numbers = allot(crowd)
     assert numbers == list(range(1, 50_001))
     with pytest.raises(ValueError, match="50000 priorities"):

@@ -79,7 +79,7 @@ def check_listener(notes: Notes, listener: Listener) -> None:
 
 
 def check_route(notes: Notes, route: Route) -> None:
-    """Identifier, host, path, conditions, action."""
+    """Identifier, host, path, scheme, conditions, action."""
     path = grammar.path if route.path_kind is PathKind.EXACT else grammar.prefix_path
     notes.ask(route, "id", grammar.object_id, route.id)
     notes.ask(route, "hostname", grammar.hostname, route.hostname)
@@ -88,6 +88,8 @@ def check_route(notes: Notes, route: Route) -> None:
         notes.ask(route, "methods", grammar.method, method)
     if route.headers:
         _check_headers(notes, route)
+    if route.scheme is not None:
+        notes.ask(route, "scheme", grammar.url_scheme, route.scheme)
     for share in route.pools:
         notes.ask(route, "pools.weight", grammar.route_weight, share.weight)
     if route.prefix_rewrite is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from apps.compiler.checks.examination import Notes
+from apps.compiler.loops import loop_message, loop_of
 from apps.compiler.model import LoadBalancer, Pool, Protocol, Route
 from apps.compiler.routing import number_of
 
@@ -92,8 +93,16 @@ def check_twins(notes: Notes, load_balancer: LoadBalancer) -> None:
             notes.quarantine(route, "identical_route", message, "path")
 
 
+def check_loops(notes: Notes, load_balancer: LoadBalancer) -> None:
+    """A redirect that leads back to its own route, on a listener that serves it, is left out."""
+    redirects = [route for route in load_balancer.routes if route.redirect is not None and not notes.is_out(route.id)]
+    for route in redirects:
+        if protocol := loop_of(route, load_balancer):
+            notes.quarantine(route, "redirect_loop", loop_message(protocol), "redirect")
+
+
 def _identity(route: Route) -> object:
     if not route.methods and not route.headers:
-        return (route.hostname, route.path, route.path_kind)
+        return (route.hostname, route.path, route.path_kind, route.scheme)
     headers = frozenset((condition.name.lower(), condition.match, condition.value) for condition in route.headers)
-    return (route.hostname, route.path, route.path_kind, frozenset(route.methods), headers)
+    return (route.hostname, route.path, route.path_kind, route.scheme, frozenset(route.methods), headers)

@@ -28,7 +28,7 @@ from apps.compiler.checks.fields import (
 )
 from apps.compiler.checks.listeners import check_listener_use, check_ports, with_known_certificates
 from apps.compiler.checks.passes import accepted_passes
-from apps.compiler.checks.routes import check_action, check_owners, check_twins
+from apps.compiler.checks.routes import check_action, check_loops, check_owners, check_twins
 from apps.compiler.losses import Named
 from apps.compiler.model import Certificate, Finding, LoadBalancer, Pool, Snapshot
 
@@ -121,6 +121,7 @@ def _check_routes(notes: Notes, snapshot: Snapshot, pools: dict[str, Pool]) -> N
     check_owners(notes, (route for route in routes if not notes.is_out(route.id)))
     for front in snapshot.load_balancers:
         check_twins(notes, front)
+        check_loops(notes, front)
 
 
 def _accepted_fronts(

@@ -23,7 +23,7 @@ from apps.compiler.abilities import Abilities
 from apps.compiler.checks.examination import Notes
 from apps.compiler.checks.fields import check_certificate, check_listener, check_pool, check_route, check_server
 from apps.compiler.checks.listeners import check_listener_use, with_known_certificates
-from apps.compiler.checks.routes import check_action, check_owners, check_twins
+from apps.compiler.checks.routes import check_action, check_loops, check_owners, check_twins
 from apps.compiler.losses import Loss, Named
 from apps.compiler.model import Certificate, Finding, Listener, LoadBalancer, Pool
 from apps.compiler.routing import number_of
@@ -169,6 +169,7 @@ class _Examiner:
         fronts = []
         for front in self.snapshot.load_balancers:
             check_twins(self.notes, front)
+            check_loops(self.notes, front)
             listeners = tuple(self._checked(listener, front, seen, certificates) for listener in front.listeners)
             fronts.append(replace(front, listeners=listeners))
             self._take(self.abilities.losses_of_load_balancer(self._without(fronts[-1])))

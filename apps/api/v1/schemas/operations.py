@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from apps.api.v1.schemas import (
     capacity,
+    health,
     people,
     plans,
     platform,
@@ -177,6 +178,10 @@ OPERATIONS: Table = {
     ),
     ("pools-overflow", "GET"): detail(progress.FlowAnswer, "the flow of a pool", "at", version=False),
     ("pools-named-overflow", "GET"): detail(progress.FlowAnswer, "the flow of a pool by its name", "at", version=False),
+    ("pools-health", "GET"): detail(health.PoolHealth, "the health of a pool", version=False),
+    ("pools-named-health", "GET"): detail(health.PoolHealth, "the health of a pool by its name", version=False),
+    ("fleets-health", "GET"): detail(health.FleetHealth, "the health of a fleet's nodes", version=False),
+    ("nodes-health", "GET"): detail(health.NodeHealth, "the health of a node", version=False),
     ("overflow-what-if", "POST"): Operation(
         summary="Ask what would be if",
         shown={200: progress.WhatIf},

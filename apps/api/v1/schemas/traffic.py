@@ -117,6 +117,9 @@ class RouteSpec(serializers.Serializer[Any]):
     path = words.path(required=False)
     path_kind = words.word(words_of(RouteRow, "path_kind"), required=False)
     methods = serializers.ListField(child=words.word(words.METHODS), max_length=1000, required=False)
+    scheme = words.word(
+        ["http", "https"], required=False, allow_null=True, help_text="For requests of this scheme only; null for both."
+    )
     headers = HeaderCondition(many=True, required=False)
     action = Action()
     prefix_rewrite = words.path(required=False, allow_null=True)

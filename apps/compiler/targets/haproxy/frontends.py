@@ -6,6 +6,8 @@ count it, find out what it does, rewrite, choose the backend. None of them grows
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from apps.compiler.bundle import bind_variable
 from apps.compiler.model import (
     HeaderCondition,
@@ -17,7 +19,7 @@ from apps.compiler.model import (
     Route,
     Snapshot,
 )
-from apps.compiler.routing import NO_ROUTE
+from apps.compiler.routing import NO_ROUTE, as_served_by
 from apps.compiler.targets.haproxy.admission import Rules, add_departure, found, needs_of, no
 from apps.compiler.targets.haproxy.guests import tcp_marker
 from apps.compiler.targets.haproxy.maps import (
@@ -51,9 +53,13 @@ def certificate_path(certificate_id: str) -> str:
 
 
 def add_listener(
-    document: Document, snapshot: Snapshot, load_balancer: LoadBalancer, listener: Listener, maps: RouteMaps
+    document: Document,
+    snapshot: Snapshot,
+    load_balancer: LoadBalancer,
+    listener: Listener,
+    maps: Mapping[str, RouteMaps],
 ) -> None:
-    """One frontend, named after its listener."""
+    """One frontend, named after its listener; `maps` by the id of the load balancer as it is served."""
     defaults = TCP if listener.protocol is Protocol.TCP else HTTP
     section = document.section("frontend", listener.id, "from", defaults, owner=listener.id)
     # The digest covers this file and not the manifest: where the listener binds must be part of it.
@@ -61,7 +67,8 @@ def add_listener(
     _add_binds(section, snapshot, listener)
     own = own_region(snapshot)
     if listener.protocol is not Protocol.TCP:
-        _add_http_rules(section, snapshot, load_balancer, listener, maps)
+        served = as_served_by(load_balancer, listener.protocol)
+        _add_http_rules(section, snapshot, served, listener, maps[served.id])
     elif own is not None and listener.default_pool_id:
         if other_regions(snapshot):  # HAProxy opens a map that only this line names from where it was started
             section.add("unique-id-format", tcp_marker(own.id))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from apps.compiler.bundle import Bind
 from apps.compiler.model import Certificate, Finding, Listener, LoadBalancer, Protocol, Region, RegionNode, Snapshot
-from apps.compiler.routing import number_of
+from apps.compiler.routing import as_served_by, number_of
 from apps.compiler.targets.haproxy import address_receipt, admission, receipt, settings
 from apps.compiler.targets.haproxy.anycast import BIRD_FILE, render_anycast
 from apps.compiler.targets.haproxy.frontends import (
@@ -51,10 +51,11 @@ class Rendering:
 
 def render(snapshot: Snapshot) -> Rendering:
     """Write every file. The snapshot must have passed the checks; order never depends on that of the input."""
-    fronts = [(front, route_maps(front)) for front in sorted(snapshot.load_balancers, key=lambda lb: number_of(lb.id))]
-    document = _document(snapshot, fronts)
+    fronts = sorted(snapshot.load_balancers, key=lambda front: number_of(front.id))
+    of_routes = {each.id: route_maps(each) for front in fronts for each in _served(front)}
+    document = _document(snapshot, fronts, of_routes)
     text, owners = document.render()
-    maps = _maps(snapshot, fronts)
+    maps = _maps(snapshot, of_routes)
     lists = _certificate_lists(snapshot)
     files = {CONFIG: text.encode("ascii")}
     files |= {path: map_content(entries) for path, entries in maps.items()}
@@ -62,6 +63,12 @@ def render(snapshot: Snapshot) -> Rendering:
     files |= {certificate_path(item.id): item.pem.encode("ascii") for item in _used_certificates(snapshot)}
     files |= _address_files(snapshot)
     return Rendering(files, _binds(snapshot), owners, document, maps, lists, snapshot)
+
+
+def _served(front: LoadBalancer) -> list[LoadBalancer]:
+    """The load balancer as its http listeners serve it: once for all of them, unless a route is of one scheme."""
+    protocols = {each.protocol for each in front.listeners if each.protocol is not Protocol.TCP}
+    return [as_served_by(front, protocol) for protocol in sorted(protocols)] or [front]
 
 
 def _address_files(snapshot: Snapshot) -> dict[str, bytes]:
@@ -95,7 +102,7 @@ def _check_addresses(rendering: Rendering) -> list[Finding]:
     return findings + address_receipt.check_anycast(texts[BIRD_FILE], BIRD_FILE, snapshot.addresses)
 
 
-def _document(snapshot: Snapshot, fronts: list[tuple[LoadBalancer, RouteMaps]]) -> Document:
+def _document(snapshot: Snapshot, fronts: list[LoadBalancer], maps: Mapping[str, RouteMaps]) -> Document:
     document = Document()
     settings.add_global(document)
     settings.add_resolvers(document)
@@ -105,14 +112,14 @@ def _document(snapshot: Snapshot, fronts: list[tuple[LoadBalancer, RouteMaps]]) 
     own = own_region(snapshot)
     if own is not None:
         _add_overflow(document, snapshot, own)
-    for front, maps in fronts:
+    for front in fronts:
         for listener in sorted(front.listeners, key=lambda listener: number_of(listener.id)):
             add_listener(document, snapshot, front, listener, maps)
     for pool in sorted(snapshot.pools, key=lambda pool: number_of(pool.id)):
         add_pool(document, pool)
         if own is not None and needs_queue(pool):
             add_queue(document, pool, len(own.nodes))
-    for front, _ in fronts:
+    for front in fronts:
         for route in sorted(front.routes, key=lambda route: route.id):
             if route.fixed_response is not None:
                 add_fixed_response(document, route, route.fixed_response)
@@ -140,12 +147,12 @@ def _has_tcp(snapshot: Snapshot) -> bool:
     return any(pool.protocol is Protocol.TCP for pool in snapshot.pools)
 
 
-def _maps(snapshot: Snapshot, fronts: list[tuple[LoadBalancer, RouteMaps]]) -> dict[str, Entries]:
+def _maps(snapshot: Snapshot, of_routes: Mapping[str, RouteMaps]) -> dict[str, Entries]:
     maps = {settings.LATENCY_MAP: settings.latency_entries()}
     if own_region(snapshot) is not None:
         maps |= limit_maps(snapshot) | pass_map(snapshot) | {KEY_MAP: {"key": snapshot.overflow_key}}
-    for front, entries in fronts:
-        maps |= entries.by_path(front.id)
+    for served, entries in of_routes.items():
+        maps |= entries.by_path(served)
     return maps
 
 

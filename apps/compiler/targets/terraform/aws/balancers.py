@@ -99,8 +99,8 @@ class Balancers:
             **self._logs(load_balancer.id),
         }
         alb = self.draft.add("aws_lb", resource_name(load_balancer.id), load_balancer.id, body)
-        rules = rules_of(load_balancer)
         for listener in listeners:
+            rules = rules_of(load_balancer, listener.protocol)
             standing = self._add_http(load_balancer, listener, alb)
             add_rules(self.draft, self.groups, self.pools, load_balancer, rules, listener, standing)
             self._expose(load_balancer, listener, alb, standing)

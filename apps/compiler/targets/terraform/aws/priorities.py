@@ -12,6 +12,7 @@ has it and the younger one the next; only where that is taken too does a rule th
 | guard | the names that ALB's `*` would add to a wildcard, before the wildcard's own routes |
 | path | exact ones, then prefixes, those of more segments first |
 | conditions | more headers first, then those that name methods |
+| scheme | at one host and path, a route of one scheme before one of both |
 | age | the older route, then the next rule of the same route |
 """
 
@@ -33,10 +34,11 @@ _EXACT_HOSTS, _EXACT_PATHS, _NAME_METHODS, _GUARDS = 600, 250, 300, 100
 
 @dataclass(frozen=True, slots=True, order=True)
 class Place:
-    """Where a rule stands among the others: what the precedence looks at, the number that it wants, its age."""
+    """Where a rule stands among the others: what the precedence looks at, the number that it wants, scheme and age."""
 
     rank: tuple[int, ...]
     wanted: int
+    is_of_both_schemes: bool = True
     number: int = 0
     rule: int = 0
 
@@ -51,7 +53,7 @@ def place_of(route: Route, rule: int = 0) -> Place:
     band = _from_the_end(band, len(route.headers), _HEADERS)
     band = _before(band, _NAME_METHODS) if route.methods else _after(band, _NAME_METHODS)
     wanted = _somewhere(band, f"{route.hostname} {route.path}")
-    return Place((*_host_rank(route.hostname), 1, *rank), wanted, number_of(route.id), rule)
+    return Place((*_host_rank(route.hostname), 1, *rank), wanted, route.scheme is None, number_of(route.id), rule)
 
 
 def place_of_guard(wildcard: str) -> Place:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from apps.compiler.model import FixedResponse, Listener, LoadBalancer, Protocol, Redirect, Route
-from apps.compiler.routing import NO_ROUTE
+from apps.compiler.routing import NO_ROUTE, as_served_by
 from apps.compiler.stacks import CloudPool
 from apps.compiler.targets.terraform.aws.groups import Groups
 from apps.compiler.targets.terraform.aws.naming import tags
@@ -33,9 +33,10 @@ class Rule:
     route: Route | None = None
 
 
-def rules_of(load_balancer: LoadBalancer) -> list[Rule]:
-    """The rules that every http listener of the load balancer gets, in their order."""
-    found = [*_routes(load_balancer), *_guards(load_balancer)]
+def rules_of(load_balancer: LoadBalancer, protocol: Protocol) -> list[Rule]:
+    """The rules that every listener of this protocol gets, in their order."""
+    routes = as_served_by(load_balancer, protocol).routes
+    found = [*_routes(routes), *_guards(load_balancer, routes)]
     return sorted(found, key=lambda rule: rule.place)
 
 
@@ -68,16 +69,16 @@ def default_action(
     return _Actions(groups, pools, load_balancer, listener).without_route()
 
 
-def _routes(load_balancer: LoadBalancer) -> Iterator[Rule]:
-    for route in load_balancer.routes:
+def _routes(routes: Sequence[Route]) -> Iterator[Rule]:
+    for route in routes:
         for number, conditions in enumerate(conditions_of(route)):
             name = route.id if number == 0 else f"{route.id}-{number + 1}"
             yield Rule(place_of(route, number), name, route.id, route.account, conditions, route)
 
 
-def _guards(load_balancer: LoadBalancer) -> Iterator[Rule]:
+def _guards(load_balancer: LoadBalancer, routes: Sequence[Route]) -> Iterator[Rule]:
     """Our wildcards stand for one label, ALB's `*` for any: what it would take beyond is sent where nothing matched."""
-    for wildcard in sorted({route.hostname for route in load_balancer.routes if route.hostname.startswith("*.")}):
+    for wildcard in sorted({route.hostname for route in routes if route.hostname.startswith("*.")}):
         name = "beyond-" + hashlib.sha256(wildcard.encode()).hexdigest()[:12]
         place = place_of_guard(wildcard)
         yield Rule(place, name, load_balancer.id, load_balancer.account, beyond(wildcard))

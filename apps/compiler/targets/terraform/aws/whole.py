@@ -8,7 +8,7 @@ from apps.compiler.losses import Loss, Target, lossy, refused
 from apps.compiler.model import Listener, LoadBalancer, Protocol, Route
 from apps.compiler.stacks import AddressKind, Cloud, CloudAddress, CloudPool, CloudZone, RecordType, StackSnapshot
 from apps.compiler.targets.terraform.aws import limits
-from apps.compiler.targets.terraform.aws.patterns import conditions_of
+from apps.compiler.targets.terraform.aws.rules import rules_of
 from apps.compiler.targets.terraform.aws.shares import Share, shares_of_pool, shares_of_route, taking
 from apps.compiler.targets.terraform.aws.timeouts import idle_timeout_s, pools_of
 
@@ -62,8 +62,7 @@ def _speaks_http(front: LoadBalancer) -> bool:
 def _of_quotas(front: LoadBalancer) -> Iterator[Loss]:
     """AWS raises these on request, so they are said and not enforced."""
     http = [each for each in front.listeners if each.protocol is not Protocol.TCP]
-    guards = {route.hostname for route in front.routes if route.hostname.startswith("*.")}
-    count = (sum(len(conditions_of(route)) for route in front.routes) + len(guards)) * len(http)
+    count = sum(len(rules_of(front, each.protocol)) for each in http)
     if count > limits.RULES:
         yield lossy(
             Target.AWS, front, "rules_quota", "routes",

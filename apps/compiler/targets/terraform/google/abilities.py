@@ -37,6 +37,7 @@ from apps.compiler.model import (
     Server,
     WhenFull,
 )
+from apps.compiler.routing import covers_scheme
 from apps.compiler.stacks import ON_FLEETS, CloudPool, RecordType, StackSnapshot
 from apps.compiler.targets.terraform.google.services import (
     check_times,
@@ -87,18 +88,15 @@ def losses_of_route(route: Route, load_balancer: LoadBalancer) -> Iterator[Loss]
 
 
 def _of_redirect(route: Route, redirect: Redirect, load_balancer: LoadBalancer) -> Iterator[Loss]:
-    if not any(each.protocol is Protocol.HTTPS for each in load_balancer.listeners):
-        return
-    if redirect.scheme == "http":
+    on_https = covers_scheme(route, Protocol.HTTPS)
+    if (
+        redirect.scheme == "http"
+        and on_https
+        and any(each.protocol is Protocol.HTTPS for each in load_balancer.listeners)
+    ):
         yield _refused(
             route, "redirect_to_http", "redirect.scheme",
             "Google does not redirect from https to http.", "Leave the scheme out, or serve the route by http alone.",
-        )  # fmt: skip
-    if redirect.scheme == "https" and redirect.host is None and redirect.path is None:
-        yield _refused(
-            route, "redirect_to_itself", "redirect",
-            "On its https listener the redirect leads to itself.",
-            "Put it on a load balancer that has http listeners only, or name another host or path.",
         )  # fmt: skip
 
 

@@ -36,7 +36,7 @@ from apps.compiler.model import (
     Redirect,
     Route,
 )
-from apps.compiler.routing import is_conditional, ordered
+from apps.compiler.routing import as_served_by, is_conditional, ordered
 from apps.compiler.targets.terraform.expressions import literal
 from apps.compiler.targets.terraform.google.resources import NOBODY, Resource, resource, service_of
 from apps.compiler.trace import NO_ROUTE_STATUS
@@ -57,7 +57,7 @@ FORGED_HEADERS = ("Forwarded", "X-Forwarded-Port", "X-Real-IP")
 def url_map(stack_id: str, load_balancer: LoadBalancer, listener: Listener) -> Resource:
     """The URL map of one http or https listener."""
     by_host: dict[str, list[Route]] = defaultdict(list)
-    for route in load_balancer.routes:
+    for route in as_served_by(load_balancer, listener.protocol).routes:
         by_host[route.hostname].append(route)
     hosts = sorted(by_host)
     body = {

@@ -1,0 +1,68 @@
+"""SHOW to machines, written down: the health of pools and their servers, of fleets and their nodes."""
+
+from __future__ import annotations
+
+from rest_framework import serializers
+
+from apps.api.v1.schemas import words
+
+POOL_STATUSES = ("healthy", "degraded", "down", "unknown")
+NODE_STATUSES = ("healthy", "degraded", "unreachable", "unknown")
+SERVER_STATUSES = ("up", "down", "drain", "maintenance", "unchecked", "unknown")
+
+
+class Traffic(words.Shown):
+    """What is served now, over about ten seconds; null where nothing was measured, `stale` where it was long ago."""
+
+    requests_rps = serializers.FloatField(allow_null=True)
+    error_rate = serializers.FloatField(allow_null=True, help_text="Share of answers 5xx, 0 to 1.")
+    p95_ms = serializers.FloatField(allow_null=True)
+    connections = serializers.IntegerField(allow_null=True)
+    age_s = serializers.FloatField(allow_null=True)
+    stale = serializers.BooleanField()
+
+
+class ServerHealth(words.Shown):
+    """A server as one node sees it."""
+
+    id = words.ident()
+    name = words.name()
+    region = words.name()
+    node = serializers.CharField()
+    status = words.word(SERVER_STATUSES)
+    message = serializers.CharField(allow_blank=True, help_text="What HAProxy's check last said.")
+    traffic = Traffic()
+
+
+class PoolHealth(words.Shown):
+    """A pool and its servers; `unknown` while no collector looks."""
+
+    pool = words.reference()
+    status = words.word(POOL_STATUSES)
+    message = serializers.CharField(allow_blank=True)
+    since = words.instant(allow_null=True)
+    servers_up = words.count()
+    servers_total = words.count()
+    traffic = Traffic()
+    servers = ServerHealth(many=True)
+
+
+class NodeHealth(words.Shown):
+    """A node as it last spoke."""
+
+    node = words.name()
+    status = words.word(NODE_STATUSES)
+    message = serializers.CharField(allow_blank=True)
+    last_seen_at = words.instant(allow_null=True)
+    running_generation = words.count()
+    haproxy_version = serializers.CharField(allow_blank=True)
+    agent_version = serializers.CharField(allow_blank=True)
+    drift = serializers.ListField(child=serializers.CharField())
+    traffic = Traffic()
+
+
+class FleetHealth(words.Shown):
+    """Every node of a fleet."""
+
+    fleet = words.name()
+    nodes = NodeHealth(many=True)
