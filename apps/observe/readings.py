@@ -90,7 +90,7 @@ def check_state(state: NodeState) -> None:
     if not all(_fits(value, SMALLEST_MAXIMUM) for value in small) or not all(_fits(value) for value in large):
         raise ValueError("numbers out of range")
     texts = (state.digest, state.on_disk, state.haproxy_version, state.agent_version, state.boot_id, state.last_error)
-    if not all(isinstance(text, str) and "\0" not in text for text in (*texts, *state.drift)):
+    if not all(isinstance(text, str) and "\0" not in text for text in (*texts, state.unavailable, *state.drift)):
         raise ValueError("texts that are none")
 
 
