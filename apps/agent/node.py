@@ -137,6 +137,7 @@ class Node:
             "address": self.settings.address,
             "port_offset": self.settings.port_offset,
             "addresses": self.addresses.state(),
+            "clock": time.time(),
         }
 
     # The switch
@@ -307,8 +308,9 @@ class Node:
             if live is None:
                 return
             found = self.proxy.processes_soon()
-            for pid in self.proxy.end_others(found.master) if found else []:
-                self.events.add("error", f"haproxy {pid} ran beside {found.master} and is ended")
+            if found:
+                for pid in self.proxy.end_others(found.master):
+                    self.events.add("error", f"haproxy {pid} ran beside {found.master} and is ended")
             if found and not self.addresses.expects(worker_identity(self.proxy)):
                 self.events.add("error", f"haproxy {found.master} was started by somebody else and is ended")
                 self.proxy.stop()

@@ -75,7 +75,7 @@ class NodeState:
     that somebody edited them. `drift` names what differs, in words. `workers` counts live haproxy workers. `addresses`
     are the static IPs that move: held or standby (VRRP), announced or withdrawn (BGP). `unavailable` says why the node
     could not take the last change; empty once it took one or refused it. `haproxy_path` is the binary that checks,
-    tries and serves.
+    tries and serves. `clock` is the time by the node, in Unix seconds; None where it does not tell.
     """
 
     generation: int
@@ -92,6 +92,7 @@ class NodeState:
     unavailable: str = ""
     haproxy_path: str = ""
     addresses: Mapping[str, str] = field(default_factory=dict)
+    clock: float | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,8 @@ class MemoryNode:
     unreachable: bool = False
     refusal: Refused | None = None
     unavailable: str = ""
+    haproxy_version: str = "2.6.12"
+    clock_ahead_s: float = 0.0
     rows: tuple[CounterRow, ...] = ()
     latency_buckets: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
     admitted: Mapping[str, int] = field(default_factory=dict)
@@ -67,7 +69,7 @@ class MemoryNode:
             generation=self.generation,
             digest=self.digest,
             on_disk=on_disk,
-            haproxy_version="2.6.12",
+            haproxy_version=self.haproxy_version,
             agent_version="memory",
             boot_id=f"memory-{self.name}",
             workers=1 if self.generation else 0,
@@ -77,6 +79,7 @@ class MemoryNode:
             last_error=self.last_error,
             unavailable=self.unavailable,
             addresses=self.addresses,
+            clock=time.time() + self.clock_ahead_s,
         )
 
 
