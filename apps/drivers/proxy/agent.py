@@ -27,6 +27,8 @@ from apps.drivers.proxy.contract import (
 )
 
 WORDS = {word: word for word in ("held", "standby", "announced", "withdrawn")}
+# A node that is off the network is missed after this long, whatever is asked of it.
+CONNECT_SECONDS = 2.0
 READ_SECONDS = 5.0
 # A node checks a bundle, starts it on trial, lets a worker load it and, when that fails, the old one again. It takes
 # its time for each by the bundle's size (apps/agent/load_time.py), and this is not less.
@@ -155,8 +157,9 @@ class _UnixConnection(http.client.HTTPConnection):
 
     def connect(self) -> None:
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(self.timeout)
+        self.sock.settimeout(CONNECT_SECONDS)
         self.sock.connect(self._path)
+        self.sock.settimeout(self.timeout)
 
 
 class _NamedConnection(http.client.HTTPConnection):
@@ -169,8 +172,15 @@ class _NamedConnection(http.client.HTTPConnection):
         self._context.load_cert_chain(target.certificate_file, target.key_file)
 
     def connect(self) -> None:
-        super().connect()
-        self.sock = self._context.wrap_socket(self.sock, server_hostname=self._node_name)
+        raw = socket.create_connection((self.host, self.port), CONNECT_SECONDS)
+        try:
+            raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            raw.settimeout(READ_SECONDS)  # of the handshake
+            self.sock = self._context.wrap_socket(raw, server_hostname=self._node_name)
+        except BaseException:
+            raw.close()
+            raise
+        self.sock.settimeout(self.timeout)
 
 
 def _connection(target: NodeTarget, timeout: float) -> http.client.HTTPConnection:
