@@ -13,7 +13,7 @@ from apps.core.clock import now
 from apps.definitions.models import Listener, Pool, Route, Server
 from apps.definitions.sharing import seen_pools
 from apps.fleet.models import Node
-from apps.observe import lease
+from apps.observe import consoles, lease
 from apps.observe.conditions import SEVERITY, Reason, Type, server_word
 from apps.observe.history import grid, read_series
 from apps.observe.live import LiveNode
@@ -244,6 +244,7 @@ def problems(actor: Actor) -> list[Problem]:
         "node": dict(Node.objects.filter(pk__in=_ids(rows, "node")).values_list("pk", "name"))
         if actor.is_operator
         else {},
+        "console": consoles.heard_of() if actor.is_operator and _ids(rows, "console") else {},
     }
     found = [
         _problem(row, labels[row.object_kind][row.object_id])

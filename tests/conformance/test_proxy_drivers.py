@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
@@ -122,6 +123,8 @@ def broken(port: int) -> Bundle:
 def test_a_node_that_was_never_pushed_to_says_so(world: World) -> None:
     state = world.driver.read_state()
     assert (state.generation, state.digest, state.on_disk, state.serving) == (0, "", "", False)
+    assert state.clock is not None
+    assert abs(state.clock - time.time()) < 60
 
 
 @over_https
