@@ -22,6 +22,7 @@ from apps.agent.node import Node
 from apps.agent.proxy import Proxy
 from apps.agent.server import Door, open_tls, open_unix
 from apps.agent.settings import Settings, default_user
+from apps.agent.taste import end_left_over
 
 TICK = 0.2
 
@@ -46,7 +47,18 @@ def parse(words: list[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument("--soak", default=30.0, type=float, help="seconds until a release is the last known good")
     parser.add_argument("--reload-gap", default=2.0, type=float, help="least seconds between two reloads")
-    parser.add_argument("--confirm-timeout", default=10.0, type=float, help="seconds that a new worker has to answer")
+    parser.add_argument(
+        "--check-timeout",
+        default=15.0,
+        type=float,
+        help="least seconds that haproxy -c and the trial start may take; a large bundle is given more",
+    )
+    parser.add_argument(
+        "--confirm-timeout",
+        default=15.0,
+        type=float,
+        help="least seconds that a new worker has to answer; a large bundle is given more",
+    )
     parser.add_argument("--drift-every", default=10.0, type=float, help="seconds between two looks for drift")
     parser.add_argument("--leave-running", action="store_true", help="do not end haproxy when the agent ends")
     parser.add_argument("--interface", default="", help="where static IPs of VRRP are put; else the one of --address")
@@ -59,7 +71,7 @@ def parse(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--bird", default="bird", help="the binary")
     parser.add_argument("--drain", action="store_true", help="give the static IPs away, keep serving, and leave")
     parser.add_argument("--undrain", action="store_true", help="take part in holding static IPs again, and leave")
-    parser.add_argument("--stop", action="store_true", help="end the haproxy of this state directory and leave")
+    parser.add_argument("--stop", action="store_true", help="end every haproxy of this state directory and leave")
     return parser.parse_args(words)
 
 
@@ -97,6 +109,7 @@ def settings_from(words: argparse.Namespace) -> Settings:
         drift_every=words.drift_every,
         soak=words.soak,
         reload_gap=words.reload_gap,
+        check_timeout=words.check_timeout,
         confirm_timeout=words.confirm_timeout,
         leave_running=words.leave_running,
         keepalived=words.keepalived,
@@ -175,6 +188,7 @@ def main(words: list[str] | None = None) -> int:
     if given.stop:
         Addresses(settings, settings.state_dir / "live").stop()
         Proxy(settings, settings.state_dir / "live").stop()
+        end_left_over(settings)
         return 0
     events = Events()
     node = Node(settings, events)

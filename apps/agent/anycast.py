@@ -12,7 +12,7 @@ from typing import Any
 from apps.agent import sentry
 from apps.agent.bodies import sha256
 from apps.agent.daemon import Daemon
-from apps.agent.errors import Refusal
+from apps.agent.errors import Refusal, Unavailable
 from apps.agent.settings import Settings, text_of
 from apps.agent.vrrp import run_check
 
@@ -87,7 +87,7 @@ class Bird:
         run_check([self._settings.bird, "-p", "-c", str(release / NODE_CONFIG)], release, "BIRD")
 
     def bring(self, release: Path, addresses: list[str]) -> None:
-        """Accept the addresses on this machine, and make BIRD run the release at `live`; raises Refusal."""
+        """Accept the addresses on this machine, and make BIRD run what lies at `live`; raises Refusal, Unavailable."""
         self.accept(addresses)
         wanted = sha256((release / NODE_CONFIG).read_bytes() + (release / CONFIG).read_bytes())
         if not self.daemon.pid():
@@ -97,7 +97,7 @@ class Bird:
             try:
                 sentry.command(str(self._control), "configure")
             except OSError as error:
-                raise Refusal(f"BIRD does not answer ({error}).", "switch") from error
+                raise Unavailable(f"BIRD does not answer ({error}).", "switch") from error
         self._loaded.write_text(wanted)
 
     def accept(self, addresses: list[str]) -> None:

@@ -7,15 +7,23 @@ import pwd
 import re
 import shutil
 import subprocess
+from math import ceil
 from pathlib import Path
 
-from apps.agent.errors import Refusal
-from apps.agent.settings import Settings
+from apps.agent.errors import Refusal, Unavailable
+from apps.agent.load_time import load_seconds
+from apps.agent.settings import SYSTEM_PATH, Settings
 
-CHECK_SECONDS = 5
 MEMORY = 4 * 1024**3
 NAMED_LINE = re.compile(r"haproxy\.cfg:(\d+)\]")
-CLEAN_ENV = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
+# What HAProxy says where the machine is short of something. Its quotations are left out: they may be anybody's words.
+QUOTED = re.compile(r"'.*'")
+SHORTAGE = re.compile(
+    r"out of memory|not enough memory|no memory|cannot allocate|allocation error|memory allocation"
+    r"|no space left|too many open files",
+    re.IGNORECASE,
+)
+CLEAN_ENV = {"PATH": SYSTEM_PATH}
 
 
 class Box:
@@ -25,11 +33,14 @@ class Box:
         self._settings = settings
         self._network = self._without_network()
 
-    def prefix(self, network: bool) -> list[str]:
-        """Words to put before a command: limits, own user where started as root, no network unless asked for."""
+    def prefix(self, network: bool, seconds: float) -> list[str]:
+        """Words to put before a command that may run for so long: limits, own user where started as root, no network.
+
+        With `network` it keeps the node's.
+        """
         words = [] if network else list(self._network)
         if shutil.which("prlimit"):
-            words += ["prlimit", f"--cpu={CHECK_SECONDS * 4}", "--core=0", f"--as={MEMORY}", "--"]
+            words += ["prlimit", f"--cpu={ceil(seconds * 4)}", "--core=0", f"--as={MEMORY}", "--"]
         if self._settings.boxes and shutil.which("setpriv"):
             entry = pwd.getpwnam(self._settings.user)
             words += ["setpriv", f"--reuid={entry.pw_uid}", f"--regid={entry.pw_gid}", "--clear-groups"]
@@ -46,25 +57,44 @@ class Box:
         return []
 
     def check(self, release: Path, node_cfg: Path) -> None:
-        """`haproxy -c` in the box; raises Refusal with HAProxy's own line."""
+        """`haproxy -c` in the box; raises Refusal with HAProxy's own line, or Unavailable without a verdict."""
+        seconds = self._settings.check_timeout + load_seconds(release)
         command = [self._settings.haproxy, "-c", "-f", str(node_cfg), "-f", str(release / "haproxy.cfg")]
         try:
             done = subprocess.run(
-                [*self.prefix(network=False), *command],
+                [*self.prefix(network=False, seconds=seconds), *command],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 env=CLEAN_ENV,
                 cwd=str(release),
-                timeout=CHECK_SECONDS,
+                timeout=seconds,
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            raise Refusal(f"haproxy -c did not come to an end within {CHECK_SECONDS} seconds.", "validate") from None
+            message = (
+                f"haproxy -c did not come to an end within {seconds:.0f} seconds. --check-timeout gives it longer."
+            )
+            raise Unavailable(message, "validate") from None
         except OSError as error:
-            raise Refusal(f"haproxy -c could not be started: {error}.", "validate") from error
+            raise Unavailable(f"haproxy -c could not be started: {error}.", "validate") from error
         if done.returncode != 0:
-            raise refusal_from(done.stdout.decode("utf-8", "replace"), "validate", release)
+            raise failure_from(done.stdout.decode("utf-8", "replace"), "validate", release, done.returncode)
+
+
+def failure_from(output: str, stage: str, release: Path | None, status: int | None = None) -> Refusal | Unavailable:
+    """What haproxy meant by ending: only a file that it names its own trouble with is refused.
+
+    `status` is how the process ended where that is known; below zero a signal ended it.
+    """
+    if status is not None and status < 0:
+        return Unavailable(f"haproxy was ended by signal {-status} before it could judge the file.", stage)
+    alerts = [line for line in output.splitlines() if "[ALERT]" in line]
+    short = next((line for line in alerts if SHORTAGE.search(QUOTED.sub("", line))), "")
+    if short or not alerts:
+        said = (short or output.strip() or "it said nothing")[:300]
+        return Unavailable(f"haproxy could not judge the file on this machine: {said}", stage)
+    return refusal_from(output, stage, release)
 
 
 def refusal_from(output: str, stage: str, release: Path | None) -> Refusal:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from apps.agent import nodecfg, probes
 from apps.agent.bodies import Bind, Manifest
-from apps.agent.box import refusal_from
-from apps.agent.errors import Refusal
+from apps.agent.box import failure_from
+from apps.agent.errors import Refusal, Unavailable
+from apps.agent.load_time import load_seconds
 from apps.agent.proxy import Proxy
 from apps.agent.settings import Settings
 
@@ -27,14 +28,21 @@ class Wanted:
 
 
 def confirm(settings: Settings, proxy: Proxy, wanted: Wanted, offset: int) -> None:
-    """Return when the new worker answers; raises Refusal. `offset` is where haproxy's log ended before the reload."""
-    deadline = time.monotonic() + settings.confirm_timeout
+    """Return when the new worker answers; raises Refusal, or Unavailable when none came up in time.
+
+    `offset` is where haproxy's log ended before the reload.
+    """
+    seconds = settings.confirm_timeout + load_seconds(wanted.release)
+    deadline = time.monotonic() + seconds
     before = proxy.processes()
     while worker_identity(proxy) != (wanted.generation, wanted.manifest.digest) or proxy.processes() is None:
         output = proxy.log_since(offset)
         failed = "Loading failure" in output or proxy.ended() or (before is not None and not proxy.running())
-        if failed or "Cannot bind" in output or time.monotonic() > deadline:
-            raise refusal_from(output or "no new worker came up in time", "confirm", wanted.release)
+        if failed or "Cannot bind" in output:
+            raise failure_from(output, "confirm", wanted.release)
+        if time.monotonic() > deadline:
+            message = f"No new worker came up within {seconds:.0f} seconds. --confirm-timeout gives it longer."
+            raise Unavailable(message, "confirm")
         before = before or proxy.processes()
         time.sleep(0.01)
     for bind in wanted.manifest.binds:
@@ -52,7 +60,9 @@ def _confirm_port(settings: Settings, wanted: Wanted, bind: Bind, deadline: floa
         row = row + 1 if right else 0
         if answer.foreign or time.monotonic() > deadline:
             words = answer.problem or f"generation {answer.generation} answers"
-            raise Refusal(f"{bind.listener_id}: {words} on {nodecfg.written(address, port)}.", "confirm")
+            message = f"{bind.listener_id}: {words} on {nodecfg.written(address, port)}."
+            slow = answer.silent or not answer.problem
+            raise Unavailable(message, "confirm") if slow else Refusal(message, "confirm")
         if not right:
             time.sleep(0.01)
 

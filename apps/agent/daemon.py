@@ -9,7 +9,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from apps.agent.errors import Refusal
+from apps.agent.errors import Unavailable
 from apps.agent.proxy import LARGEST_LOG, alive
 
 STOP_SECONDS = 3.0
@@ -37,7 +37,7 @@ class Daemon:
         return pid if self._marker in words and alive(pid) else 0
 
     def start(self, command: list[str], cwd: Path) -> None:
-        """Start it; what it says goes into its log. Raises Refusal."""
+        """Start it; what it says goes into its log. Raises Unavailable."""
         too_long = self.log.exists() and self.log.stat().st_size > LARGEST_LOG
         with self.log.open("wb" if too_long else "ab") as log:
             try:
@@ -51,7 +51,7 @@ class Daemon:
                     start_new_session=True,
                 )
             except OSError as error:
-                raise Refusal(f"{self.name} could not be started: {error}.", "switch") from error
+                raise Unavailable(f"{self.name} could not be started: {error}.", "switch") from error
         self._pid_file.write_text(f"{self._child.pid}\n")
 
     def tell(self, number: int) -> None:

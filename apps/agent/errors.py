@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from typing import Any
 
 
@@ -26,6 +27,30 @@ class Refusal(Exception):
             "line": self.line,
             "output": self.output[-8000:],
         }
+
+
+class Unavailable(Exception):
+    """The node cannot do it now: no time, memory, disk or program; it says nothing about what was asked for."""
+
+    status = 503
+
+    def __init__(self, message: str, stage: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.stage = stage
+
+    def body(self) -> dict[str, Any]:
+        """The JSON answer."""
+        return {"error": "unavailable", "stage": self.stage, "message": self.message}
+
+
+# How a push may end without what was asked for: the node goes on running what it ran.
+FAILURES = (Refusal, Unavailable, OSError, subprocess.TimeoutExpired)
+
+
+def unavailable(error: Exception, stage: str) -> Unavailable:
+    """The failure of a part of this machine, as what the node answers."""
+    return error if isinstance(error, Unavailable) else Unavailable(f"The node could not do it: {error}.", stage)
 
 
 class Superseded(Exception):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import subprocess
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +16,9 @@ from apps.agent.addresses import Addresses
 from apps.agent.bodies import MOVED_BY, BundleBody, Manifest, RuntimeBody, read_bundle
 from apps.agent.box import readable_group
 from apps.agent.confirm import Wanted, worker_identity
-from apps.agent.errors import Malformed, Refusal
+from apps.agent.errors import FAILURES, Malformed, Refusal, Unavailable, unavailable
 from apps.agent.events import Events
+from apps.agent.load_time import load_seconds
 from apps.agent.proxy import Proxy
 from apps.agent.releases import Releases, make_dir, write_file
 from apps.agent.safeguards import Safeguards
@@ -39,12 +43,12 @@ class Node:
         self.addresses = Addresses(settings, self.releases.live_link)
         self.switching = threading.RLock()
         self.drift: tuple[str, ...] = ()
+        self.unavailable = ""
         self._preparing = threading.Lock()
         self._box = safeguards.box(settings)
         self.probe_secret = memo.probe_secret(settings.state_dir / "probe")
         self._memo_path = settings.state_dir / "state.json"
         self.confirmed = memo.load(self._memo_path)
-        self._version = self.proxy.version()
         self._last_reload = 0.0
         self._stopping = False
         end_left_over(settings)
@@ -58,29 +62,29 @@ class Node:
         return read_bundle(body, self._guards.same_content)
 
     def push(self, body: BundleBody) -> dict[str, Any]:
-        """Make the node run the bundle; raises Refusal or Superseded and then runs what it ran."""
+        """Make the node run the bundle; raises Refusal, Unavailable or Superseded and then runs what it ran."""
         self._fence(body.generation)
-        with self._preparing:
+        with self._preparing, self._failing_aloud(body.generation, "switch"):
             self._fence(body.generation)
+            self._guards.supported(self.proxy.version())
             release = self._write(body)
-            try:
-                self._check_words(body)
-                self._guards.check(self._box, release, release / "node.cfg")
-                self._guards.addresses(self.addresses, release, body.manifest)
-                self._guards.taste(self.settings, self._box, release, body.manifest, body.generation, self.probe_secret)
-                with self.switching:
-                    self._fence(body.generation)
-                    self._refuse_taken_ports(release, body.manifest)
-                    self._respect_gap()
-                    self.switch(release, body.manifest, body.generation)
-            except Refusal as refusal:
-                self._note_error(f"Generation {body.generation} was refused ({refusal.stage}): {refusal.message}")
-                raise
+            self._check_words(body)
+            self._guards.check(self._box, release, release / "node.cfg")
+            self._guards.addresses(self.addresses, release, body.manifest)
+            self._guards.taste(self.settings, self._box, release, body.manifest, body.generation, self.probe_secret)
+            with self.switching:
+                self._fence(body.generation)
+                self._refuse_taken_ports(release, body.manifest)
+                self._respect_gap()
+                self.switch(release, body.manifest, body.generation)
         self.events.add("state", f"generation {body.generation} runs, digest {body.manifest.digest[:12]}")
         return self.state()
 
     def operate(self, body: RuntimeBody) -> dict[str, Any]:
-        """Change the running worker without a reload and bring the files along; raises Refusal, Superseded, Missing."""
+        """Change the running worker without a reload and bring the files along.
+
+        Raises Refusal, Unavailable, Superseded, Missing.
+        """
         with self.switching:
             self._fence(body.generation)
             old = self.releases.live()
@@ -89,21 +93,25 @@ class Node:
             self._guards.base(body.base_digest, self.confirmed.digest, self.releases.on_disk(old))
             base = self.releases.manifest(old)
             files, same, commands = runtime.prepare(body, base, old, self._guards.safe_word)
-            draft = self.releases.prepare(body.generation, files, old, same)
-            self._write_node_cfg(draft, body.manifest, body.generation)
-            if files.keys() - {"manifest.json"} - {path for path in files if path.startswith("maps/")}:
-                self._guards.check(self._box, draft, draft / "node.cfg")
-            release = self.releases.seal(draft, body.generation)
-            self.releases.point_live(release)
-            try:
-                runtime.run(commands, self.proxy, self._guards.safe_word)
-            except (Refusal, OSError) as error:
-                self._put_back(old, base, self.confirmed.generation)
-                message = error.message if isinstance(error, Refusal) else f"The worker did not answer: {error}."
-                self._note_error(f"Generation {body.generation} was refused (runtime): {message}")
-                raise Refusal(message, "runtime") from error
-            self._remember(release, body.manifest, body.generation)
+            with self._failing_aloud(body.generation, "runtime"):
+                draft = self.releases.prepare(body.generation, files, old, same)
+                self._write_node_cfg(draft, body.manifest, body.generation)
+                if files.keys() - {"manifest.json"} - {path for path in files if path.startswith("maps/")}:
+                    self._guards.check(self._box, draft, draft / "node.cfg")
+                release = self.releases.seal(draft, body.generation)
+                self.releases.point_live(release)
+                self._run(commands, old, base)
+                self._remember(release, body.manifest, body.generation)
         return self.state()
+
+    def _run(self, commands: runtime.Commands, old: Path, base: Manifest) -> None:
+        """Tell the worker; where it does not follow, the old release is put back. Raises Refusal."""
+        try:
+            runtime.run(commands, self.proxy, self._guards.safe_word)
+        except (Refusal, OSError) as error:
+            self._put_back(old, base, self.confirmed.generation)
+            message = error.message if isinstance(error, Refusal) else f"The worker did not answer: {error}."
+            raise Refusal(message, "runtime") from error
 
     def state(self) -> dict[str, Any]:
         """GET /v1/state."""
@@ -115,7 +123,8 @@ class Node:
             "generation": confirmed.generation,
             "digest": confirmed.digest,
             "on_disk": self.releases.on_disk(live),
-            "haproxy_version": self._version,
+            "haproxy_version": self.proxy.version(),
+            "haproxy_path": self.settings.haproxy,
             "agent_version": VERSION,
             "boot_id": boot_id(),
             "workers": len(found.current) + len(found.old) if found else 0,
@@ -123,10 +132,12 @@ class Node:
             "reloads": confirmed.reloads,
             "drift": list(self.drift),
             "last_error": confirmed.last_error,
+            "unavailable": self.unavailable,
             "last_known_good": confirmed.last_known_good,
             "address": self.settings.address,
             "port_offset": self.settings.port_offset,
             "addresses": self.addresses.state(),
+            "clock": time.time(),
         }
 
     # The switch
@@ -137,30 +148,30 @@ class Node:
         self.releases.point_live(release)
         try:
             self._reload(release, manifest, generation)
-        except Refusal:
+        except FAILURES:
             previous = self.releases.manifest(old) if old is not None and old != release else None
             self._put_back(old if previous else None, previous, self.confirmed.generation)
             raise
         self._remember(release, manifest, generation, reloaded=True)
 
     def _put_back(self, old: Path | None, manifest: Manifest | None, generation: int) -> None:
-        self._guards.put_back(self.releases, old)
-        if old is None or manifest is None:
-            self.addresses.stop()
-            self.proxy.stop()
-            return
         try:
+            self._guards.put_back(self.releases, old)
+            if old is None or manifest is None:
+                self.addresses.stop()
+                self.proxy.stop()
+                return
             self._reload(old, manifest, generation)
-        except Refusal as refusal:
-            self._note_error(f"The old configuration was put back and does not answer: {refusal.message}")
+        except FAILURES as error:
+            self._note_error(f"The old configuration was put back and does not answer: {error}")
 
     def _reload(self, release: Path, manifest: Manifest, generation: int) -> None:
-        """Let a worker load what lies at `live`, wait until it answers, then let it have addresses; raises Refusal."""
+        """Let a worker load what lies at `live`, wait until it answers, then let it have addresses; raises FAILURES."""
         identity = (generation, manifest.digest)
         self.addresses.switching(manifest, identity, self.probe_secret)
         offset = self.proxy.log_end()
         self._hand_on_health(release)
-        self.proxy.reload_or_start()
+        self.proxy.reload_or_start(release, self.settings.confirm_timeout + load_seconds(release))
         self._last_reload = time.monotonic()
         wanted = Wanted(release, manifest, generation, self.probe_secret)
         self._guards.confirm(self.settings, self.proxy, wanted, offset)
@@ -184,7 +195,7 @@ class Node:
     def _fence(self, generation: int) -> None:
         self._guards.fence(generation, self.confirmed.generation)
         if self._stopping:
-            raise Refusal("This agent is being stopped.", "switch")
+            raise Unavailable("This agent is being stopped.", "switch")
 
     def _check_words(self, body: BundleBody) -> None:
         """What programs with more rights than haproxy would read."""
@@ -229,7 +240,7 @@ class Node:
         """A port that we do not hold yet must be free: haproxy would pause the running listeners while it retries."""
         held: set[tuple[str, int]] = set()
         live = self.releases.live()
-        if live is not None and self.proxy.processes() is not None:
+        if live is not None and self.proxy.running():
             held = {(address, port) for _, address, port in self._endpoints(live, self.releases.manifest(live))}
         for name, address, port in self._endpoints(release, manifest):
             if port > 65535:
@@ -255,14 +266,30 @@ class Node:
             last_error="",
         )
         memo.save(self._memo_path, self.confirmed)
-        self.drift = ()
+        self.drift, self.unavailable = (), ""
         needed = frozenset({release.name, self.confirmed.last_known_good})
         self.releases.prune(self.settings.keep, needed)
 
+    @contextlib.contextmanager
+    def _failing_aloud(self, generation: int, stage: str) -> Iterator[None]:
+        """What goes wrong in a change is told in the state; whatever the machine lacks makes it Unavailable."""
+        try:
+            yield
+        except Refusal as refusal:
+            self.unavailable = ""
+            self._note_error(f"Generation {generation} was refused ({refusal.stage}): {refusal.message}")
+            raise
+        except (Unavailable, OSError, subprocess.TimeoutExpired) as error:
+            found = unavailable(error, stage)
+            self.unavailable = f"Generation {generation} was not taken ({found.stage}): {found.message}"
+            self._note_error(self.unavailable)
+            raise found from error
+
     def _note_error(self, text: str) -> None:
         self.confirmed = dataclasses.replace(self.confirmed, last_error=text)
-        memo.save(self._memo_path, self.confirmed)
         self.events.add("error", text)
+        with contextlib.suppress(OSError):  # a full disk is no reason to keep quiet about what was to be said
+            memo.save(self._memo_path, self.confirmed)
 
     # Life: start, restart, soak, end
 
@@ -280,7 +307,10 @@ class Node:
             live = self.releases.live()
             if live is None:
                 return
-            found = self.proxy.processes()
+            found = self.proxy.processes_soon()
+            if found:
+                for pid in self.proxy.end_others(found.master):
+                    self.events.add("error", f"haproxy {pid} ran beside {found.master} and is ended")
             if found and not self.addresses.expects(worker_identity(self.proxy)):
                 self.events.add("error", f"haproxy {found.master} was started by somebody else and is ended")
                 self.proxy.stop()
@@ -290,7 +320,7 @@ class Node:
                 return
             try:
                 self._bring_up(live)
-            except (Refusal, Malformed, OSError) as error:
+            except (*FAILURES, Malformed) as error:
                 self._note_error(f"The live configuration could not be started: {error}")
                 self._fall_back(live)
 
@@ -298,7 +328,7 @@ class Node:
         """Find keepalived and BIRD again, or start them; haproxy goes on in any case."""
         try:
             self.addresses.bring(live, self.releases.manifest(live))
-        except (Refusal, Malformed, OSError) as error:
+        except (*FAILURES, Malformed) as error:
             self._note_error(f"The static IPs could not be taken over: {error}")
 
     def _bring_up(self, release: Path) -> None:
@@ -318,7 +348,7 @@ class Node:
                 continue
             try:
                 self._bring_up(release)
-            except (Refusal, Malformed, OSError) as error:
+            except (*FAILURES, Malformed) as error:
                 self._note_error(f"{reason} The last known good one could not be started either: {error}")
             else:
                 self._note_error(f"{reason} The last known good generation {self.confirmed.generation} runs instead.")

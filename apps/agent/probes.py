@@ -18,12 +18,16 @@ IP_FREEBIND = 15  # Linux; Python has no name for it
 
 @dataclass(frozen=True)
 class Answer:
-    """`foreign` is True when another program answered; `problem` says what was wrong, empty when all is well."""
+    """`foreign` is True when another program answered; `problem` says what was wrong, empty when all is well.
+
+    `silent` is True when nobody answered: who is slow may do so later.
+    """
 
     foreign: bool = False
     generation: str = ""
     digest: str = ""
     problem: str = ""
+    silent: bool = False
 
 
 def _context() -> ssl.SSLContext:
@@ -57,7 +61,12 @@ def probe(bind: Bind, address: str, port: int, secret: str, release: Path, timeo
         name = server_name(release, bind) if bind.protocol == "https" else ""
         return _http(bind.protocol, host, port, secret, name, timeout)
     except (OSError, http.client.HTTPException) as error:
-        return Answer(problem=f"nobody answers as expected ({error})")
+        return _unanswered(error)
+
+
+def _unanswered(error: Exception) -> Answer:
+    hung_up = isinstance(error, (ConnectionResetError, BrokenPipeError, http.client.HTTPException))
+    return Answer(problem=f"nobody answers as expected ({error})", silent=not hung_up)
 
 
 def _http(protocol: str, host: str, port: int, secret: str, name: str, timeout: float) -> Answer:
@@ -87,7 +96,7 @@ def ask_privately(path: Path, secret: str) -> Answer:
     try:
         generation, digest = listener_identity(str(path), secret)
     except OSError as error:
-        return Answer(problem=f"nobody answers as expected ({error})")
+        return _unanswered(error)
     if not generation:
         return Answer(problem="it answers something else")
     return Answer(False, generation, digest)

@@ -11,12 +11,14 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from apps.agent.errors import Refusal
+from apps.agent.box import failure_from
+from apps.agent.errors import Unavailable
 from apps.agent.settings import Settings
 from apps.agent.sockets import ask
 
 PROCESS = re.compile(r"^(\d+)\s+(master|worker)\s+(\d+)(?:\s+\[failed: (\d+)\])?")
 MASTER_SECONDS = 5.0
+STOP_SECONDS = 3.0
 LARGEST_LOG = 8 * 1024 * 1024
 
 
@@ -38,6 +40,8 @@ class Proxy:
         self._live = live
         self._child: subprocess.Popen[bytes] | None = None
         self._ended = False
+        self._version = ""
+        self._stamp: tuple[int, int, int] | None = None
         self._lock = threading.Lock()
         self.log_path = settings.state_dir / "haproxy.log"
 
@@ -47,20 +51,25 @@ class Proxy:
         return self._settings.run_dir / "master.sock"
 
     @property
+    def _marker(self) -> str:
+        """The word of the command line by which a haproxy of this state directory is known."""
+        return f"{self.master_socket},mode,600"
+
+    @property
     def worker_socket(self) -> Path:
         """Runtime API of the current worker."""
         return self._settings.run_dir / "worker.sock"
 
     def version(self) -> str:
-        """`2.6.12`, as the binary says; empty when it cannot be started."""
+        """`2.6.12`, as the binary says that lies there now; empty when it cannot be started."""
         try:
-            text = subprocess.run(
-                [self._settings.haproxy, "-v"], capture_output=True, text=True, timeout=5, check=False
-            ).stdout
+            stat = Path(self._settings.haproxy).stat()
+            stamp = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
+            if stamp != self._stamp:
+                self._version, self._stamp = _version_of(self._settings.haproxy), stamp
         except (OSError, subprocess.TimeoutExpired):
-            return ""
-        found = re.search(r"version (\d+\.\d+[\w.]*)", text)
-        return found.group(1) if found else ""
+            self._stamp = None
+        return self._version
 
     def processes(self) -> Processes | None:
         """The living processes, or None when no master answers."""
@@ -84,10 +93,13 @@ class Proxy:
         return text.strip().partition("=")[2]
 
     def start(self) -> None:
-        """Start haproxy from the live path; it outlives this agent."""
+        """Start haproxy from the live path; it outlives this agent. Raises Unavailable, also while one lives."""
+        if found := self.masters():
+            message = f"HAProxy {found[0]} of this state directory lives and does not answer. --stop ends it."
+            raise Unavailable(message, "switch")
         self.trim_log()
         log = os.open(self.log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        command = [self._settings.haproxy, "-W", "-S", f"{self.master_socket},mode,600"]
+        command = [self._settings.haproxy, "-W", "-S", self._marker]
         for name in ("node.cfg", "haproxy.cfg"):
             command += ["-f", str(self._live / name)]
         try:
@@ -102,65 +114,87 @@ class Proxy:
             )
             self._ended = False
         except OSError as error:
-            raise Refusal(f"haproxy could not be started: {error}.", "switch") from error
+            raise Unavailable(f"haproxy could not be started: {error}.", "switch") from error
         finally:
             os.close(log)
 
-    def reload_or_start(self) -> None:
-        """Ask the master to read the live path again, or start one when none lives."""
+    def reload_or_start(self, release: Path, seconds: float) -> None:
+        """Let the master read the live path again, within so many seconds, or start one when none lives.
+
+        Since 2.7 it answers when it has loaded; before, at once and with nothing. Raises Refusal, Unavailable.
+        """
         self.trim_log()
-        deadline = time.monotonic() + MASTER_SECONDS
+        deadline = time.monotonic() + seconds
         while True:
             try:
-                ask(self.master_socket, "reload", half_close=True)
-            except OSError:
-                # A master that is just reading its configuration does not answer yet; a second one must not be started.
-                if self._lives() and time.monotonic() < deadline:
-                    time.sleep(0.02)
-                    continue
-                self.start()
+                answer = ask(self.master_socket, "reload", max(0.1, deadline - time.monotonic()), half_close=True)
+            except OSError as error:
+                # A master that is just reading its configuration does not answer; a second one must not be started.
+                if not self.masters():
+                    self.start()
+                    return
+                if time.monotonic() >= deadline:
+                    raise Unavailable(
+                        f"HAProxy did not load within {seconds:.0f} seconds ({error}).", "confirm"
+                    ) from error
+                time.sleep(0.02)
+                continue
+            if answer.startswith("Success=0"):
+                raise failure_from(answer, "confirm", release)
             return
 
+    def masters(self) -> list[int]:
+        """Every living master of this state directory, also one that does not answer or that another agent started."""
+        return [pid for pid in self._pids() if _leads_session(pid)]
+
+    def _pids(self) -> list[int]:
+        """Every process that was started with this state directory's master socket."""
+        marker = self._marker.encode()
+        found = (int(each.name) for each in Path("/proc").iterdir() if each.name.isdigit())
+        return [pid for pid in found if marker in _words_of(pid)]
+
+    def end_others(self, master: int) -> list[int]:
+        """End every master of this state directory but the one that answers: each takes its part of the connections."""
+        others = [pid for pid in self.masters() if pid != master]
+        for pid in others:
+            _signal(pid, signal.SIGTERM)
+        return others
+
     def stop(self) -> None:
-        """End haproxy and wait until it is gone; connections are cut."""
-        found = self._processes_in_the_end()
-        if found is None:
-            if self._child is not None:  # it never answered: all that it started is in its own session
-                os.killpg(self._child.pid, signal.SIGKILL)
-                self._child.wait()
-            return
-        pids = [found.master, *found.current, *found.old]
-        _signal(found.master, signal.SIGTERM)
-        deadline = time.monotonic() + 3
+        """End every haproxy of this state directory and wait until it is gone; connections are cut."""
+        pids = self._pids()
+        for pid in self.masters():
+            _signal(pid, signal.SIGTERM)
+        deadline = time.monotonic() + STOP_SECONDS
         while time.monotonic() < deadline and any(map(alive, pids)):
             self._reap()
             time.sleep(0.02)
-        for pid in pids:
-            _signal(pid, signal.SIGKILL)
+        deadline = time.monotonic() + STOP_SECONDS
+        while time.monotonic() < deadline and (left := self._pids()):
+            for pid in left:
+                _signal(pid, signal.SIGKILL)
+            self._reap()
+            time.sleep(0.02)
         self._reap()
 
-    def _processes_in_the_end(self) -> Processes | None:
-        """The processes; waits for a master of ours that is just reading its configuration and does not answer yet."""
+    def processes_soon(self) -> Processes | None:
+        """The processes; waits a little for a master that lives and is just reading its configuration."""
         deadline = time.monotonic() + MASTER_SECONDS
         found = self.processes()
-        while found is None and self._lives() and time.monotonic() < deadline:
-            time.sleep(0.02)
+        while found is None and time.monotonic() < deadline and self.masters():
+            time.sleep(0.05)
             found = self.processes()
         return found
 
     def running(self) -> bool:
-        """Cheap: the master that was started here still lives; asks the socket when it was adopted."""
+        """Cheap where the master was started here; one that was adopted is asked, and looked for when it is silent."""
         self._reap()
-        return self._child is not None or self.processes() is not None
+        return self._child is not None or self.processes() is not None or bool(self.masters())
 
     def ended(self) -> bool:
         """True when the master that was started here last has ended; one that was adopted is no child of ours."""
         self._reap()
         return self._ended
-
-    def _lives(self) -> bool:
-        self._reap()
-        return self._child is not None
 
     def log_end(self) -> int:
         """Size of haproxy's own log now."""
@@ -203,6 +237,28 @@ def read_processes(text: str) -> Processes | None:
         elif found:
             into.append(int(found.group(1)))
     return Processes(master, tuple(current), tuple(old), failed) if master else None
+
+
+def _version_of(binary: str) -> str:
+    text = subprocess.run([binary, "-v"], capture_output=True, text=True, timeout=5, check=False).stdout
+    found = re.search(r"version (\d+\.\d+[\w.]*)", text)
+    return found.group(1) if found else ""
+
+
+def _words_of(pid: int) -> list[bytes]:
+    """The command line of a process; empty when it is gone, or a zombie."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return []
+
+
+def _leads_session(pid: int) -> bool:
+    """True for what was started by an agent itself: its workers belong to its session."""
+    try:
+        return os.getsid(pid) == pid
+    except OSError:
+        return False
 
 
 def alive(pid: int) -> bool:

@@ -6,6 +6,7 @@ absence nobody notices guards nothing.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,13 +17,15 @@ from apps.agent.allowed import only_allowed
 from apps.agent.bodies import Manifest
 from apps.agent.box import Box
 from apps.agent.confirm import Wanted, confirm
-from apps.agent.errors import Refusal, Superseded
+from apps.agent.errors import Refusal, Superseded, Unavailable
 from apps.agent.health import state_file
 from apps.agent.probes import taken
 from apps.agent.proxy import Proxy
 from apps.agent.releases import Releases, replace_link
 from apps.agent.settings import Settings
 from apps.agent.taste import taste
+
+OLDEST = (2, 6)
 
 
 def newer_only(asked: int, running: int) -> None:
@@ -37,12 +40,25 @@ def same_base(asked: str, confirmed: str, on_disk: str) -> None:
         raise Refusal("This node does not run the configuration that the change starts from.", "runtime")
 
 
+def supported(version: str) -> None:
+    """Raise Unavailable where the node's HAProxy is too old; without a version its check will tell."""
+    found = re.match(r"(\d+)\.(\d+)", version)
+    if found and (int(found[1]), int(found[2])) < OLDEST:
+        needed = ".".join(map(str, OLDEST))
+        raise Unavailable(
+            f"This node has HAProxy {version}; Spillway needs {needed} or later: install a newer package, "
+            "or name another binary with --haproxy.",
+            "validate",
+        )
+
+
 @dataclass(frozen=True)
 class Safeguards:
     """In the order in which a push meets them; the last two are those of runtime operations."""
 
     same_content: Callable[[Mapping[str, str], Mapping[str, str]], bool] = bodies.same_content
     fence: Callable[[int, int], None] = newer_only
+    supported: Callable[[str], None] = supported
     box: Callable[[Settings], Box] = Box
     only_allowed: Callable[[str, str], None] = only_allowed
     check: Callable[[Box, Path, Path], None] = Box.check

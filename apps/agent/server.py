@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from apps.agent import counters
 from apps.agent.bodies import read_runtime
-from apps.agent.errors import Malformed, Missing, Refusal, Superseded
+from apps.agent.errors import Malformed, Missing, Refusal, Superseded, Unavailable, unavailable
 from apps.agent.node import Node
 
 LARGEST_BODY = 256 * 1024 * 1024
@@ -89,11 +89,11 @@ class Handler(BaseHTTPRequestHandler):
     def _answer(self, act: Callable[[], dict[str, Any]]) -> None:
         try:
             status, answer = 200, act()
-        except (Refusal, Superseded, Malformed, Missing) as error:
+        except (Refusal, Unavailable, Superseded, Malformed, Missing) as error:
             status, answer = error.status, error.body()
         except OSError as error:
             self.server.node.events.add("error", f"{self.command} {self.path}: {error}")
-            status, answer = 503, {"error": "unavailable", "message": f"The node could not do it: {error}."}
+            status, answer = Unavailable.status, unavailable(error, "").body()
         self._send(status, answer)
 
     def _send(self, status: int, answer: dict[str, Any]) -> None:

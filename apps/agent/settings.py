@@ -6,10 +6,12 @@ import ipaddress
 import os
 import pwd
 import re
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 WORKER = "haproxy"  # the user that distributions make for it
+SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 SAFE_PATH = re.compile(r"/[A-Za-z0-9._/-]+")
 INTERFACE = re.compile(r"[A-Za-z0-9_.@-]{1,15}")
 PASSWORD = re.compile(r"[!#-&(-~]{1,80}")
@@ -20,6 +22,8 @@ LONGEST_SOCKET = 84  # haproxy binds `<path>.<pid>.tmp` first and a unix address
 @dataclass(frozen=True)
 class Settings:
     """Seconds are seconds; `state_dir` is absolute; `user` only counts where the agent runs as root.
+
+    `check_timeout` and `confirm_timeout` are given to an empty release; each is longer for a large one (load_time.py).
 
     `interface` is where addresses that VRRP moves are put; `bgp_neighbours` are (AS number, address) of the routers.
     """
@@ -34,7 +38,8 @@ class Settings:
     soak: float = 30.0
     keep: int = 10
     reload_gap: float = 2.0
-    confirm_timeout: float = 10.0
+    check_timeout: float = 15.0
+    confirm_timeout: float = 15.0
     leave_running: bool = False
     keepalived: str = "keepalived"
     bird: str = "bird"
@@ -42,6 +47,10 @@ class Settings:
     bgp_as: int = 0
     bgp_neighbours: tuple[tuple[int, str], ...] = ()
     bgp_password_file: Path | None = None
+
+    def __post_init__(self) -> None:
+        """One haproxy from now on: for its version, checks, trial runs and the service."""
+        object.__setattr__(self, "haproxy", absolute(self.haproxy))
 
     @property
     def run_dir(self) -> Path:
@@ -125,6 +134,12 @@ class Settings:
                 f"{self.bgp_password_file} must hold one password of at most 80 signs, without quotes and spaces."
             )
         return found
+
+
+def absolute(program: str) -> str:
+    """The program's path; the word as it is where there is none of that name."""
+    found = shutil.which(program) or shutil.which(program, path=SYSTEM_PATH)
+    return str(Path(found).absolute()) if found else program
 
 
 def text_of(path: Path) -> str:

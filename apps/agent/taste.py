@@ -12,16 +12,15 @@ from pathlib import Path
 
 from apps.agent import nodecfg, probes
 from apps.agent.bodies import Manifest
-from apps.agent.box import CLEAN_ENV, Box, owner_of_taste, readable_group, refusal_from
-from apps.agent.errors import Refusal
+from apps.agent.box import CLEAN_ENV, Box, failure_from, owner_of_taste, readable_group
+from apps.agent.errors import Refusal, Unavailable
+from apps.agent.load_time import load_seconds
 from apps.agent.releases import make_dir, write_file
 from apps.agent.settings import Settings
 
-TASTE_SECONDS = 8.0
-
 
 def taste(settings: Settings, box: Box, release: Path, manifest: Manifest, generation: int, probe: str) -> None:
-    """Start, ask every listener, end; raises Refusal with stage "taste".
+    """Start, ask every listener, end; raises Refusal or Unavailable with stage "taste".
 
     1. Give every listener a spare loopback port, in a node.cfg of its own.
     2. Start haproxy without forking.
@@ -44,11 +43,12 @@ def taste(settings: Settings, box: Box, release: Path, manifest: Manifest, gener
     node_cfg = folder / "node.cfg"
     write_file(node_cfg, text.encode(), readable_group(settings))
     log = folder / "log"
+    seconds = settings.check_timeout + load_seconds(release)
     with log.open("wb") as output:
-        process = _start(settings, box, release, node_cfg, output.fileno())
+        process = _start(settings, box.prefix(network=True, seconds=seconds), release, node_cfg, output.fileno())
         (folder / "pid").write_text(str(process.pid))
         try:
-            _wait(process, manifest, endpoints, generation, probe, log, release)
+            _wait(process, manifest, endpoints, (generation, probe), log, release, time.monotonic() + seconds)
         finally:
             _end(process)
             shutil.rmtree(folder, ignore_errors=True)
@@ -66,11 +66,13 @@ def end_left_over(settings: Settings) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def _start(settings: Settings, box: Box, release: Path, node_cfg: Path, output: int) -> subprocess.Popen[bytes]:
+def _start(
+    settings: Settings, prefix: list[str], release: Path, node_cfg: Path, output: int
+) -> subprocess.Popen[bytes]:
     command = [settings.haproxy, "-db", "-f", str(node_cfg), "-f", str(release / "haproxy.cfg")]
     try:
         return subprocess.Popen(
-            [*box.prefix(network=True), *command],
+            [*prefix, *command],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
@@ -79,33 +81,38 @@ def _start(settings: Settings, box: Box, release: Path, node_cfg: Path, output: 
             start_new_session=True,
         )
     except OSError as error:
-        raise Refusal(f"The trial haproxy could not be started: {error}.", "taste") from error
+        raise Unavailable(f"The trial haproxy could not be started: {error}.", "taste") from error
 
 
 def _wait(
     process: subprocess.Popen[bytes],
     manifest: Manifest,
     endpoints: dict[str, tuple[str, int]],
-    generation: int,
-    probe: str,
+    wanted: tuple[int, str],
     log: Path,
     release: Path,
+    deadline: float,
 ) -> None:
-    deadline = time.monotonic() + TASTE_SECONDS
+    generation, probe = wanted
     for bind in manifest.binds:
-        problem = "nobody answers"
         while True:
             if process.poll() is not None:
-                raise refusal_from(log.read_text(errors="replace") or "haproxy ended at once", "taste", release)
+                raise _why_ended(log.read_text(errors="replace"), release, process.returncode)
             answer = probes.probe(bind, *endpoints[bind.listener_id], probe, release)
-            problem = answer.problem
-            if not problem and answer.generation in ("", str(generation)):
+            if not answer.problem and answer.generation in ("", str(generation)):
                 break
             if time.monotonic() > deadline:
-                raise Refusal(
-                    f"{bind.listener_id} does not answer in the trial run: {problem}.", "taste", output=log.read_text()
-                )
+                message = f"{bind.listener_id} does not answer in the trial run: {answer.problem}."
+                if answer.silent:
+                    raise Unavailable(message, "taste")
+                raise Refusal(message, "taste", output=log.read_text())
             time.sleep(0.01)
+
+
+def _why_ended(output: str, release: Path, status: int) -> Refusal | Unavailable:
+    if "Address already in use" in output:
+        return Unavailable("Another program took a spare port of the trial run.", "taste")
+    return failure_from(output, "taste", release, status)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from apps.agent.bodies import sha256
 from apps.agent.daemon import Daemon
-from apps.agent.errors import Refusal
+from apps.agent.errors import Refusal, Unavailable
 from apps.agent.settings import Settings
 
 CONFIG, NODE_CONFIG = "keepalived.conf", "node-vrrp.conf"
@@ -86,13 +86,15 @@ class Keepalived:
 
 
 def run_check(command: list[str], folder: Path, name: str) -> None:
-    """Let a program look at its configuration; raises Refusal with what it says."""
+    """Let a program look at its configuration; raises Refusal with its words, Unavailable without any."""
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, timeout=CHECK_SECONDS, check=False, cwd=str(folder)
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise Refusal(f"{name} could not check its configuration: {error}.", "validate") from error
+        raise Unavailable(f"{name} could not check its configuration: {error}.", "validate") from error
+    if done.returncode < 0:
+        raise Unavailable(f"{name} was ended by signal {-done.returncode} while it checked.", "validate")
     if done.returncode != 0:
         text = (done.stdout + done.stderr).decode("utf-8", "replace").replace(f"{folder}/", "")
         first = next((line for line in text.splitlines() if line.strip()), f"status {done.returncode}")

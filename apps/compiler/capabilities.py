@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 OLDEST = (2, 6)
@@ -16,8 +17,6 @@ class Capabilities:
     supported: bool
     dynamic_servers: bool
     """`add server` and `del server` on the Runtime API without the experimental flag."""
-    synchronous_reload: bool
-    """The master's `reload` command answers with its result."""
     transactional_maps: bool
     """`prepare map` and `commit map`."""
     variable_cut: bool
@@ -29,7 +28,6 @@ def capabilities_of(version: tuple[int, int]) -> Capabilities:
     return Capabilities(
         supported=version >= OLDEST,
         dynamic_servers=version >= (2, 6),
-        synchronous_reload=version >= (2, 7),
         transactional_maps=version >= (2, 4),
         variable_cut=version >= (2, 9),
     )
@@ -41,3 +39,9 @@ def parse_version(text: str) -> tuple[int, int]:
     if found is None:
         raise ValueError(f"{text!r} begins with no version.")
     return int(found[1]), int(found[2])
+
+
+def oldest_of(texts: Iterable[str]) -> tuple[int, int]:
+    """The oldest of these versions that can take a bundle; OLDEST where none can."""
+    versions = (parse_version(text) for text in texts if _VERSION.match(text))
+    return min((each for each in versions if capabilities_of(each).supported), default=OLDEST)

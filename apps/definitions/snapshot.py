@@ -15,6 +15,7 @@ from django.db import transaction
 from django.db.models import Count, F, Prefetch, Q, QuerySet
 
 from apps.compiler import model
+from apps.compiler.capabilities import oldest_of
 from apps.compiler.stacks import ON_FLEETS
 from apps.core.sealing import derived_key
 from apps.definitions.frozen_routes import frozen_routes
@@ -67,6 +68,7 @@ def snapshot_of(fleet: Fleet) -> model.Snapshot:
         load_balancers=_load_balancers(fleet, presented, unreadable),
         pools=pools,
         certificates=frozen_certificates(presented),
+        haproxy_version=_oldest_haproxy(fleet),
         local_development=fleet.local_development,
         region_id=f"rgn-{fleet.region_id}",
         regions=tuple(_region(region) for region in others.with_nodes),
@@ -76,6 +78,12 @@ def snapshot_of(fleet: Fleet) -> model.Snapshot:
         test_passes=_test_passes(fleet, pools),
         addresses=_addresses(fleet),
     )
+
+
+def _oldest_haproxy(fleet: Fleet) -> tuple[int, int]:
+    """By what the fleet's nodes reported last."""
+    reported = fleet.nodes.values_list("report__haproxy_version", flat=True)
+    return oldest_of(text for text in reported if text)
 
 
 def _addresses(fleet: Fleet) -> tuple[model.FleetAddress, ...]:

@@ -13,9 +13,9 @@ from typing import TypeVar
 import redis
 from django import db
 
-from apps.core.clock import now
+from apps.core.clock import now, ticks
 from apps.fleet.models import Node
-from apps.observe import lease
+from apps.observe import consoles, lease
 from apps.observe.readings import Address, Reading, read_node
 from apps.observe.recorder import Recorder
 
@@ -63,6 +63,7 @@ class Collector:
         self._running: dict[int, asyncio.Future[Reading]] = {}
         self._addresses: list[Address] = []
         self._stopping = asyncio.Event()
+        self._told_clock = float("-inf")
 
     def stop(self) -> None:
         """End after the present tick."""
@@ -122,6 +123,7 @@ class Collector:
     def _prepare(self) -> bool:
         """Hold the lease and learn the nodes; False while another collector holds it."""
         if not lease.hold(SHARD, self.holder):
+            self._note_clock()
             self.journal.trouble("lease", "another collector reads the nodes")
             return False
         self.journal.trouble("lease", "")
@@ -129,8 +131,15 @@ class Collector:
             recorder = Recorder()
             recorder.seed()
             self.recorder = recorder
+        self._note_clock()
         self._addresses = [Address(*row) for row in Node.objects.values_list("pk", "name", "url")]
         return True
+
+    def _note_clock(self) -> None:
+        """Also while another collector reads the nodes: each machine tells of its own clock."""
+        if ticks() - self._told_clock >= consoles.EVERY.total_seconds():
+            consoles.note_clock(socket.gethostname())
+            self._told_clock = ticks()
 
     def _end(self) -> None:
         try:

@@ -22,6 +22,9 @@ class Type(StrEnum):
     COUNTING = "Counting"
     LIMIT_FITS = "LimitFits"
     LIMIT_MEASURED = "LimitMeasured"
+    SUPPORTED = "Supported"
+    TAKES_CHANGES = "TakesChanges"
+    CLOCK_RIGHT = "ClockRight"
 
 
 class Reason(StrEnum):
@@ -57,6 +60,12 @@ class Reason(StrEnum):
     LIMIT_NEVER_REACHED = "LimitNeverReached"
     MEASURED_LATELY = "MeasuredLately"
     MEASUREMENT_STALE = "MeasurementStale"
+    VERSION_SUPPORTED = "VersionSupported"
+    VERSION_TOO_OLD = "VersionTooOld"
+    CHANGES_TAKEN = "ChangesTaken"
+    CHANGES_WAIT = "ChangesWait"
+    CLOCK_AGREES = "ClockAgrees"
+    CLOCK_OFF = "ClockOff"
 
 
 # What makes a verdict a problem, and how bad it is: 1 is down, 3 is worth a look.
@@ -69,11 +78,14 @@ SEVERITY = {
     Reason.SOME_SERVERS_DOWN: 2,
     Reason.FILES_EDITED: 2,
     Reason.PEER_LOST: 2,
+    Reason.VERSION_TOO_OLD: 2,
+    Reason.CHANGES_WAIT: 2,
     Reason.QUEUE_GROWS: 3,
     Reason.SUMS_DIFFER: 3,
     Reason.LIMIT_ALWAYS_REACHED: 3,
     Reason.LIMIT_NEVER_REACHED: 3,
     Reason.MEASUREMENT_STALE: 3,
+    Reason.CLOCK_OFF: 3,
 }
 ERRORS_SHARE = 0.05
 ERRORS_MINIMUM = 20  # responses, below which a share says nothing

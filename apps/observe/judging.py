@@ -22,6 +22,7 @@ from apps.observe.conditions import (
 )
 from apps.observe.counting import CountFacts, Counting
 from apps.observe.deltas import Counts, Key
+from apps.observe.fitness import FitnessFacts, judge_fitness, unknown_fitness
 from apps.observe.readings import Reading
 
 Windows = Mapping[int, Mapping[Key, Counts]]
@@ -91,11 +92,13 @@ class Bench:
         state = reading.state if reading else None
         if state is not None:
             facts = NodeFacts(node.pk, True, "", state.generation, state.serving, state.drift, state.last_error)
-            return judge_node(facts)
+            ahead = reading.clock_ahead_s if reading else None
+            fitness = FitnessFacts(node.pk, state.haproxy_version, state.unavailable, ahead, state.generation)
+            return judge_node(facts) + judge_fitness(fitness)
         if reading is None or self._answers(node.pk, instant):
             # Still being read, or silent for a moment only: the verdict of before stands.
             return []
-        return judge_node(NodeFacts(node.pk, False, reading.error))
+        return judge_node(NodeFacts(node.pk, False, reading.error)) + unknown_fitness(node.pk)
 
     def _judge_counting(self, nodes: Mapping[int, Node], readings: Mapping[int, Reading]) -> list[Verdict]:
         facts = {

@@ -108,6 +108,17 @@ class Condition(models.Model):
         return f"{self.type}={self.status} {self.reason}"
 
 
+class Console(models.Model):
+    """A machine of the control plane, as its collector said last: by how much its clock is ahead of the database's."""
+
+    name = models.CharField(max_length=80, unique=True)
+    clock_ahead_ms = models.BigIntegerField(default=0)
+    heard_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.name
+
+
 class CollectorLease(models.Model):
     """Which collector process reads the nodes of a shard, until when (database time)."""
 

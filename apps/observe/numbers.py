@@ -125,7 +125,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something that is wrong, as a sentence; `kind` (node or pool) and `object_id` (primary key) say where to look.
+    """Something that is wrong, as a sentence; `kind` (node, pool, console) and `object_id` (primary key) say where.
 
     `severity` is 1 (down) to 3 (look at it); `label` is the object's name.
     """

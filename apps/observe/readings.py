@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from datetime import datetime
@@ -33,7 +34,8 @@ SMALLEST_MAXIMUM = 2**31 - 1
 class Reading:
     """One node as it was read between `asked_at` and `at`: a state with counters, or the reason why not.
 
-    `counters` may be missing while the agent answers and no HAProxy runs.
+    `counters` may be missing while the agent answers and no HAProxy runs. `clock_ahead_s` is by how much at least the
+    node's clock is ahead of ours, whatever the way took; None where its agent does not tell the time.
     """
 
     node_id: int
@@ -42,6 +44,7 @@ class Reading:
     state: NodeState | None = None
     counters: CounterReading | None = None
     error: str = ""
+    clock_ahead_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +73,20 @@ def read_node(address: Address) -> Reading:
     try:
         driver = open_driver(target_of(address))
         state = driver.read_state()
+        ahead = _clock_ahead(state.clock, asked_at.timestamp(), now().timestamp())
         check_state(state)
     except Exception as error:  # noqa: BLE001 - one strange node must not end the collector
         return Reading(address.node_id, asked_at, now(), error=_sentence(error))
     counters, trouble = _counters(driver) if state.workers else (None, "")
-    return Reading(address.node_id, asked_at, now(), state, counters, trouble)
+    return Reading(address.node_id, asked_at, now(), state, counters, trouble, ahead)
+
+
+def _clock_ahead(clock: float | None, asked: float, answered: float) -> float | None:
+    """Against the middle of question and answer, less what the way may have taken."""
+    if clock is None:
+        return None
+    ahead, doubt = clock - (asked + answered) / 2, (answered - asked) / 2
+    return math.copysign(max(0.0, abs(ahead) - doubt), ahead)
 
 
 def _counters(driver: ProxyDriver) -> tuple[CounterReading | None, str]:
@@ -89,8 +101,10 @@ def check_state(state: NodeState) -> None:
     small, large = (state.workers, state.reloads), (state.generation,)
     if not all(_fits(value, SMALLEST_MAXIMUM) for value in small) or not all(_fits(value) for value in large):
         raise ValueError("numbers out of range")
+    if state.clock is not None and not (isinstance(state.clock, int | float) and math.isfinite(state.clock)):
+        raise ValueError("a time that is none")
     texts = (state.digest, state.on_disk, state.haproxy_version, state.agent_version, state.boot_id, state.last_error)
-    if not all(isinstance(text, str) and "\0" not in text for text in (*texts, *state.drift)):
+    if not all(isinstance(text, str) and "\0" not in text for text in (*texts, state.unavailable, *state.drift)):
         raise ValueError("texts that are none")
 
 

@@ -13,7 +13,7 @@ from apps.core.clock import now
 from apps.definitions.models import Listener, Pool, Route, Server
 from apps.definitions.sharing import seen_pools
 from apps.fleet.models import Node
-from apps.observe import lease
+from apps.observe import consoles, lease
 from apps.observe.conditions import SEVERITY, Reason, Type, server_word
 from apps.observe.history import grid, read_series
 from apps.observe.live import LiveNode
@@ -23,8 +23,8 @@ from apps.observe.traffic import traffic_by_region
 from apps.observe.windows import STALE, numbers_of, read_windows
 
 __all__ = [
-    "listener_numbers", "live_numbers", "node_numbers", "overall_series", "pool_numbers", "problems", "route_numbers",
-    "series", "server_rows", "traffic_by_region",
+    "listener_numbers", "live_numbers", "node_numbers", "node_troubles", "overall_series", "pool_numbers", "problems",
+    "route_numbers", "series", "server_rows", "traffic_by_region",
 ]  # fmt: skip
 
 PREFIXES: Mapping[str, tuple[str, type[Model]]] = {
@@ -221,6 +221,16 @@ def _node_numbers(numbers: Numbers, report: NodeReport | None, verdict: Conditio
     )
 
 
+def node_troubles(actor: Actor, node_id: int) -> list[str]:
+    """What makes a node's machine unfit now, as sentences; none while nobody looks. Two queries."""
+    if not actor.is_operator or not lease.watched():
+        return []
+    rows = Condition.objects.filter(
+        object_kind="node", object_id=node_id, reason__in=(Reason.VERSION_TOO_OLD, Reason.CLOCK_OFF)
+    )
+    return list(rows.order_by("type").values_list("message", flat=True))
+
+
 def problems(actor: Actor) -> list[Problem]:
     """What is wrong now, worst first, then longest first; customers see their own pools only. Four queries.
 
@@ -234,6 +244,7 @@ def problems(actor: Actor) -> list[Problem]:
         "node": dict(Node.objects.filter(pk__in=_ids(rows, "node")).values_list("pk", "name"))
         if actor.is_operator
         else {},
+        "console": consoles.heard_of() if actor.is_operator and _ids(rows, "console") else {},
     }
     found = [
         _problem(row, labels[row.object_kind][row.object_id])
@@ -275,6 +286,9 @@ OPENINGS = {
     Reason.LIMIT_ALWAYS_REACHED: "is always at a limit.",
     Reason.LIMIT_NEVER_REACHED: "has a limit far above its traffic.",
     Reason.MEASUREMENT_STALE: "has a limit that should be measured again.",
+    Reason.VERSION_TOO_OLD: "cannot be served.",
+    Reason.CHANGES_WAIT: "could not take a change.",
+    Reason.CLOCK_OFF: "has a clock that is off.",
 }
 
 

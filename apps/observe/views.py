@@ -11,8 +11,10 @@ from django.views.decorators.http import require_safe
 from apps.accounts.actors import actor_of_token
 from apps.accounts.tokens import find_token
 from apps.core.addresses import client_address, is_local
+from apps.core.clock import ahead_of_database_s
 from apps.observe import lease, live
 from apps.observe import metrics as exposition
+from apps.observe.fitness import judge_clock
 
 _migrated = False
 
@@ -27,11 +29,11 @@ def healthz(request: HttpRequest) -> HttpResponse:  # noqa: ARG001 - Django's si
 def readyz(request: HttpRequest) -> HttpResponse:  # noqa: ARG001 - Django's signature
     """200 when the database answers and has today's tables; 503 otherwise.
 
-    Redis and the collector are reported, not required: without them work is delayed and numbers are old, and
-    taking this process out of service would not help.
+    Redis, the collector and this machine's clock are reported, not required: without them work is delayed and numbers
+    are old, and taking this process out of service would not help.
     """
     database, collector = _database()
-    parts = {"database": database, "redis": _redis(), "collector": collector}
+    parts = {"database": database, "redis": _redis(), "collector": collector, "clock": _clock()}
     degraded = [name for name, said in parts.items() if said != "ok"]
     ready = database == "ok"
     answer = {"ready": ready, "degraded": degraded, "parts": parts}
@@ -55,6 +57,12 @@ def _has_todays_tables() -> bool:
         executor = MigrationExecutor(db.connection)
         _migrated = not executor.migration_plan(executor.loader.graph.leaf_nodes())
     return _migrated
+
+
+def _clock() -> str:
+    """Of this machine; what it decides goes by the database's all the same."""
+    verdict = judge_clock("console", 0, ahead_of_database_s() or 0.0)
+    return "ok" if verdict.status else verdict.message
 
 
 def _redis() -> str:

@@ -4,17 +4,32 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 
 from apps.compiler.bundle import Bundle
 from apps.compiler.plan import Plan, Runtime, plan
-from apps.drivers.proxy.contract import NodeState, NodeTarget, ProxyDriver, ProxyError, Refused, Superseded, Unreachable
+from apps.drivers.proxy.contract import (
+    NodeState,
+    NodeTarget,
+    ProxyDriver,
+    ProxyError,
+    Refused,
+    Superseded,
+    Unavailable,
+    Unreachable,
+)
 from apps.drivers.proxy.registry import open_driver
 from apps.observe.readings import check_state
 
 AT_ONCE = 64
+POLL_SECONDS = 0.2
+# No worker waits longer than this for nodes, however long they may take.
+LONGEST_SECONDS = 30.0
+# A node that could not take a bundle is left alone for so many times as long as it tried.
+REST = 4
+LONGEST_REST_SECONDS = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,30 +79,91 @@ class Plans:
         return decided if isinstance(decided, Runtime) else None
 
 
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How the worker of a fleet goes along with its nodes.
+
+    `heartbeat` is called each `every` seconds. `leave` is asked, with the seconds since the first node of the fleet was
+    free, whether those that are still at it are left to go on by themselves; `late` hears when such a one is done.
+    """
+
+    heartbeat: Callable[[], None]
+    every: float
+    leave: Callable[[float], bool]
+    late: Callable[[], object]
+    others_free: bool = False
+
+
 @functools.cache
 def _threads() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(AT_ONCE, thread_name_prefix="push")
 
 
-def push_all(jobs: list[Job], plans: Plans, heartbeat: Callable[[], None], every: float) -> Iterator[list[Outcome]]:
-    """Work on all nodes at once and hand out what is done as it is done; calls `heartbeat` each `every` seconds."""
+@functools.cache
+def _lookers() -> ThreadPoolExecutor:
+    """Threads of their own, so that nodes that do not answer keep no push waiting."""
+    return ThreadPoolExecutor(AT_ONCE, thread_name_prefix="look")
+
+
+_behind: dict[int, Future[Outcome]] = {}
+_resting: dict[int, float] = {}
+
+
+def occupied(node_ids: Iterable[int]) -> set[int]:
+    """Those of the nodes that this process has left behind at a push, or that could not take one a moment ago."""
+    instant = time.monotonic()
+    return {pk for pk in node_ids if _is_behind(pk) or _resting.get(pk, instant) > instant}
+
+
+def _is_behind(node_id: int) -> bool:
+    future = _behind.get(node_id)
+    return future is not None and not future.done()
+
+
+def push_all(jobs: list[Job], plans: Plans, pace: Pace) -> Iterator[list[Outcome]]:
+    """Work on all nodes at once and hand out what is done as it is done, until all are or `pace` leaves the rest."""
     for digest in {job.believed for job in jobs}:
         plans.runtime_from(digest)  # once here rather than in every thread
-    beaten = time.monotonic()
-    running: set[Future[Outcome]] = {_threads().submit(push_one, job, plans) for job in jobs}
+    began = free_since = beaten = time.monotonic()
+    some_free = pace.others_free
+    running: dict[Future[Outcome], Job] = {_threads().submit(push_one, job, plans): job for job in jobs}
     while running:
-        done, running = wait(running, timeout=every, return_when=FIRST_COMPLETED)
-        if time.monotonic() - beaten >= every:
-            heartbeat()
+        done, _ = wait(running, timeout=min(pace.every, POLL_SECONDS), return_when=FIRST_COMPLETED)
+        if time.monotonic() - beaten >= pace.every:
+            pace.heartbeat()
             beaten = time.monotonic()
         if done:
+            for each in done:
+                del running[each]
             yield [each.result() for each in done]
+            if not some_free:
+                some_free, free_since = True, time.monotonic()
+        late = time.monotonic() - began >= LONGEST_SECONDS
+        if running and (late or (some_free and pace.leave(time.monotonic() - free_since))):
+            _leave_behind(running, pace.late)
+            return
+
+
+def _leave_behind(running: Mapping[Future[Outcome], Job], late: Callable[[], object]) -> None:
+    for future, job in running.items():
+        _behind[job.node_id] = future
+        future.add_done_callback(lambda _: late())
 
 
 def push_one(job: Job, plans: Plans) -> Outcome:
-    """One node.
+    """One node, which rests after it could not take what it was given."""
+    began = time.monotonic()
+    outcome = _push_one(job, plans)
+    if isinstance(outcome.error, Unavailable):
+        ended = time.monotonic()
+        _resting[job.node_id] = ended + min(REST * (ended - began), LONGEST_REST_SECONDS)
+    elif outcome.error is None:
+        _resting.pop(job.node_id, None)
+    return outcome
 
-    1. When it is believed to run a revision from which runtime operations lead on, try them at once: the node itself
+
+def _push_one(job: Job, plans: Plans) -> Outcome:
+    """1. When it is believed to run a revision from which runtime operations lead on, try them at once: the node itself
        refuses when the belief is wrong.
     2. Else ask what it runs. Already the wanted digest, on disk as well and nothing drifted: nothing to do.
     3. It runs a generation as high as ours: superseded, whoever sent it decides with a fresh look.
@@ -134,10 +210,18 @@ def is_as_wanted(state: NodeState, digest: str) -> bool:
     return state.digest == digest == state.on_disk and not state.drift
 
 
-def look_at(targets: Mapping[int, NodeTarget]) -> dict[int, NodeState | str]:
-    """What every node says it runs, or why it cannot be asked, by node id."""
-    found = _threads().map(_look, targets.values())
-    return dict(zip(targets, found, strict=True))
+def look_at(
+    targets: Mapping[int, NodeTarget], enough: Callable[[], bool] = lambda: False
+) -> dict[int, NodeState | str]:
+    """What every node says it runs, or why it cannot be asked, by node id; of those that said so before `enough`."""
+    running = {_lookers().submit(_look, target): node_id for node_id, target in targets.items()}
+    found: dict[int, NodeState | str] = {}
+    while running:
+        done, _ = wait(running, timeout=POLL_SECONDS, return_when=FIRST_COMPLETED)
+        found |= {running.pop(each): each.result() for each in done}
+        if not done and enough():
+            break
+    return found
 
 
 def _look(target: NodeTarget) -> NodeState | str:

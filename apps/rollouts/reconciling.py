@@ -3,26 +3,37 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from django.db import transaction
 
 from apps.core.clock import now
+from apps.core.queue import wake
 from apps.drivers.proxy.contract import NodeState, Refused, Superseded
 from apps.fleet.models import Node
+from apps.fleet.services import RECONCILE_TASK
 from apps.observe import services as observe
 from apps.observe.readings import Address, target_of
 from apps.rollouts import claims, compiling, shelf, travel
 from apps.rollouts.claims import Claim
 from apps.rollouts.models import FleetSync, Revision, Rollout, Step
-from apps.rollouts.pushing import Job, Outcome, Plans, is_as_wanted, look_at, push_all
+from apps.rollouts.pushing import Job, Outcome, Pace, Plans, is_as_wanted, look_at, occupied, push_all
 from apps.rollouts.repairs import may_repair
 from apps.rollouts.states import RolloutState, StepState
 
 logger = logging.getLogger(__name__)
 
+# So long after the first node is free the others are waited for: a moment when a newer change is there for the free
+# ones, longer when only an answer of theirs has to be acted on.
+NEWS_SECONDS = 0.3
+ACT_SECONDS = 5.0
+
 # A guard against a mistake of ours, not against work: each round ends with less to do or with nothing done.
 ROUNDS = 50
+
+BEHIND = "The node is still at it. The others go on; it gets what is wanted then when it is done."
 
 Seen = dict[int, NodeState | str]
 
@@ -30,7 +41,8 @@ Seen = dict[int, NodeState | str]
 def look_at_nodes(fleet_id: int) -> Seen:
     """Ask every node of the fleet what it runs, and keep the answers for pages; needs no claim."""
     rows = Node.objects.filter(fleet_id=fleet_id).values_list("pk", "name", "url")
-    seen = look_at({pk: target_of(Address(pk, name, url)) for pk, name, url in rows})
+    targets = {pk: target_of(Address(pk, name, url)) for pk, name, url in rows}
+    seen = look_at(targets, enough=lambda: compiling.must_compile(fleet_id))
     instant = now()
     states = {pk: state for pk, state in seen.items() if isinstance(state, NodeState)}
     observe.store_reports([observe.report_of(pk, state, instant) for pk, state in states.items()])
@@ -72,13 +84,17 @@ def _push(claim: Claim, seen: Seen | None) -> bool:
 def jobs_of(rollout: Rollout, wanted: Revision, seen: Seen | None) -> tuple[list[Job], Plans]:
     """The nodes that this round works on, and what is known about where they start.
 
-    A node that did not answer is left to a round that has looked at it and found it answering.
+    A node that did not answer is left to a round that has looked at it and found it answering; one that is still at an
+    earlier push, or rests after one that it could not take, to a later round.
     """
     turning = rollout.state == RolloutState.ROLLING_BACK
     done = {StepState.ROLLED_BACK, StepState.REFUSED} if turning else {StepState.DONE, StepState.REFUSED}
     steps = Step.objects.filter(rollout=rollout).exclude(state__in=done).select_related("node__report")
     answering = {pk for pk, state in (seen or {}).items() if isinstance(state, NodeState)}
-    steps_now = [step for step in steps if step.node_id in answering or not _is_away(step, seen)]
+    away = occupied(step.node_id for step in steps)
+    steps_now = [
+        step for step in steps if step.node_id not in away and (step.node_id in answering or not _is_away(step, seen))
+    ]
     believed = {step.node_id: _believed(step, turning=turning) for step in steps_now}
     known = shelf.bundles_by_digest(rollout.fleet_id, {digest for digest in believed.values() if digest})
     bundle = shelf.bundle_of(wanted.pk, wanted.digest)
@@ -115,22 +131,43 @@ def _believed(step: Step, *, turning: bool) -> str:
 def run(claim: Claim, rollout: Rollout, jobs: list[Job], plans: Plans) -> list[Outcome]:
     """Push, write down, and take a higher number where a node was ahead; returns the refusals."""
     refused: list[Outcome] = []
-    ahead = False
+    ahead: list[int] = []
     elsewhere: list[Outcome] = []
-    for outcomes in push_all(jobs, plans, lambda: claims.renew(claim), claims.RENEW_SECONDS):
+    waiting = {job.node_id for job in jobs}
+
+    def leave(waited: float) -> bool:
+        if waited >= ACT_SECONDS and (refused or ahead or elsewhere):
+            return True
+        return waited >= NEWS_SECONDS and compiling.must_compile(claim.fleet_id)
+
+    for outcomes in push_all(jobs, plans, _pace(claim, jobs, leave)):
+        waiting -= {outcome.node_id for outcome in outcomes}
         elsewhere += [outcome for outcome in outcomes if outcome.error is None and not outcome.how]
         done = [outcome for outcome in outcomes if outcome.error is not None or outcome.how]
         if done:
             travel.note_outcomes(claim, rollout, done)
         refused += [outcome for outcome in done if isinstance(outcome.error, Refused)]
-        ahead = ahead or any(isinstance(outcome.error, Superseded) for outcome in done)
+        ahead += [outcome.node_id for outcome in done if isinstance(outcome.error, Superseded)]
+    if waiting:
+        Step.objects.filter(rollout=rollout, node__in=waiting).update(state=StepState.WAITING, message=BEHIND)
     if ahead:
-        states = look_at({job.node_id: job.target for job in jobs}).values()
+        states = look_at({job.node_id: job.target for job in jobs if job.node_id in ahead}).values()
         highest = max((state.generation for state in states if isinstance(state, NodeState)), default=0)
         travel.raise_generation(claim, highest, rollout)
     if elsewhere:
         refused += run(claim, rollout, *_looked_up(rollout, elsewhere, jobs, plans))
     return refused
+
+
+def _pace(claim: Claim, jobs: list[Job], leave: Callable[[float], bool]) -> Pace:
+    """Each node goes at its own pace: who is done takes the next change, who is late is looked at when it is done."""
+    return Pace(
+        heartbeat=lambda: claims.renew(claim),
+        every=claims.RENEW_SECONDS,
+        leave=leave,
+        late=partial(wake, RECONCILE_TASK, claim.fleet_id),
+        others_free=Node.objects.filter(fleet_id=claim.fleet_id).count() > len(jobs),
+    )
 
 
 def _looked_up(rollout: Rollout, elsewhere: list[Outcome], jobs: list[Job], plans: Plans) -> tuple[list[Job], Plans]:

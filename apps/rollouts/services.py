@@ -11,7 +11,8 @@ what happened:
    there, else by the whole bundle; all nodes at once, every call fenced by a generation.
 4. What came of each node is written down as it comes (travel.py), and open pages are told.
 5. Refused: the wanted revision is the last good one again, in one commit with the reason; from there step 3 brings the
-   nodes back that had taken the refused one. Unreachable: the others go on, a later sweep finishes. Superseded: take
+   nodes back that had taken the refused one. Unreachable: the others go on, a later sweep finishes. Unavailable:
+   likewise, and the node rests a while. Late: it goes on by itself while the others take what is new. Superseded: take
    a number above the node's and look again.
 6. Every write asks first whether the claim is still ours. A worker that dies is missed when its lease ends; the next
    sweep starts at 1 and finds the same differences.

@@ -110,7 +110,9 @@ def lock(run: StackRun, body: bytes) -> None:
             if (held.lock_id, held.run_id) != (info["ID"], run.pk):
                 raise Held(held.info)
             return
-        StateLock.objects.create(stack_id=run.stack_id, lock_id=info["ID"], info=info, run=run, held_by=run.actor)
+        StateLock.objects.create(
+            stack_id=run.stack_id, lock_id=info["ID"], info=info, run=run, held_by=run.actor, seen_at=database_now()
+        )
         publish_after_commit("stacks", id=run.stack_id)
 
 

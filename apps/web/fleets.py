@@ -73,6 +73,7 @@ def node(request: PageRequest, pk: int) -> HttpResponse:
         "node": row,
         "sync": sync,
         "report": observe.node_numbers(request.actor).get(pk),
+        "troubles": observe.node_troubles(request.actor, pk),
         "steps": Step.objects.filter(node=pk).select_related("rollout__revision").defer(*HIDDEN).order_by("-id")[:10],
         **_difference(request, sync),
     }

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 from allauth.usersessions.models import UserSession
 from django.conf import settings
 from django.contrib.auth import SESSION_KEY, logout
 from django.http import HttpRequest, HttpResponse
+
+from apps.core.clock import now
 
 SIGNED_IN_AT = "signed_in_at"
 SEEN_AT = "seen_at"
@@ -32,7 +33,7 @@ class SessionAge:
         return self.get_response(request)
 
     def _judge(self, request: HttpRequest) -> None:
-        session, moment = request.session, int(time.time())
+        session, moment = request.session, int(now().timestamp())
         left = session.setdefault(SIGNED_IN_AT, moment) + settings.SESSION_GREATEST_AGE - moment
         if left <= 0:
             logout(request)

@@ -344,3 +344,17 @@ def _fail_on_samples(execute: Callable, sql: str, *args: object) -> object:  # t
     if "observe_sample" in sql:
         raise RuntimeError("away")
     return execute(sql, *args)
+
+
+def test_a_haproxy_that_is_too_old_and_a_clock_that_is_off_are_conditions_of_the_node(world: World) -> None:
+    node, other = world.nodes[:2]
+    memory = memory_node(f"observe-{node.name}")
+    memory.haproxy_version, memory.clock_ahead_s = "2.4.30", -600.0
+    found = {each.pk: read_node(Address(each.pk, each.name, each.url)) for each in (node, other)}
+    Recorder().store(found, now())
+    rows = Condition.objects.filter(reason__in=("VersionTooOld", "ClockOff")).order_by("type")
+    assert [(row.object_id, row.type) for row in rows] == [(node.pk, "ClockRight"), (node.pk, "Supported")]
+    assert "10 min behind" in rows[0].message
+    memory.haproxy_version, memory.clock_ahead_s = "2.6.12", 0.4
+    Recorder().store({node.pk: read_node(Address(node.pk, node.name, node.url))}, now())
+    assert not rows.all().exists()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from apps.definitions.services import save_object
+from apps.definitions.snapshot import snapshot_of
 from apps.drivers.proxy.contract import Refused
 from apps.fleet.models import Fleet
 from apps.fleet.services import want_push
@@ -264,3 +265,10 @@ def test_a_fleet_without_definitions_is_in_sync_and_gets_nothing(fresh: World) -
 def test_a_fleet_that_was_deleted_is_no_work(fresh: World) -> None:
     assert services.reconcile_fleet(fleet_id=10**9)
     assert Fleet.objects.count() == 1
+
+
+def test_a_fleet_is_compiled_for_the_oldest_haproxy_that_its_nodes_reported(world: World) -> None:
+    assert snapshot_of(world.fleet).haproxy_version == (2, 6)
+    world.memory[0].haproxy_version, world.memory[1].haproxy_version = "3.2.26-1", "2.8.30-0ubuntu1"
+    world.reconcile()
+    assert snapshot_of(world.fleet).haproxy_version == (2, 8)

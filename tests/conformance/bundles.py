@@ -55,10 +55,11 @@ def make_bundle(
     maxconn: int = 100,
     server_port: int = 9,
     binds: tuple[Bind, ...] = (),
+    more: Mapping[str, bytes] | None = None,
 ) -> Bundle:
     """One http listener lst-1 on `port`; pool-1 answers with `answer` itself, pool-2 has one server.
 
-    `extra` is text between frontend and backends, `binds` what it binds.
+    `extra` is text between frontend and backends, `binds` what it binds; `more` are files that nothing reads.
     """
     text = TEXT.format(
         answer=answer,
@@ -71,5 +72,6 @@ def make_bundle(
     files = {
         "haproxy.cfg": text.encode(),
         MAP: map_text({"a.example/": "pool-1"} if entries is None else entries),
+        **(more or {}),
     }
     return assemble(files, (Bind("lst-1", None, port, "http"), *binds), {})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -20,16 +20,22 @@ from apps.compiler.bundle import MANIFEST, Bundle
 from apps.compiler.operations import Operation
 from apps.drivers.proxy.agent import encode
 from tests.conformance.real_agent import PATIENCE, short_folder
+from tests.conformance.slow_haproxy import SlowHaproxy
 from tests.ports import spare_port
 
 
 class Inside:
     """A node, its port, and the two requests that change it, as a driver would send them."""
 
-    def __init__(self, folder: Path, safeguards: Safeguards) -> None:
+    def __init__(
+        self, folder: Path, safeguards: Safeguards, settings: Mapping[str, Any], slow: SlowHaproxy | None
+    ) -> None:
         self.folder = folder
         self.port = spare_port()
-        self.settings = Settings("us-1", folder / "n", user=default_user(), reload_gap=0, confirm_timeout=PATIENCE)
+        self.slow = slow
+        usual: dict[str, Any] = {"user": default_user(), "reload_gap": 0, "confirm_timeout": PATIENCE}
+        binary = {"haproxy": str(slow.path)} if slow else {}
+        self.settings = Settings("us-1", folder / "n", **{**usual, **binary, **settings})
         self.node = Node(self.settings, Events(), safeguards)
 
     def push(self, bundle: Bundle, generation: int) -> dict[str, Any]:
@@ -70,10 +76,15 @@ class Inside:
 
 
 @contextmanager
-def inside(**taken_away: Any) -> Iterator[Inside]:
-    """A node with every safeguard but those named, whose stand-ins are given; ended and removed afterwards."""
+def inside(
+    settings: Mapping[str, Any] | None = None, slow: Callable[[Path], SlowHaproxy] | None = None, **taken_away: Any
+) -> Iterator[Inside]:
+    """A node with every safeguard but those named, whose stand-ins are given; ended and removed afterwards.
+
+    `settings` are other than a test's usual ones; `slow` puts a program before haproxy that can make it slow.
+    """
     folder = short_folder()
-    found = Inside(folder, replace(Safeguards(), **taken_away))
+    found = Inside(folder, replace(Safeguards(), **taken_away), settings or {}, slow(folder) if slow else None)
     try:
         yield found
     finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
@@ -11,11 +12,19 @@ import pytest
 
 from apps.compiler.bundle import MANIFEST, Bundle, assemble
 from apps.compiler.operations import DeleteMapEntry, ReplaceMap, SetMapEntry, SetServerMaxconn, SetServerWeight
-from apps.drivers.proxy.contract import CounterRow, NodeTarget, ProxyDriver, Refused, Superseded, Unreachable
+from apps.drivers.proxy.contract import (
+    CounterRow,
+    NodeTarget,
+    ProxyDriver,
+    Refused,
+    Superseded,
+    Unavailable,
+    Unreachable,
+)
 from apps.drivers.proxy.memory import MemoryNode, memory_node
 from apps.drivers.proxy.registry import open_driver
 from tests.conformance.bundles import MAP, make_bundle
-from tests.conformance.real_agent import running_agent
+from tests.conformance.real_agent import RealAgent, running_agent
 from tests.ports import spare_port
 
 FLOW = "pool-1/to/rgn-2/rate"
@@ -28,6 +37,7 @@ class World:
     driver: ProxyDriver
     port: int
     make_unreachable: Callable[[], None]
+    make_unable: Callable[[], None]
     start_refusing: Callable[[], None]
     edit_a_map: Callable[[], None]
     ask_once: Callable[[], object]
@@ -40,6 +50,7 @@ def _memory_world() -> World:
         open_driver(NodeTarget(name, f"memory://{name}")),
         8080,
         lambda: setattr(node, "unreachable", True),
+        lambda: setattr(node, "unavailable", "no space left"),
         lambda: setattr(node, "refusal", Refused("no", stage="validate", line=21, output="[ALERT] no")),
         lambda: node.files.update({MAP: b"evil.example/ pool-1\n"}),
         lambda: _count(node),
@@ -52,6 +63,12 @@ def _count(node: MemoryNode) -> None:
     words = {"kind": "flow", "object_id": FLOW, "parent_id": "pool-1", "status": "", "check": ""}
     node.rows = (CounterRow(**{**zero, **words, "requests": 1}),)  # type: ignore[arg-type]  # by name
     node.admitted, node.peers = {"pool-1/node-5": 1}, {"node-6": False}
+
+
+def _block_draft(agent: RealAgent) -> None:
+    """Generation 2 cannot be written: something lies where its files would come."""
+    assert agent.process is not None
+    (agent.state_dir / "releases" / f".new-2-{agent.process.pid}").write_text("")
 
 
 def _overwrite(path: Path) -> None:
@@ -73,6 +90,7 @@ def world(request: pytest.FixtureRequest) -> Iterator[World]:
             agent.driver,
             agent.port,
             agent.kill,
+            lambda: _block_draft(agent),
             lambda: None,  # the broken bundle below is refused by haproxy itself
             lambda: _overwrite(agent.state_dir / "live" / MAP),
             agent.get,
@@ -105,6 +123,8 @@ def broken(port: int) -> Bundle:
 def test_a_node_that_was_never_pushed_to_says_so(world: World) -> None:
     state = world.driver.read_state()
     assert (state.generation, state.digest, state.on_disk, state.serving) == (0, "", "", False)
+    assert state.clock is not None
+    assert abs(state.clock - time.time()) < 60
 
 
 @over_https
@@ -140,6 +160,18 @@ def test_push_keeps_the_running_config_when_the_check_fails(world: World) -> Non
     state = world.driver.read_state()
     assert (state.generation, state.digest, state.on_disk) == (1, bundle.digest, bundle.digest)
     assert state.last_error
+
+
+@over_https
+def test_a_node_that_cannot_do_it_now_refuses_nothing_and_says_so(world: World) -> None:
+    bundle = make_bundle(world.port)
+    world.driver.push_bundle(bundle, 1)
+    world.make_unable()
+    with pytest.raises(Unavailable):
+        world.driver.push_bundle(make_bundle(world.port, answer="two"), 2)
+    state = world.driver.read_state()
+    assert (state.generation, state.digest, state.on_disk, state.serving) == (1, bundle.digest, bundle.digest, True)
+    assert state.unavailable
 
 
 def test_files_that_do_not_match_their_digests_are_refused(world: World) -> None:

@@ -142,7 +142,7 @@ def test_without_the_check_a_process_is_started_from_a_file_that_was_never_read(
 class NoBox(Box):
     """Runs everything with all rights of the agent."""
 
-    def prefix(self, network: bool) -> list[str]:  # noqa: ARG002 — the base class's
+    def prefix(self, network: bool, seconds: float) -> list[str]:  # noqa: ARG002 — the base class's
         return []
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from apps.compiler.capabilities import capabilities_of, parse_version
+from apps.compiler.capabilities import capabilities_of, oldest_of, parse_version
 from apps.compiler.codec import bundle_from_bytes, bundle_to_bytes, snapshot_from_json, snapshot_to_json
 from apps.compiler.compile import compile_snapshot
 from apps.compiler.diff import diff_bundles, diff_snapshots
@@ -235,8 +235,13 @@ def test_the_difference_of_bundles_is_a_unified_text() -> None:
 
 def test_capabilities_follow_the_version_that_the_node_reports() -> None:
     assert parse_version("2.6.12-1+deb12u4") == (2, 6)
-    assert not capabilities_of((2, 6)).synchronous_reload
-    assert capabilities_of((3, 0)).synchronous_reload
+    assert not capabilities_of((2, 6)).variable_cut
+    assert capabilities_of((3, 0)).variable_cut
     assert not capabilities_of((2, 4)).supported
     with pytest.raises(ValueError, match="no version"):
         parse_version("HAProxy")
+
+
+def test_a_fleet_is_as_old_as_the_oldest_of_its_nodes_that_can_take_a_bundle() -> None:
+    assert oldest_of(["3.2.26-1", "2.8.30-0ubuntu1", "2.4.30", "who knows"]) == (2, 8)
+    assert oldest_of(["2.4.30", ""]) == oldest_of([]) == (2, 6)

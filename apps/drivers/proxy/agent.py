@@ -22,12 +22,20 @@ from apps.drivers.proxy.contract import (
     ProxyError,
     Refused,
     Superseded,
+    Unavailable,
     Unreachable,
 )
 
 WORDS = {word: word for word in ("held", "standby", "announced", "withdrawn")}
+# A node that is off the network is missed after this long, whatever is asked of it.
+CONNECT_SECONDS = 2.0
 READ_SECONDS = 5.0
-PUSH_SECONDS = 60.0
+# A node checks a bundle, starts it on trial, lets a worker load it and, when that fails, the old one again. It takes
+# its time for each by the bundle's size (apps/agent/load_time.py), and this is not less.
+PUSH_SECONDS = 90.0
+LOADS = 4
+CERTIFICATE_SECONDS = 0.02
+MEGABYTE_SECONDS = 0.5
 
 
 class AgentDriver:
@@ -39,7 +47,7 @@ class AgentDriver:
     def push_bundle(self, bundle: Bundle, generation: int) -> NodeState:
         """PUT /v1/bundle."""
         body = {"generation": generation, "digest": bundle.digest, "files": encode(bundle.files)}
-        return read_node_state(self._call("PUT", "/v1/bundle", body, PUSH_SECONDS))
+        return read_node_state(self._call("PUT", "/v1/bundle", body, push_seconds(bundle)))
 
     def run_operations(
         self, operations: tuple[Operation, ...], bundle: Bundle, base_digest: str, generation: int
@@ -56,7 +64,7 @@ class AgentDriver:
                 "operations": [dataclasses.asdict(each) for each in operations],
                 "files": encode({path: bundle.files[path] for path in paths if path in bundle.files}),
             }
-            answer = self._call("POST", "/v1/runtime", body, PUSH_SECONDS)
+            answer = self._call("POST", "/v1/runtime", body, push_seconds(bundle))
             if "missing" not in answer:
                 return read_node_state(answer)
             paths |= set(answer["missing"])
@@ -104,6 +112,13 @@ class AgentDriver:
         raise _failure(name, status, answer, "runtime" if path == "/v1/runtime" else "validate")
 
 
+def push_seconds(bundle: Bundle) -> float:
+    """How long a node may take for this bundle before it counts as one that does not answer."""
+    certificates = sum(path.endswith(".pem") for path in bundle.files)
+    megabytes = sum(map(len, bundle.files.values())) / 1e6
+    return PUSH_SECONDS + LOADS * (certificates * CERTIFICATE_SECONDS + megabytes * MEGABYTE_SECONDS)
+
+
 def encode(files: Mapping[str, bytes]) -> dict[str, str]:
     """Contents as base64 text."""
     return {path: base64.b64encode(content).decode() for path, content in files.items()}
@@ -128,6 +143,8 @@ def _failure(name: str, status: int, answer: Mapping[str, Any], stage: str) -> P
         return Refused(message, stage=answer["stage"], line=answer.get("line"), output=answer.get("output", ""))
     if status in (400, 404, 413):
         return Refused(message, stage=stage)
+    if status == 503:
+        return Unavailable(message)
     return Unreachable(message)
 
 
@@ -140,8 +157,9 @@ class _UnixConnection(http.client.HTTPConnection):
 
     def connect(self) -> None:
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(self.timeout)
+        self.sock.settimeout(CONNECT_SECONDS)
         self.sock.connect(self._path)
+        self.sock.settimeout(self.timeout)
 
 
 class _NamedConnection(http.client.HTTPConnection):
@@ -154,8 +172,15 @@ class _NamedConnection(http.client.HTTPConnection):
         self._context.load_cert_chain(target.certificate_file, target.key_file)
 
     def connect(self) -> None:
-        super().connect()
-        self.sock = self._context.wrap_socket(self.sock, server_hostname=self._node_name)
+        raw = socket.create_connection((self.host, self.port), CONNECT_SECONDS)
+        try:
+            raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            raw.settimeout(READ_SECONDS)  # of the handshake
+            self.sock = self._context.wrap_socket(raw, server_hostname=self._node_name)
+        except BaseException:
+            raw.close()
+            raise
+        self.sock.settimeout(self.timeout)
 
 
 def _connection(target: NodeTarget, timeout: float) -> http.client.HTTPConnection:

@@ -27,6 +27,13 @@ class Unreachable(ProxyError):
     """Nobody answered, or not in time: try again, the node may or may not have done it."""
 
 
+class Unavailable(ProxyError):
+    """The node answers and cannot do it now (no time, memory, disk, or no HAProxy that fits): try again, with patience.
+
+    It goes on running what it ran, and says nothing about the bundle.
+    """
+
+
 class Superseded(ProxyError):
     """The node already runs this generation or a higher one: never try again with this number."""
 
@@ -66,7 +73,9 @@ class NodeState:
     `digest` and `generation` are what the worker that answers runs, ("", 0) when nothing was ever pushed. `on_disk`
     is the digest of the files at the live path, computed from the bytes: unequal to `digest` means
     that somebody edited them. `drift` names what differs, in words. `workers` counts live haproxy workers. `addresses`
-    are the static IPs that move: held or standby (VRRP), announced or withdrawn (BGP).
+    are the static IPs that move: held or standby (VRRP), announced or withdrawn (BGP). `unavailable` says why the node
+    could not take the last change; empty once it took one or refused it. `haproxy_path` is the binary that checks,
+    tries and serves. `clock` is the time by the node, in Unix seconds; None where it does not tell.
     """
 
     generation: int
@@ -80,7 +89,10 @@ class NodeState:
     reloads: int
     drift: tuple[str, ...] = ()
     last_error: str = ""
+    unavailable: str = ""
+    haproxy_path: str = ""
     addresses: Mapping[str, str] = field(default_factory=dict)
+    clock: float | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +158,7 @@ class ProxyDriver(Protocol):
     def push_bundle(self, bundle: Bundle, generation: int) -> NodeState:
         """Make the node run `bundle`: validate, taste, switch, reload, and wait until a new worker answers with it.
 
-        Raises Refused (the node keeps its old configuration) or Superseded.
+        Raises Refused or Unavailable (the node keeps its old configuration), or Superseded.
         """
 
     def run_operations(

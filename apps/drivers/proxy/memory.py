@@ -21,6 +21,7 @@ from apps.drivers.proxy.contract import (
     NodeTarget,
     Refused,
     Superseded,
+    Unavailable,
     Unreachable,
 )
 
@@ -29,7 +30,8 @@ from apps.drivers.proxy.contract import (
 class MemoryNode:
     """A node's state and the controls of its world.
 
-    `unreachable` makes every call fail; `refusal` is raised by the next pushes and operations; `rows` to `in_use`
+    `unreachable` makes every call fail; `refusal` is raised by the next pushes and operations, and `unavailable`, while
+    it says why, keeps the node from taking any; `rows` to `in_use`
     are what read_counters answers, `addresses` what it says of static IPs; writing to `files` is what a stranger who
     edits them does.
     """
@@ -37,6 +39,9 @@ class MemoryNode:
     name: str
     unreachable: bool = False
     refusal: Refused | None = None
+    unavailable: str = ""
+    haproxy_version: str = "2.6.12"
+    clock_ahead_s: float = 0.0
     rows: tuple[CounterRow, ...] = ()
     latency_buckets: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
     admitted: Mapping[str, int] = field(default_factory=dict)
@@ -64,7 +69,7 @@ class MemoryNode:
             generation=self.generation,
             digest=self.digest,
             on_disk=on_disk,
-            haproxy_version="2.6.12",
+            haproxy_version=self.haproxy_version,
             agent_version="memory",
             boot_id=f"memory-{self.name}",
             workers=1 if self.generation else 0,
@@ -72,7 +77,9 @@ class MemoryNode:
             reloads=self.reloads,
             drift=("files were edited",) if edited else (),
             last_error=self.last_error,
+            unavailable=self.unavailable,
             addresses=self.addresses,
+            clock=time.time() + self.clock_ahead_s,
         )
 
 
@@ -163,6 +170,8 @@ class MemoryDriver:
             )
 
     def _object(self) -> None:
+        if self._node.unavailable:
+            raise Unavailable(f"{self._node.name}: {self._node.unavailable}")
         if self._node.refusal is not None:
             self._node.last_error = self._node.refusal.message
             raise self._node.refusal
