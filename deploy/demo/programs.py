@@ -16,6 +16,7 @@ from deploy.demo.world import REQUESTS, DemoNode, World
 GROUPS = ("machines", "nodes", "control-plane", "traffic")
 # Settings of the product that whoever starts the demo may choose.
 PASSED_ON = ("SPILLWAY_DATABASE_URL", "SPILLWAY_RESOLVERS", "TERRAFORM_BIN")
+WEB_THREADS = 9
 TEMPLATE = Path(__file__).with_name("supervisord.conf")
 
 
@@ -78,7 +79,10 @@ def _control_plane(place: Place, environment: dict[str, str]) -> Iterator[Progra
     manage = [PYTHON, "manage.py"]
     gunicorn = [_tool("gunicorn"), "controlplane.wsgi:application", "--bind", f"unix:{place.run}/web.sock"]
     yield Program(
-        "web", [*gunicorn, "--workers", "1", "--threads", "8", "--timeout", "60"], "control-plane", environment
+        "web",
+        [*gunicorn, "--workers", "1", "--threads", str(WEB_THREADS), "--timeout", "60"],
+        "control-plane",
+        environment | {"SPILLWAY_WEB_THREADS": str(WEB_THREADS)},
     )
     events = [_tool("uvicorn"), "controlplane.events:app", "--uds", f"{place.run}/events.sock", "--no-access-log"]
     yield Program("events", [*events, "--timeout-graceful-shutdown", "1"], "control-plane", environment)
