@@ -50,7 +50,8 @@ def database(url: str) -> dict[str, Any]:
         # Immediate transactions take the write lock at BEGIN: writers queue instead of failing half-way.
         found["OPTIONS"] = {
             "transaction_mode": "IMMEDIATE",
-            "timeout": 20,
+            # Others hold the lock for a second or two, and one of all who wait has it next: nobody is last that often.
+            "timeout": 45,
             "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;",
         }
     elif found["ENGINE"] == POSTGRESQL:

@@ -1,6 +1,9 @@
 """Django's registration of the app "core"."""
 
 from django.apps import AppConfig
+from django.db.backends.signals import connection_created
+
+from apps.core.politeness import be_polite
 
 
 class CoreConfig(AppConfig):
@@ -8,3 +11,7 @@ class CoreConfig(AppConfig):
 
     name = "apps.core"
     label = "core"
+
+    def ready(self) -> None:
+        """Every connection to SQLite lets others write."""
+        connection_created.connect(be_polite)
