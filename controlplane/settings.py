@@ -269,20 +269,25 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "socket_timeout": 5,
     "visibility_timeout": 600,
 }
+# Threads of one process that waits for receivers, name servers and clouds, and of one that carries out capacity tests.
+COURIER_THREADS = int(os.environ.get("SPILLWAY_COURIER_THREADS", "28"))
+TESTER_THREADS = int(os.environ.get("SPILLWAY_TESTER_THREADS", "8"))
 CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_TASK_ROUTES = {
     "apps.rollouts.tasks.*": {"queue": "push"},
     "apps.stacks.tasks.read_stack": {"queue": "clouds"},
     "apps.stacks.tasks.*": {"queue": "terraform"},
     "apps.dns.tasks.*": {"queue": "dns"},
+    "apps.definitions.tasks.*": {"queue": "proofs"},
     "apps.webhooks.tasks.*": {"queue": "webhooks"},
     "apps.schedules.tasks.*": {"queue": "schedules"},
     "apps.capacity.tasks.*": {"queue": "capacity"},
 }
 
-# Capacity tests: above so many requests/s a run waits for an operator's approval; so many run at once, whoever's.
+# Capacity tests: above so many requests/s a run waits for an operator's approval; so many run at once,
+# whoever's, of which one account has less than half.
 TEST_APPROVAL_RATE = int(os.environ.get("SPILLWAY_TEST_APPROVAL_RATE", "1000"))
-TEST_RUNS_AT_ONCE = int(os.environ.get("SPILLWAY_TEST_RUNS_AT_ONCE", "4"))
+TEST_RUNS_AT_ONCE = int(os.environ.get("SPILLWAY_TEST_RUNS_AT_ONCE", "5"))
 
 # Stacks: the program that plans and applies (terraform, tofu, or memory for looking at pages), where it finds the
 # state that this console keeps, and seconds: for which changes wait for each other, between two looks for drift, after

@@ -90,8 +90,8 @@ def _control_plane(place: Place, environment: dict[str, str]) -> Iterator[Progra
     yield Program(
         "worker", [*worker, "-Q", "default,push", "--without-mingle"], "control-plane", environment, stop_wait=20
     )
-    courier = [_tool("celery"), "-A", "controlplane.celery", "worker", "--pool", "threads", "--concurrency", "4"]
-    courier += ["-Q", "webhooks,schedules,dns,clouds", "--without-mingle"]
+    courier = [_tool("celery"), "-A", "controlplane.celery", "worker", "--pool", "threads", "--concurrency", "28"]
+    courier += ["-Q", "webhooks,schedules,dns,clouds,proofs", "--without-mingle"]
     yield Program("courier", courier, "control-plane", environment, stop_wait=15)
     # Terraform for stacks: one at a time on a machine, since a plan may need a gigabyte.
     terraform = [_tool("celery"), "-A", "controlplane.celery", "worker", "--pool", "threads", "--concurrency", "1"]
@@ -99,7 +99,7 @@ def _control_plane(place: Place, environment: dict[str, str]) -> Iterator[Progra
     yield Program(
         "terraform", [*terraform, "-Q", "terraform", "--without-mingle"], "control-plane", environment | state
     )
-    tester = [_tool("celery"), "-A", "controlplane.celery", "worker", "--pool", "threads", "--concurrency", "4"]
+    tester = [_tool("celery"), "-A", "controlplane.celery", "worker", "--pool", "threads", "--concurrency", "8"]
     yield Program("tester", [*tester, "-Q", "capacity", "--without-mingle"], "control-plane", environment)
     yield Program("schedule", [*manage, "schedule"], "control-plane", environment)
     yield Program("collector", [*manage, "collect"], "control-plane", environment)

@@ -1,4 +1,4 @@
-"""Writers on a real PostgreSQL when one of them falls silent in mid-write: a cable that was pulled, a machine that froze."""
+"""Writers on a real PostgreSQL when one of them falls silent in mid-write: its cable was pulled, or it froze."""
 
 from __future__ import annotations
 
