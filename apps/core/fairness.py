@@ -11,12 +11,12 @@ import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from django.conf import settings
 
 Work = TypeVar("Work")
-Owners = frozenset[Hashable]
+Owners = frozenset[Any]  # hashable; what they are, the chooser knows
 # Chooses work of an owner that is none of these; None when there is none.
 Choose = Callable[[Owners], tuple[Hashable, Work] | None]
 # Kinds that wait in the courier, and threads of it that are left for what does not wait.

@@ -8,7 +8,7 @@ fence closed: nothing is written.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 
 from django.db import connection, transaction
@@ -29,7 +29,7 @@ class LeaseLost(Exception):
     """The attempt is no longer ours: another was begun, or is about to be."""
 
 
-def take(kinds: Iterable[str], *, limit: int = AT_ONCE, but_of: Collection[Hashable] = ()) -> list[Fire]:
+def take(kinds: Iterable[str], *, limit: int = AT_ONCE, but_of: Collection[int] = ()) -> list[Fire]:
     """Claim at most `limit` fires of these target kinds that are due, oldest first, with schedule and account.
 
     Where more are due than that, each account has its part. Fires of the accounts (primary keys) `but_of` are left.

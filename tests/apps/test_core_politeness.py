@@ -78,7 +78,7 @@ def test_short_transactions_and_reads_pause_nothing(
     connect: ConnectionHandler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slept: list[float] = []
-    monkeypatch.setattr(politeness.time, "sleep", slept.append)
+    monkeypatch.setattr(time, "sleep", slept.append)
     polite = politeness.Politeness()
     context = {"connection": connect["default"]}
     monkeypatch.setattr(politeness, "LONG_S", 60.0)
