@@ -4,7 +4,10 @@ import os
 
 import django
 
+from controlplane import database
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "controlplane.settings")
+database.be("web")
 django.setup()
 
 from apps.observe.stream import EventStream  # noqa: E402 - Django must be set up before apps are imported

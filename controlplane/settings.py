@@ -4,9 +4,10 @@ import os
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-import dj_database_url
 from csp.constants import SELF
 from django.core.exceptions import ImproperlyConfigured
+
+from controlplane.database import database
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 VAR_DIR = Path(os.environ.get("SPILLWAY_VAR", BASE_DIR / "var"))
@@ -16,6 +17,8 @@ DEVELOPMENT = os.environ.get("SPILLWAY_ENV", "development") == "development"
 DEBUG = os.environ.get("SPILLWAY_DEBUG", "") == "1"
 DEVELOPMENT_SECRET = "development-only-secret-never-used-in-production"  # noqa: S105 - refused below outside development
 SECRET_KEY = os.environ.get("SPILLWAY_SECRET_KEY", DEVELOPMENT_SECRET)
+# Earlier secrets, separated by commas: what was sealed with them is still opened (docs/monitoring.md).
+SECRET_KEY_FALLBACKS = [key for key in os.environ.get("SPILLWAY_SECRET_KEY_FALLBACKS", "").split(",") if key]
 LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 # Numbered peppers of API token digests, newest first: "2:abc,1:old".
 TOKEN_PEPPERS = dict(
@@ -63,8 +66,11 @@ INSTALLED_APPS = [
     "apps.cli",
 ]
 
+# Threads of one process of the web server, of which one is kept for who asks whether it lives; 0 where nobody counts.
+WEB_THREADS = int(os.environ.get("SPILLWAY_WEB_THREADS", "0"))
 MIDDLEWARE = [
     "apps.core.requests.RequestIdMiddleware",
+    "apps.core.threads.OneThreadFree",
     "django.middleware.security.SecurityMiddleware",
     "apps.web.methods.GetAndPostOnly",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -79,6 +85,7 @@ MIDDLEWARE = [
     "allauth.account.middleware.AccountMiddleware",
     "apps.web.session_age.SessionAge",
     "apps.web.second_factor.SecondFactorRequired",
+    "apps.core.keys.KeyFits",
     "apps.api.v1.door.ApiDoor",
 ]
 
@@ -101,20 +108,7 @@ TEMPLATES = [
     }
 ]
 
-DATABASES = {
-    "default": dj_database_url.parse(
-        os.environ.get("SPILLWAY_DATABASE_URL", f"sqlite:///{VAR_DIR / 'spillway.sqlite3'}"),
-        conn_max_age=60,
-        conn_health_checks=True,
-    )
-}
-if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
-    # Immediate transactions take the write lock at BEGIN: writers queue instead of failing half-way.
-    DATABASES["default"]["OPTIONS"] = {
-        "transaction_mode": "IMMEDIATE",
-        "timeout": 20,
-        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;",
-    }
+DATABASES = {"default": database(os.environ.get("SPILLWAY_DATABASE_URL", f"sqlite:///{VAR_DIR / 'spillway.sqlite3'}"))}
 
 AUTH_USER_MODEL = "accounts.User"
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.ScryptPasswordHasher"]
@@ -275,20 +269,25 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "socket_timeout": 5,
     "visibility_timeout": 600,
 }
+# Threads of one process that waits for receivers, name servers and clouds, and of one that carries out capacity tests.
+COURIER_THREADS = int(os.environ.get("SPILLWAY_COURIER_THREADS", "28"))
+TESTER_THREADS = int(os.environ.get("SPILLWAY_TESTER_THREADS", "8"))
 CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_TASK_ROUTES = {
     "apps.rollouts.tasks.*": {"queue": "push"},
     "apps.stacks.tasks.read_stack": {"queue": "clouds"},
     "apps.stacks.tasks.*": {"queue": "terraform"},
     "apps.dns.tasks.*": {"queue": "dns"},
+    "apps.definitions.tasks.*": {"queue": "proofs"},
     "apps.webhooks.tasks.*": {"queue": "webhooks"},
     "apps.schedules.tasks.*": {"queue": "schedules"},
     "apps.capacity.tasks.*": {"queue": "capacity"},
 }
 
-# Capacity tests: above so many requests/s a run waits for an operator's approval; so many run at once, whoever's.
+# Capacity tests: above so many requests/s a run waits for an operator's approval; so many run at once,
+# whoever's, of which one account has less than half.
 TEST_APPROVAL_RATE = int(os.environ.get("SPILLWAY_TEST_APPROVAL_RATE", "1000"))
-TEST_RUNS_AT_ONCE = int(os.environ.get("SPILLWAY_TEST_RUNS_AT_ONCE", "4"))
+TEST_RUNS_AT_ONCE = int(os.environ.get("SPILLWAY_TEST_RUNS_AT_ONCE", "5"))
 
 # Stacks: the program that plans and applies (terraform, tofu, or memory for looking at pages), where it finds the
 # state that this console keeps, and seconds: for which changes wait for each other, between two looks for drift, after

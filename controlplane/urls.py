@@ -15,7 +15,7 @@ urlpatterns = [
     path("", include("apps.web.sign_in_urls")),
 ]
 
-handler400 = "apps.web.errors.bad_request"
+handler400 = "controlplane.failures.bad_request"
 handler403 = "apps.web.errors.forbidden"
 handler404 = "apps.web.errors.not_found"
-handler500 = "apps.web.errors.server_error"
+handler500 = "controlplane.failures.server_error"

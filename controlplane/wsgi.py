@@ -4,6 +4,9 @@ import os
 
 from django.core.wsgi import get_wsgi_application
 
+from controlplane import database
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "controlplane.settings")
+database.be("web")
 
 application = get_wsgi_application()

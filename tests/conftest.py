@@ -91,11 +91,14 @@ def _light(settings: Settings) -> None:
     """
     from django.core.cache import cache
 
+    from apps.core import keys
+
     settings.API_RATE_LIMITS = False
     settings.PASSWORD_HASHERS = ["tests.hashing.QuickScrypt"]
     settings.WHITENOISE_AUTOREFRESH = True  # else each new client reads all static files before its first request
     settings.CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
     cache.clear()
+    keys.trust()  # else the first test of a process that writes makes more queries than the others
 
 
 def actor_of(name: str, kind: str, role: str = Membership.Role.ADMIN) -> Actor:

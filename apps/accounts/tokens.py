@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import ipaddress
+import logging
 import re
 import secrets
 from collections.abc import Sequence
@@ -12,12 +13,13 @@ from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db import transaction
+from django.db import OperationalError, transaction
 from django.db.models import Q
 
 from apps.accounts.models import Account, ApiToken
 from apps.core.clock import now
 
+logger = logging.getLogger(__name__)
 Made = tuple[ApiToken, str]
 _NOBODYS = "0" * 64
 _FORM = re.compile(r"sw_([a-z0-9]{12})_([A-Za-z0-9_-]{43})")
@@ -103,4 +105,7 @@ def within(address: str, networks: Sequence[str]) -> bool:
 def _note_use(token: ApiToken, address: str) -> None:
     # Once a minute is enough for people, and keeps reads of the API free of writes.
     if token.last_used_at is None or now() - token.last_used_at > timedelta(minutes=1):
-        ApiToken.objects.filter(pk=token.pk).update(last_used_at=now(), last_used_from=address[:45])
+        try:
+            ApiToken.objects.filter(pk=token.pk).update(last_used_at=now(), last_used_from=address[:45])
+        except OperationalError:  # somebody writes for long: no reason to refuse who only reads
+            logger.warning("the use of token %s was not noted", token.key_id, exc_info=True)

@@ -24,6 +24,7 @@ from apps.compiler.model import Protocol
 from apps.compiler.trace import Question
 from apps.core.clock import now
 from apps.core.errors import Conflict
+from apps.core.fairness import of_one
 from apps.definitions.capacity_tests import hostname_may_be_tested, routes_to
 from apps.definitions.models import Backend, CapacityTest
 from apps.definitions.selectors import capacity_tests, only
@@ -156,6 +157,9 @@ def _at_once(test: CapacityTest, run: Run | None) -> Check:
     if most is not None and own >= most:
         why = f"{test.account.title} may run {most} tests at once and runs {own}"
         return Check("at_once", False, f"{why}: wait for the end of one, or ask an operator.", passing=most > 0)
+    if own >= of_one(settings.TEST_RUNS_AT_ONCE):
+        why = f"{test.account.title} has {own} of {settings.TEST_RUNS_AT_ONCE} places for tests, the rest is for others"
+        return Check("at_once", False, f"{why}: wait for the end of one.", passing=True)
     if active.count() >= settings.TEST_RUNS_AT_ONCE:
         return Check("at_once", False, f"{settings.TEST_RUNS_AT_ONCE} tests run already; wait.", passing=True)
     return Check("at_once", True, "Not too many tests run.")

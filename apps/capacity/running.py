@@ -15,10 +15,12 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
+
+from django.conf import settings
 
 from apps.accounts.quotas import quota
 from apps.capacity import claims, facts, limits, offering, passes, staleness
@@ -38,6 +40,7 @@ from apps.capacity.targets import target_of_run
 from apps.core.clock import database_now
 from apps.core.errors import SpillwayError
 from apps.core.events import publish
+from apps.core.fairness import Owners, Seats, in_turns
 from apps.definitions.capacity_tests import spec_of
 from apps.definitions.models import Backend, CapacityTest
 from apps.drivers.load.contract import Arrivals, LoadError, Plan, Request, Second
@@ -46,6 +49,9 @@ from apps.overflow.facts import share_of
 logger = logging.getLogger(__name__)
 LIVE_WITHIN_S = 20.0
 TURN_S = 4.0
+# One thread is left for what comes.
+SEATS: Seats[int] = Seats(lambda: settings.TESTER_THREADS - 1)
+_begun: set[int] = set()  # by this process, so that two threads do not sit down for one run
 CALM = (Purpose.WARM_UP, Purpose.HOLD)
 
 
@@ -55,6 +61,29 @@ class End:
 
     state: str
     why: str = ""
+
+
+def carry_out_in_turns() -> int:
+    """Carry out what waits, account by account, as long as there are seats; the number of runs.
+
+    A run holds its thread until it ends, also while it waits for others: those of one account are never all.
+    """
+
+    def choose(accounts: Owners, done: frozenset[int]) -> tuple[Hashable, int] | None:
+        waiting = Run.objects.filter(state=Run.State.WAITING, begin_by__gt=database_now(), stop_requested_at=None)
+        waiting = waiting.exclude(account__in=accounts).exclude(pk__in=done | _begun)
+        found = waiting.order_by("begin_by", "pk").values_list("account", "pk").first()
+        if found is not None:
+            _begun.add(found[1])
+        return found
+
+    def begin(run_id: int) -> None:
+        try:
+            carry_out(run_id)
+        finally:
+            _begun.discard(run_id)
+
+    return in_turns(SEATS, choose, begin)
 
 
 def carry_out(run_id: int) -> None:

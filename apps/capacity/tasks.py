@@ -9,6 +9,6 @@ from apps.capacity.services import RUN_TASK
 
 
 @shared_task(name=RUN_TASK)
-def carry_out(run_id: int) -> None:
-    """Carry out one run, when nobody else does."""
-    running.carry_out(run_id)
+def carry_out(run_id: int) -> None:  # noqa: ARG001 - whose turn it is, the database says
+    """Carry out what waits, account by account, when nobody else does."""
+    running.carry_out_in_turns()

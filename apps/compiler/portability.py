@@ -10,12 +10,12 @@ cannot stand on a fleet, as little as one of a fleet in a cloud.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from apps.compiler.abilities import ABILITIES
+from apps.compiler.abilities import ABILITIES, Abilities
 from apps.compiler.checks.stack import examine_stack
 from apps.compiler.losses import Loss, Severity, Target, refused
-from apps.compiler.model import Certificate, LoadBalancer
+from apps.compiler.model import Certificate, Listener, LoadBalancer, Route, Server
 from apps.compiler.stacks import OF_CLOUD, ON_FLEETS, Cloud, CloudAddress, CloudPool, Network, StackSnapshot
 
 __all__ = ["Loss", "Severity", "Target", "portability"]
@@ -36,8 +36,36 @@ def portability(
     """
     found = [loss for target in Target for loss in _of_addresses(target, addresses)]
     for cloud, abilities in ABILITIES.items():
-        found += examine_stack(_as_stack(cloud, load_balancer, pools, certificates, addresses), abilities).losses
+        stack = _as_stack(cloud, load_balancer, pools, certificates, addresses)
+        found += examine_stack(stack, abilities).losses
+        # What a refused pool takes along when it is compiled has losses of its own, which come next otherwise.
+        found += examine_stack(stack, _WithEveryPool(abilities)).losses
     return tuple(_in_order(found))
+
+
+@dataclass(frozen=True, slots=True)
+class _WithEveryPool:
+    """A target that could do whatever pools and servers ask: what stands on them is left to be said."""
+
+    of: Abilities
+
+    def losses_of_route(self, route: Route, load_balancer: LoadBalancer, /) -> Iterator[Loss]:
+        return self.of.losses_of_route(route, load_balancer)
+
+    def losses_of_listener(self, listener: Listener, load_balancer: LoadBalancer, /) -> Iterator[Loss]:
+        return self.of.losses_of_listener(listener, load_balancer)
+
+    def losses_of_load_balancer(self, load_balancer: LoadBalancer, /) -> Iterator[Loss]:
+        return self.of.losses_of_load_balancer(load_balancer)
+
+    def losses_of_server(self, _server: Server, /) -> Iterator[Loss]:
+        return iter(())
+
+    def losses_of_pool(self, _pool: CloudPool, /) -> Iterator[Loss]:
+        return iter(())
+
+    def losses_of_stack(self, _snapshot: StackSnapshot, /) -> Iterator[Loss]:
+        return iter(())
 
 
 def _as_stack(

@@ -4,6 +4,7 @@ from django.apps import AppConfig
 from django.db.backends.signals import connection_created
 
 from apps.core import clock
+from apps.core.politeness import be_polite
 
 
 class CoreConfig(AppConfig):
@@ -13,5 +14,6 @@ class CoreConfig(AppConfig):
     label = "core"
 
     def ready(self) -> None:
-        """Ask the database what time it is with each new connection."""
+        """Every new connection is asked what time it is, and on SQLite lets others write."""
         connection_created.connect(clock.on_connection, dispatch_uid="apps.core.clock")
+        connection_created.connect(be_polite)

@@ -88,3 +88,14 @@ class Malformed(SpillwayError):
 
     status = 400
     title = "Malformed body"
+
+
+class Unavailable(SpillwayError):
+    """Something that this needs is away or taken for the moment; the same may be asked again after `wait_s`."""
+
+    status = 503
+    title = "Not available at the moment"
+
+    def __init__(self, detail: str, wait_s: int = 2) -> None:
+        super().__init__(detail)
+        self.wait_s = wait_s

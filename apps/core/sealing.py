@@ -31,6 +31,15 @@ def _box() -> MultiFernet:
     return _fernet((settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS))
 
 
+def is_newest(sealed: bytes | memoryview) -> bool:
+    """Whether it was sealed with the first of the keys, so that no fallback is needed to open it."""
+    try:
+        _fernet((settings.SECRET_KEY,)).decrypt(bytes(sealed))
+    except InvalidToken:
+        return False
+    return True
+
+
 def derived_key(label: str) -> str:
     """A secret of this installation for one purpose, hex: HMAC-SHA256 of the label under SECRET_KEY.
 

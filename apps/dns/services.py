@@ -15,7 +15,7 @@ belong to their stack and are not pushed here.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -27,6 +27,7 @@ from apps.accounts.actors import Actor
 from apps.audit import services as audit
 from apps.core.clock import database_now
 from apps.core.errors import Conflict, Fault, Invalid, NotFound
+from apps.core.fairness import Owners, Seats, in_turns
 from apps.core.leases import LeaseLost, take
 from apps.core.queue import wake_after_commit
 from apps.definitions.models import Record, Zone
@@ -40,6 +41,8 @@ from apps.drivers.dns.contract import DnsError
 RECONCILE_ZONE_TASK = "apps.dns.tasks.reconcile_zone"
 ASK_TASK = "apps.dns.tasks.ask_resolvers"
 ROUNDS = 20
+# A server that does not answer holds up its own zones only.
+SEATS: Seats[int] = Seats()
 KEPT_FOR = timedelta(days=90)
 
 logger = logging.getLogger(__name__)
@@ -71,6 +74,16 @@ def _wants_more(zone_id: int) -> bool:
     """Whether a change or a repair came between the last look and the release, and nothing says to wait."""
     behind = Q(zone__desired_generation__gt=F("pushed_generation")) | Q(repair__isnull=False)
     return ZoneSync.objects.filter(behind, zone=zone_id, next_try_at=None).exists()
+
+
+def reconcile_in_turns() -> int:
+    """Work on what is due, server by server, as long as there are seats; the number of zones that had their turn."""
+
+    def choose(servers: Owners, done: frozenset[int]) -> tuple[Hashable, int] | None:
+        due = Zone.objects.filter(pk__in=due_zones(database_now())).exclude(server__in=servers).exclude(pk__in=done)
+        return due.order_by("pk").values_list("server", "pk").first()
+
+    return in_turns(SEATS, choose, lambda zone_id: reconcile_zone(zone_id=zone_id))
 
 
 def due_zones(instant: datetime) -> list[int]:

@@ -9,8 +9,8 @@ from apps.dns import asking, services
 
 @shared_task(name=services.RECONCILE_ZONE_TASK)
 def reconcile_zone(zone_id: int) -> None:
-    """Bring the zone's server to what the definitions say, then ask the resolvers."""
-    services.reconcile_zone(zone_id=zone_id)
+    """Bring servers to what the definitions say, each in its turn, then ask the resolvers about this zone."""
+    services.reconcile_in_turns()
     asking.ask_due(zone_id=zone_id)
 
 

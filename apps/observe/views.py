@@ -10,6 +10,7 @@ from django.views.decorators.http import require_safe
 
 from apps.accounts.actors import actor_of_token
 from apps.accounts.tokens import find_token
+from apps.core import keys
 from apps.core.addresses import client_address, is_local
 from apps.core.clock import ahead_of_database_s
 from apps.observe import lease, live
@@ -27,27 +28,27 @@ def healthz(request: HttpRequest) -> HttpResponse:  # noqa: ARG001 - Django's si
 
 @require_safe
 def readyz(request: HttpRequest) -> HttpResponse:  # noqa: ARG001 - Django's signature
-    """200 when the database answers and has today's tables; 503 otherwise.
+    """200 when the database answers, has today's tables, and opens with the key of this process; 503 otherwise.
 
     Redis, the collector and this machine's clock are reported, not required: without them work is delayed and numbers
     are old, and taking this process out of service would not help.
     """
-    database, collector = _database()
-    parts = {"database": database, "redis": _redis(), "collector": collector, "clock": _clock()}
+    database, key, collector = _database()
+    parts = {"database": database, "key": key, "redis": _redis(), "collector": collector, "clock": _clock()}
     degraded = [name for name, said in parts.items() if said != "ok"]
-    ready = database == "ok"
+    ready = database == "ok" and key != keys.OPENS_NOTHING
     answer = {"ready": ready, "degraded": degraded, "parts": parts}
     return _uncached(JsonResponse(answer, status=200 if ready else 503))
 
 
-def _database() -> tuple[str, str]:
+def _database() -> tuple[str, str, str]:
     try:
         if not _has_todays_tables():
-            return "migrations are missing: run manage.py migrate", "unknown"
-        return "ok", "ok" if lease.watched() else "no collector reads the nodes"
+            return "migrations are missing: run manage.py migrate", "unknown", "unknown"
+        return "ok", keys.said(), "ok" if lease.watched() else "no collector reads the nodes"
     except db.Error:
         # The error's text may hold addresses; whoever operates this finds it in the log of the database client.
-        return "does not answer", "unknown"
+        return "does not answer", "unknown", "unknown"
 
 
 def _has_todays_tables() -> bool:

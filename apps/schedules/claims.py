@@ -8,11 +8,11 @@ fence closed: nothing is written.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 
 from django.db import connection, transaction
-from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Exists, F, Min, OuterRef, Q, QuerySet
 
 from apps.accounts.models import Account
 from apps.core.clock import database_now
@@ -23,30 +23,23 @@ from apps.schedules.targets.contract import Outcome
 LEASE = timedelta(seconds=5)
 RENEW_SECONDS = 1.5
 AT_ONCE = 50
-# One account's slow receivers hold no more than so many workers.
-SLOW_PER_ACCOUNT = 4
 
 
 class LeaseLost(Exception):
     """The attempt is no longer ours: another was begun, or is about to be."""
 
 
-def take(kinds: Iterable[str], *, limit: int = AT_ONCE, per_account: int | None = None) -> list[Fire]:
+def take(kinds: Iterable[str], *, limit: int = AT_ONCE, but_of: Collection[int] = ()) -> list[Fire]:
     """Claim at most `limit` fires of these target kinds that are due, oldest first, with schedule and account.
 
-    `per_account` leaves accounts alone of which so many fires of these kinds are running.
+    Where more are due than that, each account has its part. Fires of the accounts (primary keys) `but_of` are left.
     """
-    kinds = list(kinds)
     with transaction.atomic():
         moment = database_now()
-        rows = _takeable(moment).filter(schedule__target_kind__in=kinds)
-        if per_account is not None:
-            rows = rows.exclude(account__in=_busy(kinds, per_account))
-        ids = list(
-            rows.order_by("next_try_at")
-            .select_for_update(skip_locked=True, of=("self",))
-            .values_list("pk", flat=True)[:limit]
-        )
+        rows = _takeable(moment).filter(schedule__target_kind__in=list(kinds)).exclude(account__in=but_of)
+        ids = _oldest(rows, limit)
+        if len(ids) == limit > 1:
+            ids = _shared(rows, limit)
         if not ids:
             return []
         claimed = Fire.objects.filter(pk__in=ids, state=Fire.State.WAITING)
@@ -54,6 +47,19 @@ def take(kinds: Iterable[str], *, limit: int = AT_ONCE, per_account: int | None 
             state=Fire.State.RUNNING, attempt=F("attempt") + 1, lease_until=moment + LEASE, started_at=moment
         )
         return list(Fire.objects.filter(pk__in=ids).select_related("schedule__account").order_by("next_try_at", "pk"))
+
+
+def _oldest(rows: QuerySet[Fire], limit: int) -> list[int]:
+    locked = rows.order_by("next_try_at").select_for_update(skip_locked=True, of=("self",))
+    return list(locked.values_list("pk", flat=True)[:limit])
+
+
+def _shared(rows: QuerySet[Fire], limit: int) -> list[int]:
+    """The oldest of each account, as many of one as of the other, those first that wait longest."""
+    first = rows.order_by().values("account").annotate(first=Min("next_try_at")).order_by("first")
+    accounts = list(first.values_list("account", flat=True)[:limit])
+    part = -(-limit // max(1, len(accounts)))
+    return [pk for account in accounts for pk in _oldest(rows.filter(account=account), part)][:limit]
 
 
 def renew(fires: Sequence[Fire]) -> None:
@@ -127,11 +133,6 @@ def _takeable(moment: datetime) -> QuerySet[Fire]:
     earlier = open_in_turn().filter(schedule=OuterRef("schedule"), pk__lt=OuterRef("pk"))
     in_turn = Q(schedule__overlap=Schedule.Overlap.ALLOW) | Q(cause=Fire.Cause.RESTORE) | ~Exists(earlier)
     return due_fires(moment).filter(in_turn, account__in=Account.objects.filter(suspended_at=None))
-
-
-def _busy(kinds: Sequence[str], most: int) -> QuerySet[Account]:
-    running = Account.objects.filter(fire__state=Fire.State.RUNNING, fire__schedule__target_kind__in=kinds).order_by()
-    return running.annotate(count=Count("fire")).filter(count__gte=most)
 
 
 def _held(fires: Sequence[Fire], attempt: int) -> QuerySet[Fire]:

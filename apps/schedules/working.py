@@ -1,7 +1,7 @@
 """SCHEDULES, second half: take fires that are due, act, and write down what came of each.
 
-1. Claim (claims.py). Targets that take many at once get up to fifty, others one, so that a slow receiver keeps
-   nothing waiting behind it.
+1. Claim (claims.py). Targets that take many at once get up to fifty, others one. Those that wait for somebody outside
+   have a seat, of which each account has a part: a slow receiver keeps nothing waiting behind it.
 2. Act. What is ours is done in the transaction that finishes the fire, so it is done once; what is not is done at
    least once, under the key of the fire.
 3. Done, again later with growing patience, or dead when the attempts are used up. A dead fire is said aloud, stays on
@@ -13,8 +13,8 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -26,6 +26,7 @@ from apps.accounts.actors import Actor
 from apps.accounts.models import Membership
 from apps.audit import services as audit
 from apps.core.clock import database_now, now
+from apps.core.fairness import Owners, Seats
 from apps.schedules import claims
 from apps.schedules.models import Fire
 from apps.schedules.targets import TARGETS
@@ -33,6 +34,7 @@ from apps.schedules.targets.contract import Outcome, Target, TargetFailed
 
 logger = logging.getLogger(__name__)
 TURN_S = 20.0
+SEATS: Seats[list[Fire]] = Seats()
 LONGEST_PAUSE = timedelta(hours=1)
 LOST_LEASES = 5
 POISONED = "Given up: every worker that began it died before it had finished."
@@ -47,12 +49,12 @@ def work_off(*, seconds: float = TURN_S) -> int:
     while empty < len(sources) and time.monotonic() < ends:
         source = sources.pop(0)
         sources.append(source)  # in turn, so that no kind of target waits for another to be through
-        taken = source()
-        empty = 0 if taken else empty + 1
-        count += len(taken)
-        if taken:
-            with _renewing(taken):
-                _work_on(taken)
+        with source() as taken:
+            empty = 0 if taken else empty + 1
+            count += len(taken or ())
+            if taken:
+                with _renewing(taken):
+                    _work_on(taken)
     return count
 
 
@@ -73,14 +75,26 @@ def pause_before(attempt: int, backoff_s: int) -> timedelta:
     return min(timedelta(seconds=backoff_s * 2 ** min(attempt - 1, 20)), LONGEST_PAUSE)
 
 
-def _sources() -> list[Callable[[], list[Fire]]]:
-    """Where fires are taken from: each kind that takes many at once, and all others together, one at a time."""
+def _sources() -> list[Callable[[], AbstractContextManager[list[Fire] | None]]]:
+    """Where fires are taken from: each kind that takes many at once, the rest of what is ours, and what waits."""
     many = [kind for kind, target in TARGETS.items() if target.act_on_many is not None]
-    single = [kind for kind in TARGETS if kind not in many]
-    sources: list[Callable[[], list[Fire]]] = [partial(claims.take, [kind]) for kind in many]
-    if single:
-        sources.append(partial(claims.take, single, limit=1, per_account=claims.SLOW_PER_ACCOUNT))
+    waiting = [kind for kind, target in TARGETS.items() if target.waits]
+    single = [kind for kind in TARGETS if kind not in (*many, *waiting)]
+    sources: list[Callable[[], AbstractContextManager[list[Fire] | None]]] = []
+    sources += [partial(_ours, [kind], claims.AT_ONCE) for kind in many]
+    sources += [partial(_ours, single, 1)] if single else []
+    sources += [partial(SEATS.seat, partial(_of_whom, waiting))] if waiting else []
     return sources
+
+
+@contextmanager
+def _ours(kinds: Sequence[str], limit: int) -> Iterator[list[Fire]]:
+    yield claims.take(kinds, limit=limit)
+
+
+def _of_whom(kinds: Sequence[str], owners: Owners) -> tuple[Hashable, list[Fire]] | None:
+    taken = claims.take(kinds, limit=1, but_of=owners)
+    return (taken[0].account_id, taken) if taken else None
 
 
 def _work_on(fires: list[Fire]) -> None:

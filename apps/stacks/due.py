@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from django.conf import settings
-from django.db.models import F, OuterRef, Q, Subquery
+from django.db.models import F, OuterRef, Q, QuerySet, Subquery
 
 from apps.fleet.models import Stack
 from apps.stacks.models import StackRun, StackSync
-from apps.stacks.states import S
+from apps.stacks.states import TERMINAL, S
 
 
 def due_stacks(instant: datetime) -> list[int]:
@@ -20,13 +20,14 @@ def due_stacks(instant: datetime) -> list[int]:
     rested = Q(sync__wait_until=None) | Q(sync__wait_until__lte=instant)
     behind = Q(desired_generation__gt=F("sync__compiled_generation")) & rested
     unseen = Q(sync__checked_at=None) | Q(sync__checked_at__lt=instant - timedelta(seconds=settings.STACK_CHECK_S))
-    latest = StackRun.objects.filter(stack=OuterRef("pk")).order_by("-id")
+    latest = wanted_runs().filter(stack=OuterRef("pk")).order_by("-id")
     rows = Stack.objects.annotate(
         last=Subquery(latest.values("state")[:1]), again=Subquery(latest.values("next_try_at")[:1])
     )
     quiet = Q(last=None) | ~Q(last=S.FAILED)
     failed = Q(last=S.FAILED, again__lte=instant)
-    resting = Q(sync__applied__isnull=False) & unseen & quiet
+    # What an apply left half done is no drift: against what was applied before, it would look like somebody's change.
+    resting = Q(sync__applied__isnull=False, sync__doubted=None) & unseen & quiet
     busy = StackRun.objects.filter(finished_at=None)
     open_now = set(busy.values_list("stack_id", flat=True))
     working = busy.exclude(Q(state=S.PLANNED) & Q(cancelled_by="")).exclude(next_try_at__gt=instant)
@@ -36,3 +37,8 @@ def due_stacks(instant: datetime) -> list[int]:
     due |= set(working.values_list("stack_id", flat=True))
     claimed = set(StackSync.objects.filter(claimed_until__gte=instant).values_list("stack_id", flat=True))
     return sorted(due - claimed)
+
+
+def wanted_runs() -> QuerySet[StackRun]:
+    """Runs by which it is judged what is to be tried again: all but looks for drift that came to their end."""
+    return StackRun.objects.exclude(kind=StackRun.Kind.CHECK, state__in=TERMINAL - {S.FAILED})

@@ -9,6 +9,13 @@ from apps.stacks.differences import IMPORT, REPLACE, Difference, moves_weights_o
 
 PLATFORM = "spillway"
 LOSING = frozenset({"delete", REPLACE})
+# What is the address itself; a listener or balancer that uses one belongs to it as well, and may go.
+ADDRESSES = frozenset(
+    {
+        *("aws_eip", "aws_globalaccelerator_accelerator"),
+        *("google_compute_address", "google_compute_global_address"),
+    }
+)
 # From so many resources to none at once is a lost table, not somebody's wish.
 NOT_BY_HAND = 10
 
@@ -32,5 +39,5 @@ def approves(approval: str, by: str, changes: Sequence[Difference], remaining: i
 
 def released(changes: Sequence[Difference], protected: Collection[str]) -> list[str]:
     """Labels of protected addresses (ids such as `ip-4`) that the plan would let go."""
-    found = [change.label for change in changes if change.action in LOSING and change.object_id in protected]
-    return list(dict.fromkeys(found))
+    losing = [each for each in changes if each.action in LOSING and each.type in ADDRESSES]
+    return list(dict.fromkeys(each.label for each in losing if each.object_id in protected))

@@ -10,7 +10,7 @@ Reading happens in the `clouds` queue: a cloud that does not answer delays neith
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from datetime import datetime, timedelta
 
 from django.db import transaction
@@ -18,6 +18,7 @@ from django.db.models import Q
 
 from apps.core.clock import database_now, now
 from apps.core.events import publish_after_commit
+from apps.core.fairness import Owners, Seats, in_turns
 from apps.core.leases import Lease, LeaseLost, take
 from apps.drivers.clouds.contract import CloudError, CloudPlace, CloudReader, Numbers, TargetHealth
 from apps.drivers.clouds.registry import open_reader
@@ -29,6 +30,7 @@ READ_STACK_TASK = "apps.stacks.tasks.read_stack"
 EVERY, LEASE, LONGEST_PAUSE = timedelta(seconds=15), timedelta(seconds=60), timedelta(minutes=5)
 AGAIN, FIRST = timedelta(minutes=3), timedelta(minutes=15)
 KEPT_FOR = timedelta(hours=24)
+SEATS: Seats[int] = Seats()
 COUNTED = (
     *("requests", "status_2xx", "status_3xx", "status_4xx", "status_5xx", "connections"),
     *("p50_ms", "p95_ms", "p99_ms"),
@@ -46,6 +48,16 @@ def due_stacks(instant: datetime) -> list[int]:
 def stacks_to_read() -> list[int]:
     """As `due_stacks`, now by the database's clock."""
     return due_stacks(database_now())
+
+
+def read_in_turns() -> int:
+    """Read what is due, cloud account by cloud account, as long as there are seats; the number of stacks."""
+
+    def choose(accounts: Owners, done: frozenset[int]) -> tuple[Hashable, int] | None:
+        due = Stack.objects.filter(pk__in=stacks_to_read()).exclude(cloud_account__in=accounts)
+        return due.exclude(pk__in=done).order_by("pk").values_list("cloud_account", "pk").first()
+
+    return in_turns(SEATS, choose, lambda stack_id: read_stack(stack_id=stack_id))
 
 
 def place_of(stack: Stack) -> CloudPlace:

@@ -11,6 +11,7 @@ from django.db import transaction
 from apps.core.clock import database_now
 from apps.core.leases import Lease
 from apps.stacks import applying, compiling, planning, travel
+from apps.stacks.due import wanted_runs
 from apps.stacks.models import StackRun, StackSync
 from apps.stacks.states import S
 
@@ -64,12 +65,16 @@ def _begin_what_is_due(lease: Lease[StackSync], stack_id: int) -> StackRun | Non
     """What failed is tried again, with what was approved of it; else a look for drift."""
     with transaction.atomic():
         sync, instant = lease.lock(), database_now()
-        last = StackRun.objects.filter(stack_id=stack_id).select_related("revision").order_by("-id").first()
+        last = wanted_runs().filter(stack_id=stack_id).select_related("revision").order_by("-id").first()
         if last is not None and last.state == S.FAILED:
             if last.next_try_at is None or last.next_try_at > instant:
                 return None
             run = _again(last)
-        elif sync.applied is not None and (sync.checked_at is None or sync.checked_at < instant - _between_checks()):
+        elif (
+            sync.applied is not None
+            and sync.doubted_id is None
+            and (sync.checked_at is None or sync.checked_at < instant - _between_checks())
+        ):
             run = travel.begin(revision=sync.applied, kind=StackRun.Kind.CHECK, actor="spillway")
         else:
             return None

@@ -198,6 +198,11 @@ def check_drift(*, actor: Actor, stack_id: int) -> StackRun:
         if run is not None or sync.applied is None:
             said = f"Run {run.pk} is {run.state}." if run else "Nothing was applied yet."
             raise Conflict(f"{said} There is nothing to look at now.")
+        if sync.doubted is not None:
+            number = sync.doubted.number
+            raise Conflict(
+                f"Revision {number} was not applied to its end, so nobody's change can be told: plan it now."
+            )
         run = travel.begin(revision=sync.applied, kind=StackRun.Kind.CHECK, actor=actor.name)
         _record(actor, "check", stack, None, {"run": run.pk}, "")
         wake_after_commit(STACK_TASK, stack_id)

@@ -6,6 +6,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseServerError
 from django.shortcuts import render
 from django.template.loader import render_to_string
 
+from apps.core.errors import Unavailable
 from apps.core.requests import request_id
 
 
@@ -32,6 +33,12 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 def server_error(request: HttpRequest) -> HttpResponse:  # noqa: ARG001 - Django's signature
     """500: rendered without a request, because whatever broke may break the context too."""
     return HttpResponseServerError(render_to_string("500.html", {"request_id": request_id()}))
+
+
+def not_available(refusal: Unavailable) -> HttpResponse:
+    """503: rendered without a request too."""
+    text = render_to_string("503.html", {"request_id": request_id(), "reason": refusal.detail})
+    return HttpResponse(text, status=refusal.status, headers={"Retry-After": str(refusal.wait_s)})
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:  # noqa: ARG001 - Django's signature

@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Hashable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -22,6 +23,7 @@ from apps.accounts.models import Account, Membership
 from apps.audit.exporting import visible
 from apps.core import outbound
 from apps.core.clock import database_now, now
+from apps.core.fairness import Owners, Seats, in_turns
 from apps.core.queue import wake
 from apps.webhooks import events, patience, services
 from apps.webhooks.models import Attempt, Delivery, Webhook
@@ -51,11 +53,27 @@ class Outcome:
         return self.status is not None and 200 <= self.status < 300
 
 
+SEATS: Seats[int] = Seats()
+
+
 def due_webhooks() -> list[int]:
     """Endpoints for which something is due and nobody is at work."""
+    return list(_due().values_list("pk", flat=True))
+
+
+def deliver_in_turns() -> int:
+    """Send what is due, account by account, as long as there are seats; the number of endpoints that had their turn."""
+
+    def choose(owners: Owners, done: frozenset[int]) -> tuple[Hashable, int] | None:
+        return _due().exclude(account__in=owners).exclude(pk__in=done).values_list("account", "pk").first()
+
+    return in_turns(SEATS, choose, lambda webhook_id: deliver(webhook_id=webhook_id))
+
+
+def _due() -> QuerySet[Webhook]:
     instant = database_now()
     waiting = Delivery.objects.filter(state=Delivery.State.WAITING, next_at__lte=instant)
-    return list(_free(instant).filter(pk__in=waiting.values("webhook")).order_by("pk").values_list("pk", flat=True))
+    return _free(instant).filter(pk__in=waiting.values("webhook")).order_by("pk")
 
 
 def deliver(*, webhook_id: int) -> None:

@@ -9,6 +9,6 @@ from apps.webhooks.services import DELIVER_TASK
 
 
 @shared_task(name=DELIVER_TASK)
-def deliver(webhook_id: int) -> None:
-    """Send what is due for one endpoint."""
-    delivering.deliver(webhook_id=webhook_id)
+def deliver(webhook_id: int) -> None:  # noqa: ARG001 - whose turn it is, the database says
+    """Send what is due, account by account."""
+    delivering.deliver_in_turns()

@@ -16,6 +16,7 @@ from deploy.demo.world import REQUESTS, DemoNode, World
 GROUPS = ("machines", "nodes", "control-plane", "traffic")
 # Settings of the product that whoever starts the demo may choose.
 PASSED_ON = ("SPILLWAY_DATABASE_URL", "SPILLWAY_RESOLVERS", "TERRAFORM_BIN")
+WEB_THREADS = 9
 TEMPLATE = Path(__file__).with_name("supervisord.conf")
 
 
@@ -78,7 +79,10 @@ def _control_plane(place: Place, environment: dict[str, str]) -> Iterator[Progra
     manage = [PYTHON, "manage.py"]
     gunicorn = [_tool("gunicorn"), "controlplane.wsgi:application", "--bind", f"unix:{place.run}/web.sock"]
     yield Program(
-        "web", [*gunicorn, "--workers", "1", "--threads", "8", "--timeout", "60"], "control-plane", environment
+        "web",
+        [*gunicorn, "--workers", "1", "--threads", str(WEB_THREADS), "--timeout", "60"],
+        "control-plane",
+        environment | {"SPILLWAY_WEB_THREADS": str(WEB_THREADS)},
     )
     events = [_tool("uvicorn"), "controlplane.events:app", "--uds", f"{place.run}/events.sock", "--no-access-log"]
     yield Program("events", [*events, "--timeout-graceful-shutdown", "1"], "control-plane", environment)
@@ -86,8 +90,8 @@ def _control_plane(place: Place, environment: dict[str, str]) -> Iterator[Progra
     yield Program(
         "worker", [*worker, "-Q", "default,push", "--without-mingle"], "control-plane", environment, stop_wait=20
     )
-    courier = [_tool("celery"), "-A", "controlplane.celery", "worker", "--pool", "threads", "--concurrency", "4"]
-    courier += ["-Q", "webhooks,schedules,dns,clouds", "--without-mingle"]
+    courier = [_tool("celery"), "-A", "controlplane.celery", "worker", "--pool", "threads", "--concurrency", "28"]
+    courier += ["-Q", "webhooks,schedules,dns,clouds,proofs", "--without-mingle"]
     yield Program("courier", courier, "control-plane", environment, stop_wait=15)
     # Terraform for stacks: one at a time on a machine, since a plan may need a gigabyte.
     terraform = [_tool("celery"), "-A", "controlplane.celery", "worker", "--pool", "threads", "--concurrency", "1"]
@@ -95,7 +99,7 @@ def _control_plane(place: Place, environment: dict[str, str]) -> Iterator[Progra
     yield Program(
         "terraform", [*terraform, "-Q", "terraform", "--without-mingle"], "control-plane", environment | state
     )
-    tester = [_tool("celery"), "-A", "controlplane.celery", "worker", "--pool", "threads", "--concurrency", "4"]
+    tester = [_tool("celery"), "-A", "controlplane.celery", "worker", "--pool", "threads", "--concurrency", "8"]
     yield Program("tester", [*tester, "-Q", "capacity", "--without-mingle"], "control-plane", environment)
     yield Program("schedule", [*manage, "schedule"], "control-plane", environment)
     yield Program("collector", [*manage, "collect"], "control-plane", environment)

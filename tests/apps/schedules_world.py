@@ -51,7 +51,7 @@ class Notes:
 def notes(monkeypatch: pytest.MonkeyPatch) -> Notes:
     """Webhooks one at a time and topics many at a time, both noted here; no other target is there."""
     noted = Notes()
-    targets = {"webhook": Target(noted.act), "topic": Target(noted.act, act_on_many=noted.act_on_many)}
+    targets = {"webhook": Target(noted.act, waits=True), "topic": Target(noted.act, act_on_many=noted.act_on_many)}
     monkeypatch.setattr(working, "TARGETS", targets)
     return noted
 

@@ -55,24 +55,31 @@ def test_destroying_needs_a_reason_a_person_and_no_protected_address(world: Worl
     assert services.stacks_to_sweep() == []
 
 
-def test_a_plan_that_gives_a_protected_address_back_fails(world: World) -> None:
+@pytest.mark.parametrize(
+    ("kind", "kept"), [("aws_eip", True), ("google_compute_global_address", True), ("aws_lb", False)]
+)
+def test_a_plan_that_gives_a_protected_address_back_fails_and_one_that_takes_it_off_does_not(
+    world: World, kind: str, kept: bool
+) -> None:
+    """What stands before the load balancer only for the address belongs to the address too, and goes when it is off."""
     address = StaticIP.objects.create(
         account=world.actor.account, name="front", kind="elastic", stack=world.stack, protected=True
     )
     world.labels = {f"ip-{address.pk}": "front"}
     world.document = data("a")
-    world.document["owners"]["terraform_data.a"] = f"ip-{address.pk}"
+    world.document["resources"][kind] = {"ip": {"input": "ip"}}
+    world.document["owners"][f"{kind}.ip"] = f"ip-{address.pk}"
     want_stack_push([world.stack])
     world.reconcile()
     world.approve()
     owners = world.document["owners"]
-    world.document = data("b")
+    world.document = data("a")
     world.document["owners"] |= owners
     want_stack_push([world.stack])
     world.reconcile()
-    assert world.run().state == "failed"
-    assert "front is protected" in world.run().message
-    assert world.standing == {"terraform_data.a"}
+    assert world.run().state == ("failed" if kept else "planned")
+    assert ("front is protected" in world.run().message) == kept
+    assert f"{kind}.ip" in world.standing
 
 
 def test_addresses_that_the_cloud_chose_reach_their_static_ips(world: World) -> None:
@@ -107,6 +114,72 @@ def test_a_look_for_drift_that_finds_none_changes_nothing(world: World) -> None:
     world.reconcile()
     assert (world.run().kind, world.run().state) == ("check", "unchanged")
     assert selectors.stack_state(world.actor, world.stack.pk).word == "in_sync"
+
+
+@pytest.mark.parametrize("end", ["fails", "is cancelled"])
+def test_after_an_apply_that_came_to_no_good_end_nothing_is_called_drift(
+    world: World, settings: Settings, end: str
+) -> None:
+    """Half of the new revision stands: against the old one that looks like somebody's change."""
+    world.bring(a="10")
+    world.want("b", "c", a="20")
+    world.reconcile()
+    if end == "fails":
+        world.cloud.failing["terraform_data.c"] = "No more of these in your account."
+    else:
+        settings.STACK_LEASE_S = 0.0001  # the worker looks at every step whether it may go on
+
+        def stop(point: str) -> None:
+            StackSync.objects.update(claimed_until=database_now() + timedelta(hours=1))
+            if point == "terraform_data.a":
+                services.cancel(actor=world.actor, run_id=world.run().pk)
+
+        world.cloud.during = stop
+    world.approve()
+    world.cloud.during, settings.STACK_LEASE_S = None, 15
+    wanted, last = world.run().revision, world.run()
+    assert last.state == ("failed" if end == "fails" else "discarded")
+    with pytest.raises(Conflict, match="plan it now"):
+        services.check_drift(actor=world.actor, stack_id=world.stack.pk)
+    StackSync.objects.update(checked_at=database_now() - timedelta(hours=2))
+    StackRun.objects.filter(state="failed").update(next_try_at=database_now() + timedelta(hours=1))
+    assert services.stacks_to_sweep() == []
+    world.reconcile()
+    assert world.run() == last, "no check, no repair"
+    world.cloud.failing.clear()
+    if end == "fails":
+        StackRun.objects.filter(pk=last.pk).update(next_try_at=database_now() - timedelta(seconds=1))
+        world.reconcile()
+    else:
+        services.plan_now(actor=world.actor, stack_id=world.stack.pk)
+        world.reconcile()
+        world.approve()
+    assert (world.run().state, world.run().revision) == ("done", wanted)
+    assert world.cloud.resources["terraform_data.a"]["input"] == "20"
+    services.check_drift(actor=world.actor, stack_id=world.stack.pk)
+
+
+def test_a_look_that_somebody_took_meanwhile_does_not_end_the_tries(world: World) -> None:
+    world.bring(a="10")
+    world.want(a="20")
+    world.cloud.failing["terraform_data.a"] = "No."
+    world.reconcile()
+    world.approve()
+    failed = world.run()
+    # As an earlier version left it: a look that came to its end, after the failure.
+    StackRun.objects.create(
+        stack=world.stack,
+        revision=failed.revision,
+        kind="check",
+        state="unchanged",
+        actor="spillway",
+        finished_at=database_now(),
+    )
+    world.cloud.failing.clear()
+    StackRun.objects.filter(pk=failed.pk).update(next_try_at=database_now() - timedelta(seconds=1))
+    assert services.stacks_to_sweep() == [world.stack.pk]
+    world.reconcile()
+    assert world.cloud.resources["terraform_data.a"]["input"] == "20"
 
 
 def test_what_cannot_be_compiled_is_said_and_not_tried_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,7 +60,7 @@ def test_readyz_is_ready_and_names_what_is_degraded(client: Client, live_redis: 
     assert client.get("/readyz").json() == {
         "ready": True,
         "degraded": [],
-        "parts": {"database": "ok", "redis": "ok", "collector": "ok", "clock": "ok"},
+        "parts": {"database": "ok", "key": "ok", "redis": "ok", "collector": "ok", "clock": "ok"},
     }
 
 

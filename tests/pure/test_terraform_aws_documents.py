@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from apps.compiler.compile_stack import compile_stack, secrets_of
-from apps.compiler.model import FixedResponse, Protocol, Route, ServerState, WeightedPool
+from apps.compiler.model import Balance, FixedResponse, Protocol, Route, ServerState, WeightedPool
 from apps.compiler.stacks import AddressKind, CloudRecord, CloudZone, Network, RecordType, StackSnapshot
 from apps.compiler.targets.terraform.document import StackDocument
 from apps.compiler.targets.terraform.expressions import cloud_name, literal
@@ -220,6 +220,20 @@ def test_without_weights_all_goes_to_the_first_region_and_the_others_stand_by() 
     assert [each["weight"] for each in forward["target_group"]] == [1, 0]
     alone = _resources(stack(front(route(1))))["aws_lb_listener_rule"]["lst_1_route_1"]["action"][0]
     assert alone == {"type": "forward", "target_group_arn": "${aws_lb_target_group.bkd_1_lb_1.arn}"}
+
+
+@pytest.mark.parametrize("balance", list(Balance))
+def test_a_rule_that_chooses_among_sticky_groups_is_sticky_itself_because_aws_refuses_it_else(balance: Balance) -> None:
+    two = replace(pool(1, backend(1), backend(2, AWAY)), balance=balance)
+    split = route(1, pools=(WeightedPool("pool-1", 1), WeightedPool("pool-2", 1)))
+    by_weight = (replace(pool(1), balance=balance), pool(2, backend(4)))
+    for pools, wanted in (((two,), route(1)), (by_weight, split)):
+        made = _resources(stack(front(wanted), pools=pools))
+        [forward] = made["aws_lb_listener_rule"]["lst_1_route_1"]["action"][0]["forward"]
+        sticky = any(group["stickiness"][0]["enabled"] for group in made["aws_lb_target_group"].values())
+        assert sticky == (balance is Balance.SOURCE)
+        assert ("stickiness" in forward) == sticky
+        assert not sticky or forward["stickiness"] == [{"enabled": True, "duration": 86_400}]
 
 
 def test_a_move_of_traffic_between_regions_changes_weights_alone() -> None:

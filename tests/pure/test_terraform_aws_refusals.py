@@ -376,3 +376,18 @@ def test_static_ips_do_not_move_and_the_report_says_so() -> None:
         if loss.code == "address_kind":
             found[loss.target].add(loss.object_id)
     assert found == {Target.HAPROXY: {"ip-2", "ip-3"}, Target.AWS: {"ip-1", "ip-3"}, Target.GOOGLE: {"ip-1", "ip-2"}}
+
+
+@pytest.mark.parametrize("target", [Target.AWS, Target.GOOGLE])
+def test_the_report_goes_on_behind_a_pool_that_is_refused(target: Target) -> None:
+    """Who mends the pool first would else meet the next refusal only then."""
+    long = route(2, "*.b.example", path="/" + "x" * 200)
+    fine = pool(1, health_check=KEPT)
+    failing = replace(fine, health_check=replace(KEPT, expect_status=503))
+
+    def of_routes(of: CloudPool) -> set[tuple[str, str]]:
+        found = portability(front(route(1), long), (of,))
+        return {(each.object_id, each.code) for each in found if each.target is target and "route" in each.object_id}
+
+    assert of_routes(failing) == of_routes(fine)
+    assert "route-2" in {object_id for object_id, _ in of_routes(failing)}

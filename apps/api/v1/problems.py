@@ -13,8 +13,9 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
-from apps.core.errors import Fault, Invalid, Managed, SpillwayError, Stale
+from apps.core.errors import Fault, Invalid, Managed, SpillwayError, Stale, Unavailable
 from apps.core.requests import request_id
+from apps.core.unavailable import unavailable
 
 PROBLEM = "application/problem+json"
 NOT_FOUND = "There is no such object, or you may not see it."
@@ -59,10 +60,12 @@ def problem_answer(error: Exception, request: HttpRequest) -> JsonResponse:
 
 def told(error: Exception, instance: str) -> tuple[dict[str, Any], dict[str, str]]:
     """Body and headers of a refusal; what nobody foresaw is a 500 without a word about the inside."""
+    if passing := unavailable(error):
+        logger.warning("request %s: %s", request_id(), error)
+        error = passing
     if isinstance(error, SpillwayError):
         faults = error.faults if isinstance(error, Invalid | Managed) else ()
-        headers = {"ETag": f'"rev-{error.version}"'} if isinstance(error, Stale) and error.version else {}
-        return problem(error.status, error.detail, instance, title=error.title, faults=faults), headers
+        return problem(error.status, error.detail, instance, title=error.title, faults=faults), _said_beside(error)
     if isinstance(error, exceptions.APIException):
         return problem(error.status_code, _sentence(error), instance), _headers(error)
     for kind, (status, detail) in FOREIGN.items():
@@ -70,6 +73,12 @@ def told(error: Exception, instance: str) -> tuple[dict[str, Any], dict[str, str
             return problem(status, detail, instance), {}
     logger.error("request %s failed", request_id(), exc_info=error)
     return problem(500, "Something went wrong here; the request id leads us to it.", instance), {}
+
+
+def _said_beside(error: SpillwayError) -> dict[str, str]:
+    if isinstance(error, Unavailable):
+        return {"Retry-After": str(error.wait_s)}
+    return {"ETag": f'"rev-{error.version}"'} if isinstance(error, Stale) and error.version else {}
 
 
 def _headers(error: exceptions.APIException) -> dict[str, str]:

@@ -14,7 +14,7 @@ from apps.api.v1 import requests
 from apps.fleet.selectors import fleet_ids
 from apps.rollouts.selectors import wait_until_live
 
-# Of the 4 threads of a process (deploy/systemd): one is always left for requests that do not wait.
+# Of the 4 threads of a process that work (deploy/systemd): one is always left for requests that do not wait.
 OF_ACCOUNT, OF_PROCESS = 2, 3
 
 _waiting: Counter[int] = Counter()

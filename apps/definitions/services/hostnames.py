@@ -6,6 +6,7 @@ the claim that was asked about.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from datetime import datetime, timedelta
 
 from django.db import transaction
@@ -19,6 +20,7 @@ from apps.compiler import grammar
 from apps.core.clock import now
 from apps.core.errors import Conflict, Fault, Invalid, Stale
 from apps.core.events import publish_after_commit
+from apps.core.fairness import Owners, Seats, in_turns
 from apps.core.queue import wake
 from apps.definitions import selectors
 from apps.definitions.services import quotas
@@ -30,6 +32,8 @@ CHECK_TASK = "apps.definitions.tasks.check_hostname"
 SOONEST, LATEST, DAILY = timedelta(minutes=1), timedelta(hours=6), timedelta(days=1)
 PATIENCE = timedelta(days=14)
 BETWEEN_ORDERS = timedelta(seconds=5)
+SEATS: Seats[int] = Seats()
+_looked_at: set[int] = set()  # by this process; two processes that look at one claim do no harm
 PROVED_BY_LOOKING = (Hostname.Proof.DNS, Hostname.Proof.HTTP)
 
 
@@ -121,6 +125,25 @@ def check(*, actor: Actor, hostname_id: int) -> Hostname:
     return row
 
 
+def check_in_turns() -> int:
+    """Look at the claims that are due, account by account, as long as there are seats; the number of claims."""
+
+    def choose(accounts: Owners, done: frozenset[int]) -> tuple[Hashable, int] | None:
+        found = [row for row in _due(now(), accounts) if row.pk not in done and row.pk not in _looked_at]
+        if not found:
+            return None
+        _looked_at.add(found[0].pk)
+        return found[0].account_id, found[0].pk
+
+    def look(hostname_id: int) -> None:
+        try:
+            check_by_sweep(hostname_id=hostname_id)
+        finally:
+            _looked_at.discard(hostname_id)
+
+    return in_turns(SEATS, choose, look)
+
+
 def check_by_sweep(*, hostname_id: int) -> None:
     """Look at one claim in its turn; a claim that is gone or released meanwhile is passed over."""
     row = Hostname.objects.filter(pk=hostname_id, released_at=None).select_related("account").first()
@@ -151,12 +174,16 @@ def _proved(work: Work, row: Hostname, proof: str) -> None:
 
 def due(moment: datetime) -> list[int]:
     """Ids of the claims to look at now, those that wait longest first; two hundred at most."""
-    rows = Hostname.objects.filter(released_at=None)
+    return [row.pk for row in _due(moment)]
+
+
+def _due(moment: datetime, but_of: Owners = frozenset()) -> list[Hostname]:
+    rows = Hostname.objects.filter(released_at=None).exclude(account__in=but_of)
     asked = Q(checked_at=None) | Q(checked_at__lte=moment - SOONEST)
     waiting = rows.filter(asked, proof="", created_at__gt=moment - PATIENCE).order_by("checked_at", "id")
     proved = rows.filter(Q(checked_at=None) | Q(checked_at__lte=moment - DAILY), proof__in=PROVED_BY_LOOKING)
     found = [row for row in waiting[:2000] if _is_due(row, moment)]
-    return [row.pk for row in (*found, *proved.order_by("checked_at", "id")[:200])][:200]
+    return [*found, *proved.order_by("checked_at", "id")[:200]][:200]
 
 
 def _is_due(row: Hostname, moment: datetime) -> bool:

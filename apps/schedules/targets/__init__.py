@@ -6,7 +6,7 @@ from apps.schedules.targets.contract import Target
 
 KIND = Schedule.TargetKind
 TARGETS: dict[str, Target] = {
-    KIND.WEBHOOK: Target(webhook.act),
+    KIND.WEBHOOK: Target(webhook.act, waits=True),
     KIND.TOPIC: Target(topic.act, act_on_many=topic.act_on_many),
     # A run is known again by the fire's key, and a refused one has to stay where it can be read.
     KIND.CAPACITY_TEST: Target(capacity_test.act),

@@ -22,7 +22,7 @@ _ALGORITHMS = {
     Balance.SOURCE: "round_robin",
     Balance.RANDOM: "weighted_random",
 }
-_STICKY_S = 86_400
+STICKY_S = 86_400
 _LONGEST_DELAY_S = 3600
 _WITHOUT_CHECK = HealthCheck(interval_ms=10_000, timeout_ms=5_000, rise=2, fall=3)
 
@@ -91,7 +91,7 @@ def _choice(pool: CloudPool) -> dict[str, Any]:
         }
     return {
         "load_balancing_algorithm_type": _ALGORITHMS[pool.balance],
-        "stickiness": [{"type": "lb_cookie", "enabled": is_source, "cookie_duration": _STICKY_S}],
+        "stickiness": [{"type": "lb_cookie", "enabled": is_source, "cookie_duration": STICKY_S}],
     }
 
 

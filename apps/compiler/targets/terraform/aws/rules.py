@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from apps.compiler.model import FixedResponse, Listener, LoadBalancer, Protocol, Redirect, Route
+from apps.compiler.model import Balance, FixedResponse, Listener, LoadBalancer, Protocol, Redirect, Route
 from apps.compiler.routing import NO_ROUTE, as_served_by
 from apps.compiler.stacks import CloudPool
-from apps.compiler.targets.terraform.aws.groups import Groups
+from apps.compiler.targets.terraform.aws.groups import STICKY_S, Groups
 from apps.compiler.targets.terraform.aws.naming import tags
 from apps.compiler.targets.terraform.aws.patterns import Condition, beyond, conditions_of
 from apps.compiler.targets.terraform.aws.priorities import Place, allot, place_of, place_of_guard
@@ -116,7 +116,11 @@ class _Actions:
             return {"type": "forward", "target_group_arn": groups[0]}
         weights = weights_of([share.part for share in fit])
         targets = [{"arn": group, "weight": weight} for group, weight in zip(groups, weights, strict=True)]
-        return {"type": "forward", "forward": [{"target_group": targets}]}
+        forward: dict[str, Any] = {"target_group": targets}
+        if any(each.pool.balance is Balance.SOURCE for each in fit):
+            # AWS refuses a rule whose groups are sticky while the choice among them is not.
+            forward["stickiness"] = [{"enabled": True, "duration": STICKY_S}]
+        return {"type": "forward", "forward": [forward]}
 
 
 def _redirect(redirect: Redirect, listener: Listener) -> dict[str, Any]:

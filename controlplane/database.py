@@ -1,0 +1,73 @@
+"""Wiring of the database: what every connection that Spillway opens says of itself, whatever stands in the URL.
+
+A machine that loses its network in the middle of a transaction says nothing more: PostgreSQL would keep what it locked
+for as long as TCP believes in it, which is hours, and everybody who writes would wait that long.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import dj_database_url
+
+SQLITE, POSTGRESQL = "django.db.backends.sqlite3", "django.db.backends.postgresql"
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """Seconds: of a transaction in which nobody says anything, of waiting for a lock, of a statement (0: no end)."""
+
+    idle_s: int
+    lock_s: int
+    statement_s: int
+
+
+# By kind of process. Whoever waits for a lock of a machine that vanished is answered 503 before that machine is thrown
+# out, and asks again: threads are free again sooner than the lock is.
+PATIENCE = {
+    "web": Patience(idle_s=10, lock_s=5, statement_s=30),
+    "worker": Patience(idle_s=10, lock_s=15, statement_s=300),
+    # Migrations, and what people run by hand: one statement may take as long as the table is large.
+    "command": Patience(idle_s=60, lock_s=30, statement_s=0),
+}
+CONNECT_S = 2
+# The other end is dead that many seconds after it fell silent: 5 + 3 × 2.
+KEEPALIVES = {"keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3}
+USER_TIMEOUT_MS = 10_000
+
+
+def be(kind: str) -> None:
+    """Say what kind of process this is, before the settings are read; what the environment says goes first."""
+    os.environ.setdefault("SPILLWAY_PROCESS", kind)
+
+
+def database(url: str) -> dict[str, Any]:
+    """The entry of Django's DATABASES."""
+    found: dict[str, Any] = {**dj_database_url.parse(url, conn_max_age=60, conn_health_checks=True)}
+    if found["ENGINE"] == SQLITE:
+        # Immediate transactions take the write lock at BEGIN: writers queue instead of failing half-way.
+        found["OPTIONS"] = {
+            "transaction_mode": "IMMEDIATE",
+            # Others hold the lock for a second or two, and one of all who wait has it next: nobody is last that often.
+            "timeout": 45,
+            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;",
+        }
+    elif found["ENGINE"] == POSTGRESQL:
+        found["OPTIONS"] = _guarded(found.get("OPTIONS", {}), PATIENCE[os.environ.get("SPILLWAY_PROCESS", "command")])
+    return found
+
+
+def _guarded(given: dict[str, Any], patience: Patience) -> dict[str, Any]:
+    """Both ends notice that the other is gone; what the URL says in its query goes first."""
+    session = {
+        "idle_in_transaction_session_timeout": f"{patience.idle_s}s",
+        "lock_timeout": f"{patience.lock_s}s",
+        "statement_timeout": f"{patience.statement_s}s",
+        "tcp_user_timeout": f"{USER_TIMEOUT_MS}ms",
+        **{f"tcp_{name}": str(value) for name, value in KEEPALIVES.items()},
+    }
+    words = " ".join(f"-c {name}={value}" for name, value in session.items())
+    ours = {"connect_timeout": CONNECT_S, "keepalives": 1, **KEEPALIVES, "tcp_user_timeout": USER_TIMEOUT_MS}
+    return {**ours, **given, "options": f"{words} {given.get('options', '')}".strip()}

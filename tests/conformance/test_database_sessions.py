@@ -1,0 +1,123 @@
+"""Writers on a real PostgreSQL when one of them falls silent in mid-write: its cable was pulled, or it froze."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from django.db import DatabaseError, OperationalError
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.utils import ConnectionHandler
+
+from apps.core import unavailable
+from controlplane import database
+from controlplane.database import Patience
+from tests.servers import postgresql
+
+pytestmark = pytest.mark.slow(reason="starts a PostgreSQL, and somebody has to be silent for longer than it bears")
+LOCK = "SELECT pg_advisory_xact_lock(21360, 214)"
+TRIES = 4
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[str]:
+    # pytest's own folders are closed to PostgreSQL's user.
+    with tempfile.TemporaryDirectory(prefix="spillway-") as folder, postgresql(Path(folder)) as url:
+        yield url
+
+
+@pytest.fixture
+def connect(
+    cluster: str, django_db_blocker: object, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[[Patience], BaseDatabaseWrapper]]:
+    """A connection with the product's settings, as a process with this patience opens it."""
+    opened: list[BaseDatabaseWrapper] = []
+
+    def open_one(patience: Patience) -> BaseDatabaseWrapper:
+        monkeypatch.setenv("SPILLWAY_PROCESS", "web")
+        monkeypatch.setitem(database.PATIENCE, "web", patience)
+        opened.append(ConnectionHandler({"default": database.database(cluster)})["default"])
+        return opened[-1]
+
+    with django_db_blocker.unblock():  # type: ignore[attr-defined] # not the database of the tests
+        yield open_one
+        for each in opened:
+            each.close()
+
+
+@contextmanager
+def silent(connection: BaseDatabaseWrapper) -> Iterator[None]:
+    """Somebody holds the lock in an open transaction and says nothing more."""
+    connection.set_autocommit(False)
+    with connection.cursor() as cursor:
+        cursor.execute(LOCK)
+    yield
+
+
+def tries_until_written(connection: BaseDatabaseWrapper) -> int:
+    """How often a writer asks until it has the lock; more than TRIES when it never does."""
+    for number in range(1, TRIES + 1):
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute(LOCK)
+        except OperationalError as error:
+            said = unavailable.unavailable(error)
+            assert said is not None
+            assert (said.status, said.detail) == (503, unavailable.BUSY)
+        else:
+            return number
+    return TRIES + 1
+
+
+def test_who_falls_silent_in_mid_write_is_thrown_out(connect: Callable[[Patience], BaseDatabaseWrapper]) -> None:
+    first, second = (connect(Patience(idle_s=2, lock_s=1, statement_s=30)) for _ in range(2))
+    with silent(first):
+        # 1 s each: refused at least once while the other one is waited for, let in once it is gone.
+        assert 1 < tries_until_written(second) <= 4
+    with pytest.raises(DatabaseError) as caught, first.cursor() as cursor:
+        cursor.execute("SELECT 1")
+    said = unavailable.unavailable(caught.value)
+    assert said is not None
+    assert said.status == 503
+
+
+def test_without_the_limit_nobody_ever_writes_again(connect: Callable[[Patience], BaseDatabaseWrapper]) -> None:
+    with silent(connect(Patience(idle_s=0, lock_s=1, statement_s=30))):
+        assert tries_until_written(connect(Patience(idle_s=2, lock_s=1, statement_s=30))) > TRIES
+
+
+def test_a_statement_without_end_is_ended(connect: Callable[[Patience], BaseDatabaseWrapper]) -> None:
+    connection = connect(Patience(idle_s=10, lock_s=5, statement_s=1))
+    began = time.monotonic()
+    with pytest.raises(OperationalError) as caught, connection.cursor() as cursor:
+        cursor.execute("SELECT pg_sleep(30)")
+    assert time.monotonic() - began < 20
+    assert unavailable.unavailable(caught.value) is not None
+
+
+def test_every_kind_of_process_says_its_limits(connect: Callable[[Patience], BaseDatabaseWrapper]) -> None:
+    web, worker = database.PATIENCE["web"], database.PATIENCE["worker"]
+    for patience in (web, worker):
+        with connect(patience).cursor() as cursor:
+            for name, seconds in (
+                ("idle_in_transaction_session_timeout", patience.idle_s),
+                ("lock_timeout", patience.lock_s),
+                ("statement_timeout", patience.statement_s),
+            ):
+                cursor.execute("SELECT setting::int FROM pg_settings WHERE name = %s", [name])
+                assert cursor.fetchone() == (seconds * 1000,), name
+    # Whoever waits for a lock is refused before the silent one is thrown out, and has asked again within 15 s.
+    assert web.lock_s < web.idle_s
+    assert web.idle_s + web.lock_s <= 15
+
+
+def test_what_the_url_says_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    url = "postgresql://u@db.example/s?connect_timeout=7&options=-c%20lock_timeout%3D1s"
+    options = database.database(url)["OPTIONS"]
+    assert (options["connect_timeout"], options["keepalives_idle"]) == (7, 5)
+    assert options["options"].endswith("-c lock_timeout=1s")
+    assert "tcp_keepalives_idle=5" in options["options"]
