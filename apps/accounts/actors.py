@@ -64,6 +64,11 @@ class Actor:
             allowed |= {f"{noun}:write", "*:write"}
         return bool(allowed & self.scopes)
 
+    @property
+    def may_write_anything(self) -> bool:
+        """Whether some scope of the actor writes at all."""
+        return self.scopes is None or any(scope.endswith(":write") for scope in self.scopes)
+
     def must_administer(self, what: str) -> None:
         """Raise Forbidden unless the actor is admin (owner) of the account; `what` is what only they manage."""
         self.may_write()

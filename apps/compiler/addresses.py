@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
@@ -68,3 +69,48 @@ def refusal_of_name(name: str, *, local_development: bool) -> str | None:
     if (name in _LOCAL_NAMES or name.endswith(".localhost")) and not local_development:
         return "is loopback, which only a local development fleet may use"
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class OwnPlaces:
+    """Where the installation itself is reached: a server there would send requests round in circles.
+
+    `names` are single addresses in their canonical spelling and hostnames, `networks` those of address pools.
+    """
+
+    names: frozenset[str]
+    networks: tuple[Network, ...]
+
+    def refusal(self, address: str) -> str | None:
+        """Why this server's address or name may not be one, as the end of a sentence; None when it may."""
+        inside = self.networks and is_literal(address) and any(ip_address(address) in each for each in self.networks)
+        if inside or address in self.names:
+            return "is where this load balancer itself is reached, so requests would go round in circles"
+        return None
+
+
+def own_places(places: Iterable[str], hostnames: Iterable[str] = ()) -> OwnPlaces:
+    """From addresses, networks (CIDR) and hostnames. Loopback is left out: the rule for it is `refusal_of_address`."""
+    networks: list[Network] = []
+    names = {name for name in hostnames if not name.startswith("*.")}
+    for place in places:
+        network = _network(place)
+        if network is None:
+            names.add(place)
+        elif network.num_addresses > 1:
+            networks.append(network)
+        elif not network.is_loopback:
+            names.add(str(network.network_address))
+    return OwnPlaces(frozenset(names), tuple(networks))
+
+
+def _network(text: str) -> Network | None:
+    try:
+        return ip_network(text)
+    except ValueError:
+        return None
+
+
+def is_literal(text: str) -> bool:
+    """Whether an allowed server address is an IP address and no name."""
+    return ":" in text or text.replace(".", "").isdigit()

@@ -14,7 +14,7 @@ import re
 from functools import lru_cache
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
 
-from apps.compiler.addresses import refusal_of_address, refusal_of_name
+from apps.compiler.addresses import OwnPlaces, refusal_of_address, refusal_of_name
 
 MAX_PATH = 1024
 MAX_HOSTNAME = 253
@@ -305,8 +305,11 @@ def header_value(value: object) -> str:
     return text
 
 
-def server_address(value: object, *, local_development: bool = False) -> str:
-    """A server's address: canonical IPv4 or IPv6, or a resolvable name; never this machine or a metadata service."""
+def server_address(value: object, *, local_development: bool = False, own: OwnPlaces | None = None) -> str:
+    """A server's address: canonical IPv4 or IPv6, or a resolvable name; never this machine or a metadata service.
+
+    Nor one of `own`, where the installation itself is reached.
+    """
     text = _text(value, MAX_HOSTNAME)
     if _LOOKS_NUMERIC.fullmatch(text):
         reason = refusal_of_address(_literal(text), local_development=local_development)
@@ -316,6 +319,7 @@ def server_address(value: object, *, local_development: bool = False) -> str:
         raise GrammarError(
             "address", "Write an IPv4 or IPv6 address or a lower-case host name, without port, scheme or path."
         )
+    reason = reason or (own.refusal(text) if own else None)
     if reason:
         raise GrammarError("address_refused", f"Choose another address; {text} {reason}.")
     return text

@@ -365,7 +365,9 @@ class Snapshot:
     by which fleets know each other's overflow. Without them every limit is this fleet's alone and nothing overflows.
     `unreadable` are objects that could not even be frozen; they are left out and named like others that are refused.
     `test_passes` are those of the capacity tests that run in this region now. `addresses` are the static IPs of
-    listeners that are not simply there: the nodes hold or announce them only while they serve.
+    listeners that are not simply there: the nodes hold or announce them only while they serve. `loop_mark` is the word
+    by which forwarded requests are known when they come back; `own_places` are addresses, networks and names at which
+    the installation itself is reached, where no server may be.
     """
 
     fleet: str
@@ -382,6 +384,8 @@ class Snapshot:
     unreadable: tuple[Unreadable, ...] = ()
     test_passes: tuple[RunPass, ...] = ()
     addresses: tuple[FleetAddress, ...] = ()
+    loop_mark: str = ""
+    own_places: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

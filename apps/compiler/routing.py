@@ -10,13 +10,15 @@ Among the routes whose host, path, methods and headers all match, the first one 
 6. a route of one scheme before one of both;
 7. the older route (the lower number).
 
-A route whose conditions do not match steps aside for the next one. :func:`winning_route` is the reference that
-the rendered maps and a running proxy are tested against; the renderers build on :func:`ordered` and
+Before that, a request must be one for routes at all: :func:`refusal_of` says which are not, :func:`bare_host` how a
+host is read. A route whose conditions do not match steps aside for the next one. :func:`winning_route` is the reference
+that the rendered maps and a running proxy are tested against; the renderers build on :func:`ordered` and
 :func:`as_served_by`.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
@@ -24,7 +26,27 @@ from apps.compiler.model import HeaderCondition, HeaderMatch, LoadBalancer, Path
 
 NO_ROUTE = "No route is defined for this host and path.\n"
 """What a client reads that no route takes, with 404, whatever the target."""
+# Labels of letters, digits and hyphens with one final dot at most, or an IPv6 address in brackets; then a port.
+HOST_PATTERN = r"([a-z0-9-]+([.][a-z0-9-]+)*[.]?|\[[0-9a-f:.]+\])(:[0-9]*)?"
+BAD_HOST_STATUS = 400
+BAD_HOST = "Send a host of letters, digits, hyphens and dots, with or without a port.\n"
+NOT_FOR_ROUTES_STATUS = 405
+NOT_FOR_ROUTES = "Ask for a path; this is no proxy, and it has nothing to say about itself.\n"
+NOT_FOR_ROUTES_METHOD, NOT_FOR_ROUTES_PATH = "CONNECT", "*"
+_HOST = re.compile(HOST_PATTERN, re.ASCII | re.IGNORECASE)
 Rank = tuple[bool, bool, int, int, bool, bool, int]
+
+
+def refusal_of(host: str, path: str, method: str) -> int | None:
+    """The status by which a request is refused that is for no route, whatever the routes are; None for all others."""
+    if method == NOT_FOR_ROUTES_METHOD or path == NOT_FOR_ROUTES_PATH:
+        return NOT_FOR_ROUTES_STATUS
+    return None if not host or _HOST.fullmatch(host) else BAD_HOST_STATUS
+
+
+def bare_host(host: str) -> str:
+    """The host as routes have it: lower case, without port and final dot."""
+    return re.sub(r":[0-9]*\Z", "", host).lower().removesuffix(".")
 
 
 def number_of(object_id: str) -> int:
@@ -104,8 +126,10 @@ def winning_route(
     headers: Mapping[str, str],
     protocol: Protocol = Protocol.HTTP,
 ) -> Route | None:
-    """The route that gets this request, None when none does. `host` may carry a port and any case."""
-    name = host.partition(":")[0].lower()
+    """The route that gets this request, None when none does. `host` may carry a port, a final dot and any case."""
+    if refusal_of(host, path, method) is not None:
+        return None
+    name = bare_host(host)
     lower = {key.lower(): value for key, value in headers.items()}
     matching = (
         route

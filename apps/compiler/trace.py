@@ -6,11 +6,12 @@ running proxy agree; a test asks all three.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from apps.compiler.model import HeaderMatch, Listener, LoadBalancer, PathKind, Pool, Protocol, Redirect, Route
-from apps.compiler.routing import covers_host, covers_path, covers_scheme, holds, rank
+from apps.compiler.routing import bare_host, covers_host, covers_path, covers_scheme, holds, rank, refusal_of
 
 NO_ROUTE_STATUS = 404
 # Why a route that takes the request as well comes after the winner, in the order of its rank (routing.py).
@@ -42,8 +43,8 @@ class Question:
 
     @property
     def bare_host(self) -> str:
-        """Lower case, without the port."""
-        return self.host.partition(":")[0].lower()
+        """Lower case, without the port and a final dot."""
+        return bare_host(self.host)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +82,10 @@ class Trace:
 
 def trace(load_balancer: LoadBalancer, question: Question) -> Trace:
     """What the load balancer does with the request."""
+    listener = _listener(load_balancer, question.scheme)
+    refusal = refusal_of(question.host, question.bare_path, question.method)
+    if refusal is not None:
+        return Trace(None, (), listener, status=refusal)
     lower = {name.lower(): value for name, value in question.headers.items()}
     around = sorted((each for each in load_balancer.routes if covers_host(each, question.bare_host)), key=rank)
     misses = [(route, _miss(route, question, lower)) for route in around]
@@ -90,7 +95,6 @@ def trace(load_balancer: LoadBalancer, question: Question) -> Trace:
         for route, miss in misses
         if route is not winner and (miss or winner)
     )
-    listener = _listener(load_balancer, question.scheme)
     return _outcome(winner, passed, listener, question)
 
 
@@ -149,7 +153,7 @@ def rewritten(route: Route, path: str) -> str:
 def location_of(redirect: Redirect, question: Question) -> str:
     """Where a redirect leads; one that changes the scheme drops the port, which belonged to the old one."""
     bare, mark, query = question.path.partition("?")
-    host = question.bare_host if redirect.scheme else question.host
+    host = question.bare_host if redirect.scheme else re.sub(r"[.](?=:[0-9]*\Z|\Z)", "", question.host)
     path = redirect.path or bare
     kept = f"?{query}" if mark and query and redirect.keep_query else ""
     return f"{redirect.scheme or question.scheme}://{redirect.host or host}{path}{kept}"

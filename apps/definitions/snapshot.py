@@ -32,9 +32,10 @@ from apps.definitions.models import (
 from apps.definitions.presenting import Presented, certificates_of, frozen_certificates
 from apps.fleet import distances
 from apps.fleet.models import Fleet, Node, Region, StaticIP
-from apps.fleet.selectors import latency_table
+from apps.fleet.selectors import latency_table, places_of_installation
 
 OVERFLOW_KEY = "spillway overflow between fleets 1"
+LOOP_MARK = "spillway loops 1"
 _VIP = model.FleetAddressKind.VIP
 PassesOf = Callable[[int], Iterable[model.RunPass]]
 _passes_of: list[PassesOf] = []
@@ -77,6 +78,8 @@ def snapshot_of(fleet: Fleet) -> model.Snapshot:
         unreadable=tuple(unreadable),
         test_passes=_test_passes(fleet, pools),
         addresses=_addresses(fleet),
+        loop_mark=f"spillway-{derived_key(LOOP_MARK)[:32]}",
+        own_places=tuple(sorted(places_of_installation())),
     )
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from typing import Any, NoReturn
 
 import yaml
@@ -13,12 +14,31 @@ from apps.core.errors import Malformed
 
 MAX_BYTES = 8 * 1024 * 1024
 MAX_DEPTH = 32
+MAX_DIGITS = 19
+# What costs about a second and 50 MB at most: JSON is read by C, YAML value by value.
+MAX_JSON_VALUES = 1_000_000
+MAX_YAML_VALUES = 250_000
+
+_WORDS = {"true": True, "false": False, "null": None, "~": None, "": None}
+_INTEGER = re.compile("-?(?:0|[1-9][0-9]{0,18})")
+_FLOAT = re.compile(r"-?(?:0|[1-9][0-9]{0,18})\.[0-9]{1,18}")
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # written in C where it is compiled in
 
 
 def read_json(content: bytes) -> Any:
     """The value of a JSON text. Raises Malformed: not UTF-8, too large, too deep, a field twice, NUL, surrogates."""
+    text = _text(content)
+    # No value without one of these before it: counted first, because the parser cannot be stopped.
+    if sum(map(content.count, (b",", b":", b"[", b"{"))) > MAX_JSON_VALUES:
+        raise Malformed(f"The body has more than {MAX_JSON_VALUES} values; send it in parts.")
     try:
-        found = json.loads(_text(content), object_pairs_hook=_once, parse_constant=_refuse_constant)
+        found = json.loads(
+            text,
+            object_pairs_hook=_once,
+            parse_constant=_refuse_constant,
+            parse_int=_integer,
+            parse_float=_float,
+        )
     except RecursionError:
         raise Malformed(f"The body is nested more than {MAX_DEPTH} levels deep.") from None
     except ValueError as error:
@@ -30,13 +50,12 @@ def read_json(content: bytes) -> Any:
 def read_yaml(content: bytes) -> Any:
     """The value of a YAML text: one document of plain data in the spelling of JSON's numbers, true, false and null.
 
-    Aliases and tags are refused (a few lines of aliases are gigabytes), and `0x50`, `1_000`, `yes` are text.
-    Raises Malformed.
+    Aliases and tags are refused (a few lines of aliases are gigabytes), and `0x50`, `1_000`, `yes` are text. The value
+    grows event by event, so that reading stops where too much was read. Raises Malformed.
     """
     text = _text(content)
     try:
-        _check_events(yaml.parse(text, Loader=_Loader))
-        found = yaml.load(text, Loader=_Loader)  # noqa: S506 - a safe loader with fewer types still
+        found = _built(yaml.parse(text, Loader=_Loader))
     except yaml.MarkedYAMLError as error:
         line = f" (line {error.problem_mark.line + 1})" if error.problem_mark else ""
         raise Malformed(f"The body is not YAML{line}: {error.problem}.") from None
@@ -75,21 +94,85 @@ def _refuse_constant(word: str) -> NoReturn:
     raise Malformed(f"{word} is not a number of JSON.")
 
 
-def _check_events(events: Iterable[yaml.Event]) -> None:
-    depth = documents = 0
+def _integer(digits: str) -> int:
+    """Python's own words about long numbers are no advice for callers."""
+    if len(digits) > MAX_DIGITS + 1:
+        raise Malformed(f"A number of the body has {len(digits)} digits; no field takes more than {MAX_DIGITS}.")
+    return int(digits)
+
+
+def _float(text: str) -> float:
+    found = float(text)
+    if math.isinf(found):
+        raise Malformed(f"{_short(Exception(text[:40]))} is larger than any field takes.")
+    return found
+
+
+class _Place:
+    """A collection that is being read: a list, or an object with the name of the field that is next."""
+
+    __slots__ = ("found", "name")
+
+    def __init__(self, found: Any) -> None:
+        self.found = found
+        self.name: str | None = None
+
+    def put(self, event: yaml.Event, value: Any) -> None:
+        """The next entry, or by turns the next name and its value. Raises Malformed for a name that is none."""
+        if isinstance(self.found, list):
+            self.found.append(value)
+        elif self.name is not None:
+            self.found[self.name], self.name = value, None
+        elif not isinstance(event, yaml.ScalarEvent) or event.value in self.found:
+            raise Malformed("Every field of an object is a plain word that stands there once.")
+        else:
+            self.name = event.value
+
+
+def _built(events: Iterable[yaml.Event]) -> Any:
+    """The value of one document. Raises Malformed for what is counted or refused while reading."""
+    whole = _Place([])
+    around, values, documents = [whole], 0, 0
     for event in events:
-        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
-            raise Malformed("Write values out: anchors and aliases are not read.")
-        if getattr(event, "tag", None):
-            raise Malformed("Leave out tags (!…): plain values are all that is read.")
-        if isinstance(event, yaml.DocumentStartEvent):
+        if isinstance(event, yaml.CollectionEndEvent):
+            around.pop()
+        elif isinstance(event, yaml.DocumentStartEvent):
             documents += 1
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-        if depth > MAX_DEPTH or documents > 1:
+        elif isinstance(event, yaml.NodeEvent):
+            _check_plain(event)
+            values += 1
+            value = _value(event)
+            around[-1].put(event, value)
+            if isinstance(event, yaml.CollectionStartEvent):
+                around.append(_Place(value))
+        if values > MAX_YAML_VALUES:
+            raise Malformed(f"The body has more than {MAX_YAML_VALUES} words; send JSON, or send it in parts.")
+        if len(around) > MAX_DEPTH + 1 or documents > 1:
             raise Malformed(f"Send one document, nested at most {MAX_DEPTH} levels deep.")
+    return whole.found[0] if whole.found else None
+
+
+def _check_plain(event: yaml.NodeEvent) -> None:
+    if event.anchor or isinstance(event, yaml.AliasEvent):
+        raise Malformed("Write values out: anchors and aliases are not read.")
+    if getattr(event, "tag", None):
+        raise Malformed("Leave out tags (!…): plain values are all that is read.")
+
+
+def _value(event: yaml.NodeEvent) -> Any:
+    """An empty collection, or what a scalar says: quoted ones are text, plain ones also numbers, true, false, null."""
+    if isinstance(event, yaml.MappingStartEvent):
+        return {}
+    if not isinstance(event, yaml.ScalarEvent):
+        return []
+    text: str = event.value
+    if not event.implicit[0]:
+        return text
+    if text in _WORDS:
+        return _WORDS[text]
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    return float(text) if _FLOAT.fullmatch(text) else text
 
 
 def _check_values(root: Any) -> None:
@@ -113,31 +196,3 @@ def _encodes(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-_Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-
-class _Loader(_Base):  # type: ignore[misc] # the C loader where it is compiled in, else Python's
-    """Reads mappings with each key once."""
-
-    yaml_implicit_resolvers: dict[str | None, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        """As the base class, but a key that stands there twice is refused."""
-        keys = [key.value if isinstance(key, yaml.ScalarNode) else None for key, _ in node.value]
-        if None in keys or len(set(keys)) < len(keys):
-            raise Malformed("Every field of an object is a plain word that stands there once.")
-        found: dict[Hashable, Any] = super().construct_mapping(node, deep)
-        return found
-
-
-def _resolve(tag: str, pattern: str, first: str) -> None:
-    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{tag}", re.compile(rf"(?:{pattern})\Z"), list(first))
-
-
-_resolve("bool", "true|false", "tf")
-_resolve("int", "-?(?:0|[1-9][0-9]{0,18})", "-0123456789")
-_resolve("float", r"-?(?:0|[1-9][0-9]{0,18})\.[0-9]{1,18}", "-0123456789")
-_resolve("null", "~|null|", "~n")
-_Loader.add_implicit_resolver("tag:yaml.org,2002:null", re.compile(r"\Z"), [""])

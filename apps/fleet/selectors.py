@@ -6,6 +6,7 @@ A static IP is known to operators and to the account that it was given to.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from urllib.parse import urlsplit
 
 from django.db.models import Model, Prefetch, QuerySet
 
@@ -86,3 +87,15 @@ def generations(fleets: Iterable[Model]) -> dict[str, int]:
 def fleet_ids(names: Iterable[str]) -> list[int]:
     """The ids of fleets that a service named to its caller."""
     return list(Fleet.objects.filter(name__in=list(names)).values_list("pk", flat=True))
+
+
+def places_of_installation() -> set[str]:
+    """Where nodes, agents and static IPs are reached, and the networks of address pools; three queries."""
+    found: set[str | None] = set()
+    for address, url in Node.objects.values_list("address", "url"):
+        found |= {address, urlsplit(url).hostname}
+    for given, allotted in StaticIP.objects.values_list("address", "addresses"):
+        found |= {given, *allotted}
+    for blocks in AddressPool.objects.values_list("blocks", flat=True):
+        found.update(blocks)
+    return {place for place in found if place}

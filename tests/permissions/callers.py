@@ -21,7 +21,8 @@ class Caller:
         return self.oddity or f"{self.account} {self.role}"
 
 
-MEMBERS = tuple(Caller(account, role) for account in ("other", "own", "operators") for role in ROLES)
+ACCOUNTS = ("other", "own", "operators")
+MEMBERS = tuple(Caller(account, role) for account in ACCOUNTS for role in ROLES)
 # What is wrong with a caller of the API, and what that is answered with; each would else be the account's owner.
 WITH_TOKENS = {
     "nobody": 401,
@@ -50,6 +51,8 @@ def callers_of(row: Row) -> dict[Caller, int]:
     found |= {Caller(oddity=name): code for name, code in odd.items()}
     if row.is_api and row.writes and not row.only_asks:
         found[READ_ONLY] = 403
+        if not row.by_viewers:  # asked before anything is looked up or read, so viewers of every account learn the same
+            found |= dict.fromkeys((Caller(account, "viewer") for account in ACCOUNTS), 403)
     if not row.is_api and row.writes:
         found[WITHOUT_FORM_TOKEN] = 403
     return found | {Caller(oddity=name): code for name, code in row.odd.items()}

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import tracemalloc
+
 import pytest
 
 from apps.core.errors import Malformed
-from apps.definitions.texts import MAX_BYTES, MAX_DEPTH, read_json, read_yaml
+from apps.definitions import texts
+from apps.definitions.texts import MAX_BYTES, MAX_DEPTH, MAX_YAML_VALUES, read_json, read_yaml
 
 DEEP = "[" * (MAX_DEPTH + 1) + "]" * (MAX_DEPTH + 1)
 JSON = (
@@ -34,3 +38,56 @@ def test_plain_texts_mean_the_same_in_both() -> None:
     wanted = {"name": "a", "on": [1, 1.5, True, None, "0x50"], "yes": "no"}
     assert read_json(b'{"name": "a", "on": [1, 1.5, true, null, "0x50"], "yes": "no"}') == wanted
     assert read_yaml(b"name: a\non: [1, 1.5, true, null, 0x50]\nyes: no") == wanted
+
+
+MANY = {
+    "words": b"[" + b"a," * 2000 + b"a]",
+    "objects": b"[" + b"{}," * 2000 + b"{}]",
+    "names": b"{" + b",".join(b"a%d: 1" % number for number in range(1000)) + b"}",
+    "lines": b"".join(b"- name: route-%d\n  port: 80\n" % number for number in range(400)),
+}
+
+
+@pytest.mark.parametrize("content", MANY.values(), ids=MANY.keys())
+def test_yaml_is_read_up_to_so_many_words_and_no_further(content: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    read_yaml(content)
+    monkeypatch.setattr(texts, "MAX_YAML_VALUES", 1000)
+    with pytest.raises(Malformed, match="more than 1000 words"):
+        read_yaml(content + b"\n:::: [")  # what comes behind is not even read
+
+
+def test_a_word_of_yaml_costs_so_little_that_two_megabytes_take_no_fifty() -> None:
+    content = b"[" + b"abcdefg," * 10_000 + b"a]"
+    tracemalloc.start()
+    try:
+        read_yaml(content)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak / 10_000 * MAX_YAML_VALUES < 50_000_000
+
+
+def test_json_with_too_many_values_is_refused_before_it_is_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    content = b"[" + b"[]," * 500_000 + b"[]]"
+    monkeypatch.setattr(json, "loads", lambda *_, **__: pytest.fail("It was parsed."))
+    with pytest.raises(Malformed, match="more than 1000000 values"):
+        read_json(content)
+
+
+@pytest.mark.parametrize("text", ["9" * 5000, "-" + "9" * 30, "[1e999]", '{"a": [' + "1" * 4301 + "]}"])
+def test_numbers_that_no_field_takes_are_refused_in_our_own_words(text: str) -> None:
+    with pytest.raises(Malformed) as caught:
+        read_json(text.encode())
+    assert "no field takes more" in str(caught.value) or "larger than any field" in str(caught.value)
+    assert "sys.set_int_max_str_digits" not in str(caught.value)
+
+
+def test_a_number_with_many_digits_is_text_in_yaml_as_ever() -> None:
+    assert read_yaml(b"a: " + b"9" * 5000) == {"a": "9" * 5000}
+
+
+def test_the_value_grows_as_it_is_read() -> None:
+    text = b"a:\n  - {b: [], c: {}}\n  - \"1\"\n  - ''\n  -\n  - |\n    x\n    y\nd: 'true'\ne: -0.5\nnull: ~\n"
+    wanted = {"a": [{"b": [], "c": {}}, "1", "", None, "x\ny\n"], "d": "true", "e": -0.5, "null": None}
+    assert read_yaml(text) == wanted
+    assert read_yaml(b"") is None

@@ -11,9 +11,9 @@ from rest_framework.exceptions import APIException, AuthenticationFailed
 from rest_framework.request import Request
 
 from apps.accounts.actors import Actor
-from apps.api.v1 import idempotency, rate_limits, requests, waiting
+from apps.api.v1 import bodies, idempotency, rate_limits, requests, waiting
 from apps.api.v1.authentication import recognised
-from apps.api.v1.permissions import ROOT
+from apps.api.v1.permissions import ROOT, refuse_caller
 from apps.api.v1.problems import problem_answer
 from apps.api.v1.schemas.building import Operation
 from apps.api.v1.schemas.operations import operation_of, query_names
@@ -49,15 +49,18 @@ class ApiDoor:
         return response
 
     def _answered(self, request: HttpRequest, actor: Actor) -> HttpResponse:
-        operation = _operation(request)
+        operation, view = _operation(request)
         if operation is None:  # answered with 404 or 405
             return self.get_response(request)
+        if not operation.public:
+            refuse_caller(actor, request, view)
         if faults := [*unknown_words(operation, request.GET), *misshapen(operation, request.GET)]:
             raise Invalid(faults)
         if operation.asks_why:  # a wrong reason is refused in a dry run too
             requests.reason(Request(request))
             set_change_origin(requests.origin(Request(request)))
-        with waiting.turn(request, actor.account.pk) as may_wait:
+        account = actor.account.pk
+        with bodies.turn(request, account), waiting.turn(request, account) as may_wait:
             key = idempotency.key_of(request)
             # Work that is committed together with its answer becomes live only afterwards.
             seconds = waiting.taken_out(request) if key or not may_wait else 0
@@ -72,12 +75,13 @@ class ApiDoor:
             return response
 
 
-def _operation(request: HttpRequest) -> Operation | None:
+def _operation(request: HttpRequest) -> tuple[Operation | None, object]:
+    """What is asked for, and the class of the view that answers."""
     try:
         match = resolve(request.path_info)
     except Resolver404:
-        return None
-    return operation_of(match.url_name or "", request.method or "")
+        return None, None
+    return operation_of(match.url_name or "", request.method or ""), getattr(match.func, "cls", None)
 
 
 def _caller(request: HttpRequest) -> Actor | None:

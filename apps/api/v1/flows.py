@@ -137,6 +137,8 @@ def named_pool(request: Request, account: str, name: str) -> Pool:
 class WhatIfAnswer(APIView):
     """POST a question to the planner; nothing is stored, whatever the answer is."""
 
+    scope = "read"
+
     def post(self, request: Request) -> Response:
         """`{pool?, factor?, lose?, drain?, limits?}`: pool `account/name`, regions by name, limits in requests/s."""
         data = requests.envelope(request)

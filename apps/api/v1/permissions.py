@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from django.http import HttpRequest
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
+from apps.accounts.actors import Actor
 from apps.api.v1 import requests
 from apps.core.errors import Forbidden
 
@@ -12,22 +14,32 @@ SAFE = ("GET", "HEAD", "OPTIONS")
 ROOT = "/api/v1/"
 
 
-class MayCall(BasePermission):
-    """A scope is `<noun>:read` or `<noun>:write`; the noun is the first word of the path below /api/v1/.
+def refuse_caller(actor: Actor, request: HttpRequest | Request, view: object) -> None:
+    """Raise Forbidden for a suspended account, a token without the scope, and a viewer who would write.
 
-    A view says `scope = "read"` where a POST only asks, and `scope_noun` where the path has another word.
+    It is asked before a byte of the body is read. A scope is `<noun>:read` or `<noun>:write`; the noun is the first
+    word of the path below /api/v1/. A view says `scope = "read"` where a POST only asks, and `scope_noun` where the
+    path has another word.
     """
+    actor.must_be_active()
+    noun = getattr(view, "scope_noun", "") or request.path.removeprefix(ROOT).split("/")[0].split(":")[0]
+    verb = getattr(view, "scope", "") or ("read" if request.method in SAFE else "write")
+    if verb == "write":
+        actor.may_write()
+    # What an apply or a plan changes is asked object by object; any writing scope may come so far.
+    if verb == "write" and noun in ("apply", "plans"):
+        if not actor.may_write_anything:
+            raise Forbidden(f"This token has no scope that writes; make one that has {noun}:write or another.")
+    elif noun != "apply" and not actor.has_scope(noun, verb):
+        raise Forbidden(f"This token has not the scope {noun}:{verb}; make one that has it.")
+
+
+class MayCall(BasePermission):
+    """The same for every view, whichever way it was reached."""
 
     def has_permission(self, request: Request, view: object) -> bool:
-        """True for a caller with the scope. Raises Forbidden for one without, or with a suspended account."""
+        """True for a caller who may. Raises Forbidden for one who may not."""
         if not getattr(request.user, "is_authenticated", False):
             return False  # answered with 401
-        actor = requests.actor_of(request)
-        actor.must_be_active()
-        noun = getattr(view, "scope_noun", "") or request.path.removeprefix(ROOT).split("/")[0].split(":")[0]
-        verb = getattr(view, "scope", "") or ("read" if request.method in SAFE else "write")
-        # What an apply or a plan changes is asked object by object; any writing scope may come so far.
-        by_object = noun == "apply" or (noun == "plans" and verb == "write")
-        if not by_object and not actor.has_scope(noun, verb):
-            raise Forbidden(f"This token has not the scope {noun}:{verb}; make one that has it.")
+        refuse_caller(requests.actor_of(request), request, view)
         return True

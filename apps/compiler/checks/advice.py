@@ -5,8 +5,8 @@ from __future__ import annotations
 from apps.compiler.checks.examination import Notes
 from apps.compiler.model import Pool, ServerState, Snapshot
 
-# HAProxy closes half of a server's idle connections at every such interval (`pool-purge-delay`).
-SERVER_IDLE_MS = 5000
+# Idle connections are closed before servers that wait at least so long do it (targets/haproxy/pools.py).
+LEAST_KEEPALIVE_MS = 160
 
 
 def advise(notes: Notes, snapshot: Snapshot) -> None:
@@ -26,9 +26,9 @@ def _advise_on_pool(notes: Notes, pool: Pool) -> None:
             pool, "no_server_ready", "Make a server ready; all are drained, in maintenance or of weight 0.", "servers"
         )
     keepalive = pool.server_keepalive_ms
-    if keepalive is not None and keepalive <= SERVER_IDLE_MS:
+    if keepalive is not None and keepalive < LEAST_KEEPALIVE_MS:
         message = (
-            f"Raise the servers' keep-alive timeout above {SERVER_IDLE_MS} ms; connections idle as long on our side, "
-            "and a request that meets the server's closing ends as 502."
+            f"Raise the servers' keep-alive timeout to {LEAST_KEEPALIVE_MS} ms or more; "
+            "a request that may not be repeated and meets the server's closing is lost."
         )
         notes.warn(pool, "keepalive_race", message, "server_keepalive_ms")

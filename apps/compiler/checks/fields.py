@@ -6,6 +6,7 @@ The doors have asked the same grammar already; this wall holds for values that r
 from __future__ import annotations
 
 from apps.compiler import grammar
+from apps.compiler.addresses import OwnPlaces
 from apps.compiler.checks.examination import Notes
 from apps.compiler.model import (
     Certificate,
@@ -55,10 +56,10 @@ def _check_health_check(notes: Notes, pool: Pool, check: HealthCheck) -> None:
         notes.ask(pool, "health_check.host", grammar.redirect_host, check.host)
 
 
-def check_server(notes: Notes, server: Server, *, local_development: bool) -> None:
-    """Identifier, address, port, weight."""
+def check_server(notes: Notes, server: Server, *, local_development: bool, own: OwnPlaces | None = None) -> None:
+    """Identifier, address (none at which the installation itself is reached), port, weight."""
     notes.ask(server, "id", grammar.object_id, server.id)
-    notes.ask(server, "address", grammar.server_address, server.address, local_development=local_development)
+    notes.ask(server, "address", grammar.server_address, server.address, local_development=local_development, own=own)
     notes.ask(server, "port", grammar.port, server.port)
     notes.ask(server, "weight", grammar.server_weight, server.weight)
 

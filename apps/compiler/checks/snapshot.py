@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from apps.compiler.addresses import own_places
 from apps.compiler.checks.addresses import accepted_addresses, check_addresses, check_listeners_of_addresses
 from apps.compiler.checks.advice import advise
 from apps.compiler.checks.examination import Notes
@@ -101,10 +102,13 @@ def _accepted_certificates(notes: Notes, snapshot: Snapshot) -> dict[str, Certif
 
 
 def _accepted_pools(notes: Notes, snapshot: Snapshot) -> dict[str, Pool]:
+    own = own_places(
+        snapshot.own_places, {route.hostname for front in snapshot.load_balancers for route in front.routes}
+    )
     for pool in snapshot.pools:
         check_pool(notes, pool)
         for server in pool.servers:
-            check_server(notes, server, local_development=snapshot.local_development)
+            check_server(notes, server, local_development=snapshot.local_development, own=own)
     return {
         pool.id: replace(pool, servers=tuple(server for server in pool.servers if not notes.is_out(server.id)))
         for pool in snapshot.pools

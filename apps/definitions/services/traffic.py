@@ -5,8 +5,9 @@ from __future__ import annotations
 from functools import partial
 
 from apps.accounts.actors import Actor
-from apps.accounts.models import Account
+from apps.accounts.models import Account, Hostname
 from apps.compiler import grammar
+from apps.compiler.addresses import OwnPlaces, is_literal, own_places
 from apps.compiler.model import Limit
 from apps.core.clock import now
 from apps.core.errors import Invalid
@@ -18,6 +19,7 @@ from apps.definitions.services.usage import users_of
 from apps.definitions.services.work import Work
 from apps.definitions.specs import BackendSpec, CertificateSpec, PoolSpec, ServerSpec
 from apps.fleet.models import Fleet, Region
+from apps.fleet.selectors import places_of_installation
 
 
 def store_certificate(work: Work, owner: Account, row: Certificate, spec: CertificateSpec) -> None:
@@ -67,15 +69,27 @@ def store_pool(work: Work, owner: Account, row: Pool, spec: PoolSpec) -> None:
 def _region_of_backend(work: Work, backend: BackendSpec, index: int) -> Region | None:
     place = f"/spec/backends/{index}"
     region = work.place(Region, backend.region, f"{place}/region")
-    if region is None:
-        return None
+    if region is None or not backend.servers:
+        return region
+    own = _own_places(work, backend)
+    loopback = _may_be_loopback(work, region)
     for position, server in enumerate(backend.servers):
-        if not _may_be_loopback(work, region):
-            try:
-                grammar.server_address(server.address)
-            except grammar.GrammarError as error:
-                work.fault(f"{place}/servers/{position}/address", error.code, error.message)
+        try:
+            grammar.server_address(server.address, local_development=loopback, own=own)
+        except grammar.GrammarError as error:
+            work.fault(f"{place}/servers/{position}/address", error.code, error.message)
     return region
+
+
+def _own_places(work: Work, backend: BackendSpec) -> OwnPlaces:
+    """Where the installation is reached, and those of the servers' names whose routes it serves.
+
+    What this transaction stored before counts: places come before pools in every document (KINDS of objects.py).
+    """
+    places: set[str] = work.once(("own places",), places_of_installation)
+    names = [server.address for server in backend.servers if not is_literal(server.address)]
+    served = Hostname.objects.filter(name__in=names, routes__isnull=False).exclude(proof="")
+    return own_places(places, set(served.values_list("name", flat=True)) if names else ())
 
 
 def _may_be_loopback(work: Work, region: Region) -> bool:

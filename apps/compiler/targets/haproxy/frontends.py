@@ -1,7 +1,8 @@
 """COMPILE for HAProxy: listeners as frontends; the same rules for every listener of one load balancer.
 
-The steps of an http frontend, in the order of its lines: answer the probe, say who the client is, look the route up,
-count it, find out what it does, rewrite, choose the backend. None of them grows with the number of routes.
+The steps of an http frontend, in the order of its lines: answer the probe, refuse what no route gets, say who the
+client is, look the route up, count it, find out what it does, rewrite, choose the backend. None of them grows with the
+number of routes.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from apps.compiler.targets.haproxy.maps import (
 )
 from apps.compiler.targets.haproxy.overflow import add_home_rules, other_regions, own_region
 from apps.compiler.targets.haproxy.passes import add_recognition
+from apps.compiler.targets.haproxy.refusals import add_loop_guard, add_request_refusals
 from apps.compiler.targets.haproxy.settings import HTTP, LATENCY_MAP, LATENCY_TABLE, REDIRECT_BACKEND, ROUTE_TABLE, TCP
 from apps.compiler.targets.haproxy.writer import Argument, Call, Document, Expanded, Section, Value
 
@@ -104,6 +106,8 @@ def _add_http_rules(
 ) -> None:
     own = own_region(snapshot)
     add_probe(section, listener.id)
+    add_loop_guard(section, snapshot.loop_mark)
+    add_request_refusals(section)
     if own is not None:
         add_recognition(section)
     _add_client_facts(section, listener)

@@ -40,7 +40,7 @@ from apps.compiler.targets.haproxy.admission import (
 )
 from apps.compiler.targets.haproxy.limits import ORDER_MAP, SPREAD_MAP
 from apps.compiler.targets.haproxy.passes import add_exemption
-from apps.compiler.targets.haproxy.settings import HTTP, TCP
+from apps.compiler.targets.haproxy.settings import HTTP, REPEATABLE, TCP
 from apps.compiler.targets.haproxy.writer import Document, Section
 
 KEY_MAP = "secrets/overflow.map"
@@ -48,7 +48,6 @@ KEY = f"str(key),map_str({KEY_MAP})"
 HEALTH_PATH = "/spillway-overflow"
 ONCE = "-once"
 QUEUE = "queue-"
-_REPEATABLE = ("GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE")
 _REFUSED = ("{", "res.hdr(x-spillway-refused)", "-m", "found", "}")
 
 
@@ -206,7 +205,7 @@ def _add_destination(rules: Rules, others: list[Region]) -> None:
             continue
         behind = (*equals("to", region.id), *found("next"))
         rules.say("action", f"{gate(region)}-%[var(txn.next)]", behind)
-        once = (*equals("to", region.id), "!", "{", "method", *_REPEATABLE, "}")
+        once = (*equals("to", region.id), "!", "{", "method", *REPEATABLE, "}")
         rules.say("action", f"%[var(txn.action)]{ONCE}", once)
 
 

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from apps.compiler.limits import slots_per_node
 from apps.compiler.model import Balance, FixedResponse, HealthCheck, Pool, Protocol, Route, Server, ServerState
-from apps.compiler.targets.haproxy.settings import HTTP, TCP
+from apps.compiler.targets.haproxy.settings import HTTP, REPEATABLE, SERVER_IDLE_MS, TCP
 from apps.compiler.targets.haproxy.writer import Argument, Call, Document, Opaque, Section, Value
 
 # How soon a server is asked again while its state is in doubt.
 QUICK_CHECK_MS = 250
+# Servers that close idle connections after a second are the most impatient that are usual.
+IMPATIENT_MS = 1000
+LEAST_PURGE_MS = 10
+# Bytes that fit into HAProxy's buffer beside the headers.
+MAX_REPEATED_BODY = 8192
 
 _ALGORITHMS = {
     Balance.ROUNDROBIN: "roundrobin",
@@ -28,12 +33,36 @@ def add_pool(document: Document, pool: Pool) -> None:
     section.add("timeout", "connect", Call((Value(str(pool.connect_timeout_ms)), "ms")))
     section.add("timeout", "server", Call((Value(str(pool.server_timeout_ms)), "ms")))
     section.add("timeout", "queue", Call((Value(str(pool.queue_timeout_ms)), "ms")))
+    _add_repetition(section, pool)
     if pool.protocol is Protocol.HTTPS:
         section.add("default-server", "ssl", "verify", "none", "sni", "req.fhdr(host),host_only", "check-ssl")
     if pool.health_check is not None:
         _add_health_check(section, pool.health_check)
     for server in sorted(pool.servers, key=lambda server: (len(server.id), server.id)):
         section.add("server", *_server(server), owner=server.id)
+
+
+def _add_repetition(section: Section, pool: Pool) -> None:
+    """A server may close an idle connection just when a request goes out on it.
+
+    What may be sent twice is sent again, as far as it is whole in the buffer, so a small body is waited for. For the
+    rest, a connection does not idle long enough.
+    """
+    if pool.protocol is Protocol.TCP:
+        return
+    section.add("retry-on", "conn-failure", "empty-response")
+    section.add("http-request", "disable-l7-retry", "if", "!", "{", "method", *REPEATABLE, "}")
+    small = ("{", "req.hdr_val(content-length)", "-m", "int", f"1:{MAX_REPEATED_BODY}", "}")
+    section.add("http-request", "wait-for-body", "time", "60s", "if", "{", "method", "PUT", "DELETE", "}", *small)
+    section.add("default-server", "pool-purge-delay", Call((Value(str(purge_interval_ms(pool))), "ms")))
+
+
+def purge_interval_ms(pool: Pool) -> int:
+    """How often half of the idle connections to a server are closed, so that none is left when the server closes it.
+
+    Sixteen times is enough for tens of thousands. Who does not say how long servers wait is taken for impatient.
+    """
+    return min(max((pool.server_keepalive_ms or IMPATIENT_MS) // 16, LEAST_PURGE_MS), SERVER_IDLE_MS)
 
 
 def _add_health_check(section: Section, check: HealthCheck) -> None:
@@ -74,6 +103,7 @@ def add_queue(document: Document, pool: Pool, nodes: int) -> None:
     section.add("timeout", "connect", Call((Value(str(pool.connect_timeout_ms)), "ms")))
     section.add("timeout", "server", Call((Value(str(pool.server_timeout_ms)), "ms")))
     section.add("timeout", "queue", Call((Value(str(pool.queue_timeout_ms)), "ms")))
+    _add_repetition(section, pool)
     if pool.protocol is Protocol.HTTPS:
         section.add("default-server", "ssl", "verify", "none", "sni", "req.fhdr(host),host_only")
     slots = str(slots_per_node(pool.limit, pool.capacity_scaler, len(pool.servers), nodes))

@@ -14,11 +14,12 @@ TCP = "tcp"
 ROUTE_TABLE = "st_routes"
 LATENCY_TABLE = "st_latency"
 REDIRECT_BACKEND = "redirect"
+REPEATABLE = ("GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE")
 
 LATENCY_MAP = "maps/latency.map"
 LATENCY_BOUNDS_MS = (1, 2, 5, 10, 20, 50, 100, 200, 400, 600, 1000, 2000, 5000, 10_000)
 
-# How long a connection to a server may idle with us before every such interval closes half of them.
+# Every such interval closes half of the idle connections to a server; pools of http say it for themselves (pools.py).
 SERVER_IDLE_MS = 5000
 
 _CIPHERS = ":".join(
