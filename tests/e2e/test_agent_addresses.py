@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +14,12 @@ from apps.agent import nodecfg, probes
 from apps.agent.addresses import is_here
 from apps.agent.bodies import Bind as AgentBind
 from apps.agent.errors import Malformed, Refusal
-from apps.agent.events import Events
-from apps.agent.node import Node
-from apps.agent.safeguards import Safeguards
-from apps.agent.settings import Settings, default_user
+from apps.agent.settings import Settings
 from apps.compiler.bundle import Bundle, assemble
 from apps.compiler.model import FleetAddress, FleetAddressKind
 from apps.compiler.targets.haproxy.vrrp import render_vrrp
 from tests.conformance.bundles import make_bundle
-from tests.conformance.inside import Inside, nothing
-from tests.conformance.real_agent import short_folder
+from tests.conformance.inside import Inside, inside, nothing
 from tests.e2e.address_stage import ANYCAST, VIP, bundle_of, missing_here
 
 WHY_NOT = missing_here("keepalived", "haproxy")
@@ -38,17 +32,8 @@ SECRET = "only-root-may-read-this"
 @contextmanager
 def a_node(flags: Mapping[str, Any] | None = None, **taken_away: Any) -> Iterator[Inside]:
     """A node that would put addresses on lo, unless its flags say otherwise, with every safeguard but those named."""
-    folder = short_folder()
-    safeguards = replace(Safeguards(), **taken_away)
-    found = Inside(folder, safeguards)
-    settings = Settings("us-1", folder / "m", user=default_user(), reload_gap=0, interface="lo")
-    found.settings = replace(settings, **(flags or {}))
-    found.node = Node(found.settings, Events(), safeguards)
-    try:
+    with inside({"interface": "lo", **(flags or {})}, **taken_away) as found:
         yield found
-    finally:
-        found.node.close()
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def bundle(node: Inside, text: str = "", kind: str = "vip") -> Bundle:
