@@ -70,8 +70,8 @@ REFUSED_ROUTES: dict[str, Route] = {
     "path_length": route(1, path="/" + "a" * 127),
     "path_signs": route(1, path="/a&b"),
     "redirect_code": route(1, redirect=Redirect(307, "https")),
-    "redirect_length": route(1, redirect=Redirect(301, path="/" + "a" * 128)),
-    "redirect_path_signs": route(1, redirect=Redirect(301, path="/a=b")),
+    "redirect_length": route(1, redirect=Redirect(301, host="b.example", path="/" + "a" * 128)),
+    "redirect_path_signs": route(1, redirect=Redirect(301, host="b.example", path="/a=b")),
     "redirect_to_itself": route(1, redirect=Redirect(301, keep_query=False)),
     "content_type": route(1, fixed_response=FixedResponse(200, "text/xml", "<a/>")),
     "body_length": route(1, fixed_response=FixedResponse(200, body="a" * 1025)),
@@ -84,7 +84,7 @@ TAKEN_ROUTES: dict[str, Route] = {
     "path_length": route(1, path="/" + "a" * 125),
     "path_signs": route(1, path="/a~b.c_d-e:f@g+h"),
     "redirect_code": route(1, redirect=Redirect(302, "https")),
-    "redirect_length": route(1, redirect=Redirect(301, path="/" + "a" * 127)),
+    "redirect_length": route(1, redirect=Redirect(301, host="b.example", path="/" + "a" * 127)),
     "content_type": route(1, fixed_response=FixedResponse(200, "application/json", "{}")),
     "without_body": route(1, fixed_response=FixedResponse(404, "text/xml")),
     "body_length": route(1, fixed_response=FixedResponse(200, body="a" * 1024)),
@@ -108,7 +108,7 @@ def test_a_route_just_within_what_alb_takes_is_taken(code: str) -> None:
 
 
 def test_https_is_not_redirected_to_http_but_http_is() -> None:
-    down = route(1, redirect=Redirect(301, "http", path="/x"))
+    down = route(1, redirect=Redirect(301, "http", "b.example"))
     assert _said(stack(front(down)))[0] == set()
     assert _said(stack(front(down, listeners=HTTPS), certificates=(certificate(1),)))[0] == {
         ("route-1", "redirect_to_http")
