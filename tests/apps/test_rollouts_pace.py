@@ -77,9 +77,11 @@ def until(true: object, seconds: float) -> bool:
     return bool(true())
 
 
-def _next_change_while_one_is_silent(monkeypatch: pytest.MonkeyPatch, seconds: float) -> tuple[bool, list[object]]:
+def _next_change_while_one_is_silent(
+    monkeypatch: pytest.MonkeyPatch, seconds: float
+) -> tuple[bool, list[tuple[object, ...]]]:
     """Whether n1 has the second change so soon after it was made, n2 being silent at the first; who was woken later."""
-    woken: list[object] = []
+    woken: list[tuple[object, ...]] = []
     monkeypatch.setattr(reconciling, "wake", lambda *words: woken.append(words))
     world = put_world(RUNNING)
     with silent() as agent:
@@ -116,7 +118,7 @@ def test_a_healthy_node_gets_the_next_change_within_a_second_while_another_is_si
 ) -> None:
     soon, woken = _next_change_while_one_is_silent(monkeypatch, PROMISED_S)
     assert soon
-    assert [word for word, _ in woken] == [RECONCILE_TASK], "the late one is looked at when it is done"
+    assert [word for word, *_ in woken] == [RECONCILE_TASK], "the late one is looked at when it is done"
     steps = dict(Step.objects.filter(rollout=Rollout.objects.latest("id")).values_list("node__name", "state"))
     assert steps == {"n1": "done", "n2": "waiting"}
 
