@@ -28,14 +28,18 @@ class Inside:
     """A node, its port, and the two requests that change it, as a driver would send them."""
 
     def __init__(
-        self, folder: Path, safeguards: Safeguards, settings: Mapping[str, Any], slow: SlowHaproxy | None
+        self,
+        folder: Path,
+        safeguards: Safeguards,
+        settings: Mapping[str, Any] | None = None,
+        slow: SlowHaproxy | None = None,
     ) -> None:
         self.folder = folder
         self.port = spare_port()
         self.slow = slow
         usual: dict[str, Any] = {"user": default_user(), "reload_gap": 0, "confirm_timeout": PATIENCE}
         binary = {"haproxy": str(slow.path)} if slow else {}
-        self.settings = Settings("us-1", folder / "n", **{**usual, **binary, **settings})
+        self.settings = Settings("us-1", folder / "n", **{**usual, **binary, **(settings or {})})
         self.node = Node(self.settings, Events(), safeguards)
 
     def push(self, bundle: Bundle, generation: int) -> dict[str, Any]:
@@ -84,7 +88,7 @@ def inside(
     `settings` are other than a test's usual ones; `slow` puts a program before haproxy that can make it slow.
     """
     folder = short_folder()
-    found = Inside(folder, replace(Safeguards(), **taken_away), settings or {}, slow(folder) if slow else None)
+    found = Inside(folder, replace(Safeguards(), **taken_away), settings, slow(folder) if slow else None)
     try:
         yield found
     finally:
