@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol
 
 from apps.compiler.losses import Loss
-from apps.compiler.model import Listener, LoadBalancer, Route, Server
+from apps.compiler.model import Certificate, Listener, LoadBalancer, Route, Server
 from apps.compiler.stacks import Cloud, CloudPool, StackSnapshot
 from apps.compiler.targets.terraform.aws import abilities as aws
 from apps.compiler.targets.terraform.aws.render import render as render_aws
@@ -19,6 +19,8 @@ class Abilities(Protocol):
     """The module `abilities.py` of a target; each function says what the target cannot do for one object."""
 
     def losses_of_route(self, route: Route, load_balancer: LoadBalancer, /) -> Iterator[Loss]: ...
+
+    def losses_of_certificate(self, certificate: Certificate, /) -> Iterator[Loss]: ...
 
     def losses_of_listener(self, listener: Listener, load_balancer: LoadBalancer, /) -> Iterator[Loss]: ...
 

@@ -52,6 +52,9 @@ class _WithEveryPool:
     def losses_of_route(self, route: Route, load_balancer: LoadBalancer, /) -> Iterator[Loss]:
         return self.of.losses_of_route(route, load_balancer)
 
+    def losses_of_certificate(self, certificate: Certificate, /) -> Iterator[Loss]:
+        return self.of.losses_of_certificate(certificate)
+
     def losses_of_listener(self, listener: Listener, load_balancer: LoadBalancer, /) -> Iterator[Loss]:
         return self.of.losses_of_listener(listener, load_balancer)
 

@@ -111,11 +111,11 @@ def test_what_somebody_writes_meanwhile_is_not_overwritten(
 
 @pytest.mark.both_engines
 def test_a_key_that_opens_nothing_is_not_ready_and_nothing_is_written(
-    client: Client, tutorial_world: Actor, settings: Settings, live_redis: str
+    client: Client, operator: Actor, settings: Settings, live_redis: str
 ) -> None:
     """Without the check the answer was 201, and no node ever got the route."""
     client.raise_request_exception = False
-    token = {"Authorization": f"Bearer {create_token(account=tutorial_world.account, name='p', role='admin')}"}
+    token = {"Authorization": f"Bearer {create_token(account=operator.account, name='p', role='admin')}"}
     assert client.get("/readyz").json()["parts"]["key"] == "ok"
     settings.SECRET_KEY = NEW
     answer = client.get("/readyz")

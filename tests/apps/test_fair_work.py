@@ -185,6 +185,7 @@ def a_fire(actor: Actor, name: str, kind: str = "webhook") -> int:
     return made.pk
 
 
+@pytest.mark.slow(reason="three processes of twelve threads look at every source of fires, again and again")
 @pytest.mark.both_engines
 @pytest.mark.parametrize("kind", ["webhook", "topic"])
 def test_slow_receivers_of_one_delay_no_schedule_of_others(

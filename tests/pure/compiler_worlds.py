@@ -10,7 +10,7 @@ from typing import Any
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from hypothesis import strategies as st
 
 from apps.compiler.model import (
@@ -123,9 +123,9 @@ def crowd(seed: int) -> LoadBalancer:
 
 
 @cache
-def certificate_pem(*names: str) -> str:
+def certificate_pem(*names: str, key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey | None = None) -> str:
     """A self-signed certificate for these names and its key."""
-    key = ec.generate_private_key(ec.SECP256R1())
+    key = key or ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, names[0])])
     start = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
     builder = x509.CertificateBuilder().subject_name(subject).issuer_name(subject).public_key(key.public_key())

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from apps.compiler.compile_stack import compile_stack, secrets_of
 from apps.compiler.losses import Loss
 from apps.compiler.model import (
     Balance,
+    Certificate,
     FixedResponse,
+    HeaderCondition,
+    HeaderMatch,
     HealthCheck,
     Limit,
     LimitKind,
@@ -28,7 +33,7 @@ from apps.compiler.stacks import AddressKind, CloudAddress, CloudBackend, CloudP
 from apps.compiler.targets.terraform.google import abilities
 from apps.compiler.targets.terraform.google.render import render
 from tests.golden.test_google_documents import WORLDS
-from tests.pure.compiler_worlds import front, listener, route, server
+from tests.pure.compiler_worlds import certificate_pem, front, listener, route, server
 from tests.pure.google_worlds import KEY, cloud_pool, everything, google_stacks, stack
 from tests.pure.properties import always, examples
 from tests.schema_facts import facts_of, faults_in
@@ -266,9 +271,58 @@ def test_a_listener_has_at_most_fifteen_certificates() -> None:
     assert list(abilities.losses_of_listener(fewer, front())) == []
 
 
+@pytest.mark.parametrize(
+    ("key", "taken"),
+    [
+        (rsa.generate_private_key(65537, 2048), True),
+        (ec.generate_private_key(ec.SECP256R1()), True),
+        (rsa.generate_private_key(65537, 3072), False),
+        (ec.generate_private_key(ec.SECP384R1()), False),
+    ],
+    ids=lambda each: type(each).__name__ + str(getattr(each, "key_size", "")),
+)
+def test_a_key_that_google_does_not_take_is_refused_with_its_listeners_certificate(
+    key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey, taken: bool
+) -> None:
+    pem = certificate_pem("a.example", key=key)
+    shown = Certificate("crt-1", "operator/shop", "operator", pem, ("a.example",))
+    secure = listener(1, protocol=Protocol.HTTPS, certificate_ids=("crt-1",))
+    made = compile_stack(stack(front(route(1), listeners=(secure,)), certificates=(shown,)))
+    assert ("key_type" in {each.code for each in made.refused}) != taken
+    assert ("google_compute_ssl_certificate" in made.document.resources) == taken
+
+
+def _matchers(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [each for body in document["google_compute_url_map"].values() for each in body.get("path_matcher", [])]
+
+
+def test_of_more_hosts_than_a_url_map_takes_the_youngest_are_refused() -> None:
+    routes = [route(number, f"h{2000 - number}.example") for number in range(1, 1007)]
+    made = compile_stack(stack(front(*routes)))
+    refused = {each.object_id for each in made.refused if each.code == "too_many_hosts"}
+    assert refused == {f"route-{number}" for number in range(1001, 1007)}
+    assert len(_matchers(made.document.resources)) == 1000
+
+
+@pytest.mark.parametrize("wildcard", [False, True])
+def test_of_more_than_google_compares_for_a_host_the_youngest_routes_are_refused(wildcard: bool) -> None:
+    """170 routes with three methods and a header are 3 060 predicates; Google takes 1 000."""
+    header = HeaderCondition("x-a", HeaderMatch.EQUALS, "1")
+    host = "*.shop.example" if wildcard else "a.shop.example"
+    methods = frozenset({"GET", "PUT", "POST"})
+    routes = [route(number, host, f"/p{number}", methods=methods, headers=(header,)) for number in range(1, 171)]
+    made = compile_stack(stack(front(*routes, route(171, "a.shop.example", "/own"), route(172, "z.other"))))
+    refused = {each.object_id for each in made.refused if each.code == "too_many_predicates"}
+    assert {f"route-{number}" for number in range(56, 171)} <= refused
+    assert not refused & {f"route-{number}" for number in (*range(1, 56), 172)}
+    for matcher in _matchers(made.document.resources):
+        compared = [match for rule in matcher["route_rules"] for match in rule["match_rules"]]
+        assert sum(1 + len(match.get("header_matches", ())) for match in compared) <= 1000
+
+
 def test_more_routes_than_a_url_map_holds_are_refused_with_their_size() -> None:
     paths = [f"/{'p' * 900}{number}" for number in range(600)]
-    many = front(*(route(number, path=path) for number, path in enumerate(paths, 1)))
+    many = front(*(route(number, f"h{number}.example", path) for number, path in enumerate(paths, 1)))
     assert ("url_map_size", "refused") in _codes(abilities.losses_of_load_balancer(many))
     assert ("url_map_size", "refused") not in _codes(abilities.losses_of_load_balancer(front(route(1))))
 

@@ -143,6 +143,8 @@ class _Examiner:
     def _certificates(self) -> dict[str, Certificate]:
         for certificate in self.snapshot.certificates:
             check_certificate(self.notes, certificate)
+            if not self.notes.is_out(certificate.id):
+                self._take(self.abilities.losses_of_certificate(certificate))
         return {each.id: each for each in self.snapshot.certificates if not self.notes.is_out(each.id)}
 
     def _pools(self) -> dict[str, CloudPool]:

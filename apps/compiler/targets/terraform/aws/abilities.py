@@ -17,6 +17,7 @@ from ipaddress import AddressValueError, IPv4Address, IPv4Network
 from apps.compiler.losses import Loss, Target, lossy, refused
 from apps.compiler.model import (
     Balance,
+    Certificate,
     FixedResponse,
     HeaderMatch,
     HealthCheck,
@@ -37,6 +38,7 @@ from apps.compiler.targets.terraform.aws.timeouts import check_times
 from apps.compiler.targets.terraform.aws.whole import losses_of_stack
 
 __all__ = [
+    "losses_of_certificate",
     "losses_of_listener",
     "losses_of_load_balancer",
     "losses_of_pool",
@@ -182,6 +184,11 @@ def _of_fixed_response(route: Route, response: FixedResponse) -> Iterator[Loss]:
             f"ALB answers with at most {limits.BODY} characters; this body has {len(response.body)}.",
             "Use a shorter body, or let a server answer.",
         )  # fmt: skip
+
+
+def losses_of_certificate(_certificate: Certificate) -> Iterator[Loss]:
+    """None: ACM takes RSA from 1024 to 4096 and the three curves that we take."""
+    return iter(())
 
 
 def losses_of_listener(listener: Listener, load_balancer: LoadBalancer) -> Iterator[Loss]:

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from ipaddress import AddressValueError, IPv4Address
 
@@ -39,6 +40,7 @@ from apps.compiler.model import (
 )
 from apps.compiler.routing import covers_scheme
 from apps.compiler.stacks import ON_FLEETS, CloudPool, RecordType, StackSnapshot
+from apps.compiler.targets.terraform.google.quotas import losses_of_certificate, losses_of_url_maps
 from apps.compiler.targets.terraform.google.services import (
     check_times,
     ready_servers,
@@ -46,6 +48,15 @@ from apps.compiler.targets.terraform.google.services import (
 )
 from apps.compiler.targets.terraform.google.url_map import url_map
 
+__all__ = [
+    "losses_of_certificate",
+    "losses_of_listener",
+    "losses_of_load_balancer",
+    "losses_of_pool",
+    "losses_of_route",
+    "losses_of_server",
+    "losses_of_stack",
+]
 _refused = partial(refused, Target.GOOGLE)
 _lossy = partial(lossy, Target.GOOGLE)
 
@@ -116,7 +127,11 @@ def losses_of_load_balancer(load_balancer: LoadBalancer) -> Iterator[Loss]:
     fronts = [each for each in load_balancer.listeners if each.protocol is not Protocol.TCP]
     if not fronts:
         return
-    size = max(len(json.dumps(url_map("stk-0", load_balancer, each).body)) for each in fronts)
+    beyond = list(losses_of_url_maps(load_balancer))
+    yield from beyond
+    gone = {loss.object_id for loss in beyond}
+    left = replace(load_balancer, routes=tuple(each for each in load_balancer.routes if each.id not in gone))
+    size = max(len(json.dumps(url_map("stk-0", left, each).body)) for each in fronts)
     if size > URL_MAP_BYTES:
         yield _refused(
             load_balancer, "url_map_size", "",

@@ -88,13 +88,31 @@ def _answer(status: int) -> Block:
     return {"fault_injection_policy": [{"abort": [{"http_status": status, "percentage": 100}]}]}
 
 
-def _path_matcher(host: str, by_host: dict[str, list[Route]], listener: Listener) -> Block:
+def routes_by_matcher(load_balancer: LoadBalancer) -> dict[str, list[Route]]:
+    """The routes whose rules the path matcher of each host holds, its own and those of the wildcard over it."""
+    by_host: dict[str, list[Route]] = defaultdict(list)
+    for route in load_balancer.routes:
+        by_host[route.hostname].append(route)
+    return {host: _routes_of(host, by_host) for host in sorted(by_host)}
+
+
+def predicates_of(route: Route) -> int:
+    """What of a path matcher the route takes up: each alternative counts its path and its headers."""
+    rules = route_rules(route, Protocol.HTTP)
+    return sum(1 + len(match.get("header_matches", ())) for rule in rules for match in rule["match_rules"])
+
+
+def _routes_of(host: str, by_host: dict[str, list[Route]]) -> list[Route]:
     own = ordered(by_host[host])
     inherited = () if host.startswith("*.") else ordered(by_host.get("*." + host.partition(".")[2], ()))
+    return [*own, *_reachable(own, inherited)]
+
+
+def _path_matcher(host: str, by_host: dict[str, list[Route]], listener: Listener) -> Block:
     numbers = count(1)
     rules = [
         {"priority": next(numbers), **rule}
-        for route in (*own, *_reachable(own, inherited))
+        for route in _routes_of(host, by_host)
         for rule in route_rules(route, listener.protocol)
     ]
     return {"name": matcher_name(host), **_default(listener), "route_rules": rules}
