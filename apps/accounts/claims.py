@@ -1,16 +1,20 @@
 """Tenants: who owns which hostname; the first account to claim one owns it, and nobody else until it has rested.
 
-A claim without proof keeps others out as well, but its routes are not served: whoever claims what is not theirs gains
-nothing, and the sweep forgets a claim that was not proved in two weeks.
+Public suffixes (`co.uk`, `github.io`) and wildcards over them are nobody's, except by an operator's word. A wildcard
+reaches other names only once it is verified, and a name keeps wildcards of others away only once it is. A claim that
+nobody verified keeps others from that very name, its routes are not served, it does not rest when it is released, and
+the sweep forgets it after two weeks.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection, Iterable
 from datetime import timedelta
 
 from django.conf import settings
 from django.db.models import Q, QuerySet
+from publicsuffixlist import PublicSuffixList
 
 from apps.accounts.models import Account, Grant, Hostname
 from apps.core.clock import now
@@ -22,9 +26,25 @@ GRACE = timedelta(days=settings.HOSTNAME_GRACE_DAYS)
 class HostnameTaken(Exception):
     """The name, or a wildcard over or names under it, belong to another account; says which name, never who."""
 
+    code = "hostname_taken"
+
     def __init__(self, name: str) -> None:
-        super().__init__(f"The hostname {name} is not available to this account.")
+        super().__init__(self.sentence(name))
         self.name = name
+
+    def sentence(self, name: str) -> str:
+        """What the claimant reads."""
+        return f"The hostname {name} is not available to this account."
+
+
+class PublicSuffix(HostnameTaken):
+    """Everybody has names below it, so it is nobody's."""
+
+    code = "public_suffix"
+
+    def sentence(self, name: str) -> str:
+        """What the claimant reads."""
+        return f"{name.removeprefix('*.')} is a public suffix, under which anybody has names; claim a name below it."
 
 
 def state_of(claim: Hostname) -> str:
@@ -45,16 +65,19 @@ def claim_hostname(*, account: Account, name: str, proof: str = "") -> Hostname:
     1. Wait for others that decide about the same domain, so that a wildcard and a name under it cannot pass each other.
     2. The same name: its row says whose it is, unless it is free again; the unique constraint decides what the lock
        could not.
-    3. A wildcard over it, or (for a wildcard) any name below its domain, must belong to the same account.
+    3. A verified wildcard over it, or (for a wildcard) any verified name below its domain, must belong to the same
+       account.
     4. It is proved by `proof` (an operator's word), by a grant, or by a wildcard over it that is.
 
-    Raises HostnameTaken.
+    Raises HostnameTaken, PublicSuffix.
     """
     lock_hostnames([name])
     claim = Hostname.objects.filter(name=name).first()
     grant = _granted(account, name)
-    if claim is None or claim.account_id != account.pk:
-        _refuse_overlap(account, name, granted=grant)
+    if not proof and not grant and is_public_suffix(name):
+        raise PublicSuffix(name)
+    if (claim is None or claim.account_id != account.pk) and is_kept_by_others(account, name, granted=grant):
+        raise HostnameTaken(name)
     if claim is None:
         claim, _ = Hostname.objects.get_or_create(name=name, defaults={"account": account})
     if claim.account_id != account.pk:
@@ -72,7 +95,8 @@ def claim_hostname(*, account: Account, name: str, proof: str = "") -> Hostname:
 def prove_hostname(claim: Hostname, proof: str) -> list[Hostname]:
     """Note how the claim was proved, and the unproved claims of the account under a wildcard with it.
 
-    Returns the claims that were waiting until now; none for an empty proof.
+    Returns the claims that were waiting until now; none for an empty proof. One that meets a verified claim of another
+    account goes on waiting. The caller holds `lock_hostnames`.
     """
     if not proof:
         return []
@@ -80,7 +104,12 @@ def prove_hostname(claim: Hostname, proof: str) -> list[Hostname]:
     waiting = Q(pk=claim.pk)
     if claim.name.startswith("*."):
         waiting |= Q(name__endswith=claim.name[1:])
-    found = list(rows.filter(waiting).select_for_update())
+    granted = proof == Hostname.Proof.GRANT
+    found = [
+        row
+        for row in rows.filter(waiting).select_for_update(of=("self",)).select_related("account")
+        if not is_kept_by_others(row.account, row.name, granted=granted)
+    ]
     for row in found:
         row.proof, row.proved_at = proof, now()
         row.version += 1
@@ -103,7 +132,7 @@ def _inherited(account: Account, name: str) -> str:
 
 def _is_free(claim: Hostname, *, by_operator: bool) -> bool:
     """Whether another account may have the name: it has rested, or an operator gives it away and nobody routes it."""
-    rested = claim.released_at is not None and claim.released_at + GRACE <= now()
+    rested = claim.released_at is not None and (not claim.proof or claim.released_at + GRACE <= now())
     return rested or (by_operator and not claim.routes.exists())
 
 
@@ -114,13 +143,23 @@ def _handed_over(claim: Hostname, account: Account) -> Hostname:
     return Hostname.objects.create(name=name, account=account)
 
 
-def _refuse_overlap(account: Account, name: str, *, granted: bool) -> None:
-    others = overlapping(name).exclude(account=account)
+def is_kept_by_others(account: Account, name: str, *, granted: bool = False) -> bool:
+    """Whether another account verified a wildcard over the name, or (for a wildcard) a name under it."""
+    others = overlapping(name).exclude(account=account).exclude(proof="")
     others = others.exclude(released_at__lte=now() - GRACE, routes__isnull=True)
     if granted:  # operators grant names of their own domains
         others = others.exclude(account__kind=Account.Kind.OPERATOR)
-    if others.exists():
-        raise HostnameTaken(name)
+    return others.exists()
+
+
+def is_public_suffix(name: str) -> bool:
+    """Whether the name, or the domain of a wildcard, is one under which anybody may have names."""
+    return bool(_suffixes().is_public(name.removeprefix("*.")))
+
+
+@functools.cache
+def _suffixes() -> PublicSuffixList:
+    return PublicSuffixList()  # the list that came with the package: nothing is fetched
 
 
 def wildcards_over(name: str) -> list[str]:

@@ -158,7 +158,8 @@ def release(request: PageRequest, pk: int) -> HttpResponse:
     except Conflict as error:
         messages.error(request, error.detail)
         return redirect("web:hostname", pk=pk)
-    messages.success(request, f"{row.name} is released; nobody else can have it for {GRACE.days} days.")
+    rest = f"nobody else can have it for {GRACE.days} days" if row.proof else "anybody may claim it"
+    messages.success(request, f"{row.name} is released; {rest}.")
     return redirect("web:hostnames")
 
 

@@ -33,6 +33,13 @@ def served() -> set[str]:
     return {each.hostname for balancer in snapshot.load_balancers for each in balancer.routes}
 
 
+def verified(actor: Actor, name: str) -> Hostname:
+    """A claim whose TXT record was found."""
+    claim = hostnames.claim(actor=actor, name=name)
+    Hostname.objects.filter(pk=claim.pk).update(proof="dns")
+    return claim
+
+
 def rest_of_a_week(name: str) -> None:
     """As if the name had been released eight days ago."""
     Hostname.objects.filter(name=name).update(released_at=now() - timedelta(days=8))
@@ -103,7 +110,7 @@ def test_a_claim_made_by_itself_outlives_its_routes(tutorial_world: Actor, acme:
 def test_a_released_name_rests_and_only_its_last_owner_can_have_it(
     tutorial_world: Actor, acme: Actor, globex: Actor
 ) -> None:
-    claim = hostnames.claim(actor=acme, name="blog.example.org")
+    claim = verified(acme, "blog.example.org")
     hostnames.release(actor=acme, hostname_id=claim.pk)
     with pytest.raises(Invalid):
         hostnames.claim(actor=globex, name="blog.example.org")
@@ -119,7 +126,7 @@ def test_a_released_name_rests_and_only_its_last_owner_can_have_it(
 def test_a_released_wildcard_keeps_names_under_it_until_it_has_rested(
     tutorial_world: Actor, acme: Actor, globex: Actor
 ) -> None:
-    claim = hostnames.claim(actor=acme, name="*.example.org")
+    claim = verified(acme, "*.example.org")
     hostnames.release(actor=acme, hostname_id=claim.pk)
     with pytest.raises(Invalid):
         hostnames.claim(actor=globex, name="blog.example.org")
@@ -128,7 +135,7 @@ def test_a_released_wildcard_keeps_names_under_it_until_it_has_rested(
 
 
 def test_an_operator_ends_the_rest(tutorial_world: Actor, acme: Actor, globex: Actor) -> None:
-    claim = hostnames.claim(actor=acme, name="blog.example.org")
+    claim = verified(acme, "blog.example.org")
     with pytest.raises(Conflict):
         hostnames.end_rest(actor=tutorial_world, hostname_id=claim.pk)
     hostnames.release(actor=acme, hostname_id=claim.pk)
@@ -212,3 +219,70 @@ def test_the_token_of_another_claim_proves_nothing(settings: Settings) -> None:
         assert proofs.look(claim).proof == ""
         server.records[proofs.txt_name(claim.name)].append(proofs.txt_value("mine"))
         assert proofs.look(claim).proof == "dns"
+
+
+# Claims that nobody verified
+
+
+def test_a_wildcard_that_nobody_verified_keeps_nobody_out(tutorial_world: Actor, acme: Actor, globex: Actor) -> None:
+    hostnames.claim(actor=acme, name="*.example.org")
+    claim = hostnames.claim(actor=globex, name="shop.example.org")
+    hostnames.prove(actor=tutorial_world, hostname_id=claim.pk, reason="Known")
+    save_object(actor=globex, kind="Route", name="shop", spec=route("shop.example.org"))
+    assert "shop.example.org" in served()
+
+
+def test_one_that_is_verified_does(tutorial_world: Actor, acme: Actor, globex: Actor) -> None:
+    wildcard = hostnames.claim(actor=acme, name="*.example.org")
+    hostnames.prove(actor=tutorial_world, hostname_id=wildcard.pk, reason="Known")
+    with pytest.raises(Invalid):
+        hostnames.claim(actor=globex, name="shop.example.org")
+
+
+def test_of_two_that_wait_the_one_that_is_verified_first_keeps_the_other_waiting(
+    tutorial_world: Actor, acme: Actor, globex: Actor
+) -> None:
+    wildcard = hostnames.claim(actor=acme, name="*.example.org")
+    name = hostnames.claim(actor=globex, name="shop.example.org")
+    hostnames.prove(actor=tutorial_world, hostname_id=name.pk, reason="Known")
+    with pytest.raises(Conflict):
+        hostnames.prove(actor=tutorial_world, hostname_id=wildcard.pk, reason="Known")
+    assert Hostname.objects.get(pk=wildcard.pk).proof == ""
+
+
+def test_a_verification_that_meets_a_verified_claim_says_so_and_nothing_else(
+    tutorial_world: Actor, acme: Actor, globex: Actor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wildcard = hostnames.claim(actor=acme, name="*.example.org")
+    name = hostnames.claim(actor=globex, name="shop.example.org")
+    hostnames.prove(actor=tutorial_world, hostname_id=name.pk, reason="Known")
+    monkeypatch.setattr(proofs, "look", lambda _: proofs.Finding("dns", "It is there."))
+    found = hostnames.check(actor=acme, hostname_id=wildcard.pk)
+    assert (found.proof, found.check_said) == ("", hostnames.KEPT)
+    assert "globex" not in found.check_said.lower()
+
+
+def test_a_claim_that_nobody_verified_does_not_rest(tutorial_world: Actor, acme: Actor, globex: Actor) -> None:
+    claim = hostnames.claim(actor=acme, name="free.example.org")
+    hostnames.release(actor=acme, hostname_id=claim.pk)
+    assert hostnames.claim(actor=globex, name="free.example.org").account == globex.account
+    assert Entry.objects.filter(object_kind="Hostname", action="release").count() == 1
+
+
+@pytest.mark.parametrize("name", ["co.uk", "*.co.uk", "*.github.io", "foo.ck", "*.kawasaki.jp"])
+def test_public_suffixes_are_nobodys(tutorial_world: Actor, acme: Actor, name: str) -> None:
+    with pytest.raises(Invalid) as caught:
+        hostnames.claim(actor=acme, name=name)
+    assert [fault.code for fault in caught.value.faults] == ["public_suffix"]
+    with pytest.raises(Invalid):
+        save_object(actor=acme, kind="Route", name="all", spec=route(name))
+    assert not Hostname.objects.filter(name=name).exists()
+
+
+@pytest.mark.parametrize("name", ["shop.co.uk", "*.shop.co.uk", "acme.github.io", "city.kawasaki.jp"])
+def test_names_below_them_may_be_claimed(acme: Actor, name: str) -> None:
+    assert hostnames.claim(actor=acme, name=name).name == name
+
+
+def test_an_operator_whose_domain_is_listed_may_have_it(tutorial_world: Actor) -> None:
+    assert hostnames.claim(actor=tutorial_world, name="*.github.io").proof == "operator"

@@ -33,7 +33,7 @@ SOONEST, LATEST, DAILY = timedelta(minutes=1), timedelta(hours=6), timedelta(day
 PATIENCE = timedelta(days=14)
 BETWEEN_ORDERS = timedelta(seconds=5)
 SEATS: Seats[int] = Seats()
-_looked_at: set[int] = set()  # by this process; two processes that look at one claim do no harm
+KEPT = "Another account verified a wildcard over this name or a name under it; one of the two has to be released first."
 PROVED_BY_LOOKING = (Hostname.Proof.DNS, Hostname.Proof.HTTP)
 
 
@@ -55,7 +55,7 @@ def claim(*, actor: Actor, name: object, account: str | None = None, reason: str
         try:
             row = claims.claim_hostname(account=owner, name=canonical, proof=proof)
         except claims.HostnameTaken as error:
-            raise Invalid([Fault("/name", "hostname_taken", str(error))]) from error
+            raise Invalid([Fault("/name", error.code, str(error))]) from error
         quotas.refuse_over_quota(work)
         Hostname.objects.filter(pk=row.pk).update(explicit=True)
         if known is None or known.released_at is not None:
@@ -77,7 +77,10 @@ def plan_claim(*, actor: Actor, name: object, account: str | None = None) -> dic
 
 
 def release(*, actor: Actor, hostname_id: int, expected_version: int | None = None, reason: str = "") -> Hostname:
-    """Give a name up: it rests, then anybody may claim it. Raises Conflict while routes use it."""
+    """Give a name up: it rests, then anybody may claim it; at once where nobody verified it.
+
+    Raises Conflict while routes use it.
+    """
     actor.may_write(NOUN)
     with working(actor, reason=reason) as work:
         row = _locked(actor, hostname_id, expected_version)
@@ -87,6 +90,8 @@ def release(*, actor: Actor, hostname_id: int, expected_version: int | None = No
             row.released_at = now()
             _save(row, "released_at")
             _record(work, row, "release")
+            if not row.proof:
+                Hostname.objects.filter(pk=row.pk).delete()
         _tell()
     return row
 
@@ -110,7 +115,8 @@ def prove(*, actor: Actor, hostname_id: int, reason: str) -> Hostname:
         raise Invalid([Fault("/reason", "missing", "Say why you know that the name is the account's.")])
     with working(actor, reason=reason) as work:
         row = _locked(actor, hostname_id, None)
-        _proved(work, row, Hostname.Proof.OPERATOR)
+        if not _proved(work, row, Hostname.Proof.OPERATOR):
+            raise Conflict(KEPT)
     row.refresh_from_db()
     return row
 
@@ -154,22 +160,27 @@ def check_by_sweep(*, hostname_id: int) -> None:
 def _look(actor: Actor, row: Hostname) -> None:
     found = proofs.look(row)
     with working(actor, reason=found.said) as work:
+        claims.lock_hostnames([row.name])
         fresh = Hostname.objects.select_for_update().filter(pk=row.pk, challenge=row.challenge).first()
         if fresh is None or fresh.released_at is not None:
             return
         changed = fresh.check_said != found.said
         Hostname.objects.filter(pk=row.pk).update(checked_at=now(), check_said=found.said[:400])
         if found.proof and not fresh.proof:
-            _proved(work, fresh, found.proof)
+            if not _proved(work, fresh, found.proof):
+                Hostname.objects.filter(pk=row.pk).update(check_said=KEPT)
         elif changed:
             _tell()
 
 
-def _proved(work: Work, row: Hostname, proof: str) -> None:
-    for each in claims.prove_hostname(row, proof):
+def _proved(work: Work, row: Hostname, proof: str) -> bool:
+    """Whether the claim itself is proved now: it is not while another account has a verified one over or under it."""
+    found = claims.prove_hostname(row, proof)
+    for each in found:
         work.concern_hostname(each)
         _record(work, each, "prove")
     _tell()
+    return bool(row.proof)
 
 
 def due(moment: datetime) -> list[int]:

@@ -76,7 +76,7 @@ def _claim(work: Work, owner: Account, name: str) -> Hostname | None:
     try:
         found: Hostname = work.once(("Hostname", owner.pk, name), claim)
     except HostnameTaken as error:
-        work.fault("/spec/hostname", "hostname_taken", str(error))
+        work.fault("/spec/hostname", error.code, str(error))
         return None
     return found
 
