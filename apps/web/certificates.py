@@ -67,9 +67,8 @@ class CertificateForm(forms.Form):
         """The file's text where there is one, else what was pasted; None for nothing."""
         file = self.cleaned_data.get(f"{name}_file")
         if file is not None:
-            return bytes(file.read(MAX_PEM_FILE)).decode("ascii", "replace")
-        text = str(self.cleaned_data.get(f"/spec/{name}", "")).strip().replace("\r\n", "\n")
-        return f"{text}\n" if text else None
+            return bytes(file.read(MAX_PEM_FILE)).decode("utf-8", "replace")
+        return str(self.cleaned_data.get(f"/spec/{name}", "")).strip() or None
 
     def forget_key(self) -> None:
         """Take the key out of what is shown again, wherever it was pasted."""
