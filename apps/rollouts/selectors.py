@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import F, OuterRef, Prefetch, QuerySet, Subquery
+from django.db.models import F, OuterRef, Prefetch, Q, QuerySet, Subquery
 
 from apps.accounts.actors import Actor
 from apps.compiler.diff import diff_bundles, diff_snapshots
@@ -106,6 +106,8 @@ def _fleet_word(fleet: Fleet) -> str:
         return "refused"
     latest_state, latest_revision = getattr(fleet, "latest_state", ""), getattr(fleet, "latest_revision", None)
     done = sync.wanted is None or (latest_state == RolloutState.DONE and latest_revision == sync.wanted_id)
+    # Back at the last good revision, which is all that is wanted without what is quarantined.
+    done = done or (latest_state == RolloutState.ROLLED_BACK and sync.wanted_id == sync.last_good_id)
     return "in_sync" if done else "behind"
 
 
@@ -194,5 +196,6 @@ def is_live(fleet_id: int, generation: int) -> bool:
     )
     if rows.filter(wanted=None, compiled_digest="").exists():
         return True  # there is nothing to run, and nothing runs
-    rows = rows.filter(wanted__digest=F("compiled_digest"), latest_state=RolloutState.DONE)
-    return rows.filter(latest_revision=F("wanted_id")).exists()
+    there = Q(latest_state=RolloutState.DONE, latest_revision=F("wanted_id"))
+    back = Q(latest_state=RolloutState.ROLLED_BACK, wanted=F("last_good"))
+    return rows.filter(there | back, wanted__digest=F("compiled_digest")).exists()
