@@ -19,11 +19,12 @@ KINDS = {"crt": "Certificate", "pool": "Pool", "route": "Route", "srv": "Server"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One object that can be withheld, with the name of the account that it belongs to."""
+    """One object that can be withheld, with its owner's name; `part_of` is the pool of a server, else its own id."""
 
     thing: Thing
     account: str
     label: str
+    part_of: str
 
     @property
     def id(self) -> str:
@@ -53,14 +54,14 @@ def parts_of(snapshot: Snapshot) -> dict[str, Part]:
 
 def _parts(snapshot: Snapshot) -> Iterator[Part]:
     for certificate in snapshot.certificates:
-        yield Part(certificate, certificate.account, certificate.label)
+        yield Part(certificate, certificate.account, certificate.label, certificate.id)
     for pool in snapshot.pools:
-        yield Part(pool, pool.account, pool.label)
+        yield Part(pool, pool.account, pool.label, pool.id)
         for server in pool.servers:
-            yield Part(server, pool.account, f"{pool.label}/{server.label}")
+            yield Part(server, pool.account, f"{pool.label}/{server.label}", pool.id)
     for front in snapshot.load_balancers:
         for route in front.routes:
-            yield Part(route, route.account, route.label)
+            yield Part(route, route.account, route.label, route.id)
 
 
 def suspects(snapshot: Snapshot, good: Snapshot | None) -> dict[str, Part]:
@@ -94,7 +95,7 @@ def withhold(snapshot: Snapshot, out: Collection[str], good: Snapshot | None) ->
     return replace(
         snapshot,
         certificates=certificates,
-        pools=tuple(kept for each in snapshot.pools if (kept := _pool(each, out, old))),
+        pools=tuple(pool for each in snapshot.pools if (pool := _pool(each, out, old))),
         load_balancers=tuple(_front(each, out, old, present) for each in snapshot.load_balancers),
     )
 

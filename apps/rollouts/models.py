@@ -75,12 +75,14 @@ class FleetSync(models.Model):
 class Quarantine(models.Model):
     """An object that nodes of a fleet refuse: the fleet runs it as it was before, or without it.
 
-    `object_id` is a model id (`crt-19`, `pool-3`), `content` the digest of what was refused. It is tried again when
-    that changes, when the nodes report other versions of HAProxy than these, and when a person asks.
+    `object_id` is a model id (`crt-19`, `pool-3`), `part_of` the id of what people know it by (the pool of a server),
+    `content` the digest of what was refused. It is tried again when that changes, when the nodes report other versions
+    of HAProxy than these, and when a person asks.
     """
 
     fleet = models.ForeignKey(Fleet, on_delete=models.CASCADE, related_name="quarantines")
     object_id = models.CharField(max_length=40)
+    part_of = models.CharField(max_length=40)
     label = models.CharField(max_length=400)
     content = models.CharField(max_length=64)
     haproxy_versions = models.JSONField(default=list)
@@ -90,7 +92,7 @@ class Quarantine(models.Model):
 
     class Meta:
         constraints = (models.UniqueConstraint(fields=("fleet", "object_id"), name="quarantined_once_in_fleet"),)
-        indexes = (models.Index(fields=("object_id",)),)
+        indexes = (models.Index(fields=("part_of",)),)
 
     def __str__(self) -> str:
         return f"{self.label} on {self.fleet}"

@@ -54,9 +54,10 @@ def put(*, fleet: Fleet, culprits: Culprits) -> None:
     """Keep these objects apart and tell their owners; inside the caller's transaction."""
     versions = versions_by_fleet([fleet.pk])[fleet.pk]
     for part in culprits.parts:
-        content = {"content": part.content, "haproxy_versions": versions, "label": part.label[:400]}
+        content = {"content": part.content, "haproxy_versions": versions}
+        names = {"label": part.label[:400], "part_of": part.part_of}
         said = {"reason": REASON, "message": culprits.messages[part.id][:1000]}
-        Quarantine.objects.update_or_create(fleet=fleet, object_id=part.id, defaults=content | said)
+        Quarantine.objects.update_or_create(fleet=fleet, object_id=part.id, defaults=content | names | said)
         audit.record(
             actor=Actor("spillway", fleet.account, Membership.Role.ADMIN),
             action="quarantine",

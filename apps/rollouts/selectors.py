@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
+from collections import defaultdict
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -11,11 +12,12 @@ from django.db.models import F, OuterRef, Prefetch, Q, QuerySet, Subquery
 
 from apps.accounts.actors import Actor
 from apps.compiler.diff import diff_bundles, diff_snapshots
+from apps.compiler.withholding import KINDS
 from apps.core.errors import NotFound
 from apps.fleet.models import Fleet, Node
 from apps.observe.models import NodeReport
 from apps.rollouts import shelf
-from apps.rollouts.models import FleetSync, Revision, Rollout, Step
+from apps.rollouts.models import FleetSync, Quarantine, Revision, Rollout, Step
 from apps.rollouts.states import RolloutState
 
 POLL_SECONDS = 0.02
@@ -65,6 +67,31 @@ def rollout(actor: Actor, pk: int) -> Rollout:
     found = rollouts(actor).prefetch_related(Prefetch("steps", steps)).filter(pk=pk).first() if 0 < pk < 2**63 else None
     if found is None:
         raise NotFound("There is no such rollout, or you may not see it.")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """Something that is wrong with an object, as machines and people read it; `object` says which part of it."""
+
+    type: str
+    status: bool
+    reason: str
+    message: str
+    since: datetime
+    fleet: str
+    object: str
+
+
+def conditions_of(kind: str, ids: Iterable[int]) -> dict[int, list[Condition]]:
+    """What nodes refuse of these certificates, pools or routes, by primary key; the caller asks who may see them."""
+    prefix = next(prefix for prefix, each in KINDS.items() if each == kind)
+    keys = {f"{prefix}-{pk}": pk for pk in ids}
+    found: dict[int, list[Condition]] = defaultdict(list)
+    rows = Quarantine.objects.filter(part_of__in=keys).select_related("fleet").order_by("fleet__name", "pk")
+    for row in rows:
+        said = Condition("Accepted", False, row.reason, row.message, row.since, row.fleet.name, row.label)
+        found[keys[row.part_of]].append(said)
     return found
 
 

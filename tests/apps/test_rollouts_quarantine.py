@@ -20,9 +20,12 @@ from apps.observe.models import NodeReport
 from apps.rollouts import culprits, quarantine, reconciling, selectors, services
 from apps.rollouts.models import FleetSync, Quarantine, Rollout, Step
 from apps.rollouts.repairs import FIRST_PAUSE
+from apps.webhooks.events import type_of
 from tests.apps.pushed import World, add_route, put_world, remembered
 from tests.apps.test_definitions_services import pem_pair
 from tests.conftest import actor_of
+from tests.doors.people import client_of
+from tests.doors.test_api_objects import Api
 
 CUSTOMERS = 100
 POISON = "poison"
@@ -68,8 +71,8 @@ def everybody_writes(world: World, many: int = 5) -> None:
     pools = [Pool(name="shop", account=owner, protocol="http", balance="leastconn") for owner in owners]
     Pool.objects.bulk_create(pools)
     routes = [
-        Route(name="shop", account=owner, load_balancer=front, hostname=name, path="/", path_kind="prefix")
-        for owner, name in zip(owners, names, strict=True)
+        Route(name="shop", account=each.account, load_balancer=front, hostname=each, path="/", action="pools")
+        for each in names
     ]
     Route.objects.bulk_create(routes)
     shares = [RoutePool(route=route, pool=pool, weight=1) for route, pool in zip(routes, pools, strict=True)]
@@ -115,7 +118,7 @@ def poison_answer(owner: str) -> tuple[str, str]:
     row = Route.objects.get(account__name=owner)
     RoutePool.objects.filter(route=row).delete()
     answer = {"status": 200, "content_type": "text/plain", "body": POISON}
-    Route.objects.filter(pk=row.pk).update(fixed_response=answer)
+    Route.objects.filter(pk=row.pk).update(fixed_response=answer, action="fixed_response")
     return POISON, f"route-{row.pk}"
 
 
@@ -218,6 +221,47 @@ def test_what_ran_before_its_owner_changed_it_goes_on_as_it_was(poisoned: World)
     assert Rollout.objects.latest("id").revision.quarantined[0]["label"] == "operator/blue"
 
 
+def test_its_owner_reads_of_it_in_the_api_on_its_page_and_in_the_events_and_nobody_else_does(world: World) -> None:
+    everybody_writes(world)
+    word, _ = poison_server(customer(2))
+    judged(world, refuses(word, names=True))
+    world.reconcile()
+    pool = Pool.objects.get(account__name=customer(2))
+    Pool.objects.filter(pk=pool.pk).update(tags={"shared": "yes"})
+    owner, operator = actor_of(customer(2), Account.Kind.CUSTOMER), world.operator
+    for actor in (owner, operator):
+        found = Api(actor)("GET", f"pools/{pool.pk}").json()["conditions"]
+        assert [(each["type"], each["status"], each["reason"], each["fleet"], each["object"]) for each in found] == [
+            ("Accepted", False, "refused_by_node", "here", f"{customer(2)}/shop/s")
+        ]
+        assert found[0]["message"] == "HAProxy refuses this: unknown keyword '10.66.6.6'."
+        assert "Not live on fleet here" in client_of(actor).get(f"/pools/{pool.pk}").content.decode()
+    listed = Api(operator)("GET", "pools").json()["items"]
+    assert [each["name"] for each in listed if each["conditions"]] == ["shop"]
+    other = actor_of(customer(3), Account.Kind.CUSTOMER)
+    assert not any(each["conditions"] for each in Api(other)("GET", "pools").json()["items"])
+    entry = Entry.objects.get(action="quarantine")
+    assert (type_of(entry), entry.account) == ("server.quarantined", owner.account)
+
+
+@pytest.mark.parametrize(
+    ("kind", "poison", "page"),
+    [("certificates", poison_certificate, "/certificates"), ("routes", poison_answer, "/routes/{}")],
+)
+def test_a_route_or_certificate_that_nodes_refuse_is_not_called_live(
+    world: World, kind: str, poison: Any, page: str
+) -> None:
+    everybody_writes(world)
+    word, object_id = poison(customer(2))
+    judged(world, refuses(word, names=True))
+    world.reconcile()
+    owner, pk = actor_of(customer(2), Account.Kind.CUSTOMER), object_id.partition("-")[2]
+    assert [each["fleet"] for each in Api(owner)("GET", f"{kind}/{pk}").json()["conditions"]] == ["here"]
+    text = client_of(owner).get(page.format(pk)).content.decode()
+    assert "Not live on fleet here" in text
+    assert "Live on 1 of 1" not in text
+
+
 def test_it_is_tried_again_when_its_content_changes(poisoned: World) -> None:
     poisoned.change_pool("blue", "source")
     poisoned.reconcile()
@@ -242,7 +286,9 @@ def test_it_is_tried_again_when_an_operator_asks(poisoned: World) -> None:
     poisoned.reconcile()
     assert Quarantine.objects.exists()
     services.push_again(actor=poisoned.operator, fleet_id=poisoned.fleet.pk)
-    assert Entry.objects.filter(action="push_again").latest("pk").before["quarantined"] == ["operator/blue"]
+    entry = Entry.objects.get(action="push_again")
+    assert entry.before
+    assert entry.before["quarantined"] == ["operator/blue"]
     poisoned.reconcile()
     assert not Quarantine.objects.exists()
     assert b"balance roundrobin" in poisoned.memory[1].files["haproxy.cfg"]
