@@ -36,6 +36,7 @@ from apps.compiler.model import (
 from apps.core.errors import Fault, Invalid
 from apps.definitions.asserting import read_assertions
 from apps.definitions.capacity_tests import read_capacity_test
+from apps.definitions.certificates import canonical_pem
 from apps.definitions.clouds import read_address_pool, read_cloud_account, read_stack, read_static_ip
 from apps.definitions.reading import Reader, agent_url, boolean, choice, integer, number, reference, title
 from apps.definitions.schedules import read_schedule
@@ -139,9 +140,10 @@ def _node(reader: Reader) -> NodeSpec:
 
 
 def _pem_text(value: object) -> str:
-    if not isinstance(value, str) or len(value) > grammar.MAX_PEM or not value.isascii():
+    text = canonical_pem(value) if isinstance(value, str) else ""
+    if not isinstance(value, str) or len(value) > grammar.MAX_PEM or not text.isascii():
         raise grammar.GrammarError("pem", f"Paste PEM text of at most {grammar.MAX_PEM} characters.")
-    return value
+    return text
 
 
 def _certificate(reader: Reader) -> CertificateSpec:

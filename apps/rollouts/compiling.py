@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from dataclasses import replace
 
 from django.db import transaction
 
 from apps.audit.models import Entry
 from apps.compiler.compile import Compilation, CompileError, compile_snapshot
 from apps.compiler.diff import diff_snapshots
-from apps.compiler.model import Snapshot
+from apps.compiler.model import Finding, Snapshot
 from apps.compiler.recompile import compile_change
 from apps.core.events import publish_after_commit
 from apps.core.sealing import Unsealable
 from apps.definitions.snapshot import freeze
 from apps.fleet.models import Fleet, Node
-from apps.rollouts import guards, shelf, travel
+from apps.rollouts import guards, quarantine, shelf, travel
 from apps.rollouts.claims import Claim, lock
 from apps.rollouts.models import FleetSync, Revision, Rollout
 from apps.rollouts.states import RolloutState
@@ -41,7 +42,7 @@ def must_compile(fleet_id: int) -> bool:
 def compile_fleet(claim: Claim) -> None:
     """Freeze, compile, guard, store; raises ClaimLost when somebody else works on the fleet now.
 
-    1. The snapshot and the generation that it answers are read together.
+    1. The snapshot and the generation that it answers are read together; what nodes refuse is taken out of it.
     2. What cannot be compiled is written down and not tried again before something changes.
     3. Equal to what should run already: unchanged, nobody is disturbed. Equal to what a node refused: not tried again.
     4. A new revision; the guards may refuse it before any node.
@@ -52,6 +53,7 @@ def compile_fleet(claim: Claim) -> None:
     except Unsealable as error:
         _note_error(claim, None, f"A certificate's key cannot be read: {error}")
         return
+    snapshot, withheld = quarantine.applied(claim.fleet_id, snapshot)
     try:
         compilation = _compile(claim.fleet_id, snapshot)
     except CompileError as error:
@@ -60,7 +62,7 @@ def compile_fleet(claim: Claim) -> None:
     with transaction.atomic():
         sync = lock(claim)
         if sync.held_at_id is None:
-            _decide(sync, snapshot, compilation, generation)
+            _decide(sync, snapshot, compilation, generation, withheld)
 
 
 def _compile(fleet_id: int, snapshot: Snapshot) -> Compilation:
@@ -86,24 +88,29 @@ def _note_error(claim: Claim, generation: int | None, message: str) -> None:
         publish_after_commit("rollouts", fleet=claim.fleet_id)
 
 
-def _decide(sync: FleetSync, snapshot: Snapshot, compilation: Compilation, generation: int) -> None:
+def _decide(
+    sync: FleetSync, snapshot: Snapshot, compilation: Compilation, generation: int, withheld: tuple[Finding, ...]
+) -> None:
     wanted, bundle = sync.wanted, compilation.bundle
     sync.compiled_generation, sync.compile_error, sync.compiled_digest = generation, "", bundle.digest
     if wanted is None and guards.is_empty(snapshot):
         sync.compiled_digest = ""  # nothing runs and nothing should
     elif bundle.digest not in (wanted.digest if wanted else "", sync.refused_digest):
-        _send_out(sync, snapshot, compilation, generation)
+        _send_out(sync, snapshot, compilation, generation, withheld)
     sync.save(update_fields=("compiled_generation", "compile_error", "compiled_digest", "wanted"))
     publish_after_commit("rollouts", fleet=sync.fleet_id)
 
 
-def _send_out(sync: FleetSync, snapshot: Snapshot, compilation: Compilation, generation: int) -> None:
+def _send_out(
+    sync: FleetSync, snapshot: Snapshot, compilation: Compilation, generation: int, withheld: tuple[Finding, ...]
+) -> None:
     wanted = sync.wanted
     before = shelf.snapshot_of(wanted.pk, wanted.digest) if wanted else None
-    revision = _revision(sync, before, snapshot, compilation)
+    named = replace(compilation, quarantined=(*compilation.quarantined, *withheld))
+    revision = _revision(sync, before, snapshot, named)
     refusals = [
         *guards.objections(before, snapshot, compilation.bundle),
-        *guards.broken_promises(snapshot, compilation.quarantined),
+        *guards.broken_promises(snapshot, compilation.quarantined, withheld),
     ]
     nodes = [] if refusals else Node.objects.filter(fleet_id=sync.fleet_id).values_list("pk", flat=True)
     if not refusals:
@@ -159,7 +166,7 @@ DEFINED = (
     *("Region", "Fleet", "Node", "StaticIP", "LoadBalancer", "Certificate", "Pool", "Backend", "Server", "Route"),
     *("Hostname", "Grant", "Account"),
 )
-HOLDS = ("roll_back", "resume", "push_again")
+HOLDS = ("roll_back", "resume", "push_again", "quarantine")
 
 
 def _who(newest: Revision | None) -> str:

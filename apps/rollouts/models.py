@@ -72,6 +72,32 @@ class FleetSync(models.Model):
         return f"sync of {self.fleet}"
 
 
+class Quarantine(models.Model):
+    """An object that nodes of a fleet refuse: the fleet runs it as it was before, or without it.
+
+    `object_id` is a model id (`crt-19`, `pool-3`), `part_of` the id of what people know it by (the pool of a server),
+    `content` the digest of what was refused. It is tried again when that changes, when the nodes report other versions
+    of HAProxy than these, and when a person asks.
+    """
+
+    fleet = models.ForeignKey(Fleet, on_delete=models.CASCADE, related_name="quarantines")
+    object_id = models.CharField(max_length=40)
+    part_of = models.CharField(max_length=40)
+    label = models.CharField(max_length=400)
+    content = models.CharField(max_length=64)
+    haproxy_versions = models.JSONField(default=list)
+    reason = models.CharField(max_length=40)
+    message = models.CharField(max_length=1000)
+    since = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("fleet", "object_id"), name="quarantined_once_in_fleet"),)
+        indexes = (models.Index(fields=("part_of",)),)
+
+    def __str__(self) -> str:
+        return f"{self.label} on {self.fleet}"
+
+
 class Rollout(models.Model):
     """One travel of a revision to the nodes of its fleet, under one generation."""
 
@@ -103,7 +129,7 @@ class Rollout(models.Model):
 
 
 class Step(models.Model):
-    """What happened on one node during a rollout; `how` is nothing, runtime or reload."""
+    """What happened on one node during a rollout; `how` is nothing, runtime or reload, `tries` counts failed pushes."""
 
     rollout = models.ForeignKey(Rollout, on_delete=models.CASCADE, related_name="steps")
     node = models.ForeignKey(Node, on_delete=models.CASCADE, related_name="steps")
@@ -111,6 +137,7 @@ class Step(models.Model):
     state = models.CharField(max_length=12, choices=StepState.choices, default=StepState.WAITING)
     how = models.CharField(max_length=10, blank=True)
     generation = models.PositiveBigIntegerField(default=0)
+    tries = models.PositiveIntegerField(default=0)
     message = models.CharField(max_length=2000, blank=True)
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)

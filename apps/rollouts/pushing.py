@@ -17,7 +17,6 @@ from apps.drivers.proxy.contract import (
     ProxyError,
     Refused,
     Superseded,
-    Unavailable,
     Unreachable,
 )
 from apps.drivers.proxy.registry import open_driver
@@ -27,9 +26,6 @@ AT_ONCE = 64
 POLL_SECONDS = 0.2
 # No worker waits longer than this for nodes, however long they may take.
 LONGEST_SECONDS = 30.0
-# A node that could not take a bundle is left alone for so many times as long as it tried.
-REST = 4
-LONGEST_REST_SECONDS = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,13 +102,11 @@ def _lookers() -> ThreadPoolExecutor:
 
 
 _behind: dict[int, Future[Outcome]] = {}
-_resting: dict[int, float] = {}
 
 
 def occupied(node_ids: Iterable[int]) -> set[int]:
-    """Those of the nodes that this process has left behind at a push, or that could not take one a moment ago."""
-    instant = time.monotonic()
-    return {pk for pk in node_ids if _is_behind(pk) or _resting.get(pk, instant) > instant}
+    """Those of the nodes that this process has left behind at a push."""
+    return {pk for pk in node_ids if _is_behind(pk)}
 
 
 def _is_behind(node_id: int) -> bool:
@@ -151,19 +145,9 @@ def _leave_behind(running: Mapping[Future[Outcome], Job], late: Callable[[], obj
 
 
 def push_one(job: Job, plans: Plans) -> Outcome:
-    """One node, which rests after it could not take what it was given."""
-    began = time.monotonic()
-    outcome = _push_one(job, plans)
-    if isinstance(outcome.error, Unavailable):
-        ended = time.monotonic()
-        _resting[job.node_id] = ended + min(REST * (ended - began), LONGEST_REST_SECONDS)
-    elif outcome.error is None:
-        _resting.pop(job.node_id, None)
-    return outcome
+    """One node.
 
-
-def _push_one(job: Job, plans: Plans) -> Outcome:
-    """1. When it is believed to run a revision from which runtime operations lead on, try them at once: the node itself
+    1. When it is believed to run a revision from which runtime operations lead on, try them at once: the node itself
        refuses when the belief is wrong.
     2. Else ask what it runs. Already the wanted digest, on disk as well and nothing drifted: nothing to do.
     3. It runs a generation as high as ours: superseded, whoever sent it decides with a fresh look.

@@ -18,9 +18,10 @@ from apps.observe import services as observe
 from apps.observe.readings import Address, target_of
 from apps.rollouts import claims, compiling, shelf, travel
 from apps.rollouts.claims import Claim
+from apps.rollouts.culprits import find_culprits
 from apps.rollouts.models import FleetSync, Revision, Rollout, Step
 from apps.rollouts.pushing import Job, Outcome, Pace, Plans, is_as_wanted, look_at, occupied, push_all
-from apps.rollouts.repairs import may_repair
+from apps.rollouts.repairs import may_repair, may_try_again
 from apps.rollouts.states import RolloutState, StepState
 
 logger = logging.getLogger(__name__)
@@ -76,7 +77,7 @@ def _push(claim: Claim, seen: Seen | None) -> bool:
     if jobs:
         travel.note_start(rollout, [job.node_id for job in jobs])
         refused = run(claim, rollout, jobs, plans)
-        _answer_refusals(claim, rollout, refused, {job.node_id: job.target.name for job in jobs})
+        _answer_refusals(claim, rollout, refused, {job.node_id: job for job in jobs})
     travel.settle(claim, rollout)
     return bool(jobs)
 
@@ -88,13 +89,13 @@ def jobs_of(rollout: Rollout, wanted: Revision, seen: Seen | None) -> tuple[list
     earlier push, or rests after one that it could not take, to a later round.
     """
     turning = rollout.state == RolloutState.ROLLING_BACK
-    done = {StepState.ROLLED_BACK, StepState.REFUSED} if turning else {StepState.DONE, StepState.REFUSED}
+    # A refused step of a rollout that did not turn back is one whose worker died in between: it is asked again.
+    done = {StepState.ROLLED_BACK, StepState.REFUSED} if turning else {StepState.DONE}
     steps = Step.objects.filter(rollout=rollout).exclude(state__in=done).select_related("node__report")
     answering = {pk for pk, state in (seen or {}).items() if isinstance(state, NodeState)}
     away = occupied(step.node_id for step in steps)
-    steps_now = [
-        step for step in steps if step.node_id not in away and (step.node_id in answering or not _is_away(step, seen))
-    ]
+    steps_now = [step for step in steps if step.node_id in answering or not _is_away(step, seen)]
+    steps_now = [step for step in steps_now if step.node_id not in away and may_try_again(step)]
     believed = {step.node_id: _believed(step, turning=turning) for step in steps_now}
     known = shelf.bundles_by_digest(rollout.fleet_id, {digest for digest in believed.values() if digest})
     bundle = shelf.bundle_of(wanted.pk, wanted.digest)
@@ -182,16 +183,21 @@ def _looked_up(rollout: Rollout, elsewhere: list[Outcome], jobs: list[Job], plan
     return again, Plans(known, plans.wanted)
 
 
-def _answer_refusals(claim: Claim, rollout: Rollout, refused: list[Outcome], names: dict[int, str]) -> None:
-    """Step 5: the first refusal speaks for all."""
+def _answer_refusals(claim: Claim, rollout: Rollout, refused: list[Outcome], jobs: dict[int, Job]) -> None:
+    """Step 5: the first refusal speaks for all; a change is asked whom it is about."""
     if not refused:
         return
     first = refused[0]
     assert isinstance(first.error, Refused)  # noqa: S101 - `refused` holds no others
+    job = jobs[first.node_id]
     if rollout.state == RolloutState.ROLLING_BACK:
-        travel.give_up(claim, rollout, f"{names[first.node_id]} refused to go back: {first.error.message}")
-    else:
-        travel.turn_back(claim, rollout, names[first.node_id], first.error)
+        travel.give_up(claim, rollout, f"{job.target.name} refused to go back: {first.error.message}")
+        return
+    found = None
+    if rollout.kind == Rollout.Kind.CHANGE:
+        good = Revision.objects.filter(pk__in=FleetSync.objects.filter(fleet=claim.fleet_id).values("last_good"))
+        found = find_culprits(claim, rollout, job, first.error, good.exclude(pk=rollout.revision_id).first())
+    travel.turn_back(claim, rollout, job.target.name, first.error, found)
 
 
 def _begin_repair(claim: Claim, wanted: Revision, seen: Seen) -> Rollout | None:

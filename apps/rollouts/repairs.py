@@ -1,4 +1,4 @@
-"""PUSH, patience: a node that refuses its repair is tried again after ever longer pauses."""
+"""PUSH, backoff: a node that refuses its repair, or fails to take a push, is tried again after ever longer pauses."""
 
 from __future__ import annotations
 
@@ -32,6 +32,16 @@ def may_repair(wanted: Revision, node_ids: Iterable[int], fleet_id: int) -> list
         if at is not None:
             refusals[node_id].append(at)
     return [node_id for node_id in wished if node_id not in refusals or _rested(refusals[node_id])]
+
+
+def may_try_again(step: Step) -> bool:
+    """Whether a node that answers and did not get through with the push (no time, memory or disk) may be asked again.
+
+    At once after the first failure, which is how a node that was away comes back.
+    """
+    if step.state != StepState.UNREACHABLE or step.tries < 2 or step.finished_at is None:
+        return True
+    return now() > step.finished_at + pause_after(step.tries - 1)
 
 
 def _rested(refusals: list[datetime]) -> bool:

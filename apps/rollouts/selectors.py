@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
+from collections import defaultdict
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import F, OuterRef, Prefetch, QuerySet, Subquery
+from django.db.models import F, OuterRef, Prefetch, Q, QuerySet, Subquery
 
 from apps.accounts.actors import Actor
 from apps.compiler.diff import diff_bundles, diff_snapshots
+from apps.compiler.withholding import KINDS
 from apps.core.errors import NotFound
 from apps.fleet.models import Fleet, Node
 from apps.observe.models import NodeReport
 from apps.rollouts import shelf
-from apps.rollouts.models import FleetSync, Revision, Rollout, Step
+from apps.rollouts.models import FleetSync, Quarantine, Revision, Rollout, Step
 from apps.rollouts.states import RolloutState
 
 POLL_SECONDS = 0.02
@@ -68,6 +70,31 @@ def rollout(actor: Actor, pk: int) -> Rollout:
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """Something that is wrong with an object, as machines and people read it; `object` says which part of it."""
+
+    type: str
+    status: bool
+    reason: str
+    message: str
+    since: datetime
+    fleet: str
+    object: str
+
+
+def conditions_of(kind: str, ids: Iterable[int]) -> dict[int, list[Condition]]:
+    """What nodes refuse of these certificates, pools or routes, by primary key; the caller asks who may see them."""
+    prefix = next(prefix for prefix, each in KINDS.items() if each == kind)
+    keys = {f"{prefix}-{pk}": pk for pk in ids}
+    found: dict[int, list[Condition]] = defaultdict(list)
+    rows = Quarantine.objects.filter(part_of__in=keys).select_related("fleet").order_by("fleet__name", "pk")
+    for row in rows:
+        said = Condition("Accepted", False, row.reason, row.message, row.since, row.fleet.name, row.label)
+        found[keys[row.part_of]].append(said)
+    return found
+
+
 def revisions(actor: Actor) -> QuerySet[Revision]:
     """Revisions of all fleets, newest first, without their contents; customers have none."""
     rows = Revision.objects.select_related("fleet__region").defer("bundle", "snapshot")
@@ -106,6 +133,8 @@ def _fleet_word(fleet: Fleet) -> str:
         return "refused"
     latest_state, latest_revision = getattr(fleet, "latest_state", ""), getattr(fleet, "latest_revision", None)
     done = sync.wanted is None or (latest_state == RolloutState.DONE and latest_revision == sync.wanted_id)
+    # Back at the last good revision, which is all that is wanted without what is quarantined.
+    done = done or (latest_state == RolloutState.ROLLED_BACK and sync.wanted_id == sync.last_good_id)
     return "in_sync" if done else "behind"
 
 
@@ -194,5 +223,6 @@ def is_live(fleet_id: int, generation: int) -> bool:
     )
     if rows.filter(wanted=None, compiled_digest="").exists():
         return True  # there is nothing to run, and nothing runs
-    rows = rows.filter(wanted__digest=F("compiled_digest"), latest_state=RolloutState.DONE)
-    return rows.filter(latest_revision=F("wanted_id")).exists()
+    there = Q(latest_state=RolloutState.DONE, latest_revision=F("wanted_id"))
+    back = Q(latest_state=RolloutState.ROLLED_BACK, wanted=F("last_good"))
+    return rows.filter(there | back, wanted__digest=F("compiled_digest")).exists()

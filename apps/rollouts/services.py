@@ -10,10 +10,11 @@ what happened:
 3. Every node that does not run the wanted revision is brought to it (pushing.py): by runtime operations where they lead
    there, else by the whole bundle; all nodes at once, every call fenced by a generation.
 4. What came of each node is written down as it comes (travel.py), and open pages are told.
-5. Refused: the wanted revision is the last good one again, in one commit with the reason; from there step 3 brings the
-   nodes back that had taken the refused one. Unreachable: the others go on, a later sweep finishes. Unavailable:
-   likewise, and the node rests a while. Late: it goes on by itself while the others take what is new. Superseded: take
-   a number above the node's and look again.
+5. Refused: whom it is about is found (culprits.py) and quarantined, and step 2 goes on without them. The wanted
+   revision is the last good one again, in one commit with the reason; from there step 3 brings the nodes back that had
+   taken the refused one, unless the next revision takes them along. Unreachable, or no time, memory or disk: the others
+   go on, later sweeps try again with growing pauses. Late: it goes on by itself while the others take what is new.
+   Superseded: take a number above the node's and look again.
 6. Every write asks first whether the claim is still ours. A worker that dies is missed when its lease ends; the next
    sweep starts at 1 and finds the same differences.
 
@@ -34,7 +35,7 @@ from apps.core.errors import Conflict, Fault, Invalid, NotFound
 from apps.core.queue import wake_after_commit
 from apps.fleet.models import Fleet
 from apps.fleet.services import RECONCILE_TASK, want_push
-from apps.rollouts import claims, compiling, reconciling, travel
+from apps.rollouts import claims, compiling, quarantine, reconciling, travel
 from apps.rollouts.claims import ClaimLost
 from apps.rollouts.due import due_fleets
 from apps.rollouts.models import FleetSync, Revision, Rollout
@@ -63,6 +64,7 @@ def reconcile_fleet(*, fleet_id: int) -> bool:
 
 def fleets_to_sweep() -> list[int]:
     """Fleets on which there is something to do and nobody does it, as the database knows."""
+    quarantine.try_other_versions()
     return due_fleets(database_now())
 
 
@@ -115,15 +117,15 @@ def resume(*, actor: Actor, fleet_id: int, reason: str) -> None:
 
 
 def push_again(*, actor: Actor, fleet_id: int, reason: str = "") -> None:
-    """Try again what a node refused, and look at every node for what differs. Raises NotFound, Forbidden."""
+    """Try again what nodes refused, and look at every node for what differs. Raises NotFound, Forbidden."""
     actor.must_operate("what fleets run")
     fleet = _fleet(fleet_id)
     with transaction.atomic():
         sync = _lock_sync(fleet_id)
-        before = _describe(sync)
+        before = _describe(sync) | {"quarantined": quarantine.release(fleet_id)}
         sync.refused_digest, sync.asked_again_at = "", now()
         sync.save(update_fields=("refused_digest", "asked_again_at"))
-        _record(actor, "push_again", fleet, before, _describe(sync), reason)
+        _record(actor, "push_again", fleet, before, _describe(sync) | {"quarantined": []}, reason)
         want_push([fleet])
 
 

@@ -5,20 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from django.db import transaction
-from django.db.models import Max
+from django.db.models import F, Max
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Membership
 from apps.audit import services as audit
+from apps.compiler.withholding import parts_of
 from apps.core.clock import now
 from apps.core.events import publish_after_commit
 from apps.drivers.proxy.contract import Refused, Superseded
 from apps.fleet.models import Fleet
+from apps.fleet.services import want_push
 from apps.observe import services as observe
-from apps.rollouts import shelf
+from apps.rollouts import quarantine, shelf
+from apps.rollouts.blaming import owners_named
 from apps.rollouts.claims import Claim, lock
 from apps.rollouts.models import FleetSync, Revision, Rollout, Step
 from apps.rollouts.pushing import Outcome
+from apps.rollouts.quarantine import Culprits
 from apps.rollouts.states import TERMINAL, RolloutState, StepState, check_move
 
 WORDS_OF_A_LABEL = 400
@@ -85,7 +89,8 @@ def close_open(fleet_id: int, message: str) -> None:
     """End what is under way because something newer takes its place; inside the caller's transaction."""
     for rollout in Rollout.objects.filter(fleet_id=fleet_id, finished_at=None):
         turning = rollout.state == RolloutState.ROLLING_BACK
-        move(rollout, RolloutState.FAILED if turning else RolloutState.SUPERSEDED, message)
+        why = f"{rollout.message} {message}" if turning else message
+        move(rollout, RolloutState.FAILED if turning else RolloutState.SUPERSEDED, why)
 
 
 def open_rollout(fleet_id: int) -> Rollout | None:
@@ -126,6 +131,11 @@ def note_start(rollout: Rollout, node_ids: Iterable[int]) -> None:
     Step.objects.filter(rollout=rollout, node__in=node_ids).update(state=StepState.PUSHING, started_at=now())
 
 
+def note_taken(rollout: Rollout, node_id: int) -> None:
+    """A node that refused runs a part of the revision now: on the way back it is one of those to be brought back."""
+    Step.objects.filter(rollout=rollout, node=node_id).update(state=StepState.PUSHING)
+
+
 def note_outcomes(claim: Claim, rollout: Rollout, outcomes: list[Outcome]) -> None:
     """Write down what came of each node; raises ClaimLost when somebody else works on the fleet now."""
     with transaction.atomic():
@@ -157,7 +167,11 @@ def _note_outcome(rollout: Rollout, outcome: Outcome, *, turning: bool) -> None:
         if turning:
             steps = steps.exclude(state=StepState.REFUSED)
         steps.update(
-            state=state, message=outcome.error.message[:2000], generation=outcome.generation, finished_at=now()
+            state=state,
+            message=outcome.error.message[:2000],
+            generation=outcome.generation,
+            tries=F("tries") + 1,
+            finished_at=now(),
         )
 
 
@@ -167,30 +181,34 @@ def _step_state(outcome: Outcome) -> StepState:
     return StepState.WAITING if isinstance(outcome.error, Superseded) else StepState.UNREACHABLE
 
 
-def turn_back(claim: Claim, rollout: Rollout, node: str, refusal: Refused) -> None:
+def turn_back(claim: Claim, rollout: Rollout, node: str, refusal: Refused, culprits: Culprits | None) -> None:
     """A node said no: the fleet should run the last good revision again, and the refused digest is remembered.
 
     From this commit on the nodes that took the refused revision differ from the wanted one, so they are brought back
-    by the ordinary comparison, whoever makes it and whenever.
+    by the ordinary comparison, whoever makes it and whenever. With culprits the next compile goes without them at
+    once, and its revision takes the place of the way back.
     """
     with transaction.atomic():
         sync = lock(claim)
         rollout.refresh_from_db(fields=("state",))
         if rollout.state != RolloutState.PUSHING or sync.wanted_id != rollout.revision_id:
             return  # a person or a newer revision took over
-        bundle = shelf.bundle_of(rollout.revision_id, rollout.revision.digest)
-        owner = bundle.line_owners.get(refusal.line or 0, "")
         rollout.line = refusal.line
-        rollout.object_label = _label(rollout.revision, owner)[:WORDS_OF_A_LABEL]
+        rollout.object_label = _about(rollout.revision, refusal, culprits)[:WORDS_OF_A_LABEL]
         message = refusal.message if node in refusal.message else f"{node}: {refusal.message}"
         if rollout.kind == Rollout.Kind.REPAIR:
             # The revision is good and the node is not: repairs.py keeps this from being tried in a loop.
             move(rollout, RolloutState.FAILED, message)
             return
         back_to = sync.last_good if sync.last_good_id != rollout.revision_id else None
-        _want_last_good(sync, rollout.revision.digest, back_to)
+        if culprits is not None:
+            message = f"{message} Quarantined, so that the rest goes out: {rollout.object_label}."
+            quarantine.put(fleet=rollout.fleet, culprits=culprits)
+            want_push([rollout.fleet])
+        _want_last_good(sync, "" if culprits else rollout.revision.digest, back_to)
         if back_to is None:
-            move(rollout, RolloutState.FAILED, f"{message} There is no earlier revision to go back to.")
+            there_is_none = "" if culprits else " There is no earlier revision to go back to."
+            move(rollout, RolloutState.FAILED, message + there_is_none)
             return
         rollout.generation = raise_in_transaction(sync, _highest_pushed(rollout))
         move(rollout, RolloutState.ROLLING_BACK, message)
@@ -209,19 +227,20 @@ def _highest_pushed(rollout: Rollout) -> int:
     return max(pushed, rollout.generation)
 
 
-def _label(revision: Revision, object_id: str) -> str:
-    """What people call the object that wrote a line: `route acme/shop`; the id where it has no name."""
+def _about(revision: Revision, refusal: Refused, culprits: Culprits | None) -> str:
+    """What people call whom the refusal is about: `route acme/shop`; the id where it has no name."""
+    if culprits is not None:
+        return ", ".join(f"{part.kind.lower()} {part.label}" for part in culprits.parts)
+    bundle = shelf.bundle_of(revision.pk, revision.digest)
+    owner = next(iter(owners_named(refusal, bundle)), bundle.line_owners.get(refusal.line or 0, ""))
     snapshot = shelf.snapshot_of(revision.pk, revision.digest)
+    if part := parts_of(snapshot).get(owner):
+        return f"{part.kind.lower()} {part.label}"
     named: dict[str, str] = {}
     for front in snapshot.load_balancers:
         named[front.id] = f"load balancer {front.label}"
         named |= {each.id: f"listener {each.label} of {front.label}" for each in front.listeners}
-        named |= {each.id: f"route {each.label}" for each in front.routes}
-    for pool in snapshot.pools:
-        named[pool.id] = f"pool {pool.label}"
-        named |= {each.id: f"server {each.label} of pool {pool.label}" for each in pool.servers}
-    named |= {each.id: f"certificate {each.label}" for each in snapshot.certificates}
-    return named.get(object_id, object_id)
+    return named.get(owner, owner)
 
 
 def settle(claim: Claim, rollout: Rollout) -> None:

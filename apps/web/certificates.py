@@ -16,6 +16,7 @@ from django.views.decorators.http import require_POST
 from apps.core.clock import now
 from apps.definitions import selectors
 from apps.definitions.models import Certificate
+from apps.rollouts.selectors import conditions_of
 from apps.web.faults import blame
 from apps.web.pages import PageRequest, page, show
 from apps.web.pool_form import Text
@@ -67,9 +68,8 @@ class CertificateForm(forms.Form):
         """The file's text where there is one, else what was pasted; None for nothing."""
         file = self.cleaned_data.get(f"{name}_file")
         if file is not None:
-            return bytes(file.read(MAX_PEM_FILE)).decode("ascii", "replace")
-        text = str(self.cleaned_data.get(f"/spec/{name}", "")).strip().replace("\r\n", "\n")
-        return f"{text}\n" if text else None
+            return bytes(file.read(MAX_PEM_FILE)).decode("utf-8", "replace")
+        return str(self.cleaned_data.get(f"/spec/{name}", "")).strip() or None
 
     def forget_key(self) -> None:
         """Take the key out of what is shown again, wherever it was pasted."""
@@ -87,8 +87,11 @@ def index(request: PageRequest) -> HttpResponse:
     if last is not None:
         rows = rows.filter(Q(not_after__gt=last.not_after) | Q(not_after=last.not_after, pk__gt=last.pk))
     found = list(rows.defer("chain_pem", "encrypted_key").prefetch_related("listeners__load_balancer")[: PER_PAGE + 1])
+    conditions = conditions_of("Certificate", [certificate.pk for certificate in found[:PER_PAGE]])
     context = {
-        "rows": [(certificate, *validity(certificate, now())) for certificate in found[:PER_PAGE]],
+        "rows": [
+            (certificate, *validity(certificate, now()), conditions[certificate.pk]) for certificate in found[:PER_PAGE]
+        ],
         "after": after,
         "next_after": found[PER_PAGE - 1].pk if len(found) > PER_PAGE else None,
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from apps.accounts.actors import Actor
@@ -41,13 +42,16 @@ class LiveOn:
         return round(100 * self.done / self.total) if self.total else 0
 
 
-def live_on(actor: Actor, route: Route) -> LiveOn:
-    """Where everything that is stored, and so this route, runs now; the number of queries is constant."""
+def live_on(actor: Actor, route: Route, refusing: Collection[str] = ()) -> LiveOn:
+    """Where everything that is stored, and so this route, runs now; the number of queries is constant.
+
+    `refusing` are the names of fleets whose nodes refuse the route itself.
+    """
     words = sync_words(actor)
     nodes = node_sync(actor)
     found = []
     for fleet in fleets_of(route):
-        word = words.get(fleet.pk, "behind")
+        word = "refused" if fleet.name in refusing else words.get(fleet.pk, "behind")
         own = tuple(node for node in nodes if node.fleet_id == fleet.pk)
         # A fleet that is behind has something newer than what its nodes were last asked to run.
         live = sum(node.word == "in_sync" for node in own) if word == "in_sync" else 0

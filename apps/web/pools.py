@@ -21,6 +21,7 @@ from apps.fleet.models import Region
 from apps.fleet.selectors import regions
 from apps.observe import selectors as observe
 from apps.overflow import selectors as overflow
+from apps.rollouts.selectors import conditions_of
 from apps.stacks import health
 from apps.web.capacity_measured import measured
 from apps.web.flow_parts import shown
@@ -71,6 +72,7 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
     context = {
         "pool": pool,
         "may_write": _may_write(request, pool),
+        "conditions": conditions_of("Pool", [pk])[pk] if _is_own(request, pool) else [],
         "check": getattr(pool, "health_check", None),
         "now": now,
         **number_cells(now.numbers),
@@ -100,8 +102,12 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
 
 def _may_write(request: PageRequest, pool: Pool) -> bool:
     """Whether to offer what changes a pool: not for viewers, and not for one that is only shared."""
-    own = request.actor.is_operator or pool.account_id == request.actor.account.pk
-    return own and request.actor.role != "viewer"
+    return _is_own(request, pool) and request.actor.role != "viewer"
+
+
+def _is_own(request: PageRequest, pool: Pool) -> bool:
+    """Whether the pool is the actor's business, and not only shared."""
+    return request.actor.is_operator or pool.account_id == request.actor.account.pk
 
 
 def _own(request: PageRequest, pk: int) -> Pool:

@@ -16,6 +16,7 @@ from apps.definitions.selectors import describe, filter_routes, load_balancers, 
 from apps.definitions.selectors import routes as visible_routes
 from apps.definitions.services import delete_object
 from apps.observe.selectors import series
+from apps.rollouts.selectors import conditions_of
 from apps.web.drawing import traffic_chart
 from apps.web.figures import spark
 from apps.web.live_on import live_on
@@ -63,7 +64,9 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
     """One route: what it matches, what happens, how it goes, where it is live, and how to try it."""
     actor = request.actor
     route = only(visible_routes(actor), pk)
-    context: dict[str, Any] = {"route": route, "row": rows_of(actor, [route])[0], "live": live_on(actor, route)}
+    conditions = conditions_of("Route", [pk])[pk]
+    context: dict[str, Any] = {"route": route, "row": rows_of(actor, [route])[0], "conditions": conditions}
+    context["live"] = live_on(actor, route, refusing={each.fleet for each in conditions})
     partial = request.GET.get("partial", "")
     if partial != "live":
         line = series(actor, "route", [f"route-{pk}"])[f"route-{pk}"]

@@ -41,6 +41,7 @@ DONE = {
     "claim": "claimed",
     "release": "released",
     "end_rest": "rest_ended",
+    "quarantine": "quarantined",
     "finish": "finished",
     "request": "requested",
     "compare": "requested",
@@ -62,11 +63,11 @@ DONE = {
 _USUAL = ("created", "updated", "deleted")
 # What can be asked for: nouns and their verbs.
 CATALOGUE: dict[str, tuple[str, ...]] = {
-    "route": _USUAL,
-    "pool": _USUAL,
-    "server": _USUAL,
+    "route": (*_USUAL, "quarantined"),
+    "pool": (*_USUAL, "quarantined"),
+    "server": (*_USUAL, "quarantined"),
     "limit": ("changed",),
-    "certificate": _USUAL,
+    "certificate": (*_USUAL, "quarantined"),
     "hostname": ("claimed", "proved", "proof_lost", "released", "rest_ended"),
     "rollout": ("finished",),
     "load_balancer": _USUAL,

@@ -18,14 +18,17 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
+from django.db.models import F
 from standardwebhooks import Webhook
 
 from apps.accounts.actors import Actor
-from apps.accounts.models import Account
+from apps.accounts.models import Account, Hostname
+from apps.core.sealing import seal
+from apps.definitions.models import Certificate
 from apps.definitions.services import apply_document, save_object
 from apps.fleet.models import Fleet
 from apps.rollouts import selectors
-from apps.rollouts.models import Rollout
+from apps.rollouts.models import Quarantine, Rollout
 from tests.conftest import actor_of
 from tests.database_url import database_url
 from tests.e2e.stage import FLEETS, HOST, NODES, OFFSETS, Stage, broker, built, route, wait_until
@@ -212,20 +215,28 @@ def test_what_one_node_refuses_leaves_its_fleet_on_the_old_revision_and_a_free_p
     assert all(spoilt.digest(node) != before[node] for node in NODES)
 
 
-def certificate(bits: int) -> dict[str, str]:
-    """A certificate with an RSA key of that size; below 2 048 bits only the node's OpenSSL objects."""
+def certificate(bits: int, host: str = HOST) -> dict[str, str]:
+    """A certificate with an RSA key of that size."""
     key = rsa.generate_private_key(65537, bits)
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, HOST)])
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, host)])
     begin = datetime.now(UTC) - timedelta(days=1)
     made = x509.CertificateBuilder(name, name, key.public_key(), 1, begin, begin + timedelta(days=90))
-    signed = made.add_extension(x509.SubjectAlternativeName([x509.DNSName(HOST)]), critical=False)
+    signed = made.add_extension(x509.SubjectAlternativeName([x509.DNSName(host)]), critical=False)
     secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
     return {"chain": signed.sign(key, SHA256()).public_bytes(Encoding.PEM).decode(), "key": secret}
 
 
+def store(actor: Actor, bits: int, host: str = HOST) -> None:
+    """A certificate of that strength, past the vetting: below 2 048 bits only the node's OpenSSL objects."""
+    save_object(actor=actor, kind="Certificate", name="site", spec=certificate(2048, host))
+    weak = certificate(bits, host)
+    rows = Certificate.objects.filter(account=actor.account, name="site")
+    rows.update(chain_pem=weak["chain"], encrypted_key=seal(weak["key"].encode()))
+
+
 def serve_https(stage: Stage, bits: int) -> None:
     """A second listener, with a certificate of that strength."""
-    save_object(actor=operator(), kind="Certificate", name="site", spec=certificate(bits))
+    store(operator(), bits)
     plain = {"name": "http", "protocol": "http", "port": stage.base_port}
     port = spare_port(OFFSETS.values())
     secure = {"name": "https", "protocol": "https", "port": port, "certificates": ["site"]}
@@ -244,12 +255,40 @@ def test_what_only_haproxy_refuses_leaves_every_node_on_the_old_revision_and_a_s
     for rollout in ended:
         assert "unable to load SSL certificate" in rollout.message, rollout.message
         assert rollout.line is not None
-        assert "https" in rollout.object_label
+        assert rollout.object_label == "certificate operator/site", "not the listener that presents it"
     assert {node: spoilt.digest(node) for node in NODES} == before
     assert all(spoilt.get(node, "/") == (200, "blue") for node in NODES)
     serve_https(spoilt, bits=2048)
     wait_until(lambda: in_sync(spoilt), "all nodes took it")
     assert all(spoilt.digest(node) != before[node] for node in NODES)
+
+
+def test_a_certificate_of_one_customer_that_haproxy_refuses_is_left_out_and_everybody_else_goes_live(
+    spoilt: Stage,
+) -> None:
+    serve_https(spoilt, bits=2048)
+    wait_until(lambda: in_sync(spoilt), "all nodes present the operator's")
+    acme = actor_of("acme", Account.Kind.CUSTOMER)
+    spec = {"load_balancer": "front", "hostname": "acme.example", "action": {"fixed_response": {"status": 200}}}
+    save_object(actor=acme, kind="Route", name="shop", spec=spec)
+    Hostname.objects.filter(name="acme.example").update(proof="dns")
+    store(acme, 1024, "acme.example")
+    begin = time.monotonic()
+    publish("beside")
+    wait_until(lambda: answers(spoilt, "beside"), "what others changed is live", 60)
+    print(f"others live after {time.monotonic() - begin:.1f} s")
+    wait_until(lambda: in_sync(spoilt), "the rollout of all the rest is done")
+    assert [(row.label, row.fleet.name) for row in Quarantine.objects.order_by("fleet__name")] == [
+        ("acme/site", "eu"),
+        ("acme/site", "us"),
+    ]
+    path = f"certs/crt-{Certificate.objects.get(account=acme.account).pk}.pem"
+    assert {row.message for row in Quarantine.objects.all()} == {
+        f"HAProxy refuses this: unable to load SSL certificate into SSL Context '{path}'."
+    }
+    store(acme, 2048, "acme.example")
+    Fleet.objects.update(desired_generation=F("desired_generation") + 1)
+    wait_until(lambda: in_sync(spoilt) and not Quarantine.objects.exists(), "a strong one is taken")
 
 
 def test_whoever_listens_is_told_of_a_change(stage: Stage) -> None:

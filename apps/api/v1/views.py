@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from django.db.models import QuerySet
@@ -19,6 +19,7 @@ from apps.definitions import selectors
 from apps.definitions.filters import filter_routes
 from apps.fleet import selectors as places
 from apps.members import selectors as members
+from apps.rollouts.selectors import conditions_of
 
 Rows = Callable[[Actor], QuerySet[Any]]
 Show = Callable[[Any, Actor], dict[str, Any]]
@@ -33,6 +34,7 @@ class Noun:
     filters: Mapping[str, str]
 
 
+CONDITIONED = ("Certificate", "Pool", "Route")
 NAME, ACCOUNT = {"name": "name"}, {"account": "account__name"}
 NOUNS: dict[str, Noun] = {
     "accounts": Noun(accounts, shapes.definition, NAME),
@@ -78,6 +80,17 @@ def page_response(request: Request, items: list[dict[str, Any]], cursor: str | N
     return response
 
 
+def with_conditions(found: list[dict[str, Any]], actor: Actor) -> list[dict[str, Any]]:
+    """The same shapes, those of certificates, pools and routes with what nodes refuse of them; of others' nothing."""
+    kind = found[0].get("kind") if found else None
+    if kind in CONDITIONED:
+        conditions = conditions_of(kind, [shape["id"] for shape in found])
+        for shape in found:
+            own = actor.is_operator or shape["account"] == actor.account.name
+            shape["conditions"] = [asdict(each) for each in conditions[shape["id"]]] if own else []
+    return found
+
+
 def one(rows: QuerySet[Any], pk: str) -> Any:
     """The row with this id among the visible ones. Raises NotFound, alike for foreign and missing ones."""
     row = rows.filter(pk=int(pk)).first() if len(pk) < 19 else None
@@ -118,7 +131,7 @@ class ListView(APIView):
         """`limit`, `cursor` and the noun's filters."""
         noun, actor = NOUNS[self.noun], requests.actor_of(request)
         rows, cursor = page_by_id(request, narrowed(request, noun, noun.rows(actor)))
-        return page_response(request, [noun.show(row, actor) for row in rows], cursor)
+        return page_response(request, with_conditions([noun.show(row, actor) for row in rows], actor), cursor)
 
 
 class DetailView(APIView):
@@ -133,9 +146,10 @@ class DetailView(APIView):
 
 
 def detail_response(request: Request, shape: dict[str, Any]) -> Response:
-    """One object; 304 when the caller has this version."""
+    """One object; 304 when the caller has this version and nothing is wrong with it."""
     version = shape.get("version")
-    if version is not None and requests.unchanged(request, version):
+    with_conditions([shape], requests.actor_of(request))
+    if version is not None and not shape.get("conditions") and requests.unchanged(request, version):
         return Response(status=304, headers={"ETag": requests.etag(version)})
     headers = {"ETag": requests.etag(version)} if version is not None else {}
     return Response(shape, headers=headers)
@@ -150,4 +164,5 @@ class RouteList(APIView):
         limit = requests.number(request, "limit", 100, 1, requests.MAX_LIMIT)
         rows = filter_routes(selectors.routes(actor), request.query_params)
         page = selectors.list_of_routes(rows, limit=limit, cursor=request.query_params.get("cursor", ""))
-        return page_response(request, [shapes.definition(row, actor) for row in page.rows], page.next_cursor)
+        found = with_conditions([shapes.definition(row, actor) for row in page.rows], actor)
+        return page_response(request, found, page.next_cursor)

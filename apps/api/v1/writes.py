@@ -12,7 +12,7 @@ from rest_framework.views import APIView
 
 from apps.api.v1 import requests, shapes
 from apps.api.v1.merge_patch import merged
-from apps.api.v1.views import NOUNS, DetailView, ListView, RouteList, detail_response, one
+from apps.api.v1.views import NOUNS, DetailView, ListView, RouteList, detail_response, one, with_conditions
 from apps.core.errors import Conflict, Fault, Invalid, Stale
 from apps.definitions import selectors, services
 from apps.definitions.models import Pool
@@ -91,7 +91,8 @@ def stored(request: Request, kind: str, row: Any, status: int) -> Response:
     actor = requests.actor_of(request)
     fresh = one(NOUNS[shapes.URLS[kind]].rows(actor), str(row.pk))
     headers = {"ETag": requests.etag(fresh.version), "Location": shapes.url_of(kind, fresh.pk)}
-    response = Response(shapes.definition(fresh, actor), status=status, headers=headers)
+    (shape,) = with_conditions([shapes.definition(fresh, actor)], actor)
+    response = Response(shape, status=status, headers=headers)
     return written(request, response, selectors.fleets_of(fresh))
 
 

@@ -33,6 +33,7 @@ SOONEST, LATEST, DAILY = timedelta(minutes=1), timedelta(hours=6), timedelta(day
 PATIENCE = timedelta(days=14)
 BETWEEN_ORDERS = timedelta(seconds=5)
 SEATS: Seats[int] = Seats()
+_looked_at: set[int] = set()  # by this process; two processes that look at one claim do no harm
 KEPT = "Another account verified a wildcard over this name or a name under it; one of the two has to be released first."
 PROVED_BY_LOOKING = (Hostname.Proof.DNS, Hostname.Proof.HTTP)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
@@ -19,6 +19,7 @@ from apps.drivers.proxy.contract import (
     CounterRow,
     NodeState,
     NodeTarget,
+    ProxyError,
     Refused,
     Superseded,
     Unavailable,
@@ -30,15 +31,16 @@ from apps.drivers.proxy.contract import (
 class MemoryNode:
     """A node's state and the controls of its world.
 
-    `unreachable` makes every call fail; `refusal` is raised by the next pushes and operations, and `unavailable`, while
-    it says why, keeps the node from taking any; `rows` to `in_use`
-    are what read_counters answers, `addresses` what it says of static IPs; writing to `files` is what a stranger who
-    edits them does.
+    `unreachable` makes every call fail; `unavailable`, while it says why, keeps the node from taking any push;
+    `refusal` is raised by the next pushes and operations, and `judge` says of each bundle what is raised for it; `rows`
+    to `in_use` are what read_counters answers, `addresses` what it says of static IPs; writing to `files` is what a
+    stranger who edits them does.
     """
 
     name: str
     unreachable: bool = False
-    refusal: Refused | None = None
+    refusal: ProxyError | None = None
+    judge: Callable[[Bundle], ProxyError | None] | None = None
     unavailable: str = ""
     haproxy_version: str = "2.6.12"
     clock_ahead_s: float = 0.0
@@ -111,7 +113,7 @@ class MemoryDriver:
             self._reach()
             self._fence(generation)
             _verify(bundle)
-            self._object()
+            self._object(bundle)
             self._run(bundle, generation)
             self._node.reloads += 1
             self._node.epoch += 1
@@ -128,7 +130,7 @@ class MemoryDriver:
             if not base_digest == self._node.digest == self._node.state().on_disk:
                 raise self._refused("This node does not run the configuration that the change starts from.")
             _verify(bundle, stage="runtime")
-            self._object()
+            self._object(bundle)
             changed = _apply(self._node.files, operations, bundle)
             for path, content in bundle.files.items():
                 if path.startswith("maps/") and changed.get(path) != content:
@@ -169,12 +171,13 @@ class MemoryDriver:
                 f"this node already runs generation {self._node.generation}."
             )
 
-    def _object(self) -> None:
+    def _object(self, bundle: Bundle) -> None:
         if self._node.unavailable:
             raise Unavailable(f"{self._node.name}: {self._node.unavailable}")
-        if self._node.refusal is not None:
-            self._node.last_error = self._node.refusal.message
-            raise self._node.refusal
+        refusal = self._node.refusal or (self._node.judge(bundle) if self._node.judge else None)
+        if refusal is not None:
+            self._node.last_error = refusal.message
+            raise refusal
 
     def _refused(self, message: str) -> Refused:
         self._node.last_error = message

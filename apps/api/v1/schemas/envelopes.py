@@ -18,6 +18,24 @@ class Definition(words.Shown):
     url = serializers.CharField(help_text="Where it is read and changed.")
 
 
+class Condition(words.Shown):
+    """Something that is wrong. `Accepted` is false where nodes refuse the object: it runs as it was, or not at all."""
+
+    type = words.word(["Accepted"])
+    status = serializers.BooleanField()
+    reason = words.word(["refused_by_node"])
+    message = words.text(1000, help_text="What HAProxy says.")
+    since = words.instant()
+    fleet = words.name()
+    object = words.text(400, help_text="The object itself, or the server of a pool.")
+
+
+class Conditioned(Definition):
+    """A definition of which nodes may refuse a part."""
+
+    conditions = Condition(many=True)
+
+
 class Envelope(words.Sent):
     """What every object that is sent may say about itself beside its spec; where the URL says it, it has to agree."""
 

@@ -7,7 +7,7 @@ from typing import Any
 from rest_framework import serializers
 
 from apps.api.v1.schemas import words
-from apps.api.v1.schemas.envelopes import Definition, Envelope
+from apps.api.v1.schemas.envelopes import Conditioned, Envelope
 from apps.api.v1.schemas.traffic import words_of
 from apps.definitions.models import Backend as BackendRow
 from apps.definitions.models import Pool as PoolRow
@@ -86,7 +86,7 @@ class PoolSpec(serializers.Serializer[Any]):
     tags = serializers.DictField(child=serializers.RegexField(TAG_WORD), required=False)
 
 
-class Pool(Definition):
+class Pool(Conditioned):
     """A pool."""
 
     kind = words.word(["Pool"])

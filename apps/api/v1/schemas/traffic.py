@@ -7,7 +7,7 @@ from typing import Any
 from rest_framework import serializers
 
 from apps.api.v1.schemas import words
-from apps.api.v1.schemas.envelopes import Definition, Envelope
+from apps.api.v1.schemas.envelopes import Conditioned, Definition, Envelope
 from apps.definitions.models import Listener as ListenerRow
 from apps.definitions.models import Route as RouteRow
 
@@ -142,7 +142,7 @@ class LoadBalancer(Definition):
     spec = LoadBalancerSpec()
 
 
-class Route(Definition):
+class Route(Conditioned):
     """A route."""
 
     kind = words.word(["Route"])
@@ -151,7 +151,7 @@ class Route(Definition):
     hostname_id = words.ident()
 
 
-class Certificate(Definition):
+class Certificate(Conditioned):
     """A certificate, with what its chain says."""
 
     kind = words.word(["Certificate"])

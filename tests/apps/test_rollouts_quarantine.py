@@ -1,0 +1,417 @@
+"""PUSH: what nodes refuse of one customer is found, left out and named; everybody else goes live in the same try."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from apps.accounts.models import Account, Hostname
+from apps.audit.models import Entry
+from apps.compiler.bundle import Bundle
+from apps.core.clock import now
+from apps.definitions.models import Certificate, LoadBalancer, Pool, Route, RoutePool
+from apps.definitions.services import save_object
+from apps.drivers.proxy.contract import ProxyError, Refused, Unreachable
+from apps.fleet.models import Region
+from apps.fleet.services import want_push
+from apps.observe.models import NodeReport
+from apps.rollouts import culprits, quarantine, reconciling, selectors, services
+from apps.rollouts.models import FleetSync, Quarantine, Rollout, Step
+from apps.rollouts.repairs import FIRST_PAUSE
+from apps.webhooks.events import type_of
+from tests.apps.pushed import World, add_route, put_world, remembered
+from tests.apps.test_definitions_services import pem_pair
+from tests.conftest import actor_of
+from tests.doors.people import client_of
+from tests.doors.test_api_objects import Api
+
+CUSTOMERS = 100
+POISON = "poison"
+Judge = Callable[[Bundle], ProxyError | None]
+
+
+def with_https(world: World) -> None:
+    """A listener with a certificate of the operator's, and a hundred customers with a route and a pool each."""
+    chain, key = pem_pair("www.example.org")
+    save_object(actor=world.operator, kind="Certificate", name="site", spec={"chain": chain, "key": key})
+    listeners = [
+        {"name": "http", "protocol": "http", "port": 8080},
+        {"name": "https", "protocol": "https", "port": 8443, "certificates": ["site"]},
+    ]
+    save_object(
+        actor=world.operator, kind="LoadBalancer", name="front", spec={"fleets": ["here"], "listeners": listeners}
+    )
+    for number in range(CUSTOMERS):
+        actor_of(customer(number), Account.Kind.CUSTOMER)
+    world.reconcile()
+
+
+def customer(number: int) -> str:
+    """The name of one of the customers."""
+    return f"c{number:03}"
+
+
+WORLD = remembered(with_https)
+
+
+@pytest.fixture
+def world(db: None) -> World:
+    """Nodes that run what all of the customers have, which is nothing yet."""
+    return put_world(WORLD)
+
+
+def everybody_writes(world: World, many: int = 5) -> None:
+    """So many customers add a pool and a route each, in one go."""
+    front = LoadBalancer.objects.get()
+    owners = list(Account.objects.filter(kind=Account.Kind.CUSTOMER).order_by("name")[:many])
+    names = [Hostname(name=f"{owner.name}.example", account=owner, proof="dns") for owner in owners]
+    Hostname.objects.bulk_create(names)
+    pools = [Pool(name="shop", account=owner, protocol="http", balance="leastconn") for owner in owners]
+    Pool.objects.bulk_create(pools)
+    routes = [
+        Route(name="shop", account=each.account, load_balancer=front, hostname=each, path="/", action="pools")
+        for each in names
+    ]
+    Route.objects.bulk_create(routes)
+    shares = [RoutePool(route=route, pool=pool, weight=1) for route, pool in zip(routes, pools, strict=True)]
+    RoutePool.objects.bulk_create(shares)
+    want_push([world.fleet])
+
+
+def refuses(*words: str, names: bool) -> Judge:
+    """What a node says of a bundle with one of these words in any of its files; HAProxy names the place or does not."""
+
+    def judge(bundle: Bundle) -> Refused | None:
+        for path, content in bundle.files.items():
+            for word in words:
+                if path != "manifest.json" and word.encode() in content:
+                    return _refused(bundle, path, word, content) if names else Refused("no", stage="taste")
+        return None
+
+    return judge
+
+
+def _refused(bundle: Bundle, path: str, word: str, content: bytes) -> Refused:
+    lines = content.decode().splitlines()
+    line = next(number for number, text in enumerate(lines, 1) if word in text)
+    if path == "haproxy.cfg":
+        said = f"config : parsing [haproxy.cfg:{line}] : unknown keyword '{word}'."
+    elif path.startswith("maps/"):
+        said = f"config : parsing [haproxy.cfg:1] : invalid value at line {line} of file <{path}>."
+    else:
+        where = next(number for number, who in bundle.line_owners.items() if who.startswith("lst-"))
+        said = f"config : parsing [haproxy.cfg:{where}] : 'bind' : unable to load SSL certificate '{path}'."
+    return Refused(f"HAProxy refuses the file: {said}", stage="validate", line=line, output=f"[ALERT]  (7) : {said}\n")
+
+
+def poison_route(owner: str) -> tuple[str, str]:
+    """A path that nodes are to refuse; its word in the bundle and its id."""
+    row = Route.objects.get(account__name=owner)
+    Route.objects.filter(pk=row.pk).update(path=f"/{POISON}")
+    return POISON, f"route-{row.pk}"
+
+
+def poison_answer(owner: str) -> tuple[str, str]:
+    """A body that nodes are to refuse: a section of its own in haproxy.cfg."""
+    row = Route.objects.get(account__name=owner)
+    RoutePool.objects.filter(route=row).delete()
+    answer = {"status": 200, "content_type": "text/plain", "body": POISON}
+    Route.objects.filter(pk=row.pk).update(fixed_response=answer, action="fixed_response")
+    return POISON, f"route-{row.pk}"
+
+
+def poison_pool(owner: str) -> tuple[str, str]:
+    """A time-out that nodes are to refuse."""
+    row = Pool.objects.get(account__name=owner)
+    Pool.objects.filter(pk=row.pk).update(server_timeout_ms=31_337)
+    return "31337", f"pool-{row.pk}"
+
+
+def poison_server(owner: str) -> tuple[str, str]:
+    """An address that nodes are to refuse."""
+    row = Pool.objects.get(account__name=owner)
+    backend = row.backends.create(account=row.account, region=Region.objects.get())
+    server = backend.servers.create(account=row.account, name="s", address="10.66.6.6", port=80)
+    return "10.66.6.6", f"srv-{server.pk}"
+
+
+def poison_certificate(owner: str) -> tuple[str, str]:
+    """A certificate that nodes are to refuse."""
+    chain, key = pem_pair(f"{owner}.example")
+    actor = actor_of(owner, Account.Kind.CUSTOMER)
+    row: Certificate = save_object(actor=actor, kind="Certificate", name="bad", spec={"chain": chain, "key": key})
+    return chain.splitlines()[-3], f"crt-{row.pk}"
+
+
+KINDS = [poison_route, poison_answer, poison_pool, poison_server, poison_certificate]
+
+
+def judged(world: World, judge: Judge | None) -> None:
+    for node in world.memory:
+        node.judge = judge
+
+
+def served(world: World) -> set[str]:
+    """Hostnames that have a route on every node."""
+    maps = [node.files[path].decode() for node in world.memory for path in node.files if path.endswith("-prefix.map")]
+    return set.intersection(*({line.partition("/")[0] for line in text.splitlines()} for text in maps))
+
+
+@pytest.mark.slow(reason="compiles for a hundred customers up to ten times")
+@pytest.mark.parametrize("names", [True, pytest.param(False, marks=pytest.mark.exhaustive)], ids=["named", "halved"])
+@pytest.mark.parametrize("poison", KINDS, ids=lambda poison: poison.__name__)
+def test_one_poison_object_among_a_hundred_customers_is_named_and_all_others_are_live_in_the_same_round(
+    world: World, poison: Any, names: bool
+) -> None:
+    everybody_writes(world, CUSTOMERS)
+    word, object_id = poison(customer(42))
+    judged(world, refuses(word, names=names))
+    world.reconcile()
+    assert [row.object_id for row in Quarantine.objects.all()] == [object_id]
+    assert served(world) >= {f"{customer(number)}.example" for number in range(CUSTOMERS) if number != 42}
+    assert (Rollout.objects.latest("id").state, selectors.is_live(world.fleet.pk, world.desired())) == ("done", True)
+    refused = Rollout.objects.filter(state="failed").latest("id")
+    assert customer(42) in refused.object_label
+    assert "operator" not in refused.object_label
+    assert len({node.digest for node in world.memory}) == 1
+    entry = Entry.objects.get(action="quarantine")
+    assert (entry.account.name, entry.object_id) == (customer(42), int(object_id.partition("-")[2]))
+
+
+def test_what_nobody_names_is_found_by_halving(world: World) -> None:
+    for number in range(4):
+        add_route(world.operator, f"r{number}", f"/r{number}")
+    word, object_id = "/r2", f"route-{Route.objects.get(name='r2').pk}"
+    judged(world, refuses(word, names=False))
+    world.reconcile()
+    row = Quarantine.objects.get()
+    assert (row.object_id, row.message) == (object_id, culprits.NOT_NAMED)
+    assert Rollout.objects.latest("id").state == "done"
+
+
+def test_without_the_search_one_object_holds_up_everybody(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    everybody_writes(world)
+    word, _ = poison_pool(customer(2))
+    judged(world, refuses(word, names=True))
+    monkeypatch.setattr(reconciling, "find_culprits", lambda *_: None)
+    world.reconcile()
+    assert served(world) == {"www.example.org"}
+    assert Rollout.objects.latest("id").state == "rolled_back"
+
+
+@pytest.fixture
+def poisoned(world: World) -> World:
+    """A pool that ran well and was changed to what nodes refuse."""
+    judged(world, refuses("roundrobin", names=True))
+    world.change_pool("blue", "roundrobin")
+    world.reconcile()
+    return world
+
+
+def test_what_ran_before_its_owner_changed_it_goes_on_as_it_was(poisoned: World) -> None:
+    assert Quarantine.objects.get().label == "operator/blue"
+    assert selectors.is_live(poisoned.fleet.pk, poisoned.desired())
+    assert selectors.sync_words(poisoned.operator) == {poisoned.fleet.pk: "in_sync"}
+    add_route(poisoned.operator, "news", "/news")
+    poisoned.reconcile()
+    assert Rollout.objects.latest("id").state == "done"
+    assert all(b"balance leastconn" in node.files["haproxy.cfg"] for node in poisoned.memory)
+    assert Rollout.objects.latest("id").revision.quarantined[0]["label"] == "operator/blue"
+
+
+def test_its_owner_reads_of_it_in_the_api_on_its_page_and_in_the_events_and_nobody_else_does(world: World) -> None:
+    everybody_writes(world)
+    word, _ = poison_server(customer(2))
+    judged(world, refuses(word, names=True))
+    world.reconcile()
+    pool = Pool.objects.get(account__name=customer(2))
+    Pool.objects.filter(pk=pool.pk).update(tags={"shared": "yes"})
+    owner, operator = actor_of(customer(2), Account.Kind.CUSTOMER), world.operator
+    for actor in (owner, operator):
+        found = Api(actor)("GET", f"pools/{pool.pk}").json()["conditions"]
+        assert [(each["type"], each["status"], each["reason"], each["fleet"], each["object"]) for each in found] == [
+            ("Accepted", False, "refused_by_node", "here", f"{customer(2)}/shop/s")
+        ]
+        assert found[0]["message"] == "HAProxy refuses this: unknown keyword '10.66.6.6'."
+        assert "Not live on fleet here" in client_of(actor).get(f"/pools/{pool.pk}").content.decode()
+    listed = Api(operator)("GET", "pools").json()["items"]
+    assert [each["name"] for each in listed if each["conditions"]] == ["shop"]
+    other = actor_of(customer(3), Account.Kind.CUSTOMER)
+    assert not any(each["conditions"] for each in Api(other)("GET", "pools").json()["items"])
+    entry = Entry.objects.get(action="quarantine")
+    assert (type_of(entry), entry.account) == ("server.quarantined", owner.account)
+
+
+@pytest.mark.parametrize(
+    ("kind", "poison", "page"),
+    [("certificates", poison_certificate, "/certificates"), ("routes", poison_answer, "/routes/{}")],
+)
+def test_a_route_or_certificate_that_nodes_refuse_is_not_called_live(
+    world: World, kind: str, poison: Any, page: str
+) -> None:
+    everybody_writes(world)
+    word, object_id = poison(customer(2))
+    judged(world, refuses(word, names=True))
+    world.reconcile()
+    owner, pk = actor_of(customer(2), Account.Kind.CUSTOMER), object_id.partition("-")[2]
+    assert [each["fleet"] for each in Api(owner)("GET", f"{kind}/{pk}").json()["conditions"]] == ["here"]
+    text = client_of(owner).get(page.format(pk)).content.decode()
+    assert "Not live on fleet here" in text
+    assert "Live on 1 of 1" not in text
+
+
+def test_it_is_tried_again_when_its_content_changes(poisoned: World) -> None:
+    poisoned.change_pool("blue", "source")
+    poisoned.reconcile()
+    assert not Quarantine.objects.exists()
+    assert b"balance source" in poisoned.memory[0].files["haproxy.cfg"]
+
+
+def test_it_is_tried_again_when_the_nodes_report_another_haproxy(poisoned: World) -> None:
+    judged(poisoned, None)
+    NodeReport.objects.update(seen_at=now())
+    assert services.fleets_to_sweep() == []
+    NodeReport.objects.update(haproxy_version="3.0.1")
+    assert services.fleets_to_sweep() == [poisoned.fleet.pk]
+    poisoned.reconcile()
+    assert not Quarantine.objects.exists()
+    assert b"balance roundrobin" in poisoned.memory[1].files["haproxy.cfg"]
+
+
+def test_it_is_tried_again_when_an_operator_asks(poisoned: World) -> None:
+    judged(poisoned, None)
+    want_push([poisoned.fleet])
+    poisoned.reconcile()
+    assert Quarantine.objects.exists()
+    services.push_again(actor=poisoned.operator, fleet_id=poisoned.fleet.pk)
+    entry = Entry.objects.get(action="push_again")
+    assert entry.before
+    assert entry.before["quarantined"] == ["operator/blue"]
+    poisoned.reconcile()
+    assert not Quarantine.objects.exists()
+    assert b"balance roundrobin" in poisoned.memory[1].files["haproxy.cfg"]
+
+
+def test_several_poison_objects_are_all_found(world: World) -> None:
+    everybody_writes(world)
+    words, ids = zip(*(poison_pool(customer(1)), poison_answer(customer(2)), poison_server(customer(4))), strict=True)
+    judged(world, refuses(*words, names=True))
+    world.reconcile()
+    assert {row.object_id for row in Quarantine.objects.all()} == set(ids)
+    assert Rollout.objects.latest("id").state == "done"
+
+
+@pytest.mark.slow(reason="asks a node about each of a dozen objects")
+def test_a_customer_who_does_it_again_and_again_is_left_out_with_all_that_changed(world: World) -> None:
+    everybody_writes(world)
+    owner = Account.objects.get(name=customer(3))
+    pools = [Pool(name=f"p{number}", account=owner, protocol="http", balance="random") for number in range(12)]
+    Pool.objects.bulk_create(pools)
+    for pool in pools:
+        pool.backends.create(account=owner, region=Region.objects.get())
+    judged(world, refuses("balance random", names=False))
+    world.reconcile()
+    assert Quarantine.objects.filter(label__startswith=customer(3)).count() >= len(pools)
+    assert {row.label.partition("/")[0] for row in Quarantine.objects.all()} == {customer(3)}
+    assert Rollout.objects.latest("id").state == "done"
+    assert Rollout.objects.filter(state="failed").count() <= quarantine.MOST_OF_ACCOUNT + 2
+
+
+def test_nothing_of_the_operators_is_left_out_for_a_nodes_own_trouble(world: World) -> None:
+    everybody_writes(world)
+    before = world.memory[1].digest
+    world.memory[1].refusal = Refused("Port 8080 is in use by another program.", stage="switch")
+    world.reconcile()
+    assert not Quarantine.objects.exists()
+    assert (Rollout.objects.latest("id").state, world.memory[0].digest, world.memory[1].digest) == (
+        "rolled_back",
+        before,
+        before,
+    )
+    assert FleetSync.objects.get().refused_digest
+
+
+def test_the_only_certificate_of_a_listener_is_named_and_not_taken_from_it(world: World) -> None:
+    chain, key = pem_pair("www.example.org")
+    listeners = [{"name": "other", "protocol": "https", "port": 9443, "certificates": ["next"]}]
+    save_object(actor=world.operator, kind="Certificate", name="next", spec={"chain": chain, "key": key})
+    judged(world, refuses(chain.splitlines()[-3], names=True))
+    spec = {"fleets": ["here"], "listeners": listeners}
+    save_object(actor=world.operator, kind="LoadBalancer", name="second", spec=spec)
+    world.reconcile()
+    rollout = Rollout.objects.latest("id")
+    assert (rollout.state, rollout.object_label) == ("rolled_back", "certificate operator/next")
+    assert not Quarantine.objects.exists()
+
+
+def test_a_certificate_that_was_renewed_badly_goes_on_as_it_was(world: World) -> None:
+    before = Certificate.objects.get().chain_pem
+    chain, key = pem_pair("www.example.org")
+    judged(world, refuses(chain.splitlines()[-3], names=True))
+    save_object(actor=world.operator, kind="Certificate", name="site", spec={"chain": chain, "key": key})
+    add_route(world.operator, "news", "/news")
+    world.reconcile()
+    assert Quarantine.objects.get().label == "operator/site"
+    path = f"certs/crt-{Certificate.objects.get().pk}.pem"
+    assert all(node.files[path].decode().startswith(before) for node in world.memory)
+    assert Rollout.objects.latest("id").state == "done"
+
+
+def test_the_search_gives_up_when_the_node_cannot_be_asked(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    everybody_writes(world)
+    monkeypatch.setattr(culprits, "MOST_TRIES", 2)
+    word, _ = poison_pool(customer(2))
+    judged(world, refuses(word, names=False))
+    world.reconcile()
+    assert not Quarantine.objects.exists()
+    assert Rollout.objects.latest("id").state == "rolled_back"
+
+
+def test_a_time_out_is_no_refusal_and_is_tried_again_with_growing_pauses(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def slow(bundle: Bundle) -> ProxyError:
+        asked.append(bundle.digest)
+        return Unreachable("n2: haproxy -c did not come to an end in time.")
+
+    everybody_writes(world)
+    world.memory[1].judge = slow
+    world.reconcile()
+    step = Step.objects.get(node__name="n2", rollout=Rollout.objects.latest("id"))
+    assert (step.state, step.rollout.state) == ("unreachable", "pushing")
+    assert FleetSync.objects.get().refused_digest == ""
+    for _ in range(3):
+        world.reconcile()
+    assert len(asked) == 2, "once more at once, then it is left alone for a while"
+    Step.objects.filter(pk=step.pk).update(finished_at=now() - FIRST_PAUSE)
+    world.reconcile()
+    assert len(asked) == 3
+    Step.objects.filter(pk=step.pk).update(finished_at=now() - FIRST_PAUSE)
+    world.reconcile()
+    assert len(asked) == 3, "the second pause is longer"
+    monkeypatch.setattr(reconciling, "may_try_again", lambda _: True)
+    world.memory[1].judge = None
+    world.reconcile()
+    assert Rollout.objects.latest("id").state == "done"
+    assert world.memory[0].digest == world.memory[1].digest
+
+
+def test_a_worker_that_dies_while_it_searches_is_replaced_by_one_that_asks_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    everybody_writes(world)
+    word, object_id = poison_pool(customer(2))
+    judged(world, refuses(word, names=True))
+    with monkeypatch.context() as dying:
+        dying.setattr(reconciling, "find_culprits", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            services.reconcile_fleet(fleet_id=world.fleet.pk)
+    assert Rollout.objects.latest("id").state == "pushing"
+    assert services.fleets_to_sweep() == [world.fleet.pk]
+    world.reconcile()
+    assert [row.object_id for row in Quarantine.objects.all()] == [object_id]
+    assert Rollout.objects.latest("id").state == "done"
