@@ -113,7 +113,7 @@ class Series:
 class Problem:
     """Something that is wrong, as a sentence; `kind` (node or pool) and `object_id` (primary key) say where to look.
 
-    `severity` is 1 (down) to 3 (look at it); `label` is the object's name.
+    `severity` is 1 (down) to 3 (look at it); `label` is the object's name, `message` the verdict's own words.
     """
 
     severity: int
@@ -123,3 +123,4 @@ class Problem:
     sentence: str
     reason: str
     since: datetime
+    message: str = ""

@@ -113,6 +113,7 @@ class Flow:
     at: datetime | None
     age_s: float | None
     stale: bool
+    pools: tuple[str, ...] = ()  # ids of those that it is of
 
     def served(self) -> dict[tuple[str, str], float]:
         """Requests/s by (region of the clients, region that serves them), what stays at home included."""

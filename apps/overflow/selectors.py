@@ -171,7 +171,8 @@ def _flow(facts: Facts, parts: Sequence[Part], since: Since) -> Flow:
     uses = [_region(region, told, lanes, facts.regions[region].drained_at) for region in regions_of(facts)]
     measured = facts.rates
     refused = sum(use.refused_per_s for use in uses)
-    return Flow(tuple(lanes), tuple(uses), refused, measured.at, measured.age_s, measured.stale)
+    ids = tuple(part.pool_id for part in parts)
+    return Flow(tuple(lanes), tuple(uses), refused, measured.at, measured.age_s, measured.stale, ids)
 
 
 def _told(facts: Facts, part: Part, since: Since, *, several: bool) -> Part:

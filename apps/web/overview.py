@@ -19,7 +19,8 @@ from apps.web.capacity_now import tests_now
 from apps.web.figures import figures_of
 from apps.web.flow_parts import shown
 from apps.web.flow_words import rate, use_kind, use_words
-from apps.web.overview_parts import expiring_soon, lines, pools_of_interest, problems_with_pages
+from apps.web.incidents import incidents, slower, standing_still
+from apps.web.overview_parts import attention, expiring_soon, half_hour, lines_of, pools_of_interest
 from apps.web.pages import PageRequest, page, show
 from apps.web.schedules_rows import troubled
 
@@ -35,18 +36,19 @@ def overview(request: PageRequest) -> HttpResponse:
     words = rollouts.sync_words(actor)
     flow = overflow.flow_overall(actor)
     uses = _uses(flow)
+    numbers, series = observe.live_numbers(actor), half_hour(actor)
     context = {
-        **problems_with_pages(problems),
+        **attention(incidents(problems, flow, standing_still(words), slower(numbers, series))),
         "summary": _summary(actor, in_sync=sum(node.word == "in_sync" for node in nodes), nodes=len(nodes)),
-        "now": figures_of(observe.live_numbers(actor)),
-        "lines": lines(actor),
+        "now": figures_of(numbers),
+        "lines": lines_of(series),
         "flow": shown(flow, "traffic"),
         "over": rate(sum(use.out_per_s for use in flow.regions)) if flow.at else "",
         "regions": [(region, uses.get(region.region_id)) for region in observe.traffic_by_region(actor)],
         "syncs": [(sync, words[sync.fleet_id]) for sync in rollouts.fleet_syncs(actor)],
         "nodes": nodes,
         "last_rollouts": rollouts.rollouts(actor)[:6],
-        "pools": pools_of_interest(actor, problems),
+        "pools": pools_of_interest(actor),
         "expiring": expiring_soon(actor),
         **tests_now(actor),
         "troubled": troubled(actor),
