@@ -3,13 +3,32 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
 from apps.compiler.bundle import MANIFEST, Bundle
-from apps.compiler.model import Certificate, HealthCheck, Limit, LoadBalancer, Pool, Route, Snapshot, WeightedPool
+from apps.compiler.model import (
+    Assertion,
+    FixedResponse,
+    HeaderCondition,
+    HealthCheck,
+    Limit,
+    LimitKind,
+    LimitScope,
+    Listener,
+    LoadBalancer,
+    Pool,
+    Redirect,
+    RegionShare,
+    Route,
+    RunPass,
+    Server,
+    Snapshot,
+    WeightedPool,
+)
 
+Names = Mapping[str, str]
 _MAX_LINES = 2000
 _HIDDEN = ("certs/", "secrets/")
 
@@ -31,7 +50,7 @@ class Change:
 def diff_snapshots(before: Snapshot, after: Snapshot) -> tuple[Change, ...]:
     """What changed between two snapshots of one fleet, object by object, in a stable order."""
     old, new = _objects(before), _objects(after)
-    names = {**_pool_labels(before), **_pool_labels(after)}
+    names = {**_names(before), **_names(after)}
     changes: list[Change] = []
     for key in sorted(old.keys() | new.keys(), key=lambda key: (key[0], len(key[1]), key[1])):
         changes += _compare(key[0], old.get(key), new.get(key), names)
@@ -53,36 +72,56 @@ def _objects(snapshot: Snapshot) -> dict[tuple[str, str], Any]:
     return found | {("certificate", certificate.id): certificate for certificate in snapshot.certificates}
 
 
-def _pool_labels(snapshot: Snapshot) -> dict[str, str]:
-    return {pool.id: pool.label for pool in snapshot.pools}
+def _names(snapshot: Snapshot) -> Names:
+    """Id → what people call it, for all that others refer to or that needs its parent's name as well."""
+    found = {each.id: each.label for each in snapshot.pools}
+    found |= {each.id: each.label for each in snapshot.regions}
+    found |= {each.id: each.label for each in snapshot.certificates}
+    found |= {node.id: node.name for region in snapshot.regions for node in region.nodes}
+    found |= {each.id: f"{each.label} of {pool.label}" for pool in snapshot.pools for each in pool.servers}
+    for front in snapshot.load_balancers:
+        found |= {each.id: f"{each.label} of {front.label}" for each in front.listeners}
+    return found
 
 
-def _compare(kind: str, old: Any, new: Any, names: Mapping[str, str]) -> list[Change]:
+def _compare(kind: str, old: Any, new: Any, names: Names) -> list[Change]:
     if old is new or old == new:
         return []
     thing = new if new is not None else old
-    title = f"{kind} {_title(thing)}"
+    title = f"{kind} {_title(thing, names)}"
     if old is None or new is None:
         action = "added" if old is None else "removed"
         return [Change(action, kind, thing.id, thing.label, "", "", "", f"{title}: {action}")]
     return list(_field_changes(kind, title, old, new, names))
 
 
-def _title(thing: Any) -> str:
-    """A route is known by host and path, everything else by its label."""
-    return f"{thing.hostname} {thing.path}" if isinstance(thing, Route) else str(thing.label)
+def _title(thing: Any, names: Names) -> str:
+    """A route is known by host and path, a server and a listener with what they belong to, a test by its pool."""
+    if isinstance(thing, Route):
+        return f"{thing.hostname} {thing.path}"
+    if isinstance(thing, RunPass):
+        return _named(thing.pool_id, names)
+    return names.get(thing.id, thing.label) if isinstance(thing, Server | Listener) else str(thing.label)
 
 
-def _field_changes(kind: str, title: str, old: Any, new: Any, names: Mapping[str, str]) -> Iterator[Change]:
+def _field_changes(kind: str, title: str, old: Any, new: Any, names: Names) -> Iterator[Change]:
     for name in _own_fields(new):
         before, after = getattr(old, name), getattr(new, name)
         if before == after:
             continue
-        parts = _share_changes(before, after, names) if name == "pools" else [(name, _say(before), _say(after))]
-        for field_name, was, becomes in parts:
-            shown = "" if name == "pem" else f" {was} → {becomes}"
-            sentence = f"{title}: {field_name.replace('_', ' ')}{shown or ' replaced'}"
+        for field_name, was, becomes in _parts(name, before, after, names):
+            shown = " replaced" if was == becomes else f" {was} → {becomes}"
+            sentence = f"{title}: {field_name}{shown}"
             yield Change("changed", kind, new.id, new.label, name, was, becomes, sentence)
+
+
+def _parts(name: str, before: Any, after: Any, names: Names) -> list[tuple[str, str, str]]:
+    """What of a field changed, as (words, before, after): lists whose members have names are told member by member."""
+    if name == "pools":
+        return _share_changes(before, after, names)
+    if name == "elsewhere":
+        return _elsewhere_changes(before, after, names)
+    return [(WORDS.get(name, name.replace("_", " ")), _say(before, names, name), _say(after, names, name))]
 
 
 def _own_fields(thing: Any) -> list[str]:
@@ -92,40 +131,139 @@ def _own_fields(thing: Any) -> list[str]:
 
 
 def _share_changes(
-    before: tuple[WeightedPool, ...], after: tuple[WeightedPool, ...], names: Mapping[str, str]
+    before: tuple[WeightedPool, ...], after: tuple[WeightedPool, ...], names: Names
 ) -> list[tuple[str, str, str]]:
     """One part per pool: `pool blue weight`, `50`, `80`; a pool that is not named has no weight."""
     old = {share.pool_id: str(share.weight) for share in before}
     new = {share.pool_id: str(share.weight) for share in after}
     return [
-        (f"pool {names.get(key, key)} weight", old.get(key, "none"), new.get(key, "none"))
+        (f"pool {_named(key, names)} weight", old.get(key, "none"), new.get(key, "none"))
         for key in dict.fromkeys((*old, *new))
         if old.get(key) != new.get(key)
     ]
 
 
-def _say(value: Any) -> str:
-    """A value for people; a certificate's text is never said."""
+def _elsewhere_changes(
+    before: tuple[RegionShare, ...], after: tuple[RegionShare, ...], names: Names
+) -> list[tuple[str, str, str]]:
+    """What this fleet learned of the pool in other regions, region by region, and in which order it tries them."""
+    old, new = ({share.region_id: share for share in side} for side in (before, after))
+    found = []
+    for key in dict.fromkeys((*old, *new)):
+        was, now = old.get(key), new.get(key)
+        if was is None or now is None:
+            said = ("some" if was else "none", "some" if now else "none")
+            found.append((f"servers in {_named(key, names)}", *said))
+            continue
+        for field in ("limit", "capacity_scaler", "ready_servers"):
+            first, then = getattr(was, field), getattr(now, field)
+            if first != then:
+                words = f"{WORDS[field]} in {_named(key, names)}"
+                found.append((words, _say(first, names, field), _say(then, names, field)))
+    if not found:
+        first, then = (" then ".join(_named(share.region_id, names) for share in side) for side in (before, after))
+        found.append(("overflow order", first, then))
+    return found
+
+
+# What a field is called where its own name would say too little.
+WORDS = {
+    "capacity_scaler": "share of its limit in force",
+    "certificate_ids": "certificates",
+    "default_pool_id": "default pool",
+    "elsewhere": "servers elsewhere",
+    "limit": "limit",
+    "pem": "certificate and key",
+    "pool_id": "pool",
+    "ready_servers": "servers ready",
+    "router_id": "VRRP router id",
+}
+
+
+def _named(key: str, names: Names) -> str:
+    """What people call an object; one that is in neither snapshot is not called by our id either."""
+    return names.get(key, "one that is no more")
+
+
+def _say(value: Any, names: Names, field: str = "") -> str:
+    """A value for people: no name of a class, no id of ours, no secret."""
+    if field == "capacity_scaler":
+        return f"{100 * value:g} %"
+    if field in REFERENCES:
+        keys = (value,) if isinstance(value, str) else value or ()
+        return ", ".join(_named(key, names) for key in keys) or "none"
+    if isinstance(value, tuple):
+        return ", ".join(_say(each, names) for each in value) or "none"
+    return "(hidden)" if field in SECRETS else _say_plain(value)
+
+
+def _say_plain(value: Any) -> str:
     match value:
-        case None | () | "":
+        case None | "":
             return "none"
-        case tuple():
-            return ", ".join(map(_say, value))
-        case HealthCheck():
-            return f"{value.method} {value.path or 'connect'} every {value.interval_ms} ms"
-        case Limit():
-            return f"{value.kind} {value.value} per {value.scope}"
-        case Certificate():
-            return str(value.label)
-        case str() if value.startswith("-----BEGIN"):
-            return "(hidden)"
-        case _:
-            return _say_fields(value) if hasattr(value, "__dataclass_fields__") else str(value)
+        case bool():
+            return "yes" if value else "no"
+        case str():
+            return "(hidden)" if value.startswith("-----BEGIN") else str(value)
+        case int() | float():
+            return str(value)
+    teller = TELLERS.get(type(value))
+    return teller(value) if teller else "something else"
 
 
-def _say_fields(value: Any) -> str:
-    parts = ((each.name, getattr(value, each.name)) for each in fields(value))
-    return " ".join(f"{name}={part}" for name, part in parts if part not in (None, "", ()))
+SECRETS = frozenset({"digest", "pem"})
+REFERENCES = frozenset({"certificate_ids", "default_pool_id", "nodes", "pool_id"})
+
+
+def _say_limit(limit: Limit) -> str:
+    if limit.kind is LimitKind.NONE:
+        return "no limit"
+    unit = "requests/s" if limit.kind is LimitKind.RATE else "in flight"
+    return f"{limit.value} {unit}" + (" per server" if limit.scope is LimitScope.SERVER else "")
+
+
+def _say_check(check: HealthCheck) -> str:
+    asked = f"{check.method} {check.path}" if check.path else "connect"
+    host = f" at {check.host}" if check.host else ""
+    expects = f" expecting {check.expect_status}" if check.path else ""
+    times = f"every {check.interval_ms} ms, at most {check.timeout_ms} ms"
+    return f"{asked}{host}{expects} {times}, up after {check.rise}, down after {check.fall}"
+
+
+def _say_redirect(redirect: Redirect) -> str:
+    scheme = f"{redirect.scheme}://" if redirect.scheme else ""
+    where = f"{scheme}{redirect.host or ('same host' if scheme else '')}{redirect.path or ''}" or "same place"
+    return f"{redirect.code} to {where}" + ("" if redirect.keep_query else " without the query")
+
+
+def _say_response(answer: FixedResponse) -> str:
+    body = f" “{answer.body[:40]}{'…' if len(answer.body) > 40 else ''}”" if answer.body else ""
+    return f"{answer.status} {answer.content_type}{body}"
+
+
+def _say_condition(condition: HeaderCondition) -> str:
+    return f"{condition.name} {condition.match.value} {condition.value}".strip()
+
+
+def _say_assertion(assertion: Assertion) -> str:
+    goals = (
+        f"pool {assertion.pool}" if assertion.pool else "",
+        f"route {assertion.route}" if assertion.route else "",
+        "" if assertion.redirect is None else f"redirect {assertion.redirect}".strip(),
+        "" if assertion.status is None else f"status {assertion.status}",
+    )
+    headers = "".join(f" with {name}: {value}" for name, value in assertion.headers)
+    return f"{assertion.method} {assertion.host}{assertion.path}{headers} gets {next(filter(None, goals), 'anything')}"
+
+
+TELLERS: Mapping[type, Callable[[Any], str]] = {
+    Limit: _say_limit,
+    HealthCheck: _say_check,
+    Redirect: _say_redirect,
+    FixedResponse: _say_response,
+    HeaderCondition: _say_condition,
+    Assertion: _say_assertion,
+}
 
 
 def diff_bundles(before: Bundle, after: Bundle, context: int = 2) -> str:

@@ -7,6 +7,7 @@ from django.db.models import F, Q
 
 from apps.accounts.models import Account
 from apps.compiler.stacks import AddressKind, Cloud
+from apps.core.clock import now
 
 
 class Region(models.Model):
@@ -21,6 +22,7 @@ class Region(models.Model):
     latitude = models.FloatField(null=True)
     longitude = models.FloatField(null=True)
     drained = models.BooleanField(default=False)
+    drained_at = models.DateTimeField(null=True)  # since when; of no meaning while it is not drained
     manager = models.CharField(max_length=63, blank=True, default="")
     version = models.PositiveIntegerField(default=1)
 
@@ -29,6 +31,10 @@ class Region(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    def set_drained(self, drained: bool) -> None:
+        """Take its traffic away or give it back, and remember since when; the caller saves."""
+        self.drained, self.drained_at = drained, now() if drained else None
 
 
 class RegionLatency(models.Model):

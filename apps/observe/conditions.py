@@ -42,6 +42,7 @@ class Reason(StrEnum):
     SOME_SERVERS_DOWN = "SomeServersDown"
     REGION_WITHOUT_SERVERS = "RegionWithoutServers"
     NO_SERVER_UP = "NoServerUp"
+    NO_SERVERS = "NoServers"
     FEW_ERRORS = "FewErrors"
     MANY_ERRORS = "ManyErrors"
     QUEUE_SHORT = "QueueShort"
@@ -73,6 +74,7 @@ SEVERITY = {
     Reason.DOES_NOT_ANSWER: 1,
     Reason.NO_WORKER: 1,
     Reason.NO_SERVER_UP: 1,
+    Reason.NO_SERVERS: 1,
     Reason.REGION_WITHOUT_SERVERS: 1,
     Reason.MANY_ERRORS: 2,
     Reason.SOME_SERVERS_DOWN: 2,
@@ -207,7 +209,9 @@ def judge_pool(pool_id: int, servers: Sequence[ServerFacts]) -> Verdict:
     down = [pair for pair in wanted if not pair[1].status]
     usable = [server for server, verdict in wanted if verdict.status or verdict.reason is Reason.NODES_DISAGREE]
     status: bool | None
-    if not seen:
+    if not servers:
+        status, reason, message = False, Reason.NO_SERVERS, "It has no servers."
+    elif not seen:
         status, reason, message = None, Reason.NOT_OBSERVED, "No node reports on this pool."
     elif not usable:
         status, reason, message = False, Reason.NO_SERVER_UP, _no_server(down)

@@ -32,13 +32,21 @@ class Counting:
 
     doubts: dict[int, int] = field(default_factory=dict)
 
-    def judge(self, facts: Mapping[int, CountFacts], names: Mapping[int, str]) -> list[Verdict]:
+    def judge(
+        self, facts: Mapping[int, CountFacts], names: Mapping[int, str], pools: Mapping[int, str]
+    ) -> list[Verdict]:
         """One verdict for each node that was read in this tick and has peers."""
-        return [self._judge(fact, facts, names) for fact in facts.values() if fact.peers]
+        return [self._judge(fact, facts, names, pools) for fact in facts.values() if fact.peers]
 
-    def _judge(self, fact: CountFacts, facts: Mapping[int, CountFacts], names: Mapping[int, str]) -> Verdict:
+    def _judge(
+        self,
+        fact: CountFacts,
+        facts: Mapping[int, CountFacts],
+        names: Mapping[int, str],
+        pools: Mapping[int, str],
+    ) -> Verdict:
         lost = sorted(_name(node, names) for node, heard in fact.peers.items() if not heard)
-        apart = _differences(fact, facts, names)
+        apart = _differences(fact, facts, names, pools)
         in_doubt = bool(lost or apart)
         self.doubts[fact.node_id] = self.doubts.get(fact.node_id, 0) + 1 if in_doubt else 0
         node = ("node", fact.node_id, Type.COUNTING)
@@ -51,10 +59,16 @@ class Counting:
 
 
 def _name(node: str, names: Mapping[int, str]) -> str:
-    return names.get(int(node.removeprefix("node-")), node)
+    return names.get(int(node.removeprefix("node-")), "a node that is no more")
 
 
-def _differences(fact: CountFacts, facts: Mapping[int, CountFacts], names: Mapping[int, str]) -> list[str]:
+def _pool(pool: str, pools: Mapping[int, str]) -> str:
+    return pools.get(int(pool.removeprefix("pool-")), "a pool that is no more")
+
+
+def _differences(
+    fact: CountFacts, facts: Mapping[int, CountFacts], names: Mapping[int, str], pools: Mapping[int, str]
+) -> list[str]:
     """Where the node believes something else of another one than that one itself."""
     found = []
     for key, believed in sorted(fact.admitted.items()):
@@ -65,7 +79,7 @@ def _differences(fact: CountFacts, facts: Mapping[int, CountFacts], names: Mappi
         itself = other.admitted.get(key, 0)
         if abs(believed - itself) > max(TOLERATED, TOLERATED_SHARE * itself):
             found.append(
-                f"It believes that {_name(owner, names)} admitted {believed} requests to {pool} in ten seconds; "
-                f"{_name(owner, names)} itself counts {itself}."
+                f"It believes that {_name(owner, names)} admitted {believed} requests to {_pool(pool, pools)} "
+                f"in ten seconds; {_name(owner, names)} itself counts {itself}."
             )
     return found

@@ -157,39 +157,43 @@ def _by_time(rows: Iterable[tuple[datetime, float]]) -> dict[datetime, float]:
     return dict(rows)
 
 
-def overflowing_since(pools: Collection[str]) -> dict[str, datetime]:
-    """Region (`rgn-2`) → since when it sends traffic away without a pause of half a minute.
+Cause = tuple[str, str, str]  # pool (`pool-17`), region whose traffic it is (`rgn-2`), reason of the lane
 
-    Two queries; a third one, of minutes, where that began more than an hour ago. A region that has not paused for a
-    day is left out: nobody knows since when, and a time without a date would mislead.
+
+def overflowing_since(pools: Collection[str]) -> dict[Cause, datetime]:
+    """Since when each pool's traffic leaves a region for one reason, without a pause of half a minute.
+
+    A new reason begins anew. Two queries; a third one, of minutes, where something began more than an hour ago. What
+    has not paused for a day is left out: nobody knows since when, and a time without a date would mislead.
     """
     home = {node: f"rgn-{region}" for node, region in Node.objects.values_list("pk", "fleet__region_id")}
     hour, day = now() - timedelta(hours=1), now() - timedelta(days=1)
     begun, last = _stretches(pools, home, SHORT, hour)
     recent = now() - timedelta(seconds=4 * SHORT)
-    found = {region: begin for region, begin in begun.items() if last[region] >= recent}
-    longer = {region for region, begin in found.items() if begin <= hour + timedelta(seconds=3 * SHORT)}
+    found = {cause: begin for cause, begin in begun.items() if last[cause] >= recent}
+    longer = {cause for cause, begin in found.items() if begin <= hour + timedelta(seconds=3 * SHORT)}
     if longer:
         before, until = _stretches(pools, home, LONG, day)
-        joined = {region for region in longer & before.keys() if until[region] >= hour - timedelta(seconds=LONG)}
-        found |= {region: min(found[region], before[region]) for region in joined}
-    return {region: begin for region, begin in found.items() if begin > day + timedelta(seconds=3 * LONG)}
+        joined = {cause for cause in longer & before.keys() if until[cause] >= hour - timedelta(seconds=LONG)}
+        found |= {cause: min(found[cause], before[cause]) for cause in joined}
+    return {cause: begin for cause, begin in found.items() if begin > day + timedelta(seconds=3 * LONG)}
 
 
 def _stretches(
     pools: Collection[str], home: Mapping[int, str], resolution: int, since: datetime
-) -> tuple[dict[str, datetime], dict[str, datetime]]:
-    """By region: when the latest stretch of overflow without a pause of three buckets began, and its last bucket."""
+) -> tuple[dict[Cause, datetime], dict[Cause, datetime]]:
+    """By cause: when the latest stretch without a pause of three buckets began, and its last bucket."""
     rows = Sample.objects.filter(
         resolution=resolution, kind="flow", parent_id__in=pools, at__gte=since, object_id__contains="/to/"
     )
-    begun: dict[str, datetime] = {}
-    last: dict[str, datetime] = {}
+    begun: dict[Cause, datetime] = {}
+    last: dict[Cause, datetime] = {}
     for at, node_id, name in rows.order_by("at").values_list("at", "node_id", "object_id"):
-        region = home.get(node_id, "")
-        if FlowKey.read(name).region == region:
+        key, region = FlowKey.read(name), home.get(node_id, "")
+        if key.region == region:
             continue
-        if region not in last or at - last[region] > timedelta(seconds=3 * resolution):
-            begun[region] = at
-        last[region] = at
+        cause = key.pool, region, key.reason
+        if cause not in last or at - last[cause] > timedelta(seconds=3 * resolution):
+            begun[cause] = at
+        last[cause] = at
     return begun, last

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from apps.definitions.models import Pool, Server
+from apps.definitions.serving import clouds_alone
 from apps.fleet.models import Node
 from apps.observe.buckets import Bucket
 from apps.observe.conditions import (
@@ -47,6 +48,8 @@ class Bench:
 
     servers: list[Known] = field(default_factory=list)
     pools: frozenset[int] = frozenset()
+    of_clouds: frozenset[int] = frozenset()
+    names: dict[int, str] = field(default_factory=dict)
     nodes: frozenset[int] = frozenset()
     read_at: datetime | None = None
     answered: dict[int, datetime] = field(default_factory=dict)
@@ -78,9 +81,14 @@ class Bench:
     def _refresh(self, instant: datetime) -> None:
         if self.read_at is not None and instant - self.read_at < REFRESH:
             return
-        rows = Server.objects.values_list("pk", "name", "backend__region__title", "backend__pool_id")
-        self.servers = [Known(*row) for row in rows.order_by("name")]
-        self.pools = frozenset(Pool.objects.values_list("pk", flat=True))
+        # What only clouds serve is judged by their own checks (apps/stacks/judging.py): no client comes to it here.
+        self.of_clouds = clouds_alone()
+        rows = Server.objects.exclude(backend__pool__in=self.of_clouds)
+        fields = rows.values_list("pk", "name", "backend__region__title", "backend__pool_id")
+        self.servers = [Known(*row) for row in fields.order_by("name")]
+        pools = Pool.objects.values_list("pk", "account__name", "name")
+        self.names = {pk: f"{account}/{name}" for pk, account, name in pools}
+        self.pools = frozenset(self.names)
         self.read_at = instant
 
     def _answers(self, node_id: int, instant: datetime) -> bool:
@@ -106,7 +114,7 @@ class Bench:
             for node_id, reading in readings.items()
             if reading.counters is not None and node_id in nodes
         }
-        return self.counting.judge(facts, {node_id: node.name for node_id, node in nodes.items()})
+        return self.counting.judge(facts, {node_id: node.name for node_id, node in nodes.items()}, self.names)
 
     def _judge_pools(self, nodes: Mapping[int, Node], windows: Windows, instant: datetime) -> list[Verdict]:
         facts: dict[int, list[ServerFacts]] = defaultdict(list)
@@ -118,7 +126,7 @@ class Bench:
             check = worst.check if worst else ""
             facts[server.pool_id].append(ServerFacts(server.pk, server.name, server.region, words, check))
         found = [judge_server(server) for servers in facts.values() for server in servers]
-        for pool_id in self.pools:
+        for pool_id in self.pools - self.of_clouds:
             found.append(judge_pool(pool_id, facts[pool_id]))
             found += self._judge_load(pool_id, nodes, instant)
         return found

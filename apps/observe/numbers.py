@@ -78,19 +78,12 @@ class ServerRow:
 
 @dataclass(frozen=True, slots=True)
 class RegionTraffic:
-    """What the backends of one region serve, beside the limits that are configured there.
-
-    `limit_per_s` sums the rate limits (times scaler; per-server limits times ready servers), None without any;
-    `unlimited` says that at least one backend has no rate limit, so the sum is no ceiling.
-    `pools` maps a pool's primary key to its requests/s in this region.
-    """
+    """What the backends of one region serve; `pools` maps a pool's primary key to its requests/s in this region."""
 
     region_id: int
     name: str
     title: str
     served_per_s: float | None
-    limit_per_s: float | None
-    unlimited: bool
     errors_share: float | None
     p95_ms: float | None
     servers_up: int
@@ -98,13 +91,6 @@ class RegionTraffic:
     age_s: float | None
     stale: bool
     pools: dict[int, float] = field(default_factory=dict)
-
-    @property
-    def use_percent(self) -> int | None:
-        """Served traffic in per cent of the limit, None where either is not known."""
-        if self.served_per_s is None or not self.limit_per_s:
-            return None
-        return round(100 * self.served_per_s / self.limit_per_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +113,7 @@ class Series:
 class Problem:
     """Something that is wrong, as a sentence; `kind` (node, pool, console) and `object_id` (primary key) say where.
 
-    `severity` is 1 (down) to 3 (look at it); `label` is the object's name.
+    `severity` is 1 (down) to 3 (look at it); `label` is the object's name, `message` the verdict's own words.
     """
 
     severity: int
@@ -137,3 +123,4 @@ class Problem:
     sentence: str
     reason: str
     since: datetime
+    message: str = ""

@@ -11,20 +11,21 @@ from django.db.models import Model
 from apps.accounts.actors import Actor
 from apps.core.clock import now
 from apps.definitions.models import Listener, Pool, Route, Server
+from apps.definitions.serving import in_use
 from apps.definitions.sharing import seen_pools
 from apps.fleet.models import Node
 from apps.observe import consoles, lease
 from apps.observe.conditions import SEVERITY, Reason, Type, server_word
 from apps.observe.history import grid, read_series
 from apps.observe.live import LiveNode
-from apps.observe.models import Condition, NodeReport
+from apps.observe.models import Condition, NodeReport, Sample
 from apps.observe.numbers import NodeNumbers, Numbers, PoolNumbers, Problem, Series, ServerRow
 from apps.observe.traffic import traffic_by_region
 from apps.observe.windows import STALE, numbers_of, read_windows
 
 __all__ = [
-    "listener_numbers", "live_numbers", "node_numbers", "node_troubles", "overall_series", "pool_numbers", "problems",
-    "route_numbers", "series", "server_rows", "traffic_by_region",
+    "has_served", "listener_numbers", "live_numbers", "node_numbers", "node_troubles", "overall_series", "pool_numbers",
+    "problems", "route_numbers", "series", "server_rows", "traffic_by_region",
 ]  # fmt: skip
 
 PREFIXES: Mapping[str, tuple[str, type[Model]]] = {
@@ -39,6 +40,7 @@ HEALTH = {
     Reason.SOME_SERVERS_DOWN: "degraded",
     Reason.REGION_WITHOUT_SERVERS: "degraded",
     Reason.NO_SERVER_UP: "down",
+    Reason.NO_SERVERS: "down",
 }
 
 
@@ -64,6 +66,13 @@ def live_numbers(actor: Actor) -> Numbers:
         return numbers_of(read_windows(keys, nodes).values(), keys)
     keys = [("backend", f"pool-{pk}") for pk in _own_pools(actor)]
     return numbers_of(read_windows(keys).values(), keys)
+
+
+def has_served(actor: Actor) -> bool:
+    """Whether a pool of the actor's account answered a request within the time that samples are kept."""
+    names = [f"pool-{pk}" for pk in _own_pools(actor)]
+    rows = Sample.objects.filter(kind="backend", object_id__in=names, requests__gt=0)
+    return bool(names) and rows.exists()
 
 
 def series(
@@ -239,6 +248,9 @@ def problems(actor: Actor) -> list[Problem]:
     if not lease.watched():
         return [] if not Node.objects.exists() else [_nobody_looks()]
     rows = list(Condition.objects.filter(reason__in=[reason.value for reason in SEVERITY]))
+    if any(row.reason == Reason.NO_SERVERS for row in rows):
+        used = in_use()  # a pool that nothing leads to is down as well, and nobody's problem yet
+        rows = [row for row in rows if row.reason != Reason.NO_SERVERS or row.object_id in used]
     labels = {
         "pool": dict(actor.visible(Pool.objects.filter(pk__in=_ids(rows, "pool"))).values_list("pk", "name")),
         "node": dict(Node.objects.filter(pk__in=_ids(rows, "node")).values_list("pk", "name"))
@@ -269,6 +281,7 @@ def _problem(row: Condition, label: str) -> Problem:
         sentence=f"{opening} {OPENINGS[reason]} {row.message}".strip(),
         reason=reason.value,
         since=row.since,
+        message=row.message,
     )
 
 
@@ -276,6 +289,7 @@ OPENINGS = {
     Reason.DOES_NOT_ANSWER: "cannot be reached.",
     Reason.NO_WORKER: "does not serve.",
     Reason.NO_SERVER_UP: "is down.",
+    Reason.NO_SERVERS: "is down.",
     Reason.REGION_WITHOUT_SERVERS: "is down in a region.",
     Reason.MANY_ERRORS: "answers with errors.",
     Reason.SOME_SERVERS_DOWN: "is degraded.",

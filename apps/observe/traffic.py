@@ -1,14 +1,11 @@
-"""SHOW: traffic by region beside the limits that are configured there."""
+"""SHOW: traffic by region; limits are a pool's, so they stand in apps/overflow."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-
-from django.db.models import Count, Q
+from collections.abc import Mapping
 
 from apps.accounts.actors import Actor
-from apps.compiler.model import LimitKind, LimitScope, ServerState
 from apps.definitions.models import Backend, Server
 from apps.fleet.models import Node, Region
 from apps.observe import lease
@@ -20,10 +17,9 @@ from apps.observe.windows import numbers_of, read_windows
 
 
 def traffic_by_region(actor: Actor) -> list[RegionTraffic]:
-    """Served traffic and limits per region, by name; customers see regions with backends of their own. Six queries."""
-    ready = Count("servers", filter=Q(servers__state=ServerState.READY.value))
+    """Served traffic per region, by name; customers see regions with backends of their own. Six queries."""
     backends: dict[int, list[Backend]] = defaultdict(list)
-    for backend in actor.visible(Backend.objects.annotate(ready_servers=ready)).order_by():
+    for backend in actor.visible(Backend.objects.all()).order_by():
         backends[backend.region_id].append(backend)
     nodes: dict[int, list[int]] = defaultdict(list)
     for node_id, region_id in Node.objects.values_list("pk", "fleet__region_id"):
@@ -57,8 +53,6 @@ def _region(
         name=region.name,
         title=region.title,
         served_per_s=whole.requests_per_s,
-        limit_per_s=limit_of(backends),
-        unlimited=any(backend.limit_kind != LimitKind.RATE for backend in backends),
         errors_share=whole.errors_share,
         p95_ms=whole.p95_ms,
         servers_up=servers_up,
@@ -67,16 +61,6 @@ def _region(
         stale=whole.stale,
         pools=pools,
     )
-
-
-def limit_of(backends: Iterable[Backend]) -> float | None:
-    """The sum of the rate limits in requests/s, scaled; `ready_servers` must be annotated."""
-    limits = []
-    for backend in backends:
-        if backend.limit_kind == LimitKind.RATE:
-            servers = getattr(backend, "ready_servers", 0) if backend.limit_scope == LimitScope.SERVER else 1
-            limits.append(backend.limit_value * servers * backend.capacity_scaler)
-    return sum(limits) if limits else None
 
 
 def _servers_up(actor: Actor) -> dict[int, tuple[int, int]]:

@@ -26,13 +26,14 @@ from apps.overflow.planner import capacity_of_flight
 class Share:
     """A pool's backend in one region: what it may take per second (None: no limit; 0: nothing) or at once.
 
-    A `closed` one takes nothing whatever its limit says: drained, scaled to zero, or without a ready server.
+    A `closed` one takes nothing whatever its limit says: drained, scaled to zero, or, `empty`, without a ready server.
     """
 
     backend: Backend
     per_s: float | None
     flight: int | None
     closed: bool = False
+    empty: bool = False
 
 
 @dataclass(slots=True)
@@ -64,20 +65,25 @@ class PoolFacts:
 class Facts:
     """Everything that flows, plans and sentences are made of.
 
-    `down` says for each pool (primary key) and region with watched servers whether all of those are down.
+    `down` says for each pool (primary key) and region with watched servers since when all of those are down; None:
+    one is up.
     """
 
     regions: dict[str, Region]
     pools: list[PoolFacts]
     rates: Rates
     latencies: dict[tuple[str, str], float]
-    down: Mapping[tuple[int, str], bool]
+    down: Mapping[tuple[int, str], datetime | None]
     numbers: Mapping[int, Numbers] = field(default_factory=dict)
 
-    def healthy(self, region: str) -> bool:
-        """Whether a server of these pools is up there, or nobody watches any."""
-        known = [self.down[key] for pool in self.pools if (key := (pool.pool.pk, region)) in self.down]
-        return not known or not all(known)
+    def healthy(self, pool: PoolFacts, region: str) -> bool:
+        """Whether a server of the pool can be used there, as far as anybody knows; one that has none has nothing."""
+        share = pool.shares.get(region)
+        return not self.is_down(pool, region) and not (share and share.empty)
+
+    def is_down(self, pool: PoolFacts, region: str) -> bool:
+        """Whether every server that somebody watches is down."""
+        return self.down.get((pool.pool.pk, region)) is not None
 
     def order(self, region: str, pool: PoolFacts) -> list[str]:
         """The other regions in the order in which the pool's overflow tries them."""
@@ -91,7 +97,7 @@ class Facts:
 def gather(actor: Actor, pool: Pool | None, at: datetime | None) -> Facts:
     """Facts of one pool or of all that the actor may see; the number of queries does not depend on theirs."""
     rows = seen_pools(actor).filter(pk=pool.pk) if pool else actor.visible(Pool.objects.all())
-    pools = {row.pk: PoolFacts(row) for row in rows.order_by("pk")}
+    pools = {row.pk: PoolFacts(row) for row in rows.select_related("account").order_by("pk")}
     regions = {f"rgn-{row.pk}": row for row in Region.objects.order_by("name")}
     _add_shares(pools)
     measured = rates([f"pool-{pk}" for pk in pools], at)
@@ -121,7 +127,7 @@ def _add_shares(pools: Mapping[int, PoolFacts]) -> None:
 def share_of(backend: Backend, ready: int) -> Share:
     """What a backend may take; `ready` counts its servers that are neither drained nor in maintenance."""
     if backend.region.drained or backend.capacity_scaler <= 0 or not ready:
-        return Share(backend, 0.0, None, closed=True)
+        return Share(backend, 0.0, None, closed=True, empty=not ready)
     servers = ready if backend.limit_scope == LimitScope.SERVER else 1
     whole = backend.limit_value * servers * backend.capacity_scaler
     if backend.limit_kind == LimitKind.RATE:
@@ -146,17 +152,20 @@ def _add_rates(pools: Mapping[str, PoolFacts], measured: Rates, home: Mapping[in
             facts.lanes[region, key.region, key.reason] += rate
 
 
-def _down(pools: Mapping[int, PoolFacts]) -> dict[tuple[int, str], bool]:
-    """Pool and region → whether every server that somebody watches is down."""
+def _down(pools: Mapping[int, PoolFacts]) -> dict[tuple[int, str], datetime | None]:
+    """Pool and region → since when every server that somebody watches is down, None while one is not."""
     ready = Backend.objects.filter(pool__in=pools, servers__state=ServerState.READY.value)
     servers = {
         pk: (pool, f"rgn-{region}") for pk, pool, region in ready.values_list("servers__pk", "pool_id", "region_id")
     }
-    states: dict[tuple[int, str], list[bool | None]] = defaultdict(list)
+    states: dict[tuple[int, str], list[tuple[bool | None, datetime]]] = defaultdict(list)
     rows = Condition.objects.filter(object_kind="server", type="Up", object_id__in=servers)
-    for pk, status in rows.values_list("object_id", "status"):
-        states[servers[pk]].append(status)
-    return {where: all(each is False for each in known) for where, known in states.items()}
+    for pk, status, since in rows.values_list("object_id", "status", "since"):
+        states[servers[pk]].append((status, since))
+    return {
+        where: max(since for _, since in known) if all(status is False for status, _ in known) else None
+        for where, known in states.items()
+    }
 
 
 def capacity_per_s(share: Share, numbers: Numbers | None) -> float | None:
@@ -168,5 +177,9 @@ def capacity_per_s(share: Share, numbers: Numbers | None) -> float | None:
 
 def regions_of(facts: Facts) -> Sequence[str]:
     """Regions that have to do with these pools, by name."""
-    used = {key for pool in facts.pools for key in (*pool.shares, *pool.served, *pool.refused)}
+    used = {
+        key
+        for pool in facts.pools
+        for key in (*pool.shares, *pool.served, *pool.refused, *(source for source, _, _ in pool.lanes))
+    }
     return [key for key in facts.regions if key in used]

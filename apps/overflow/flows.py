@@ -9,6 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+# From this part of its limit on a pool is at it; the rest is the wavering of a ten-second window.
+FULL = 0.95
+
 
 @dataclass(frozen=True, slots=True)
 class Lane:
@@ -32,9 +35,11 @@ class RegionUse:
     """One region: what its clients want (`offered`), what became of it (`own`, `out`, `refused`), what came (`in`).
 
     `served` is own + in; `queued` waits at home for a free slot (only the planner says so: nodes count it when it is
-    served). `capacity_per_s` sums the rate limits times their scalers (0 when drained), None where a
-    backend has none, and then `unlimited` says whether nothing else bounds it. `measured_by` names the capacity run
-    that a limit came from. `in_flight` and `flight_limit` count requests that are under way where limits count those.
+    served). Limits are a pool's: with one pool `capacity_per_s` is its rate limit times its scaler (0 when drained),
+    None where it has none, and then `unlimited` says whether nothing else bounds it; `measured_by` names the capacity
+    run that the limit came from; `in_flight` and `flight_limit` count requests under way where limits count those.
+    With several pools there is no such number, because the room of one is of no use to another: `pools` has each by
+    itself, worst first.
     """
 
     region_id: str
@@ -57,6 +62,45 @@ class RegionUse:
     healthy: bool
     sentences: tuple[str, ...] = ()
     queued_per_s: float = 0.0
+    pools: tuple[PoolUse, ...] = ()
+
+    @property
+    def used(self) -> float | None:
+        """The part of its limit that a pool uses (1 is all of it); None without a limit that could be compared."""
+        parts = [self.served_per_s / self.capacity_per_s] if self.capacity_per_s else []
+        if self.flight_limit and self.in_flight is not None:
+            parts.append(self.in_flight / self.flight_limit)
+        return max(parts, default=None)
+
+    @property
+    def usable(self) -> bool:
+        """Whether anything is served here: neither drained nor without a server."""
+        return self.healthy and not self.drained
+
+    @property
+    def fullest(self) -> PoolUse | None:
+        """Of several pools the one that uses most of its limit."""
+        limited = [each for each in self.pools if each.use.used is not None and each.use.usable]
+        return max(limited, key=lambda each: each.use.used or 0.0, default=None)
+
+    @property
+    def pools_full(self) -> int:
+        """How many of several pools are at their limits."""
+        return sum(each.use.usable and (each.use.used or 0.0) >= FULL for each in self.pools)
+
+    @property
+    def pools_down(self) -> int:
+        """How many of several pools have no usable server here."""
+        return sum(not each.use.healthy for each in self.pools)
+
+
+@dataclass(frozen=True, slots=True)
+class PoolUse:
+    """One pool in one region; `use` counts that pool alone, so that it may be compared with its limits."""
+
+    pool_id: str
+    pool: str
+    use: RegionUse
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +113,7 @@ class Flow:
     at: datetime | None
     age_s: float | None
     stale: bool
+    pools: tuple[str, ...] = ()  # ids of those that it is of
 
     def served(self) -> dict[tuple[str, str], float]:
         """Requests/s by (region of the clients, region that serves them), what stays at home included."""
@@ -95,6 +140,7 @@ class WhatIf:
     """A question to the planner: regions (`rgn-2`) lost or drained, all traffic times `factor`, other limits per s.
 
     A lost region takes nothing, and its clients arrive at the nearest other one; a drained one keeps its clients.
+    Limits are those of one pool: they are ignored where several are asked of.
     """
 
     lose: tuple[str, ...] = ()

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 
-from apps.overflow.flows import Lane, RegionUse
+from apps.overflow.flows import FULL, Lane, RegionUse
 
-# From so much of its limit on a region counts as full when something leaves it.
+# Less than so many requests/s is the wavering of a ten-second window.
 NEARLY = 0.05
+DAY = timedelta(hours=20)
+MISFITS_TOLD = 12
+POOLS_TOLD = 4  # sentences about the pools of one region; the others are counted
+# Why a pool's traffic leaves a region; "full", where it is spread over full regions, is no cause of the region's own.
+OWN_REASONS = ("rate", "connections", "down", "drained")
 
 
 def number(value: float) -> str:
@@ -18,46 +23,81 @@ def number(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0")
 
 
-def sentences(
-    use: RegionUse, lanes: Iterable[Lane], since: datetime | None, *, of_one_pool: bool = True
-) -> tuple[str, ...]:
-    """What there is to say of one region; empty when it simply serves its own traffic.
+def clock(since: datetime | None, now: datetime) -> str:
+    """` since 08:22`, with the day where that was not within a day; empty where nobody knows."""
+    if since is None:
+        return ""
+    return f" since {since:%H:%M}" if now - since < DAY else f" since {since:%d %b %H:%M}"
 
-    Of several pools together nobody can say that there is no room: one may be full everywhere and another not.
+
+def sentences(use: RegionUse, lanes: Sequence[Lane], since: Mapping[str, str], *, pool: str = "") -> tuple[str, ...]:
+    """What there is to say of one pool in one region; empty when it simply serves its own traffic there.
+
+    `since` has the words of `clock` by reason: what is said stands beside the time of that cause and of no other.
+    `pool` is named where several could be meant.
     """
-    out = sorted((lane for lane in lanes if lane.source_id == use.region_id), key=lambda lane: -lane.per_s)
+    out = sorted(lanes, key=lambda lane: -lane.per_s)
     found = []
     if out or use.refused_per_s > NEARLY or use.queued_per_s > NEARLY:
-        found.append(f"{_state(use, out, since)}; {_where(use, out, of_one_pool=of_one_pool)}.")
+        found.append(f"{_state(use, out, since, pool)}; {_where(use, out)}.")
     elif use.drained:
-        found.append(f"{use.name} is drained and takes nothing.")
+        found.append(f"{use.name} is drained{since.get('drained', '')} and takes nothing.")
     elif not use.healthy:
-        found.append(f"{use.name} has no usable server.")
+        found.append(f"{use.name} has no usable server{_of(pool)}{since.get('down', '')}.")
     elif use.unlimited and use.in_per_s > NEARLY:
-        found.append(f"{use.name} has no limit: it takes whatever comes.")
+        found.append(f"{use.name} has no limit{_of(pool)}: it takes whatever comes.")
     return tuple(found)
 
 
-def _state(use: RegionUse, out: Sequence[Lane], since: datetime | None) -> str:
-    clock = f" since {since:%H:%M}" if since else ""
+def together(use: RegionUse, lanes: Sequence[Lane], drained: str) -> tuple[str, ...]:
+    """What there is to say of several pools in one region, worst first: one sentence for a cause that is all pools'."""
+    if use.drained:
+        out = sorted(lanes, key=lambda lane: -lane.per_s)
+        moved = _where(use, out)
+        return (f"{use.name} is drained{drained}" + (f"; {moved}." if moved else " and takes nothing."),)
+    said = [sentence for each in use.pools for sentence in each.use.sentences]
+    more = len(said) - POOLS_TOLD
+    return (*said[:POOLS_TOLD], *([f"{use.name} has {more} more such pools."] if more > 0 else []))
+
+
+def urgency(use: RegionUse) -> tuple[int, float, float]:
+    """How badly one pool fares in a region, for sorting: refused, down, over its limit or sent away, then by use."""
+    worst = (
+        4 if use.refused_per_s > NEARLY
+        else 3 if not use.healthy
+        else 2 if (use.used or 0.0) > FULL or use.out_per_s > NEARLY or use.queued_per_s > NEARLY
+        else 1
+    )  # fmt: skip
+    return worst, use.used or 0.0, use.served_per_s
+
+
+def _of(pool: str) -> str:
+    return f" of {pool}" if pool else ""
+
+
+def _state(use: RegionUse, out: Sequence[Lane], since: Mapping[str, str], pool: str) -> str:
     reasons = {lane.reason for lane in out}
     if use.drained:
-        return f"{use.name} is drained{clock}"
+        return f"{use.name} is drained{since.get('drained', '')}"
     if reasons == {"down"} or not use.healthy:
-        return f"{use.name} has no usable server{clock}"
+        return f"{use.name} has no usable server{_of(pool)}{since.get('down', '')}"
+    if reasons == {"drained"} or use.capacity_per_s == 0:
+        return f"{use.name} is set to take nothing{_of(pool)}{since.get('drained', '')}"
     if use.capacity_per_s is not None:
-        return f"{use.name} is at {number(use.served_per_s)} of {number(use.capacity_per_s)} requests/s{clock}"
+        at = f"{number(use.served_per_s)} of {number(use.capacity_per_s)} requests/s"
+        return f"{use.name} is at {at}{_of(pool)}{since.get('rate', '') or since.get('connections', '')}"
     if use.flight_limit is not None:
         now = "" if use.in_flight is None else f" ({use.in_flight:,} now)"
-        return f"{use.name} is at its limit of {use.flight_limit:,} requests in flight{now}{clock}"
-    return f"{use.name} sends traffic away{clock}"
+        limit = f"its limit{_of(pool)} of {use.flight_limit:,} requests in flight"
+        return f"{use.name} is at {limit}{now}{since.get('connections', '')}"
+    return f"{use.name} sends traffic{_of(pool)} away"
 
 
-def _where(use: RegionUse, out: Sequence[Lane], *, of_one_pool: bool) -> str:
+def _where(use: RegionUse, out: Sequence[Lane]) -> str:
     parts = [f"{number(lane.per_s)}/s {'go' if index == 0 else 'and'} to {lane.target}{_added(lane)}"
              for index, lane in enumerate(out)]  # fmt: skip
     text = ", ".join(parts).replace("/s and to", "/s to")
-    if of_one_pool and any(lane.reason == "full" for lane in out):
+    if not use.pools and any(lane.reason == "full" for lane in out):
         text += ", spread by capacity because there is no room anywhere"
     if use.refused_per_s > NEARLY:
         refused = f"{number(use.refused_per_s)}/s are refused because there is no room anywhere"
@@ -73,7 +113,7 @@ def _added(lane: Lane) -> str:
 
 
 def differences(before: Sequence[RegionUse], after: Sequence[RegionUse]) -> tuple[str, ...]:
-    """What a what-if changes, region by region, and whether it fits."""
+    """What a what-if changes, region by region, and whether every pool fits."""
     old = {use.region_id: use for use in before}
     found = []
     for use in after:
@@ -82,19 +122,46 @@ def differences(before: Sequence[RegionUse], after: Sequence[RegionUse]) -> tupl
             limit = "" if use.capacity_per_s is None else f" (limit {number(use.capacity_per_s)})"
             words = f"{use.name} serves {number(use.served_per_s)} instead of {number(was.served_per_s)} requests/s"
             found.append(f"{words}{limit}.")
-    refused = sum(use.refused_per_s for use in after)
-    over = [use for use in after if use.capacity_per_s is not None and use.served_per_s > use.capacity_per_s + NEARLY]
-    queued = sum(use.queued_per_s for use in after)
+    faults = misfits(after)
+    if found and not faults:
+        found.append("Every pool fits." if any(use.pools for use in after) else "Everything fits.")
+    return (*found, *faults) or ("Nothing changes.",)
+
+
+def misfits(after: Sequence[RegionUse]) -> tuple[str, ...]:
+    """What does not fit, pool by pool: the room of one pool is of no use to another."""
+    found = [sentence for pool, uses in of_each_pool(after) for sentence in _misfits(uses, pool)]
+    more = len(found) - MISFITS_TOLD
+    return (*found[:MISFITS_TOLD], *([f"The same is so in {more} more cases."] if more > 0 else []))
+
+
+def of_each_pool(uses: Sequence[RegionUse]) -> list[tuple[str, list[RegionUse]]]:
+    """The rows of each pool by itself, with its name; a flow of one pool has one, which needs no name."""
+    if not any(use.pools for use in uses):
+        return [("", list(uses))]
+    found: dict[str, list[RegionUse]] = {}
+    for use in uses:
+        for each in use.pools:
+            found.setdefault(each.pool, []).append(each.use)
+    return sorted(found.items())
+
+
+def _misfits(after: Sequence[RegionUse], pool: str) -> list[str]:
+    of_pool = _of(pool)
+    refused, queued = (sum(getattr(use, name) for use in after) for name in ("refused_per_s", "queued_per_s"))
+    found = []
     if refused > NEARLY:
-        found.append(f"{number(refused)} requests/s are refused: no region has room for them.")
+        found.append(f"{number(refused)} requests/s{of_pool} are refused: no region has room for them.")
     if queued > NEARLY:
-        found.append(f"{number(queued)} requests/s wait for a free slot: no region has room for them.")
-    for use in over:
-        extra = number(use.served_per_s - (use.capacity_per_s or 0))
-        found.append(f"{use.name} is {extra} requests/s over its limit, because every region is full.")
-    if found and not over and max(refused, queued) <= NEARLY:
-        found.append("Everything fits.")
-    return tuple(found) or ("Nothing changes.",)
+        found.append(f"{number(queued)} requests/s{of_pool} wait for a free slot: no region has room for them.")
+    for use in after:
+        if _excess(use) > NEARLY:
+            limit = f"its limit for {pool}" if pool else "its limit"
+            found.append(f"{use.name} is {number(_excess(use))} requests/s over {limit}, because every region is full.")
+        if use.usable and use.capacity_per_s is None and use.flight_limit is not None and use.served_per_s > NEARLY:
+            how_long = "nobody measured how long its requests take"
+            found.append(f"Whether {use.name} has room{of_pool} is not known: {how_long}.")
+    return found
 
 
 def longer_way(before_ms: float, after_ms: float) -> tuple[str, ...]:
@@ -107,10 +174,17 @@ def longer_way(before_ms: float, after_ms: float) -> tuple[str, ...]:
 def overloads(before: Sequence[RegionUse], after: Sequence[RegionUse], *, pool: str = "") -> tuple[str, ...]:
     """Regions that a change would put over a pool's limits, or further over; what more would be refused or wait.
 
-    `pool` is named in each sentence where several could be meant.
+    `pool` is named in each sentence where several could be meant; rows of several pools are asked pool by pool.
     """
+    old = dict(of_each_pool(before))
+    return tuple(
+        sentence for name, uses in of_each_pool(after) for sentence in _overloads(old.get(name, []), uses, name or pool)
+    )
+
+
+def _overloads(before: Sequence[RegionUse], after: Sequence[RegionUse], pool: str) -> list[str]:
     old = {use.region_id: use for use in before}
-    of_pool = f" of {pool}" if pool else ""
+    of_pool = _of(pool)
     found = []
     for use in after:
         was = old.get(use.region_id)
@@ -123,7 +197,7 @@ def overloads(before: Sequence[RegionUse], after: Sequence[RegionUse], *, pool: 
     queued = sum(use.queued_per_s for use in after) - sum(use.queued_per_s for use in before)
     if queued > NEARLY:
         found.append(f"{number(queued)} requests/s more{of_pool} would wait for a free slot.")
-    return tuple(found)
+    return found
 
 
 def _excess(use: RegionUse) -> float:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
 from apps.accounts.actors import Actor
 from apps.compiler.model import LimitKind
@@ -15,27 +16,32 @@ from apps.definitions.sharing import seen_pools
 from apps.observe.flows import overflowing_since, steps
 from apps.overflow import reasons
 from apps.overflow.facts import Facts, PoolFacts, capacity_per_s, gather, regions_of
-from apps.overflow.flows import Flow, Lane, Point, RegionUse, WhatIf
+from apps.overflow.flows import Flow, Lane, Point, PoolUse, RegionUse, WhatIf
 from apps.overflow.planner import Plan, Question, mean_added_ms, plan
 
 NOBODY = ""
 # Less than one request in twenty seconds is a leftover of the window, no flow.
 LEAST = 0.05
 LaneRates = Mapping[tuple[str, str, str], float]
+Since = Mapping[tuple[str, str, str], datetime]
 NO_QUESTION = WhatIf()
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One pool's part of a flow: its lanes (client region, serving region, reason) and its row of each region."""
+
+    pool_id: str
+    pool: str
+    lanes: LaneRates
+    uses: Mapping[str, RegionUse]
 
 
 def flow_of(actor: Actor, pool: Pool | None, at: datetime | None = None) -> Flow:
     """The flow of one pool or of all that the actor may see, now or in the bucket that holds `at`."""
     facts = gather(actor, pool, at)
-    since = overflowing_since([f"pool-{each.pool.pk}" for each in facts.pools]) if at is None else {}
-    lanes: dict[tuple[str, str, str], float] = defaultdict(float)
-    for each in facts.pools:
-        for key, rate in each.lanes.items():
-            if key[0] != key[1]:
-                lanes[key] += rate
-    uses = [_measured(facts, region) for region in regions_of(facts)]
-    return _flow(facts, lanes, uses, since)
+    since = causes_since(facts) if at is None else {}
+    return _flow(facts, [_measured(facts, each) for each in facts.pools], since)
 
 
 def flow_overall(actor: Actor, at: datetime | None = None) -> Flow:
@@ -62,7 +68,11 @@ def predicted(actor: Actor, pool: Pool | None) -> Flow:
 def predicted_each(actor: Actor) -> dict[int, tuple[str, Flow]]:
     """Pool (primary key) → its name and what the planner makes of it, for every pool that the actor may see."""
     facts = gather(actor, None, None)
-    return {each.pool.pk: (each.pool.name, _planned(replace(facts, pools=[each]), NO_QUESTION)) for each in facts.pools}
+    return {each.pool.pk: (each.pool.name, _planned(_alone(facts, each), NO_QUESTION)) for each in facts.pools}
+
+
+def _alone(facts: Facts, pool: PoolFacts) -> Facts:
+    return replace(facts, pools=[pool])
 
 
 def what_if(actor: Actor, pool: Pool | None, question: WhatIf) -> tuple[Flow, Flow, tuple[str, ...]]:
@@ -90,63 +100,121 @@ def _refuge(facts: Facts, region: str, question: WhatIf) -> str:
     return min(others, key=lambda key: (distance[key], facts.regions[key].name), default=NOBODY)
 
 
-def _measured(facts: Facts, region: str) -> RegionUse:
-    pools = facts.pools
-    own = sum(pool.own(region) for pool in pools)
-    guests = sum(pool.guests[region] for pool in pools)
-    served = sum(pool.served[region] for pool in pools)
-    refused = sum(pool.refused[region] for pool in pools)
-    out = sum(pool.out(region) for pool in pools)
-    return _use(facts, region, own=own, served=served, out=out, guests=guests, refused=refused)
+def causes_since(facts: Facts) -> dict[tuple[str, str, str], datetime]:
+    """(Pool, region, reason of its lanes) → since when that reason holds, where somebody knows."""
+    found = dict(overflowing_since([f"pool-{each.pool.pk}" for each in facts.pools]))
+    found |= {(f"pool-{pk}", region, "down"): since for (pk, region), since in facts.down.items() if since}
+    for pool in facts.pools:
+        for region, row in facts.regions.items():
+            if row.drained:
+                key = f"pool-{pool.pool.pk}", region, "drained"
+                found.pop(key, None)
+                if row.drained_at:
+                    found[key] = row.drained_at
+    return found
 
 
-def _use(
-    facts: Facts, region: str, *, own: float, served: float, out: float, guests: float, refused: float
-) -> RegionUse:
-    """A region's row: the rates given, with what its limits say."""
-    row = facts.regions[region]
-    shares = [pool.shares[region] for pool in facts.pools if region in pool.shares]
-    backends = [share.backend for share in shares]
-    rated = [share.per_s for share in shares]
-    flights = [share.flight for share in shares if share.flight is not None]
-    newest = max(
-        (each for each in backends if each.limit_set_at), key=lambda each: each.limit_set_at or now(), default=None
-    )
+def _measured(facts: Facts, pool: PoolFacts) -> Part:
+    """What nodes counted of one pool."""
+    uses = {}
+    for region in regions_of(_alone(facts, pool)):
+        rates = {
+            "own": pool.own(region),
+            "served": pool.served[region],
+            "out": pool.out(region),
+            "guests": pool.guests[region],
+            "refused": pool.refused[region],
+        }
+        uses[region] = _use(facts, pool, region, rates)
+    lanes = {key: rate for key, rate in pool.lanes.items() if key[0] != key[1]}
+    return Part(f"pool-{pool.pool.pk}", _name(pool), lanes, uses)
+
+
+def _name(pool: PoolFacts) -> str:
+    return f"{pool.pool.account.name}/{pool.pool.name}"
+
+
+def _use(facts: Facts, pool: PoolFacts, region: str, rates: Mapping[str, float]) -> RegionUse:
+    """A pool's row of a region: the rates given, with what its limit says."""
+    row, share = facts.regions[region], pool.shares.get(region)
+    backend = share.backend if share else None
     return RegionUse(
         region_id=region,
         name=row.name,
         title=row.title,
-        offered_per_s=own + out + refused,
-        own_per_s=own,
-        served_per_s=served,
-        out_per_s=out,
-        in_per_s=guests,
-        refused_per_s=refused,
-        capacity_per_s=sum(each or 0.0 for each in rated) if rated and None not in rated else None,
-        unlimited=any(each.limit_kind == LimitKind.NONE for each in backends) and not row.drained,
-        capacity_set_by=newest.limit_set_by if newest else "",
-        capacity_set_at=newest.limit_set_at if newest else None,
-        measured_by=newest.limit_measured_by if newest else "",
-        in_flight=sum(pool.busy[region] for pool in facts.pools) if flights else None,
-        flight_limit=sum(flights) if flights else None,
+        offered_per_s=rates["own"] + rates["out"] + rates["refused"],
+        own_per_s=rates["own"],
+        served_per_s=rates["served"],
+        out_per_s=rates["out"],
+        in_per_s=rates["guests"],
+        refused_per_s=rates["refused"],
+        capacity_per_s=share.per_s if share else None,
+        unlimited=backend is not None and backend.limit_kind == LimitKind.NONE and not row.drained,
+        capacity_set_by=backend.limit_set_by if backend and backend.limit_set_at else "",
+        capacity_set_at=backend.limit_set_at if backend else None,
+        measured_by=backend.limit_measured_by if backend and backend.limit_set_at else "",
+        in_flight=pool.busy[region] if share and share.flight is not None else None,
+        flight_limit=share.flight if share else None,
         drained=row.drained,
-        healthy=facts.healthy(region),
+        healthy=facts.healthy(pool, region),
     )
 
 
-def _flow(facts: Facts, rates: LaneRates, uses: Sequence[RegionUse], since: Mapping[str, datetime]) -> Flow:
+def _flow(facts: Facts, parts: Sequence[Part], since: Since) -> Flow:
+    """All parts as one flow; each pool is judged by itself before anything is added up."""
+    told = [_told(facts, part, since, several=len(parts) > 1) for part in parts]
+    rates: dict[tuple[str, str, str], float] = defaultdict(float)
+    for part in told:
+        for key, rate in part.lanes.items():
+            rates[key] += rate
     lanes = _lanes(facts, rates)
-    told = []
-    for use in uses:
-        mine = [lane for lane in lanes if lane.source_id == use.region_id]
-        told.append(
-            replace(
-                use, sentences=reasons.sentences(use, mine, since.get(use.region_id), of_one_pool=len(facts.pools) == 1)
-            )
-        )
+    uses = [_region(region, told, lanes, facts.regions[region].drained_at) for region in regions_of(facts)]
     measured = facts.rates
     refused = sum(use.refused_per_s for use in uses)
-    return Flow(tuple(lanes), tuple(told), refused, measured.at, measured.age_s, measured.stale)
+    ids = tuple(part.pool_id for part in parts)
+    return Flow(tuple(lanes), tuple(uses), refused, measured.at, measured.age_s, measured.stale, ids)
+
+
+def _told(facts: Facts, part: Part, since: Since, *, several: bool) -> Part:
+    """The part with its sentences; with several pools each sentence names its own."""
+    lanes = _lanes(facts, part.lanes)
+    uses = {}
+    for region, use in part.uses.items():
+        mine = [lane for lane in lanes if lane.source_id == region]
+        known = {
+            reason: reasons.clock(since.get((part.pool_id, region, reason)), now()) for reason in reasons.OWN_REASONS
+        }
+        said = reasons.sentences(use, mine, known, pool=part.pool if several else "")
+        uses[region] = replace(use, sentences=said)
+    return replace(part, uses=uses)
+
+
+def _region(region: str, parts: Sequence[Part], lanes: Sequence[Lane], drained_at: datetime | None) -> RegionUse:
+    """What all pools do in a region. Traffic is added up; limits are not, because the room of one is no other's."""
+    pools = [PoolUse(part.pool_id, part.pool, use) for part in parts if (use := part.uses.get(region))]
+    if len(parts) == 1:
+        return pools[0].use
+    pools.sort(key=lambda each: reasons.urgency(each.use), reverse=True)
+    uses = [each.use for each in pools]
+    whole = replace(
+        uses[0],
+        **{name: sum(getattr(use, name) for use in uses) for name in ADDED_UP},
+        **NOT_ADDED_UP,
+        unlimited=all(use.unlimited for use in uses),
+        healthy=any(use.healthy for use in uses),
+        pools=tuple(pools),
+    )
+    mine = [lane for lane in lanes if lane.source_id == region]
+    return replace(whole, sentences=reasons.together(whole, mine, reasons.clock(drained_at, now())))
+
+
+ADDED_UP = (
+    "offered_per_s", "own_per_s", "served_per_s", "out_per_s", "in_per_s", "refused_per_s", "queued_per_s",
+)  # fmt: skip
+NOT_ADDED_UP: Mapping[str, Any] = {
+    "capacity_per_s": None, "capacity_set_by": "", "capacity_set_at": None, "measured_by": "", "in_flight": None,
+    "flight_limit": None,
+}  # fmt: skip
 
 
 def _lanes(facts: Facts, rates: LaneRates) -> list[Lane]:
@@ -167,38 +235,30 @@ def _lanes(facts: Facts, rates: LaneRates) -> list[Lane]:
 
 def _planned(facts: Facts, question: WhatIf) -> Flow:
     """Plan every pool by itself and add the plans up."""
-    totals = _limits_now(facts)
+    several = len(facts.pools) > 1
+    asked = replace(question, limits={}) if several else question
+    return _flow(facts, [_planned_part(facts, pool, asked) for pool in facts.pools], {})
+
+
+def _planned_part(facts: Facts, pool: PoolFacts, asked: WhatIf) -> Part:
+    question = _question(facts, pool, asked)
+    why = {key: _why(facts, pool, key, asked) for key in question.offered}
     lanes: dict[tuple[str, str, str], float] = defaultdict(float)
     rows: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
-    capacities: dict[str, list[float | None]] = defaultdict(list)
-    for pool in facts.pools:
-        asked = _question(facts, pool, question, totals)
-        for region, capacity in asked.capacity.items():
-            capacities[region].append(capacity)
-        why = {key: _why(facts, pool, key, question) for key in asked.offered}
-        _add_plan(plan(asked), why, lanes, rows)
-    uses = [_planned_use(facts, region, rows[region], capacities[region], question) for region in regions_of(facts)]
-    return _flow(facts, lanes, uses, {})
+    _add_plan(plan(question), why, lanes, rows)
+    places = dict.fromkeys((*regions_of(_alone(facts, pool)), *rows))
+    uses = {key: _planned_use(facts, pool, key, rows[key], question.capacity.get(key), asked) for key in places}
+    return Part(f"pool-{pool.pool.pk}", _name(pool), lanes, uses)
 
 
-def _limits_now(facts: Facts) -> dict[str, float]:
-    """The rate limits of each region together: another limit for the region scales each of them."""
-    totals: dict[str, float] = defaultdict(float)
-    for pool in facts.pools:
-        for region, share in pool.shares.items():
-            totals[region] += share.per_s or 0.0
-    return totals
-
-
-def _question(facts: Facts, pool: PoolFacts, asked: WhatIf, totals: Mapping[str, float]) -> Question:
+def _question(facts: Facts, pool: PoolFacts, asked: WhatIf) -> Question:
     capacity: dict[str, float | None] = {}
     numbers = facts.numbers.get(pool.pool.pk)
     for region, share in pool.shares.items():
-        down = facts.down.get((pool.pool.pk, region), False)
+        down = facts.is_down(pool, region)
         per_s = 0.0 if down else capacity_per_s(share, numbers)
         if region in asked.limits and not down and not share.closed:
-            wanted, there = asked.limits[region], totals[region]
-            per_s = wanted * per_s / there if per_s is not None and there else wanted / len(facts.pools)
+            per_s = asked.limits[region]
         capacity[region] = 0.0 if region in (*asked.lose, *asked.drain) else per_s
     offered: dict[str, float] = defaultdict(float)
     for region in regions_of(facts):
@@ -214,7 +274,7 @@ def _why(facts: Facts, pool: PoolFacts, region: str, asked: WhatIf) -> str:
     share = pool.shares.get(region)
     if facts.regions[region].drained or region in asked.drain:
         return "drained"
-    if share is None or facts.down.get((pool.pool.pk, region)) or region in asked.lose:
+    if share is None or facts.is_down(pool, region) or region in asked.lose:
         return "down"
     if share.closed:
         return "drained" if share.backend.capacity_scaler <= 0 else "down"
@@ -240,19 +300,23 @@ def _add_plan(
 
 
 def _planned_use(
-    facts: Facts, region: str, row: Mapping[str, float], capacities: Iterable[float | None], question: WhatIf
+    facts: Facts,
+    pool: PoolFacts,
+    region: str,
+    row: Mapping[str, float],
+    capacity: float | None,
+    asked: WhatIf,
 ) -> RegionUse:
     rates = {name: row.get(name, 0.0) for name in ("own", "served", "out", "guests", "refused")}
-    use = _use(facts, region, **rates)
-    known = list(capacities)
-    capacity = sum(each or 0.0 for each in known) if known and None not in known else None
-    lost, queued = region in question.lose, row.get("queued", 0.0)
+    use = _use(facts, pool, region, rates)
+    queued = row.get("queued", 0.0)
     return replace(
         use,
         offered_per_s=use.offered_per_s + queued,
         queued_per_s=queued,
         capacity_per_s=capacity,
-        drained=use.drained or region in question.drain,
-        healthy=use.healthy and not lost,
+        in_flight=None,  # counted now, not predicted
+        drained=use.drained or region in asked.drain,
+        healthy=use.healthy and region not in asked.lose,
         unlimited=use.unlimited and capacity is None,
     )

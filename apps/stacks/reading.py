@@ -23,7 +23,7 @@ from apps.core.leases import Lease, LeaseLost, take
 from apps.drivers.clouds.contract import CloudError, CloudPlace, CloudReader, Numbers, TargetHealth
 from apps.drivers.clouds.registry import open_reader
 from apps.fleet.models import Stack
-from apps.stacks import moving
+from apps.stacks import judging, moving
 from apps.stacks.models import CloudSample, CloudTarget, StackReading
 
 READ_STACK_TASK = "apps.stacks.tasks.read_stack"
@@ -107,6 +107,7 @@ def _read(stack: Stack, lease: Lease[StackReading]) -> None:
         reading.next_at = database_now() + EVERY
         reading.counted_until = max([each.at for each in counted], default=reading.counted_until)
         reading.save()
+        judging.judge_pools(stack)
         if changed or counted:
             publish_after_commit("stacks", stack=stack.pk)
     if counted:

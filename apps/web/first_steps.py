@@ -12,7 +12,7 @@ from apps.accounts.actors import Actor
 from apps.accounts.models import Hostname
 from apps.definitions.models import Pool, Route
 from apps.definitions.selectors import hostnames, pools, routes
-from apps.observe.selectors import pool_numbers
+from apps.observe.selectors import has_served, pool_numbers
 from apps.web.route_rows import sync_of
 
 LOOKED_AT = 50
@@ -47,14 +47,17 @@ class _Found:
 
 
 def first_steps(actor: Actor) -> list[Step]:
-    """The steps of an account that has not served a request yet, empty once all are done."""
+    """The steps of an account that has not served a request yet, empty once all are done.
+
+    One that has served is never sent back to its first steps by a failure or a fleet that is held.
+    """
     found = _Found(
         list(hostnames(actor).filter(released_at=None)[:LOOKED_AT]),
         list(pools(actor)[:LOOKED_AT]),
         list(routes(actor).filter(account=actor.account).prefetch_related(None)[:LOOKED_AT]),
     )
     done = list(_done(actor, found))
-    if all(done):
+    if all(done) or has_served(actor):
         return []
     following = done.index(False)
     return [

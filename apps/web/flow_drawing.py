@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from apps.overflow.flows import Flow, Lane, RegionUse
-from apps.web.flow_words import flow_sentence, lane_title, rate, use_kind, use_words
+from apps.web.flow_words import flow_sentence, lane_title, rate, use_kind, use_note
 
 BAR = 8.0  # width of the posts at which bands end
 THINNEST = 1.5  # what little flows must still be seen
@@ -306,7 +306,11 @@ def _meter(row: _Row, use: RegionUse, sheet: Sheet, prefix: str) -> list[Box]:
 
 
 def _meter_parts(use: RegionUse) -> tuple[float, float, float]:
-    """Limit, own part and guests in one unit; zeros where there is no limit to show."""
+    """Limit, own part and guests in one unit, of the fullest pool where there are several; zeros without a limit."""
+    if use.fullest and use.usable:
+        return _meter_parts(use.fullest.use)
+    if not use.usable:
+        return 0.0, 0.0, 0.0
     if use.capacity_per_s:
         return use.capacity_per_s, use.own_per_s, use.in_per_s
     if use.flight_limit and use.in_flight is not None:
@@ -327,7 +331,7 @@ def _texts(row: _Row, sheet: Sheet, prefix: str, starts: Places) -> list[Text]:
     use, name = row.use, row.use.region_id
     title = use.name if len(use.name) <= sheet.letters else use.name[: sheet.letters - 1] + "…"
     wanted = f"{rate(use.offered_per_s)}/s"
-    said, kind = use_words(use), use_kind(use)
+    said, kind = use_note(use), use_kind(use)
     if sheet.kind == "narrow":
         texts = [
             Text(f"{prefix}-name-{name}", "0", _n(row.top + 14), "start", "name", title),

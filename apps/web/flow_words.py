@@ -54,11 +54,13 @@ def lane_title(lane: Lane) -> str:
 
 
 def use_words(use: RegionUse) -> str:
-    """What a region serves beside its limit."""
+    """What a region serves beside its limit; of several pools how the fullest does, and how many are full or down."""
     if use.drained:
         return "drained, takes nothing" if not use.served_per_s else f"drained, still {rate(use.served_per_s)}/s"
     if not use.healthy:
-        return "no usable server"
+        return "no usable server" + (f", still {rate(use.served_per_s)}/s" if use.served_per_s else "")
+    if use.pools:
+        return _pools_words(use)
     if use.capacity_per_s is not None:
         percent = f" ({100 * use.served_per_s / use.capacity_per_s:.0f} %)" if use.capacity_per_s else ""
         return f"{rate(use.served_per_s)} of {rate(use.capacity_per_s)} requests/s{percent}"
@@ -67,18 +69,43 @@ def use_words(use: RegionUse) -> str:
     return f"{rate(use.served_per_s)} requests/s" + (", no limit" if use.unlimited else "")
 
 
+def _pools_words(use: RegionUse) -> str:
+    fullest = use.fullest
+    said = [f"{fullest.pool} {use_words(fullest.use)}"] if fullest else []
+    if use.pools_full:
+        said.append(f"{use.pools_full} of {_pools(use)} at the limit")
+    if use.pools_down:
+        said.append(f"{use.pools_down} of {_pools(use)} without a usable server")
+    return "; ".join(said) or f"{rate(use.served_per_s)} requests/s" + (", no limit" if use.unlimited else "")
+
+
+def use_note(use: RegionUse) -> str:
+    """The same for a place where a name of a pool has no room."""
+    if not use.pools or not use.usable:
+        return use_words(use)
+    if use.pools_down:
+        return f"{use.pools_down} of {_pools(use)} down"
+    if use.pools_full:
+        return f"{use.pools_full} of {_pools(use)} at the limit"
+    if use.fullest:
+        return f"fullest pool at {100 * (use.fullest.use.used or 0.0):.0f} %"
+    return use_words(use)
+
+
+def _pools(use: RegionUse) -> str:
+    return f"{len(use.pools)} pool{'' if len(use.pools) == 1 else 's'}"
+
+
 def use_kind(use: RegionUse) -> str:
-    """How full the region is: bad, warn from 90 % of its limit on, else nothing."""
+    """How full the region, or its worst pool, is: bad, warn from 90 % of its limit on, else nothing."""
     if use.drained or not use.healthy:
         return "warn" if use.drained else "bad"
-    whole, taken = use.capacity_per_s, use.served_per_s
-    if whole is None and use.flight_limit is not None and use.in_flight is not None:
-        whole, taken = float(use.flight_limit), float(use.in_flight)
-    if whole is None:
+    if use.pools:
+        kinds = {use_kind(each.use) for each in use.pools}
+        return next((kind for kind in ("bad", "warn") if kind in kinds), "")
+    if use.used is None:
         return ""
-    if taken > whole * 1.05:
-        return "bad"
-    return "warn" if taken >= whole * 0.9 else ""
+    return "bad" if use.used > 1.05 else "warn" if use.used >= 0.9 else ""
 
 
 def flow_sentence(flow: Flow) -> str:

@@ -140,7 +140,7 @@ def _history(request: PageRequest, pool: Pool | None, window: Window) -> dict[st
 
 def _what_if(request: PageRequest, pool: Pool | None, flow: Flow) -> dict[str, Any]:
     """The form, and once something is asked both flows and what differs."""
-    form = WhatIfForm(request.GET, flow.regions)
+    form = WhatIfForm(request.GET, flow.regions, of_one_pool=pool is not None)
     context: dict[str, Any] = {"form": form, "presets": _presets(pool, flow)}
     if question := form.question():
         before, then, differences = selectors.what_if(request.actor, pool, question)

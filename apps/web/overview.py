@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from django.http import HttpResponse
 
 from apps.accounts.actors import Actor
 from apps.definitions import selectors as definitions
 from apps.fleet import selectors as places
 from apps.observe import selectors as observe
-from apps.observe.numbers import RegionTraffic
 from apps.overflow import selectors as overflow
+from apps.overflow.flows import Flow
 from apps.rollouts import selectors as rollouts
 from apps.web import home
 from apps.web.capacity_now import tests_now
 from apps.web.figures import figures_of
 from apps.web.flow_parts import shown
-from apps.web.flow_words import rate
-from apps.web.overview_parts import expiring_soon, lines, pools_of_interest, problems_with_pages
+from apps.web.flow_words import rate, use_kind, use_words
+from apps.web.incidents import incidents, slower, standing_still
+from apps.web.overview_parts import attention, expiring_soon, half_hour, lines_of, pools_of_interest
 from apps.web.pages import PageRequest, page, show
 from apps.web.schedules_rows import troubled
 
@@ -31,18 +35,20 @@ def overview(request: PageRequest) -> HttpResponse:
     problems = observe.problems(actor)
     words = rollouts.sync_words(actor)
     flow = overflow.flow_overall(actor)
+    uses = _uses(flow)
+    numbers, series = observe.live_numbers(actor), half_hour(actor)
     context = {
-        **problems_with_pages(problems),
+        **attention(incidents(problems, flow, standing_still(words), slower(numbers, series))),
         "summary": _summary(actor, in_sync=sum(node.word == "in_sync" for node in nodes), nodes=len(nodes)),
-        "now": figures_of(observe.live_numbers(actor)),
-        "lines": lines(actor),
+        "now": figures_of(numbers),
+        "lines": lines_of(series),
         "flow": shown(flow, "traffic"),
         "over": rate(sum(use.out_per_s for use in flow.regions)) if flow.at else "",
-        "regions": [(region, _share(region)) for region in observe.traffic_by_region(actor)],
+        "regions": [(region, uses.get(region.region_id)) for region in observe.traffic_by_region(actor)],
         "syncs": [(sync, words[sync.fleet_id]) for sync in rollouts.fleet_syncs(actor)],
         "nodes": nodes,
         "last_rollouts": rollouts.rollouts(actor)[:6],
-        "pools": pools_of_interest(actor, problems),
+        "pools": pools_of_interest(actor),
         "expiring": expiring_soon(actor),
         **tests_now(actor),
         "troubled": troubled(actor),
@@ -56,11 +62,14 @@ def _summary(actor: Actor, *, in_sync: int, nodes: int) -> str:
     return f"{routes} routes, {in_sync} of {nodes} nodes in sync."
 
 
-def _share(region: RegionTraffic) -> str:
-    """How full the region is, as a kind of bar: good, warn from 80 % on, bad above its limit."""
-    percent = region.use_percent
-    if percent is None or region.stale:
-        return ""
-    if percent > 100:
-        return "bad"
-    return "warn" if percent >= 80 else "good"
+def _uses(flow: Flow) -> Mapping[int, dict[str, Any]]:
+    """By region: how full its fullest pool is, as a bar and in words, from the reading that the drawing shows."""
+    if flow.at is None or flow.stale:
+        return {}
+    found = {}
+    for use in flow.regions:
+        used = (use.fullest.use if use.fullest else use).used if use.usable else None
+        percent = None if used is None else round(100 * used)
+        row = {"percent": percent, "kind": use_kind(use) or "good", "words": use_words(use)}
+        found[int(use.region_id.removeprefix("rgn-"))] = row
+    return found

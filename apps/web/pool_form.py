@@ -214,7 +214,8 @@ class PoolForm(forms.Form):
             sent, shown = next((place for place in places if f"{fault.pointer}/".startswith(f"{place[0]}/")), ("", ""))
             name = shown + fault.pointer.removeprefix(sent)
             name = next((field for field in (ORDER, TAGS) if name.startswith(f"{field}/")), name)
-            self.add_error(name if name in self.fields else None, fault.detail)
+            error_at = name if name in self.fields else None
+            self.add_error(error_at, forms.ValidationError(fault.detail, code=fault.code))
 
     @property
     def head(self) -> list[forms.BoundField]:

@@ -24,8 +24,8 @@ from apps.fleet.models import Region
 from apps.observe import selectors as observe
 from apps.observe.models import NodeReport
 from apps.overflow import selectors
-from apps.overflow.flows import Flow, Lane, RegionUse, WhatIf
-from apps.overflow.reasons import overloads
+from apps.overflow.flows import FULL, Flow, Lane, RegionUse, WhatIf
+from apps.overflow.reasons import misfits, overloads
 from apps.web.capacity_measured import Measured, Place, measured
 from apps.web.flow_parts import lanes_in, lanes_out, shown
 from apps.web.flow_words import rate, use_kind, use_words, why
@@ -108,32 +108,39 @@ def _row(region: Region, flow: Flow, nodes: list[dict[str, Any]], tested: Mappin
 
 
 def _measured(region: Region, tested: Mapping[Place, Measured]) -> dict[str, Any]:
-    """What the pools of a region were measured to take together, and how old the oldest number is."""
+    """How many pools of a region were measured, with the number where it is one, and how old the oldest number is."""
     here = [each for (_, place), each in tested.items() if place == region.pk]
     if not here:
-        return {"measured": NOT_MEASURED, "measured_sum": "", "measured_at": None}
-    total = rate(sum(each.capacity for each in here))
+        return {"measured": NOT_MEASURED, "measured_one": "", "measured_at": None}
     oldest = min((each.at for each in here if each.at), default=None)
-    words = f"{total}/s in {len(here)} pool{'' if len(here) == 1 else 's'}"
-    return {"measured": words, "measured_sum": total, "measured_at": oldest}
+    one = rate(here[0].capacity) if len(here) == 1 else ""
+    words = f"{one}/s in 1 pool" if one else f"{len(here)} pools"
+    return {"measured": words, "measured_one": one, "measured_at": oldest}
 
 
 def _numbers(use: RegionUse, *, known: bool) -> dict[str, Any]:
-    percent = None
-    if known and use.capacity_per_s:
-        percent = round(100 * use.served_per_s / use.capacity_per_s)
+    one = use.fullest.use if use.fullest else use
+    used = one.used if known and use.usable else None
     return {
         "offered": rate(use.offered_per_s) if known else "",
         "served": rate(use.served_per_s) if known else "",
         "out_per_s": rate(use.out_per_s) if known else "",
         "in_per_s": rate(use.in_per_s) if known else "",
-        "percent": percent,
+        "percent": None if used is None else round(100 * used),
         "kind": use_kind(use) or "good",
         "use": use_words(use) if known else "",
+        **_limit(one, use.fullest.pool if use.fullest else ""),
+        "sentences": use.sentences if known else (),
+    }
+
+
+def _limit(use: RegionUse, pool: str) -> dict[str, str]:
+    """The limit of the pool that uses most of its own; sums over pools would say nothing."""
+    set_by = f"set by {use.capacity_set_by}" if use.capacity_set_by else ""
+    return {
         "capacity": _capacity(use),
         "capacity_unit": "/s" if use.capacity_per_s is not None else "in flight" if use.flight_limit else "",
-        "capacity_from": f"set by {use.capacity_set_by}" if use.capacity_set_by else "",
-        "sentences": use.sentences if known else (),
+        "capacity_from": ", ".join(filter(None, [f"of {pool}, the fullest" if pool else "", set_by])),
     }
 
 
@@ -154,7 +161,12 @@ def _state(region: Region, use: RegionUse | None) -> State:
         return "bad", "bad", "No usable server"
     if use.refused_per_s > 0:
         return "bad", "stop", "Refusing"
-    return ("warn", "warn", "Overflowing") if use.out_per_s > 0 else ("good", "good", "Has room")
+    if use.pools_down:
+        return "bad", "bad", f"{use.pools_down} of {len(use.pools)} pools down"
+    if use.out_per_s > 0:
+        return "warn", "warn", "Overflowing"
+    full = use.pools_full or (use.used or 0.0) >= FULL
+    return ("warn", "warn", "At its limit") if full else ("good", "good", "Has room")
 
 
 def _lane(lane: Lane, other_id: str, other: str) -> LaneWords:
@@ -253,10 +265,12 @@ def _preview(request: PageRequest, region: Region) -> dict[str, Any]:
     """The planner's answer at the traffic of now."""
     question = WhatIf(lose=(), drain=(f"rgn-{region.pk}",), factor=1.0, limits={})
     before, then, differences = selectors.what_if(request.actor, None, question)
+    # What is over its limit already does not fit either, though the drain would not make it worse.
+    warnings = overloads(before.regions, then.regions) or misfits(then.regions)
     return {
         "before": shown(before, "drain-now"),
         "then": shown(then, "drain-then"),
         "differences": differences,
         "measured": before.at is not None,
-        "warnings": overloads(before.regions, then.regions) if before.at is not None else (),
+        "warnings": warnings if before.at is not None else (),
     }

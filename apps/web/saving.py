@@ -10,7 +10,7 @@ from django.contrib import messages
 from django.http import HttpResponse
 
 from apps.core.errors import Conflict, Fault, Invalid, Stale
-from apps.definitions.services import PLATFORM, delete_object, save_object
+from apps.definitions.services import PLATFORM, confirming, delete_object, save_object
 from apps.web.pages import PageRequest, show
 from apps.web.three_way import meeting
 
@@ -46,22 +46,29 @@ def save(request: PageRequest, typed: Typed) -> Any:
     new object is a fault of its name, one of a stored object of the form as a whole.
     """
     row = typed.row
+    lost = [f"{typed.owner}/{row.name}"] if row and request.POST.get("confirm_loss") == "true" else []
     try:
-        return save_object(
-            actor=request.actor,
-            kind=typed.kind,
-            name=row.name if row else typed.name,
-            account=typed.owner,
-            spec=typed.spec,
-            create_only=row is None,
-            expected_version=typed.version if row else None,
-            break_glass=request.POST.get("break_glass") == "true",
-            reason=typed.reason,
-        )
+        with confirming(lost):
+            return _save_object(request, typed)
     except Stale:
         raise
     except Conflict as error:
         raise Invalid([Fault("" if row else "/name", "conflict", error.detail)]) from error
+
+
+def _save_object(request: PageRequest, typed: Typed) -> Any:
+    row = typed.row
+    return save_object(
+        actor=request.actor,
+        kind=typed.kind,
+        name=row.name if row else typed.name,
+        account=typed.owner,
+        spec=typed.spec,
+        create_only=row is None,
+        expected_version=typed.version if row else None,
+        break_glass=request.POST.get("break_glass") == "true",
+        reason=typed.reason,
+    )
 
 
 def saved_or_blamed(request: PageRequest, typed: Typed, blame: Callable[[Invalid], None]) -> Any | None:

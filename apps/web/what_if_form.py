@@ -22,23 +22,27 @@ class RegionFields:
     name: str
     lost: bool
     drained: bool
-    limit: forms.BoundField
+    limit: forms.BoundField | None
 
 
 class WhatIfForm(forms.Form):
-    """Traffic × factor, regions lost or drained, other limits; bound as soon as the query asks for one of them."""
+    """Traffic × factor, regions lost or drained, other limits; bound as soon as the query asks for one of them.
+
+    Limits are a pool's: without a pool there is no field for them.
+    """
 
     factor = forms.FloatField(min_value=0, max_value=1000, required=False, widget=forms.NumberInput({"step": "any"}))
 
-    def __init__(self, query: QueryDict, uses: Sequence[RegionUse]) -> None:
-        names = {"factor", "lose", "drain"} | {f"limit-{use.region_id}" for use in uses}
+    def __init__(self, query: QueryDict, uses: Sequence[RegionUse], *, of_one_pool: bool) -> None:
+        limited = uses if of_one_pool else ()
+        names = {"factor", "lose", "drain"} | {f"limit-{use.region_id}" for use in limited}
         super().__init__(query if any(query.get(name) for name in names) else None, auto_id="if-%s")
-        self.uses = uses
+        self.uses, self.limited = uses, limited
         self.fields["factor"].widget.attrs |= {"placeholder": "1", "min": "0"}
         choices = [(use.region_id, use.name) for use in uses]
         for name in ("lose", "drain"):
             self.fields[name] = forms.MultipleChoiceField(choices=choices, required=False)
-        for use in uses:
+        for use in limited:
             there = "" if use.capacity_per_s is None else f"{use.capacity_per_s:g}"
             widget = forms.NumberInput({"placeholder": there or "no limit", "min": "0"})
             self.fields[f"limit-{use.region_id}"] = forms.IntegerField(
@@ -55,7 +59,7 @@ class WhatIfForm(forms.Form):
                 use.name,
                 use.region_id in chosen["lose"],
                 use.region_id in chosen["drain"],
-                self[f"limit-{use.region_id}"],
+                self[f"limit-{use.region_id}"] if self.limited else None,
             )
             for use in self.uses
         ]
@@ -65,7 +69,7 @@ class WhatIfForm(forms.Form):
         if not self.is_bound or not self.is_valid():
             return None
         data = self.cleaned_data
-        limits = {use.region_id: data[f"limit-{use.region_id}"] for use in self.uses}
+        limits = {use.region_id: data[f"limit-{use.region_id}"] for use in self.limited}
         factor = data["factor"]
         return WhatIf(
             lose=tuple(data["lose"]),

@@ -12,7 +12,7 @@ from pytest_django.fixtures import Settings
 
 from apps.accounts.actors import Actor
 from apps.core.clock import now
-from apps.definitions.models import Pool, Route, Server
+from apps.definitions.models import Pool, Route
 from apps.observe import history as observed
 from apps.observe import lease, live, selectors, services
 from apps.observe.buckets import start_of
@@ -109,23 +109,14 @@ def test_nothing_observed_is_no_number_at_all(world: World, live_redis: str) -> 
     assert [region.served_per_s for region in selectors.traffic_by_region(world.operator)] == [None, None]
 
 
-def test_traffic_by_region_stands_beside_its_limits(world: World, live_redis: str) -> None:
+def test_traffic_by_region_counts_what_each_pool_serves_there(world: World, live_redis: str) -> None:
     show(world)
     europe, america = selectors.traffic_by_region(world.operator)
-    assert (europe.name, europe.served_per_s, europe.limit_per_s, europe.use_percent) == ("eu", 20.0, 10.0, 200)
-    assert (america.served_per_s, america.limit_per_s, america.servers_total) == (40.0, 20.0, 4)
+    assert (europe.name, europe.served_per_s) == ("eu", 20.0)
+    assert (america.served_per_s, america.servers_total) == (40.0, 4)
     assert america.pools == {pool.pk: 20.0 for pool in world.pools.values()}
-    assert not america.unlimited
-    # A customer sees the regions and the limits of its own backends.
-    assert [(region.name, region.limit_per_s) for region in selectors.traffic_by_region(world.globex)] == [("us", 10.0)]
-
-
-def test_a_limit_per_server_counts_ready_servers_and_the_scaler(world: World, live_redis: str) -> None:
-    backend = world.servers[0].backend
-    backend.limit_scope, backend.capacity_scaler = "server", 0.5
-    backend.save()
-    Server.objects.filter(pk=world.servers[0].pk).update(state="drain")
-    assert selectors.traffic_by_region(world.operator)[0].limit_per_s == 5.0
+    # A customer sees the regions of its own backends.
+    assert [region.name for region in selectors.traffic_by_region(world.globex)] == ["us"]
 
 
 def judge(kind: str, object_id: int, of: Type, status: bool | None, reason: Reason, message: str = "") -> None:

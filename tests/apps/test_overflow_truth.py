@@ -121,7 +121,8 @@ def spill_for(world: World, hours: int) -> str:
 
 
 def test_overflow_that_began_hours_ago_did_not_begin_an_hour_ago(world: World) -> None:
-    since = overflowing_since([spill_for(world, 3)])[f"rgn-{world.regions[1].pk}"]
+    pool = spill_for(world, 3)
+    since = overflowing_since([pool])[pool, f"rgn-{world.regions[1].pk}", "rate"]
     assert abs(now() - timedelta(hours=3) - since) <= timedelta(minutes=2)
 
 

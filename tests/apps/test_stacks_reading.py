@@ -13,9 +13,12 @@ from apps.audit.models import Entry
 from apps.core.clock import database_now, now
 from apps.definitions.models import Backend, Pool
 from apps.definitions.services import apply_document
+from apps.definitions.serving import clouds_alone
 from apps.drivers.clouds.contract import CloudError, Numbers, TargetHealth
 from apps.drivers.clouds.memory import MemoryCloud, memory_cloud
 from apps.fleet.models import CloudAccount, Region, Stack
+from apps.observe.judging import Bench
+from apps.observe.models import Condition
 from apps.stacks import moving, reading
 from apps.stacks.models import BackendWeight, CloudSample, CloudTarget, StackReading, StackRevision, StackSync
 from tests.conftest import actor_of
@@ -91,6 +94,38 @@ def minutes(backend: Backend, rate: float, *, count: int = 3, until: datetime | 
 def weights() -> dict[str, int]:
     names = {row.pk: row.region.name for row in Backend.objects.select_related("region")}
     return {names[row.backend_id]: row.weight for row in BackendWeight.objects.all()}
+
+
+def verdict() -> tuple[str, str]:
+    """What is said of the pool, and the problem that an operator sees."""
+    row = Condition.objects.get(object_kind="pool", object_id=Pool.objects.get().pk, type="Healthy")
+    return row.reason, row.message
+
+
+def targets(*states: str) -> list[TargetHealth]:
+    """Targets of the backend at home."""
+    name = f"bkd-{home_and_away()[0].pk}"
+    return [TargetHealth("g", name, f"10.0.0.{10 + at}", 80, state, "503") for at, state in enumerate(states)]
+
+
+def test_a_pool_that_only_clouds_serve_is_judged_by_their_checks(stack: Stack, cloud: MemoryCloud) -> None:
+    for states, reason in (
+        (("healthy", "healthy"), "AllServersUp"),
+        (("healthy", "unhealthy"), "SomeServersDown"),
+        (("unhealthy", "unhealthy"), "NoServerUp"),
+        (("unknown",), "NotObserved"),
+    ):
+        cloud.health = targets(*states)
+        assert reading.read_stack(stack_id=stack.pk)
+        assert verdict()[0] == reason
+    assert clouds_alone() == {Pool.objects.get().pk}
+
+
+def test_nodes_of_fleets_say_nothing_of_a_pool_that_only_clouds_serve(stack: Stack) -> None:
+    bench = Bench()
+    assert bench.judge({}, {}, {}, now()) == []
+    Stack.objects.get().load_balancers.clear()  # control: in no cloud, the pool is judged by what nodes say
+    assert [each.reason for each in Bench().judge({}, {}, {}, now()) if each.type == "Healthy"] == ["NotObserved"]
 
 
 def test_targets_are_kept_with_since_when_they_are_so(stack: Stack, cloud: MemoryCloud) -> None:

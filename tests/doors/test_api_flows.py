@@ -84,6 +84,7 @@ NO_QUESTIONS: tuple[tuple[dict[str, Any], str], ...] = (
     ({"factor": -1}, "/factor"),
     ({"factor": True}, "/factor"),
     ({"limits": {"us": "many"}}, "/limits/us"),
+    ({"limits": {"us": 5}}, "/limits"),  # of no pool
     ({"limits": []}, "/limits"),
     ({"pool": 3}, "/pool"),
     ({"tomorrow": 1}, "/tomorrow"),

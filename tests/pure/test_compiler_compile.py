@@ -209,7 +209,7 @@ def test_differences_are_sentences() -> None:
         "route api.acme.example /v2: pool blue weight 50 → 80",
         "route old.example /: removed",
         "route new.example /: added",
-        "server green-a: state ready → drain",
+        "server green-a of green: state ready → drain",
     ]
     assert diff_snapshots(old, old) == ()
 

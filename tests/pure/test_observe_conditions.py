@@ -72,6 +72,12 @@ def test_a_pool_without_a_server_that_is_up_is_down() -> None:
     assert "L7STS/503" in verdict.message
 
 
+def test_a_pool_without_servers_is_down_and_one_that_nobody_reports_on_is_unknown() -> None:
+    empty, unheard = judge_pool(1, []), judge_pool(1, [server()])
+    assert (empty.status, empty.reason) == (False, Reason.NO_SERVERS)
+    assert (unheard.status, unheard.reason) == (None, Reason.NOT_OBSERVED)
+
+
 def test_a_pool_that_lost_one_region_names_it() -> None:
     verdict = judge_pool(1, [server("UP"), server("DOWN", region="eu")])
     assert verdict.reason is Reason.REGION_WITHOUT_SERVERS
@@ -85,7 +91,6 @@ def test_servers_that_people_took_out_are_no_failure() -> None:
 
 def test_a_pool_that_no_node_reports_on_is_unknown() -> None:
     assert judge_pool(1, [server()]).status is None
-    assert judge_pool(1, []).status is None
 
 
 def test_the_message_does_not_change_with_the_duration_of_a_check() -> None:

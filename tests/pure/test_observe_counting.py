@@ -7,12 +7,13 @@ from apps.observe.counting import TICKS, CountFacts, Counting
 from apps.observe.limit_use import LimitFacts, judge_limits
 
 NAMES = {1: "us-1", 2: "us-2"}
+POOLS = {1: "acme/shop"}
 
 
 def reasons(counting: Counting, *facts: CountFacts) -> dict[int, Reason]:
     """One tick."""
     by_node = {fact.node_id: fact for fact in facts}
-    return {verdict.object_id: verdict.reason for verdict in counting.judge(by_node, NAMES)}
+    return {verdict.object_id: verdict.reason for verdict in counting.judge(by_node, NAMES, POOLS)}
 
 
 def facts(node: int, admitted: int, *, heard: bool = True) -> CountFacts:

@@ -26,7 +26,7 @@ def _done(request: Request, change: Callable[[], StaticIP]) -> Response:
     actor, pk = requests.actor_of(request), change().pk
     fresh = one(NOUNS["static-ips"].rows(actor), str(pk))
     response = Response(shapes.definition(fresh, actor), headers={"ETag": requests.etag(fresh.version)})
-    return written(request, response, selectors.fleets_of(fresh))
+    return written(response, selectors.fleets_of(fresh))
 
 
 class Move(APIView):

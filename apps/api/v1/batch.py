@@ -15,8 +15,6 @@ from apps.api.v1.writes import foreseen
 from apps.core.errors import Fault, Invalid
 from apps.definitions import services
 from apps.definitions.services import ItemResult
-from apps.fleet.selectors import fleet_ids
-from apps.rollouts.selectors import wait_until_live
 
 DONE = {"create": 201, "update": 200, "delete": 204}
 
@@ -47,8 +45,6 @@ class Items(APIView):
         done = change()
         results = [self._shape(request, result) for result in done.results]
         body: dict[str, Any] = {"results": results, "generations": done.generations}
-        if seconds := requests.wait(request):
-            body["live"] = wait_until_live(fleet_ids(done.generations), None, seconds)
         return Response(body)
 
     def _shape(self, request: Request, result: ItemResult) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from apps.api.v1.schemas.operations import operation_of, query_names
 from apps.api.v1.schemas.parameters import QUERY
 from apps.core.errors import Fault, Invalid, SpillwayError
 from apps.core.requests import set_change_origin
+from apps.definitions.services import confirming
 
 Respond = Callable[[HttpRequest], HttpResponse]
 
@@ -60,18 +61,17 @@ class ApiDoor:
             requests.reason(Request(request))
             set_change_origin(requests.origin(Request(request)))
         account = actor.account.pk
-        with bodies.turn(request, account), waiting.turn(request, account) as may_wait:
+        confirmed = filter(None, request.GET.get("confirm", "").split(","))
+        with bodies.turn(request, account), waiting.turn(request, account) as may_wait, confirming(confirmed):
             key = idempotency.key_of(request)
-            # Work that is committed together with its answer becomes live only afterwards.
-            seconds = waiting.taken_out(request) if key or not may_wait else 0
-            if not key:
-                response = self.get_response(request)
-                if not may_wait:
-                    response["Retry-After"] = "2"
-                return response
-            response = idempotency.once(request, actor, key, self.get_response)
-            if may_wait:
-                waiting.until_live(response, seconds)
+            # Work that is committed together with its answer becomes live only afterwards; a GET waits by itself.
+            writes = request.method in idempotency.METHODS
+            seconds = waiting.taken_out(request) if writes or not may_wait else 0
+            response = idempotency.once(request, actor, key, self.get_response) if key else self.get_response(request)
+            if writes and may_wait:
+                waiting.until_live(request, response, actor, seconds)
+            elif not may_wait and not key:
+                response["Retry-After"] = "2"
             return response
 
 

@@ -19,10 +19,11 @@ from apps.definitions.models import Pool
 from apps.fleet import selectors as places
 from apps.overflow import selectors
 from apps.overflow.comparison import error_share
-from apps.overflow.flows import Flow, RegionUse, WhatIf
+from apps.overflow.flows import FULL, Flow, PoolUse, RegionUse, WhatIf
 
 OLDEST = timedelta(weeks=2)
 MOST_FACTOR, MOST_LIMIT = 1000, 1_000_000
+WORST_POOLS = 20
 FIELDS = ("pool", "factor", "lose", "drain", "limits")
 Shape = dict[str, Any]
 
@@ -60,18 +61,40 @@ def _region(use: RegionUse) -> Shape:
     return {
         "region": use.name,
         **{name: round(value, 3) for name, value in rates.items()},
-        "capacity": {
-            "per_s": use.capacity_per_s,
-            "unlimited": use.unlimited,
-            "in_flight": use.in_flight,
-            "in_flight_limit": use.flight_limit,
-            "set_by": use.capacity_set_by,
-            "set_at": use.capacity_set_at,
-            "measured_by": use.measured_by,
-        },
+        "capacity": _capacity(use),
+        "pools": len(use.pools) or 1,
+        "pools_at_limit": use.pools_full if use.pools else int(use.usable and (use.used or 0.0) >= FULL),
+        "pools_down": use.pools_down if use.pools else int(not use.healthy),
+        "worst_pools": [_of_pool(each) for each in use.pools[:WORST_POOLS]],
         "drained": use.drained,
         "healthy": use.healthy,
         "reasons": list(use.sentences),
+    }
+
+
+def _capacity(use: RegionUse) -> Shape:
+    """The limits of one pool; all null where several are looked at, because limits do not add up."""
+    return {
+        "per_s": use.capacity_per_s,
+        "unlimited": use.unlimited,
+        "in_flight": use.in_flight,
+        "in_flight_limit": use.flight_limit,
+        "set_by": use.capacity_set_by,
+        "set_at": use.capacity_set_at,
+        "measured_by": use.measured_by,
+    }
+
+
+def _of_pool(each: PoolUse) -> Shape:
+    """One of several pools, beside its own limit."""
+    return {
+        "pool": each.pool,
+        "served_rps": round(each.use.served_per_s, 3),
+        "overflow_out_rps": round(each.use.out_per_s, 3),
+        "rejected_rps": round(each.use.refused_per_s, 3),
+        "capacity": _capacity(each.use),
+        "used": None if each.use.used is None else round(each.use.used, 3),
+        "healthy": each.use.healthy,
     }
 
 
@@ -163,6 +186,8 @@ class Reader:
         self.faults += [Fault(f"/{field[:63]}", "unknown_field", f"Use {', '.join(FIELDS)}.") for field in unknown]
         if not isinstance(self.data.get("pool", ""), str | None):
             self.faults.append(Fault("/pool", "text", "Name the pool as account/name."))
+        if self.data.get("limits") and not self.data.get("pool"):
+            self.faults.append(Fault("/limits", "pool", "A limit is a pool's: name the pool as account/name."))
         question = WhatIf(self._regions("lose"), self._regions("drain"), self._factor(), self._limits())
         if self.faults:
             raise Invalid(self.faults)

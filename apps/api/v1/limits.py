@@ -67,7 +67,7 @@ class PoolLimit(APIView):
         change()
         fresh = self.row(request, account, name, region)
         response = Response(_backend(fresh, actor), headers={"ETag": requests.etag(fresh.pool.version)})
-        return written(request, response, selectors.fleets_of(fresh.pool))
+        return written(response, selectors.fleets_of(fresh.pool))
 
 
 def _backend(row: Backend, actor: Actor) -> shapes.Shape:
@@ -89,7 +89,7 @@ def _region(request: Request, name: str) -> Response:
     actor = requests.actor_of(request)
     fresh = places.regions(actor).get(name=name)
     response = Response(shapes.definition(fresh, actor), headers={"ETag": requests.etag(fresh.version)})
-    return written(request, response, places.fleets(actor))
+    return written(response, places.fleets(actor))
 
 
 class RegionDrain(APIView):

@@ -17,9 +17,7 @@ from apps.api.v1.writes import refuse_overload
 from apps.core.errors import Fault, Invalid, NotFound
 from apps.definitions import selectors, services
 from apps.definitions.models import StoredPlan
-from apps.fleet.selectors import fleet_ids
 from apps.overflow.foresight import overloads
-from apps.rollouts.selectors import wait_until_live
 
 # Only these say where traffic can go.
 CAPACITY_KINDS = frozenset({"Region", "Fleet", "Node", "Pool"})
@@ -31,12 +29,9 @@ def _overloads(actor: Actor, objects: object, change: Callable[[], object]) -> l
     return list(overloads(actor, change)) if kinds & CAPACITY_KINDS else []
 
 
-def _done(request: Request, plan: services.Plan) -> Response:
-    """What was stored, and whether it is live when the caller waits."""
-    body = shapes.plan(plan)
-    if seconds := requests.wait(request):
-        body["live"] = wait_until_live(fleet_ids(plan.generations), None, seconds)
-    response = Response(body)
+def _done(plan: services.Plan) -> Response:
+    """What was stored, and what makes it live."""
+    response = Response(shapes.plan(plan))
     if plan.generations:
         named = (f"{name}={number}" for name, number in plan.generations.items())
         response["X-Spillway-Generation"] = ", ".join(named)
@@ -59,15 +54,17 @@ class Apply(APIView):
             services.apply_document, actor=actor, objects=objects, reason=requests.reason(request), **wanted
         )
         if requests.dry_run(request):
-            found = services.dry_run(actor, change)
+            with services.confirming([services.ANYTHING]):  # a plan says what would be lost; who applies it confirms
+                found = services.dry_run(actor, change)
+                warnings = [*found.result.losses, *_overloads(actor, objects, change)]
             foreseen = services.Plan(found.result.changes, found.generations, stored=False)
-            summary = shapes.plan(foreseen, found) | {"warnings": _overloads(actor, objects, change)}
+            summary = shapes.plan(foreseen, found) | {"warnings": warnings}
             base = found.result.base
             row = services.store_plan(actor=actor, objects=objects, base=base, summary=summary, **wanted)
             return Response(summary | {"plan_id": row.pk, "expires_at": row.expires_at})
         if requests.flag(request, "refuse_overload"):
             refuse_overload(_overloads(actor, objects, change))
-        return _done(request, change())
+        return _done(change())
 
 
 def _shape(row: StoredPlan) -> dict[str, Any]:
@@ -115,4 +112,4 @@ class PlanApply(APIView):
         if request.query_params.get("dry_run"):
             raise Invalid([Fault("/dry_run", "unsupported", "The plan is its own dry run: GET it.")])
         actor = requests.actor_of(request)
-        return _done(request, services.apply_plan(actor=actor, plan_id=plan, reason=requests.reason(request)))
+        return _done(services.apply_plan(actor=actor, plan_id=plan, reason=requests.reason(request)))

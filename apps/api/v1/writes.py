@@ -20,21 +20,16 @@ from apps.definitions.services import Change as Changed
 from apps.definitions.sharing import must_own
 from apps.fleet.models import Fleet
 from apps.fleet.selectors import generations
-from apps.rollouts.selectors import wait_until_live
 
 T = TypeVar("T")
 ENVELOPE = frozenset({"kind", "name", "account", "spec"})
 
 
-def written(request: Request, response: Response, fleets: Iterable[Fleet]) -> Response:
-    """Tell the caller which generation of which fleet makes the change live, and wait for it if asked to."""
-    found = list(fleets)
-    numbers = generations(found)
+def written(response: Response, fleets: Iterable[Fleet]) -> Response:
+    """Tell the caller which generation of which fleet makes the change live."""
+    numbers = generations(list(fleets))
     if numbers:
         response["X-Spillway-Generation"] = ", ".join(f"{name}={number}" for name, number in numbers.items())
-    if seconds := requests.wait(request):
-        live = wait_until_live([fleet.pk for fleet in found], None, seconds)
-        response["X-Spillway-Live"] = "true" if live else "false"
     return response
 
 
@@ -93,7 +88,7 @@ def stored(request: Request, kind: str, row: Any, status: int) -> Response:
     headers = {"ETag": requests.etag(fresh.version), "Location": shapes.url_of(kind, fresh.pk)}
     (shape,) = with_conditions([shapes.definition(fresh, actor)], actor)
     response = Response(shape, status=status, headers=headers)
-    return written(request, response, selectors.fleets_of(fresh))
+    return written(response, selectors.fleets_of(fresh))
 
 
 class Create(APIView):
@@ -164,7 +159,7 @@ class Change(APIView):
         )
         if requests.dry_run(request):
             return foreseen(request, change)
-        return written(request, Response(status=204), change())
+        return written(Response(status=204), change())
 
 
 def named(row: Any) -> dict[str, str]:
@@ -243,4 +238,4 @@ class ServerDetail(DetailView):
         fresh = one(selectors.servers(actor), pk)
         shape = shapes.server(fresh, actor)
         response = Response(shape, headers={"ETag": requests.etag(shape["version"])})
-        return written(request, response, selectors.fleets_of(fresh))
+        return written(response, selectors.fleets_of(fresh))

@@ -29,6 +29,13 @@ def add_to(commands: Any, every: argparse.ArgumentParser) -> None:
     apply.add_argument(
         "--refuse-overload", action="store_true", help="change nothing that puts a region over its limit"
     )
+    apply.add_argument(
+        "--confirm",
+        action="append",
+        default=[],
+        metavar="ACCOUNT/NAME",
+        help="what this may empty, as the refusal names it",
+    )
     _wait(apply)
     _origin(apply)
     apply.set_defaults(run=apply_file)
@@ -67,6 +74,7 @@ def plan_file(api: Api, asked: argparse.Namespace) -> Done:
 def apply_file(api: Api, asked: argparse.Namespace) -> Done:
     """Apply the file, or the plan with this id."""
     query = {"wait": str(WAIT_S)} if asked.wait else {}
+    query |= {"confirm": ",".join(asked.confirm)} if asked.confirm else {}
     if bool(asked.plan) == bool(asked.file):
         raise Failure("Say what to apply: either -f FILE or --plan ID.")
     if asked.plan:
@@ -75,9 +83,11 @@ def apply_file(api: Api, asked: argparse.Namespace) -> Done:
         if asked.refuse_overload:
             query["refuse_overload"] = "true"
         body = api("PUT", "apply", query=_query(asked) | query, text=_read(asked))
-    late = asked.wait and texts.has_changes(body) and not body.get("live")
+    late = asked.wait and not body.get("live")
     if late:
-        print(f"spillway: it is stored, and after {WAIT_S} s not live on every node yet.", file=sys.stderr)
+        missing = [f"  {texts.plain(each['message'])}" for each in body.get("waits_for", ())]
+        said = ["spillway: it is stored, and not live everywhere yet.", *missing]
+        print("\n".join(said), file=sys.stderr)
     return body, texts.applied(body), 1 if late else 0
 
 

@@ -3,6 +3,7 @@
 from apps.definitions.services.batches import Batch, ItemResult, write_batch
 from apps.definitions.services.documents import Plan, apply_document, plan_document
 from apps.definitions.services.dry_runs import DryRun, dry_run
+from apps.definitions.services.emptying import ANYTHING, confirming
 from apps.definitions.services.fleet_differences import FleetDifference
 from apps.definitions.services.intent import want_zone_push
 from apps.definitions.services.limits import set_limit
@@ -15,6 +16,7 @@ from apps.definitions.services.stack_differences import Decision, StackDifferenc
 from apps.definitions.services.zone_differences import RecordDifference, ZoneDifference
 
 __all__ = [
+    "ANYTHING",
     "KINDS",
     "PLATFORM",
     "Batch",
@@ -30,6 +32,7 @@ __all__ = [
     "ZoneDifference",
     "apply_document",
     "apply_plan",
+    "confirming",
     "delete_object",
     "drain_region",
     "dry_run",

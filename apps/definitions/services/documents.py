@@ -30,13 +30,15 @@ class Plan:
 
     `generations` maps the name of each fleet that must be pushed to to the generation that makes it live; in a plan
     nothing is stored and the numbers are those that an apply in this moment would get. `base` is a digest of all that
-    the changes were derived from: the version of every object that was read, and the changes themselves.
+    the changes were derived from: the version of every object that was read, and the changes themselves. `losses` says
+    what carries traffic and is emptied (emptying.py).
     """
 
     changes: tuple[Change, ...]
     generations: dict[str, int]
     stored: bool
     base: str = ""
+    losses: tuple[str, ...] = ()
 
     @property
     def counts(self) -> dict[str, int]:
@@ -57,7 +59,7 @@ def apply_document(*, actor: Actor, objects: object, prune: bool = False, manage
     with working(actor, reason=reason, manager=manager) as work:
         changes = _perform(work, wanted, prune=prune)
         base = _base(work, changes)
-    return Plan(tuple(changes), generations(work.touched.values()), stored=True, base=base)
+    return Plan(tuple(changes), generations(work.touched.values()), stored=True, base=base, losses=tuple(work.losses))
 
 
 def plan_document(*, actor: Actor, objects: object, prune: bool = False, manager: str = "") -> Plan:
@@ -192,4 +194,6 @@ def _prune(work: Work, kinds: list[str], keep: set[tuple[str, str, str]]) -> lis
             owner = "" if entry.platform else row.account.name
             if (kind, owner, row.name) not in keep:
                 changes.append(delete(work, kind, row))
+                if kind == "Route":
+                    work.pruned_routes.setdefault(row.load_balancer_id, []).append(f"route {owner}/{row.name}")
     return changes

@@ -42,6 +42,7 @@ from apps.definitions.selectors import (
 from apps.definitions.services import addresses, clouds, places, traffic
 from apps.definitions.services.assertions import refuse_broken
 from apps.definitions.services.capacity_tests import store_capacity_test
+from apps.definitions.services.emptying import refuse_emptying, watch
 from apps.definitions.services.grants import refuse_loss, store_grant
 from apps.definitions.services.impossible import refuse_impossible
 from apps.definitions.services.load_balancers import store_load_balancer
@@ -181,6 +182,7 @@ def finish(work: Work) -> None:
     Raises Invalid when an account would then have more than its quotas allow.
     """
     work.catch_up()
+    refuse_emptying(work)
     _try_booked(work)
     refuse_broken(work)
     refuse_impossible(work)
@@ -269,6 +271,7 @@ def save(
         _take_version(row)
         row.manager = row.manager or work.manager
     kind.store(work, owner, row, wanted.spec)
+    watch(work, row, before, after)
     work.saved.setdefault(wanted.kind, {})[row.pk] = work.pointer
     if isinstance(row, StaticIP):
         after = describe(row)  # with what was allotted

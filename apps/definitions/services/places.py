@@ -44,7 +44,7 @@ def store_region(work: Work, owner: Account, row: Region, spec: RegionSpec) -> N
     row.account = owner
     row.title, row.latitude, row.longitude = spec.title, spec.latitude, spec.longitude
     if spec.drained is not None and spec.drained != row.drained:
-        row.drained = spec.drained
+        row.set_drained(spec.drained)
         work.touch_everywhere()
         work.touch_stacks(Stack.objects.all())
     row.save()

@@ -17,6 +17,7 @@ from apps.core.sealing import seal, unseal
 from apps.definitions.models import StoredPlan
 from apps.definitions.selectors import plans
 from apps.definitions.services.documents import Plan, apply_document
+from apps.definitions.services.emptying import CODE
 
 KEPT = timedelta(hours=24)
 # Plans that wait to be applied; each new one above that makes the oldest go.
@@ -82,5 +83,7 @@ def _apply(actor: Actor, row: StoredPlan, reason: str) -> Plan:
     try:
         return apply_document(actor=actor, objects=objects, prune=row.prune, manager=row.manager, reason=reason)
     except Invalid as invalid:
+        if all(fault.code == CODE for fault in invalid.faults):
+            raise  # a plan says what is lost, and who applies it confirms that
         # It was valid when it was made, so something else has changed.
         raise Conflict(f"This plan does not fit any more; nothing was stored. {invalid.detail}") from invalid

@@ -27,7 +27,7 @@ def drain_region(*, actor: Actor, region: str, drained: bool, reason: str = "") 
     with working(actor, reason=reason) as work:
         row = _locked(region)
         if row.drained != drained:
-            row.drained = drained
+            row.set_drained(drained)
             _store(work, row, "drain" if drained else "undrain", {"drained": not drained}, {"drained": drained})
             work.touch_everywhere()
             work.touch_stacks(stacks_of(row))
@@ -75,7 +75,7 @@ def _locked(name: str) -> Region:
 
 
 def _store(work: Work, row: Region, action: str, before: dict[str, Any], after: dict[str, Any]) -> None:
-    row.save(update_fields=("drained",))
+    row.save(update_fields=("drained", "drained_at"))
     Region.objects.filter(pk=row.pk).update(version=F("version") + 1)
     row.refresh_from_db(fields=("version",))
     audit.record(

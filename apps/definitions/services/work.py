@@ -37,7 +37,8 @@ class Work:
     `routed` are load balancers and hostnames whose routes came, went or changed, `saved_routes` where the saved ones
     stood in what was sent, `saved` that of every object by its kind. `seen` are the versions in which rows were met
     first; `break_glass` says that somebody changes objects of a pipeline on purpose. `booked` are changes that
-    schedules would make, tried in the end.
+    schedules would make, tried in the end. `emptied` (pointer, row, what it had) and `pruned_routes` (by load balancer)
+    are what emptying.py looks at, `losses` what somebody confirmed.
     """
 
     def __init__(self, actor: Actor, *, reason: str = "", manager: str = "", break_glass: bool = False) -> None:
@@ -54,6 +55,9 @@ class Work:
         self.broken: set[tuple[str, str]] = set()
         self.coming: set[tuple[str, str]] = set()
         self.later: list[Callable[[], None]] = []
+        self.emptied: list[tuple[str, Any, list[str]]] = []
+        self.pruned_routes: dict[int, list[str]] = {}
+        self.losses: list[str] = []
         self.booked: list[Booked] = []
         self.touched: dict[int, Fleet] = {}
         self.touched_stacks: dict[int, Stack] = {}

@@ -97,7 +97,7 @@ def write(summary: str, shown: Mapping[int, Schema | None], sent: Schema | None 
         sent=sent,
         query=("dry_run", "wait", *query),
         asks=("Idempotency-Key", *ORIGIN),
-        tells=("X-Spillway-Generation", "X-Spillway-Live", "Idempotency-Replayed"),
+        tells=("X-Spillway-Generation", "X-Spillway-Live", "X-Spillway-Waits-For", "Idempotency-Replayed"),
         refuses=WRITE_REFUSALS,
     )
 
@@ -181,8 +181,8 @@ Table = dict[tuple[str, str], Operation]
 
 def written(noun_name: str, kind: Noun, *filters: str) -> Table:
     """The URLs of a noun whose objects are written one by one."""
-    put = change(f"Replace {kind.one}", {200: kind.item}, kind.changed, "break_glass")
-    patch = change(f"Change {kind.one}", {200: kind.item}, kind.patched, "break_glass")
+    put = change(f"Replace {kind.one}", {200: kind.item}, kind.changed, "break_glass", "confirm")
+    patch = change(f"Change {kind.one}", {200: kind.item}, kind.patched, "break_glass", "confirm")
     delete = change(f"Delete {kind.one}", {204: None}, None, "break_glass", tags=False)
     # A plan is shown instead of the object when it is only asked what would be.
     return {

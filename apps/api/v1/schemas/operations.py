@@ -53,7 +53,7 @@ ENTRIES = (
 )
 REPLAYED = ("Idempotency-Replayed",)
 DRAIN = write("Take a region's traffic away", {200: platform.Region})
-BATCH = replace(write("", {200: writing.BatchDone}, writing.Batch, "atomic", "break_glass"), tells=REPLAYED)
+BATCH = replace(write("", {200: writing.BatchDone}, writing.Batch, "atomic", "break_glass", "confirm"), tells=REPLAYED)
 
 
 def _run(summary: str, status: int, sent: Schema | None = None) -> Operation:
@@ -197,6 +197,7 @@ OPERATIONS: Table = {
         "prune",
         "manager",
         "refuse_overload",
+        "confirm",
     ),
     ("trace", "POST"): Operation(
         summary="Ask what would happen to a request, and why",
@@ -216,7 +217,7 @@ OPERATIONS: Table = {
     ("plans-detail", "GET"): detail(plans.PlanDetail, "a plan with all that it would do", version=False),
     ("plans-apply", "POST"): replace(
         write("Do exactly what a plan says", {200: writing.Applied}),
-        query=("wait",),
+        query=("wait", "confirm"),
         refuses=(*DRAIN.refuses, 404),
     ),
 }

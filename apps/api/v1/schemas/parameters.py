@@ -72,6 +72,10 @@ QUERY: dict[str, tuple[Schema, str]] = {
     "manager": ({"type": "string", "maxLength": 63}, "Which pipeline manages the objects from now on."),
     "atomic": (BOOLEAN, "All items or none (the default), or each by itself."),
     "break_glass": (BOOLEAN, "Change an object that a pipeline manages all the same; the audit record says so."),
+    "confirm": (
+        {"type": "string", "maxLength": 4000},
+        "Names (`account/name`, commas between) of what this may empty: pools in use, load balancers.",
+    ),
     "refuse_overload": (BOOLEAN, "409 when a region would be over its limit at the traffic of now."),
 }
 
@@ -96,6 +100,7 @@ RESPONSE_HEADERS: dict[str, tuple[Schema, str]] = {
     "Location": ({"type": "string"}, "Where the object is read."),
     "Link": ({"type": "string"}, 'The next page, with rel="next".'),
     "X-Spillway-Generation": ({"type": "string"}, "`fleet=number, …`: what makes the change live."),
+    "X-Spillway-Waits-For": ({"type": "string"}, "`fleet=reason, …`: what a change that is not live waits for."),
     "X-Spillway-Live": (BOOLEAN, "Whether the change was live when the answer was sent; with `wait`."),
     "Retry-After": ({"type": "integer", "minimum": 0}, "Seconds after which it is worth to ask again."),
     "WWW-Authenticate": ({"type": "string"}, "That a bearer token is asked for."),

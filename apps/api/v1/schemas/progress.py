@@ -58,7 +58,10 @@ class Rollout(words.Shown):
 
 
 class Capacity(words.Shown):
-    """What a region takes, and where the number comes from; null where nothing limits it."""
+    """What a pool may take in a region, and where the number comes from; null without a limit.
+
+    Null as well for several pools together, because the room of one is of no use to another.
+    """
 
     per_s = words.share_of_traffic(allow_null=True)
     unlimited = serializers.BooleanField()
@@ -67,6 +70,18 @@ class Capacity(words.Shown):
     set_by = words.text(400)
     set_at = words.instant(allow_null=True)
     measured_by = words.text(400)
+
+
+class PoolUse(words.Shown):
+    """One of several pools in a region; `used` is the part of its limit that it uses, 1 is all of it."""
+
+    pool = serializers.CharField()
+    served_rps = words.share_of_traffic()
+    overflow_out_rps = words.share_of_traffic()
+    rejected_rps = words.share_of_traffic()
+    capacity = Capacity()
+    used = words.share_of_traffic(allow_null=True)
+    healthy = serializers.BooleanField()
 
 
 class RegionFlow(words.Shown):
@@ -80,6 +95,10 @@ class RegionFlow(words.Shown):
     in_per_s = words.share_of_traffic()
     refused_per_s = words.share_of_traffic()
     capacity = Capacity()
+    pools = words.count()
+    pools_at_limit = words.count()
+    pools_down = words.count()
+    worst_pools = PoolUse(many=True, help_text="Of several pools up to 20, the worst first.")
     drained = serializers.BooleanField()
     healthy = serializers.BooleanField()
     reasons = serializers.ListField(child=serializers.CharField())

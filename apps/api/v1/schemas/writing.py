@@ -98,13 +98,22 @@ class ZoneDifference(words.Shown):
     warnings = serializers.ListField(child=serializers.CharField())
 
 
+class WaitsFor(words.Shown):
+    """What keeps a change from being live, with the nodes that lack it where the caller may see them."""
+
+    fleet = serializers.CharField()
+    reason = words.word(["held", "refused", "not_compiled", "unreachable", "pending", "quarantined"])
+    message = words.text(100_000)
+    nodes = serializers.ListField(child=serializers.CharField())
+
+
 class Applied(words.Shown):
     """What was done, or would be done, and the generation of each fleet that makes it live.
 
     The plan of an apply has a `plan_id`, by which exactly this can be done until `expires_at`.
     """
 
-    may_be_absent = ("warnings", "live", "plan_id", "expires_at")
+    may_be_absent = ("warnings", "live", "waits_for", "plan_id", "expires_at")
 
     stored = serializers.BooleanField()
     counts = Counts()
@@ -114,7 +123,8 @@ class Applied(words.Shown):
     stacks = StackDifference(many=True)
     zones = ZoneDifference(many=True)
     warnings = serializers.ListField(child=serializers.CharField())
-    live = serializers.BooleanField()
+    live = serializers.BooleanField(help_text="With `wait`: whether the change was live when the answer was sent.")
+    waits_for = WaitsFor(many=True)
     plan_id = serializers.RegexField("^[0-9a-f]{32}$")
     expires_at = words.instant()
 
@@ -187,8 +197,9 @@ class BatchResult(words.Shown):
 class BatchDone(words.Shown):
     """A result per item, in the order of the items."""
 
-    may_be_absent = ("live",)
+    may_be_absent = ("live", "waits_for")
 
     results = BatchResult(many=True)
     generations = serializers.DictField(child=words.count())
     live = serializers.BooleanField()
+    waits_for = WaitsFor(many=True)

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from apps.accounts.actors import platform_actor
 from apps.core.errors import Invalid, Malformed, SpillwayError
-from apps.definitions.services import Plan, apply_document, plan_document
+from apps.definitions.services import Plan, apply_document, confirming, plan_document
 from apps.definitions.texts import read_json, read_yaml
 
 
@@ -25,6 +25,9 @@ class Command(BaseCommand):
         parser.add_argument("--prune", action="store_true")
         parser.add_argument("--manager", default="")
         parser.add_argument("--reason", default="")
+        parser.add_argument(
+            "--confirm", action="append", default=[], help="what this may empty, as the refusal names it"
+        )
 
     def handle(self, *_args: Any, **options: Any) -> None:
         text = sys.stdin.buffer.read() if options["file"] == "-" else Path(options["file"]).read_bytes()
@@ -36,10 +39,11 @@ class Command(BaseCommand):
         objects = document.get("objects") if isinstance(document, dict) else None
         shared = {"prune": options["prune"], "manager": options["manager"]}
         try:
-            if options["dry_run"]:
-                plan = plan_document(actor=platform_actor(), objects=objects, **shared)
-            else:
-                plan = apply_document(actor=platform_actor(), objects=objects, reason=options["reason"], **shared)
+            with confirming(options["confirm"]):
+                if options["dry_run"]:
+                    plan = plan_document(actor=platform_actor(), objects=objects, **shared)
+                else:
+                    plan = apply_document(actor=platform_actor(), objects=objects, reason=options["reason"], **shared)
         except Invalid as invalid:
             faults = "\n".join(f"  {fault.pointer}: {fault.detail}" for fault in invalid.faults)
             raise CommandError(f"Nothing was stored.\n{faults}") from invalid
