@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from apps.agent.box import failure_from
+from apps.agent.confirm import confirm
 from apps.agent.errors import Refusal, Unavailable
 from apps.agent.releases import replace_link
 from tests.conformance.bundles import make_bundle
@@ -34,6 +35,7 @@ def node_with_slow_haproxy(**more: Any) -> Iterator[tuple[Inside, SlowHaproxy]]:
     [
         ("check", "sleep 30", "validate"),
         ("check", "kill -9 $$", "validate"),
+        ("check", "echo '[ALERT] (1) : config : parsing [haproxy.cfg:1] : half a lin'; kill -9 $$", "validate"),
         ("check", "echo 'prlimit: failed to set the limit'; exit 1", "validate"),
         ("check", "echo '[ALERT] (1) : config : out of memory.'; exit 1", "validate"),
         ("trial", "sleep 30", "taste"),
@@ -88,6 +90,19 @@ def test_a_full_disk_at_the_switch_leaves_the_old_release_live_and_is_no_refusal
         assert (node.live, node.get()) == ("1", (200, "one"))
         full.clear()
         assert node.push(make_bundle(node.port, answer="two"), 2)["generation"] == 2
+
+
+def test_a_disk_that_fills_up_behind_the_switch_puts_the_old_release_back() -> None:
+    def confirm_on_a_full_disk(*given: Any) -> None:
+        if given[2].generation == 2:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        confirm(*given)
+
+    with inside(confirm=confirm_on_a_full_disk) as node:
+        node.push(make_bundle(node.port), 1)
+        with pytest.raises(Unavailable, match="No space left"):
+            node.push(make_bundle(node.port, answer="two"), 2)
+        assert (node.live, node.get()) == ("1", (200, "one"))
 
 
 def test_a_worker_that_comes_up_too_late_is_no_verdict_on_the_bundle() -> None:
