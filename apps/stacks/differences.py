@@ -101,8 +101,11 @@ def action_of(change: PlannedChange) -> str:
 def read(change: PlannedChange, words: Words) -> Difference:
     """A change as people read it."""
     action = action_of(change)
-    changed = list(_changed(change.before, change.after)) if action in {"update", REPLACE} else []
-    details = [Detail(path, _sentence(path, old, new, words)) for path, old, new in changed]
+    stays = action in {"update", REPLACE}
+    changed = list(_changed(change.before, change.after)) if stays else []
+    # A weight is read as its share, which also moves where only another weight of the list does.
+    shares = list(_changed(_in_shares(change.before), _in_shares(change.after))) if stays else []
+    details = [Detail(path, _sentence(path, old, new, words)) for path, old, new in shares or changed]
     return Difference(
         address=change.address,
         type=change.type,
@@ -144,6 +147,20 @@ def _changed(before: Any, after: Any) -> Iterator[tuple[str, Any, Any]]:
         top = path.partition(".")[0].partition("[")[0]
         if second not in (first, UNKNOWN) and top not in DERIVED and not (_empty(first) and _empty(second)):
             yield path, first, second
+
+
+def _in_shares(value: Any) -> Any:
+    """Weights as shares of their list: clouds are given the smallest whole numbers, which nobody wrote."""
+    if isinstance(value, Mapping):
+        return {key: _in_shares(each) for key, each in value.items()}
+    if not isinstance(value, list):
+        return value
+    entries = [_in_shares(each) for each in value]
+    weights = [each.get(WEIGHT) if isinstance(each, Mapping) else None for each in entries]
+    total = sum(weight for weight in weights if isinstance(weight, int))
+    if not total or not all(isinstance(weight, int) for weight in weights):
+        return entries
+    return [{**each, WEIGHT: f"{100 * each[WEIGHT] / total:.4g} %"} for each in entries]
 
 
 def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:

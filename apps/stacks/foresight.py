@@ -101,26 +101,12 @@ def compare(before: Document, after: Document, labels: Mapping[str, str]) -> lis
     for address in dict.fromkeys([*new, *old]):
         if old.get(address) == new.get(address):
             continue
-        was, becomes = _in_shares(old.get(address)), _in_shares(new.get(address))
+        was, becomes = old.get(address), new.get(address)
         action = "create" if was is None else "delete" if becomes is None else "update"
         difference = read(PlannedChange(address, address.partition(".")[0], (action,), was, becomes), words)
         if difference.details or action != "update":
             found.append(difference)
     return found
-
-
-def _in_shares(value: Any) -> Any:
-    """Weights as shares of their list: clouds are given the smallest whole numbers, which nobody wrote."""
-    if isinstance(value, Mapping):
-        return {key: _in_shares(each) for key, each in value.items()}
-    if not isinstance(value, list):
-        return value
-    entries = [_in_shares(each) for each in value]
-    weights = [each.get("weight") if isinstance(each, Mapping) else None for each in entries]
-    total = sum(weight for weight in weights if isinstance(weight, int))
-    if not total or not all(isinstance(weight, int) for weight in weights):
-        return entries
-    return [{**each, "weight": f"{100 * each['weight'] / total:.4g} %"} for each in entries]
 
 
 def sentences(found: Sequence[Difference], labels: Mapping[str, str]) -> list[str]:

@@ -156,7 +156,10 @@ def test_weights_that_the_platform_moved_need_nobody_and_those_of_people_do(worl
     world.reconcile()
     assert (world.run().state, world.run().approved_by) == ("done", "spillway")
     (change,), _ = selectors.plan_of(world.actor, world.run().pk)
-    assert [detail.sentence for detail in change.details] == ["weight of arn:x: 10 → 20"]
+    assert [detail.sentence for detail in change.details] == [
+        "weight of arn:x: 90.91 % → 95.24 %",
+        "weight of y: 9.091 % → 4.762 %",
+    ]
     world.document = data() | {"resources": rule(30)}
     _audit(world, "Route")
     want_stack_push([world.stack])

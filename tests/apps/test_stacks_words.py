@@ -35,8 +35,15 @@ def said(found: Difference) -> list[str]:
 
 def test_a_weight_is_called_a_weight_of_what_it_belongs_to() -> None:
     found = change(rule(("arn:blue", 50), ("arn:x", 50)), rule(("arn:blue", 80), ("arn:x", 20)))
-    assert said(found) == ["weight of blue in frankfurt: 50 → 80", "weight of arn:x: 50 → 20"]
+    assert said(found) == ["weight of blue in frankfurt: 50 % → 80 %", "weight of arn:x: 50 % → 20 %"]
     assert (found.label, found.object_id, found.weights_only) == ("shop.example.com/", "route-1", True)
+
+
+def test_weights_are_told_as_shares_of_whatever_whole_numbers_the_cloud_is_given() -> None:
+    """19 to 1 becoming 4 to 1 read as a fall to a fifth, and the 1 was not told at all."""
+    found = change(rule(("arn:blue", 19), ("arn:x", 1)), rule(("arn:blue", 4), ("arn:x", 1)))
+    assert said(found) == ["weight of blue in frankfurt: 95 % → 80 %", "weight of arn:x: 5 % → 20 %"]
+    assert found.weights_only
 
 
 def test_the_order_of_a_list_is_no_change() -> None:

@@ -117,8 +117,8 @@ def _one_weight(stage: Stage, aws: Cloud, operator: Actor) -> None:
     (change,), drift = selectors.plan_of(operator, run.pk)
     assert (change.action, change.weights_only, drift) == ("update", True, [])
     assert sorted(each.sentence for each in change.details) == [
-        "weight of operator/blue in frankfurt: 9 → 7",
-        "weight of operator/green in frankfurt: 1 → 3",
+        "weight of operator/blue in frankfurt: 90 % → 70 %",
+        "weight of operator/green in frankfurt: 10 % → 30 %",
     ]
     assert stage.approve().state == "done"
 
