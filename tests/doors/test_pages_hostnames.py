@@ -78,6 +78,7 @@ def test_customers_cannot_give_an_operators_word(tutorial_world: Actor, acme: Ac
 def test_a_name_is_released_once_it_was_typed_and_no_route_uses_it(tutorial_world: Actor, acme: Actor) -> None:
     client, used = client_of(acme), Hostname.objects.get(name="shop.acme.example")
     claim = hostnames.claim(actor=acme, name="blog.acme.example")
+    Hostname.objects.filter(pk=claim.pk).update(proof="dns")
     client.post(reverse("web:hostname-release", args=[claim.pk]), {"confirm": "blog"})
     assert Hostname.objects.get(pk=claim.pk).released_at is None
     client.post(reverse("web:hostname-release", args=[claim.pk]), {"confirm": claim.name})
@@ -86,3 +87,10 @@ def test_a_name_is_released_once_it_was_typed_and_no_route_uses_it(tutorial_worl
     assert Hostname.objects.get(pk=used.pk).released_at is None
     assert Route.objects.filter(hostname=used).exists()
     assert "Released" in client.get(reverse("web:hostname", args=[claim.pk])).content.decode()
+
+
+def test_a_name_that_nobody_verified_is_free_at_once(tutorial_world: Actor, acme: Actor) -> None:
+    client, claim = client_of(acme), hostnames.claim(actor=acme, name="blog.acme.example")
+    url = reverse("web:hostname-release", args=[claim.pk])
+    assert "anybody may claim it" in client.post(url, {"confirm": claim.name}, follow=True).content.decode()
+    assert not Hostname.objects.filter(pk=claim.pk).exists()
