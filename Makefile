@@ -43,6 +43,9 @@ down: ## stop a demo that runs in the background
 traffic: .venv/.stamp ## clients of the demo: make traffic REGION=us-central1 RATE=20
 	@$(PY) -m deploy.demo traffic $(REGION) $(RATE)
 
+kill: .venv/.stamp ## a dead HAProxy in the demo: make kill NODE=eu-1
+	@$(PY) -m deploy.demo kill $(NODE)
+
 seed: .venv/.stamp ## fill the database: make seed ROUTES=10000 ACCOUNTS=100
 	@$(PY) -m deploy.demo manage seed --routes $(or $(ROUTES),10000) --accounts $(or $(ACCOUNTS),100)
 
@@ -127,4 +130,4 @@ fmt: .venv/.stamp-tests ## put the code in order
 clean: down ## remove what was made: the demo's data, caches, fetched assets; the venv stays
 	rm -rf var frontend/static/vendor frontend/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-.PHONY: help lock openapi bench-stack-kills bench-synthesis bench-schedules bench-calendars bench-api-fuzz check frontend packages up down traffic seed quick test test-all mutants bench fmt clean agent
+.PHONY: help lock openapi bench-stack-kills bench-synthesis bench-schedules bench-calendars bench-api-fuzz check frontend packages up down traffic kill seed quick test test-all mutants bench fmt clean agent

@@ -28,7 +28,8 @@ class Result:
 
     `capacity` is the highest rate that meets the objective: confirmed by a longer step, and for independent callers the
     most likely border by all steps together. The true one lies between `low` and `high` with `confidence` (0–1); `high`
-    is None when nothing broke. `limited_by` says what ended the search:
+    is None when nothing broke. Where no capacity was confirmed, `low` held and `high` did not: more is not known, and
+    `met` is None. `limited_by` says what ended the search:
     objective, max_rate, generator, time, overload, stopped. `in_flight_limit` is the limit in flight that belongs to
     the capacity (rate × latency there). `overloaded_s` counts the seconds in which certainly more requests were slow
     or failed than the objective allows.
@@ -48,6 +49,11 @@ class Result:
     overloaded_s: float = 0.0
     seconds: float = 0.0
     met: bool | None = None
+
+    @property
+    def inconclusive(self) -> bool:
+        """Whether it searched and could not tell; that not even the lowest rate was good is an answer."""
+        return self.capacity is None and self.kind == "search" and self.limited_by != "nothing"
 
     def document(self) -> dict[str, Any]:
         """As it is stored in `Run.result` and shown by the doors; `with_surroundings` adds what others know."""

@@ -9,10 +9,12 @@ from math import ceil
 from apps.capacity.fitting import Crossing, crossing
 from apps.capacity.measuring import Measured
 from apps.capacity.results import Point, Result
-from apps.capacity.steps import Outcome, Word
+from apps.capacity.steps import Outcome, Purpose, Word
 from apps.definitions.specs import ObjectiveSpec
 
 NEAR = 0.08
+# Nobody measures a rate more sharply than this: an interval is at least so wide, as a part of the rate.
+RESOLUTION = 0.02
 
 
 class Ending(StrEnum):
@@ -73,6 +75,10 @@ def result_of_search(
         bottom, top = likely.low, likely.high
     elif fit is not None and capacity is not None and top is not None:
         bottom, top = max(0.0, min(capacity, fit.low)), max(capacity, min(fit.high, top * 1.1), low or 0.0)
+    if capacity is None:
+        bottom, top = (None, None) if ending is Ending.NOTHING else _bracket(outcomes)
+    elif bottom is not None and top is not None:
+        bottom, top = _with_width(capacity, bottom, top)
     knee = _knee(outcomes, capacity)
     return Result(
         kind="search",
@@ -87,8 +93,27 @@ def result_of_search(
         in_flight_limit=_in_flight(knee),
         overloaded_s=overloaded_s,
         seconds=seconds,
-        met=capacity is not None,
+        met=True if capacity is not None else None if bottom is not None else False,
     )
+
+
+def _bracket(outcomes: Sequence[Outcome]) -> tuple[float | None, float | None]:
+    """What is known where no capacity was confirmed: the highest rate that held, and the lowest above it that did not.
+
+    A confirmation that failed says that the number is not sure; it is told beside the bracket, and is no edge of it.
+    """
+    judged = [outcome for outcome in outcomes if outcome.step.purpose is not Purpose.CONFIRM]
+    top = min((each.step.rate for each in judged if each.verdict.word is Word.BAD), default=None)
+    good = (each.step.rate for each in outcomes if each.verdict.word is Word.GOOD)
+    return max((rate for rate in good if top is None or rate < top), default=None), top
+
+
+def _with_width(capacity: float, bottom: float, top: float) -> tuple[float, float]:
+    """The interval, not narrower than what steps can tell apart."""
+    if top - bottom >= RESOLUTION * capacity:
+        return bottom, top
+    half = RESOLUTION * capacity / 2
+    return min(bottom, capacity - half), max(top, capacity + half)
 
 
 def _knee(outcomes: Sequence[Outcome], capacity: float | None) -> Point | None:
@@ -132,9 +157,12 @@ def _sentence(
     confirmed: bool,
 ) -> str:
     asked = objective_sentence(objective)
+    low, high = bounds
+    if capacity is None and low is not None:
+        below = "" if high is None else f", below {high:.4g} requests/s"
+        return f"At least {low:.4g} requests/s{below}, not confirmed, with {asked}.{REASONS.get(ending, '')}"
     if capacity is None:
         return f"No rate was found that keeps {asked}.{REASONS.get(ending, '')}"
-    low, high = bounds
     between = f" (95 %: between {low:.4g} and {high:.4g})" if low is not None and high is not None else ""
     least = "At least " if high is None else ""
     number = f"{least}{capacity:.4g} requests/s{between} with {asked}"

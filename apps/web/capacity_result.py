@@ -9,7 +9,7 @@ from apps.capacity import staleness
 from apps.capacity.models import Run
 from apps.capacity.results import Point, Result, result_of
 from apps.web.capacity_live import words_of
-from apps.web.capacity_words import LIMITED_BY, spoken
+from apps.web.capacity_words import LIMITED_BY, inconclusive, spoken
 from apps.web.figures import share
 from apps.web.run_drawing import draw_curve, short
 
@@ -18,12 +18,14 @@ CURVE_LEGEND = (("p50", "p50"), ("p95", "p95"), ("p99", "p99"), ("objective", "o
 
 def result_context(run: Run) -> dict[str, Any]:
     """What the page shows of a run that is over; little where nothing was found."""
+    again = inconclusive(run) and run.test_id is not None
     if not run.result:
-        return {"found": None}
+        return {"found": None, "again": again}
     found = result_of(run.result)
     below = (run.plan.get("objective") or {}).get("below_ms", 600)
     return {
         "found": found,
+        "again": again,
         "stale": staleness.verdict(run),
         "applied": _sentence(run.result.get("applied")),
         "capacity": short(found.capacity) if found.capacity is not None else "",
@@ -42,6 +44,9 @@ def result_context(run: Run) -> dict[str, Any]:
 
 def confidence_words(found: Result) -> str:
     """How sure the number is: `95 % sure: between 14.8 and 15.6`."""
+    if found.capacity is None and found.inconclusive and found.low is not None:
+        below = f", below {short(found.high)}/s" if found.high is not None else ""
+        return f"at least {short(found.low)}/s{below}, not confirmed"
     if found.capacity is None:
         return "no rate met the objective" if found.met is False else "not found"
     sure = f"{100 * found.confidence:g} % sure"

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from django.db.models import Max
+
 from apps.accounts.actors import Actor
 from apps.capacity import selectors
 from apps.capacity.models import Run
 from apps.definitions.models import CapacityTest, Schedule
 from apps.web.capacity_result import capacity_of, confidence_of
-from apps.web.capacity_words import guard_words, load_words, mark_of, objective_words
+from apps.web.capacity_words import guard_words, inconclusive, load_words, mark_of, objective_words
 from apps.web.run_drawing import short
 
 
@@ -18,7 +20,9 @@ def rows_of(actor: Actor, tests: Sequence[CapacityTest]) -> list[dict[str, Any]]
     """What lists print of these tests; the number of queries is constant."""
     measured, open_ = last_measured(actor, tests), open_runs(actor, tests)
     following = next_fires(actor, tests)
-    return [_row(test, measured.get(test.pk), open_.get(test.pk), following.get(test.pk)) for test in tests]
+    open_ends = last_inconclusive(actor, tests)
+    rows = [_row(test, measured.get(test.pk), open_.get(test.pk), following.get(test.pk)) for test in tests]
+    return [row | {"inconclusive": open_ends.get(row["test"].pk)} for row in rows]
 
 
 def _row(test: CapacityTest, measured: Run | None, going: Run | None, following: Schedule | None) -> dict[str, Any]:
@@ -44,6 +48,14 @@ def last_measured(actor: Actor, tests: Iterable[CapacityTest]) -> dict[int, Run]
     for row in rows:
         found.setdefault(row.test_id or 0, row)
     return found
+
+
+def last_inconclusive(actor: Actor, tests: Iterable[CapacityTest]) -> dict[int, Run]:
+    """The newest run of each test that came to its end, where it left open what was asked, by the id of the test."""
+    ended = selectors.runs(actor).filter(test__in=[test.pk for test in tests], state=Run.State.DONE).order_by()
+    newest = ended.values("test").annotate(newest=Max("pk")).values_list("newest", flat=True)
+    rows = Run.objects.filter(pk__in=newest)
+    return {run.test_id: run for run in rows if run.test_id and inconclusive(run)}
 
 
 def open_runs(actor: Actor, tests: Iterable[CapacityTest]) -> dict[int, Run]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from apps.capacity.models import Run
+from apps.capacity.results import result_of
 from apps.web.run_drawing import short
 
 Mark = tuple[str, str, str]
@@ -18,6 +19,7 @@ MARKS: Mapping[str, Mark] = {
     "refused": ("bad", "stop", "Refused"),
     "failed": ("bad", "bad", "Failed"),
 }
+INCONCLUSIVE: Mark = ("warn", "unknown", "Inconclusive")
 KINDS = {
     "search": "Search: the highest rate that meets the objective",
     "constant": "Constant rate",
@@ -49,7 +51,14 @@ LIMITED_BY = {
 
 def mark_of(run: Run) -> Mark:
     """Kind, shape and word of `components/mark.html`."""
-    return MARKS[run.state]
+    return INCONCLUSIVE if inconclusive(run) else MARKS[run.state]
+
+
+def inconclusive(run: Run) -> bool:
+    """Whether a run came to its end and left open what it was asked."""
+    if run.state != Run.State.DONE:
+        return False
+    return not run.result or result_of(run.result).inconclusive
 
 
 def spoken(seconds: float) -> str:

@@ -99,7 +99,8 @@ def _plan(request: PageRequest, run: StackRun) -> dict[str, Any]:
     """What a run would do, in our words, and how far it is."""
     changes, drift = selectors.plan_of(request.actor, run.pk)
     reached = ORDER.index(run.state) if run.state in ORDER else len(ORDER)
-    steps = [(_step(name, run.state, reached), word) for name, word in STEPS]
+    failed = _failed_at(run) if run.state == StackRun.State.FAILED else ""
+    steps = [(_step(name, failed, reached), word) for name, word in STEPS]
     events = list(selectors.events(request.actor, run.pk).order_by("-number")[:EVENTS_SHOWN])
     return {
         "changes": changes,
@@ -111,11 +112,21 @@ def _plan(request: PageRequest, run: StackRun) -> dict[str, Any]:
     }
 
 
-def _step(name: str, state: str, reached: int) -> str:
-    """done, now, failed or nothing, for components/steps.html."""
+def _failed_at(run: StackRun) -> str:
+    """The step that did not come to its end: what was never planned was never approved, nor applied."""
+    if run.planned_at is None:
+        return "planning"
+    return "applying" if run.approved_at is not None else "approved"
+
+
+def _step(name: str, failed: str, reached: int) -> str:
+    """done, now, failed or nothing, for components/steps.html; `failed` is the step that did."""
     place = ORDER.index(name)
-    if state == "failed" or reached == len(ORDER):
-        return "failed" if state == "failed" and name == "applying" else ""
+    if failed:
+        end = ORDER.index(failed)
+        return "failed" if name == failed else "done" if place < end else ""
+    if reached == len(ORDER):
+        return ""
     return "done" if reached > place else "now" if reached == place else ""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import hashlib
 import json
 import os
@@ -14,7 +15,7 @@ from functools import partial
 from types import FrameType
 
 from deploy.demo import ready
-from deploy.demo.place import PYTHON, ROOT, Place
+from deploy.demo.place import PYTHON, ROOT, Place, remember, running
 from deploy.demo.programs import django_environment, write_configuration
 from deploy.demo.secrets_file import Secrets, read_or_create, write_private
 from deploy.demo.supervision import (
@@ -22,6 +23,7 @@ from deploy.demo.supervision import (
     CannotStart,
     check_ports,
     check_tools,
+    haproxies_of,
     only_one,
     processes,
     start,
@@ -99,6 +101,8 @@ def come_up(world: World, secrets: Secrets, supervisor: subprocess.Popen[bytes])
         ready.wait_for(f"Node {node.name}", partial(ready.serves, world, node), alive)
     ready.wait_for("/readyz", lambda: ready.call(f"{place.console_url}/readyz")[0] == 200, alive)
     person = {"url": place.console_url, "username": secrets.username, "password": secrets.password}
+    place.env_sh.touch(mode=0o600)
+    place.env_sh.write_text(ready.shell(world, tokens))
     write_private(place.dev_json, person | tokens | {"regions": ready.regions(world)})
 
 
@@ -114,6 +118,7 @@ def up(*, detach: bool) -> int:
         world, secrets = World(place), read_or_create(place.demo / "secrets.json")
         check_tools()
         check_ports(world)
+        remember(place)
         place.dev_json.unlink(missing_ok=True)  # who waits for it waits for this start
         prepare(world, secrets)
         say("Starting two regions …")
@@ -144,13 +149,13 @@ def _interrupt(_number: int, _frame: FrameType | None) -> None:
 
 def down() -> int:
     """End a demo that runs in the background, or what an earlier one left."""
-    say("Stopped." if stop(Place()) else "Spillway does not run here.")
+    say("Stopped." if stop(running()) else "Spillway does not run here.")
     return 0
 
 
 def status() -> int:
     """Say whether it runs; exit code 0 when it does, 3 when not, as init scripts do."""
-    place = Place()
+    place = running()
     pid = supervisor_pid(place)
     say(f"Runs at {place.console_url}, {len(processes(place))} processes." if pid else "Spillway does not run here.")
     return 0 if pid else 3
@@ -158,7 +163,7 @@ def status() -> int:
 
 def traffic(region: str, rate: float | None) -> int:
     """Set what the clients of one region send, and say what will happen; without a region say what they send now."""
-    place = Place()
+    place = running()
     if not supervisor_pid(place):
         say("Spillway does not run here: `make up` starts it.")
         return 1
@@ -173,9 +178,21 @@ def traffic(region: str, rate: float | None) -> int:
     return 0
 
 
+def kill(node: str) -> int:
+    """Kill one node's HAProxy, as a crash would; its agent starts it again."""
+    place = running()
+    found = haproxies_of(place, node)
+    for pid in found:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    names = ", ".join(each.name for each in World(place).nodes())
+    say(f"Killed HAProxy of {node}." if found else f"No HAProxy of {node} runs here; nodes are {names}.")
+    return 0 if found else 1
+
+
 def run_manage(arguments: list[str]) -> int:
     """Become manage.py with the demo's database and secrets."""
-    place = Place()
+    place = running()
     place.make_directories()
     environment = os.environ | django_environment(place, read_or_create(place.demo / "secrets.json"))
     os.chdir(ROOT)
@@ -193,6 +210,8 @@ def main() -> int:
     raising = commands.add_parser("traffic", help="client traffic of one region, in requests/s")
     raising.add_argument("region", nargs="?", default="", help="nothing: say what every region's clients send")
     raising.add_argument("rate", nargs="?", type=float, help="requests/s")
+    killing = commands.add_parser("kill", help="kill one node's HAProxy, as a crash would")
+    killing.add_argument("node")
     managing = commands.add_parser("manage", help="manage.py with the demo's database and secrets")
     managing.add_argument("arguments", nargs=argparse.REMAINDER)
     options = parser.parse_args()
@@ -204,6 +223,8 @@ def main() -> int:
                 return down()
             case "traffic":
                 return traffic(options.region, options.rate)
+            case "kill":
+                return kill(options.node)
             case "manage":
                 return run_manage(options.arguments)
         return status()

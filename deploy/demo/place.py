@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import pwd
 import re
 import shutil
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from apps.agent.settings import default_user
 
@@ -76,6 +78,16 @@ class Place:
         return self.demo / "supervisord.pid"
 
     @property
+    def ports_json(self) -> Path:
+        """The ports that this copy was started with, for commands that come without its variables."""
+        return self.demo / "ports.json"
+
+    @property
+    def env_sh(self) -> Path:
+        """Addresses and keys for a shell: `. var/env.sh`."""
+        return self.var / "env.sh"
+
+    @property
     def dev_json(self) -> Path:
         """Addresses and keys for scripts that go on from here."""
         return self.var / "dev.json"
@@ -98,4 +110,30 @@ class Place:
                 directory.chmod(0o710)
 
 
+def running() -> Place:
+    """The place of this copy as it was started; what the environment says goes first, as for `up`."""
+    place = Place()
+    try:
+        known = json.loads(place.ports_json.read_text())
+    except (OSError, ValueError):
+        return place
+    said = {name for name, variable in PORTS.items() if os.environ.get(variable)}
+    kept: dict[str, Any] = {name: int(port) for name, port in known.items() if name in PORTS.keys() - said}
+    return replace(place, **kept)
+
+
+def remember(place: Place) -> None:
+    """Keep the ports for `running`."""
+    place.ports_json.write_text(json.dumps({name: getattr(place, name) for name in PORTS}))
+
+
+PORTS = {
+    "console_port": "SPILLWAY_PORT",
+    "http_port": "SPILLWAY_HTTP_PORT",
+    "backend_port": "SPILLWAY_BACKEND_PORT",
+    "agent_port": "SPILLWAY_AGENT_PORT",
+    "redis_port": "SPILLWAY_REDIS_PORT",
+    "client_port": "SPILLWAY_CLIENT_PORT",
+    "overflow_port": "SPILLWAY_OVERFLOW_PORT",
+}
 PYTHON = sys.executable

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import http.client
 import json
+import shlex
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -75,6 +76,21 @@ def regions(world: World) -> dict[str, Any]:
     return found
 
 
+def shell(world: World, tokens: Mapping[str, str]) -> str:
+    """What README's commands read: where this copy is, whatever its ports are."""
+    place = world.place
+    nodes = world.nodes()
+    values = {
+        "SPILLWAY_URL": place.console_url,
+        "SPILLWAY_TOKEN": tokens["operator_token"],
+        "SPILLWAY_VAR": str(place.var),
+        "FIRST_NODE": world.urls_of(nodes[0])[0],
+        "LAST_NODE": world.urls_of(nodes[-1])[0],
+        "FIRST_SERVER": place_url(world.servers()[0].port),
+    }
+    return "".join(f"export {name}={shlex.quote(value)}\n" for name, value in values.items())
+
+
 def summary(world: World, secrets: Secrets) -> str:
     """What a person who just typed `make up` wants to know."""
     place: Place = world.place
@@ -94,6 +110,7 @@ def summary(world: World, secrets: Secrets) -> str:
         f"    curl -X PUT {place_url(place.client_port)}/rate -d '{{\"us-central1\": 12}}'      more traffic",
         f'    curl -X PUT {place_url(world.servers()[0].port)}/control -d \'{{"mode": "failing"}}\'  a sick server',
         f"  Keys and addresses for scripts: {place.dev_json}     Logs: {place.demo / 'logs'}",
+        f"  For a shell: . {place.env_sh}",
         "",
     ]
     return "\n".join(lines)

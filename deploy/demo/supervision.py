@@ -31,6 +31,11 @@ def processes(place: Place) -> list[int]:
     return [pid for pid in _own_pids() if mark in _environment(pid) or _is_haproxy_of(pid, files)]
 
 
+def haproxies_of(place: Place, node: str) -> list[int]:
+    """Ids of one node's HAProxy processes, of this copy alone."""
+    return [pid for pid in _own_pids() if _is_haproxy_of(pid, f"{place.run / node}/".encode())]
+
+
 def _is_haproxy_of(pid: int, files: bytes) -> bool:
     """Agents give HAProxy an environment without anything of theirs, so it is known by its arguments."""
     try:

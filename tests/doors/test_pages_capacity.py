@@ -85,6 +85,25 @@ def test_a_test_that_found_nothing_shows_no_number(shop_test: CapacityTest, tuto
     assert "Could it run now?" in page
 
 
+def test_a_run_that_could_not_tell_is_inconclusive_offers_another_and_no_limit(
+    shop_test: CapacityTest, tutorial_world: Actor
+) -> None:
+    known = result_of_steps(shop_test) | {"capacity": None, "low": 12.0, "high": 15.4, "limited_by": "overload"}
+    run = make_run(shop_test, result=known | {"met": None, "confirmed": False}, ended_at=now())
+    client = client_of(tutorial_world)
+    page = text(client, f"/capacity-runs/{run.pk}")
+    assert "Inconclusive" in page
+    assert "Run again" in page
+    assert "at least 12/s, below 15.4/s, not confirmed" in page
+    assert "Show the change" not in page
+    assert "last run inconclusive" in text(client, "/capacity-tests")
+    sure = make_run(shop_test)  # control: a run that found a number
+    page = text(client, f"/capacity-runs/{sure.pk}")
+    assert "Inconclusive" not in page
+    assert "Show the change" in page
+    assert "last run inconclusive" not in text(client, "/capacity-tests")
+
+
 def test_a_filter_that_finds_nothing_can_be_cleared(shop_test: CapacityTest, tutorial_world: Actor) -> None:
     client = client_of(tutorial_world)
     assert "Clear the filter" in text(client, "/capacity-tests?q=nothing")

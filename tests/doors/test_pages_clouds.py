@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from typing import Any
 
@@ -224,6 +225,22 @@ def test_overflow_says_where_clouds_stand(operator: Actor, acme: Actor, stack: S
     assert 'with each of the <a href="/pools">pools</a>' in text_of(client_of(acme), "/overflow")
     pool = Backend.objects.get().pool_id
     assert f'with <a href="/pools/{pool}">the pool</a>' in text_of(client_of(operator), f"/overflow?pool={pool}")
+
+
+@pytest.mark.parametrize(
+    ("planned", "approved", "words"),
+    [(False, False, ["done", "failed", "", ""]), (True, True, ["done", "done", "done", "failed"])],
+)
+def test_a_failed_run_marks_the_step_that_failed(
+    operator: Actor, stack: Stack, words: list[str], *, planned: bool, approved: bool
+) -> None:
+    times = {"planned_at": now() if planned else None, "approved_at": now() if approved else None}
+    run = a_run(stack, state="failed", message="No credentials.", finished_at=now(), **times)
+    page = text_of(client_of(operator), f"/stack-runs/{run.pk}")
+    steps = re.search(r'<ol class="steps">(.*?)</ol>', page, re.DOTALL)
+    assert steps
+    classes = [re.sub(r".*class=\"(\w+)\".*|.*", r"\1", found) for found in re.findall(r"<li[^>]*>", steps[1])]
+    assert classes == words
 
 
 def test_a_lock_is_shown_and_taken_away_only_with_a_reason(operator: Actor, stack: Stack) -> None:

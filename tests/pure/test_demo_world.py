@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import stat
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from deploy.demo.place import Place
+from deploy.demo.place import PORTS, ROOT, Place, remember, running
 from deploy.demo.programs import Program, write_configuration
+from deploy.demo.ready import shell
 from deploy.demo.secrets_file import read_or_create
+from deploy.demo.supervision import haproxies_of
 from deploy.demo.world import World
 
 
@@ -96,3 +103,49 @@ def test_the_files_that_hold_secrets_are_readable_by_the_owner_alone(place: Plac
 def test_a_percent_sign_in_a_command_survives_supervisord(tmp_path: Path) -> None:
     section = Program("a", ["run", "100%"], "nodes").section(tmp_path)
     assert "command = run 100%%\n" in section
+
+
+def test_commands_without_its_variables_reach_the_copy_that_was_started(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in PORTS.values():
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("SPILLWAY_VAR", str(place.var))
+    assert running().client_port == Place().client_port  # control: nothing is known of a copy that never ran
+    place.make_directories()
+    remember(replace(place, client_port=29190))
+    assert (running().client_port, running().http_port) == (29190, 18080)
+    monkeypatch.setenv("SPILLWAY_CLIENT_PORT", "31000")
+    assert running().client_port == 31000
+
+
+def readme_commands() -> str:
+    """The blocks of README that people paste, from the first change on."""
+    text = (ROOT / "README.md").read_text()
+    text = text[text.index("## A first change") : text.index("## How it is put together")]
+    return "\n".join(line for line in text.splitlines() if line.startswith("    "))
+
+
+def test_commands_of_the_readme_name_no_port_and_no_process_of_another_copy(place: Place) -> None:
+    commands = readme_commands()
+    assert not re.search(r"127\.0\.0\.1:(?!5353)\d+|localhost:\d+|pgrep|pkill|killall", commands)
+    known = set(re.findall(r"^export (\w+)=", shell(World(place), {"operator_token": "t"}), re.MULTILINE))
+    set_by_hand = set(re.findall(r"^ *(\w+)=", commands, re.MULTILINE))
+    used = set(re.findall(r"\$(\w+)", commands))
+    assert used - known - set_by_hand - {"PWD"} == set()
+    assert {"SPILLWAY_URL", "SPILLWAY_TOKEN", "FIRST_NODE"} <= used  # control: they are read
+
+
+def test_a_killed_haproxy_is_one_of_this_copy_and_of_this_node(place: Place) -> None:
+    own = f"{place.run}/eu-1/live/haproxy.cfg".encode()
+    assert haproxies_of(place, "eu-1") == []
+    fake = subprocess.Popen(["haproxy", "-c", "import time; time.sleep(30)", own], executable=sys.executable)
+    try:
+        until = time.monotonic() + 5
+        while haproxies_of(place, "eu-1") != [fake.pid] and time.monotonic() < until:
+            time.sleep(0.01)
+        assert haproxies_of(place, "eu-1") == [fake.pid]
+        assert haproxies_of(place, "eu-2") == []
+    finally:
+        fake.kill()
+        fake.wait()
