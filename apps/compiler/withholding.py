@@ -38,8 +38,9 @@ class Part:
 
     @property
     def content(self) -> str:
-        """Changes when anything about the object does."""
-        return hashlib.sha256(repr(self.thing).encode()).hexdigest()
+        """Changes when anything about the object does; servers are objects of their own."""
+        thing = replace(self.thing, servers=()) if isinstance(self.thing, Pool) else self.thing
+        return hashlib.sha256(repr(thing).encode()).hexdigest()
 
 
 def kind_of(object_id: str) -> str:

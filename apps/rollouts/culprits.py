@@ -18,7 +18,7 @@ from apps.drivers.proxy.registry import open_driver
 from apps.rollouts import claims, quarantine, shelf, travel
 from apps.rollouts.blaming import owners_named
 from apps.rollouts.claims import Claim
-from apps.rollouts.models import Revision, Rollout
+from apps.rollouts.models import Quarantine, Revision, Rollout
 from apps.rollouts.pushing import Job
 from apps.rollouts.quarantine import Culprits
 
@@ -50,7 +50,9 @@ class _Search:
         self._snapshot = shelf.snapshot_of(rollout.revision_id, rollout.revision.digest)
         self._bundle = shelf.bundle_of(rollout.revision_id, rollout.revision.digest)
         self._good: Snapshot | None = shelf.snapshot_of(good.pk, good.digest) if good else None
-        self._suspects = suspects(self._snapshot, self._good)
+        known = set(Quarantine.objects.filter(fleet=claim.fleet_id).values_list("object_id", flat=True))
+        found = suspects(self._snapshot, self._good)
+        self._suspects = {key: part for key, part in found.items() if key not in known}
 
     def culprits(self, found: Mapping[str, str]) -> Culprits:
         """With what else changed of an account that does this again and again."""

@@ -94,6 +94,7 @@ def try_other_versions() -> None:
     versions = versions_by_fleet({fleet for fleet, _ in rows})
     moved = {fleet for fleet, then in rows if versions[fleet] != then}
     if moved:
+        FleetSync.objects.filter(fleet__in=moved).update(refused_digest="")
         want_push(Fleet.objects.filter(pk__in=moved))
 
 

@@ -205,7 +205,7 @@ def turn_back(claim: Claim, rollout: Rollout, node: str, refusal: Refused, culpr
             message = f"{message} Quarantined, so that the rest goes out: {rollout.object_label}."
             quarantine.put(fleet=rollout.fleet, culprits=culprits)
             want_push([rollout.fleet])
-        _want_last_good(sync, "" if culprits else rollout.revision.digest, back_to)
+        _want_last_good(sync, rollout.revision.digest, back_to)
         if back_to is None:
             there_is_none = "" if culprits else " There is no earlier revision to go back to."
             move(rollout, RolloutState.FAILED, message + there_is_none)

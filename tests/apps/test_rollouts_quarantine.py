@@ -29,6 +29,7 @@ from tests.doors.test_api_objects import Api
 
 CUSTOMERS = 100
 POISON = "poison"
+NO = Refused("no", stage="switch")
 Judge = Callable[[Bundle], ProxyError | None]
 
 
@@ -331,6 +332,17 @@ def test_nothing_of_the_operators_is_left_out_for_a_nodes_own_trouble(world: Wor
         before,
     )
     assert FleetSync.objects.get().refused_digest
+
+
+def test_a_node_that_changes_its_mind_ends_in_the_last_good_revision_and_in_no_loop(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    everybody_writes(world)
+    world.memory[1].refusal = Refused("no", stage="switch")
+    monkeypatch.setattr(culprits._Search, "_ask", lambda self, out: None if len(out) == len(self._suspects) else NO)
+    world.reconcile()
+    assert Rollout.objects.count() < 2 * 5 * 2
+    assert (Rollout.objects.latest("id").state, world.memory[0].digest) == ("rolled_back", world.memory[1].digest)
 
 
 def test_the_only_certificate_of_a_listener_is_named_and_not_taken_from_it(world: World) -> None:
