@@ -13,7 +13,7 @@ from apps.audit import services as audit
 from apps.compiler.withholding import parts_of
 from apps.core.clock import now
 from apps.core.events import publish_after_commit
-from apps.drivers.proxy.contract import Refused, Superseded
+from apps.drivers.proxy.contract import Refused, Superseded, Unavailable
 from apps.fleet.models import Fleet
 from apps.fleet.services import want_push
 from apps.observe import services as observe
@@ -162,7 +162,7 @@ def _note_outcome(rollout: Rollout, outcome: Outcome, *, turning: bool) -> None:
         )
     elif outcome.error is not None:
         state = _step_state(outcome)
-        if state == StepState.UNREACHABLE:
+        if state == StepState.UNREACHABLE and not isinstance(outcome.error, Unavailable):
             observe.store_contact_errors({outcome.node_id: outcome.error.message})
         if turning:
             steps = steps.exclude(state=StepState.REFUSED)
