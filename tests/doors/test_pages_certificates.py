@@ -118,7 +118,8 @@ def test_a_certificate_in_use_is_kept_and_an_unused_one_goes_once_its_name_is_ty
     assert "Type shop to delete it." in client.post(url, follow=True).content.decode()
     assert "is in use by" in client.post(url, {"confirm": "shop"}, follow=True).content.decode()
     assert "port 8443" in client.get(reverse("web:certificates")).content.decode()
-    save_object(actor=tutorial_world, kind="LoadBalancer", name="front", spec={**spec, "listeners": []})
+    spec["listeners"] = [{"name": "http", "protocol": "http", "port": 8080}]
+    save_object(actor=tutorial_world, kind="LoadBalancer", name="front", spec=spec)
     client.post(url, {"confirm": "shop"})
     assert not Certificate.objects.exists()
 

@@ -116,7 +116,7 @@ def test_a_capacity_test_begins_and_ends_without_a_reload() -> None:
     before, during = compile_snapshot(quiet).bundle, compile_snapshot(tested).bundle
     assert plan(before, during) == Runtime((SetMapEntry("maps/tests.map", "a" * 64, "pool-1"),))
     assert plan(during, before) == Runtime((DeleteMapEntry("maps/tests.map", "a" * 64),))
-    assert [each.sentence for each in diff_snapshots(quiet, tested)] == ["capacity test of pool-1: added"]
+    assert [each.sentence for each in diff_snapshots(quiet, tested)] == ["capacity test of pool-1-label: added"]
 
 
 def test_a_large_change_swaps_the_map_at_once() -> None:

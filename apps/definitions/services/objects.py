@@ -46,6 +46,7 @@ from apps.definitions.services.emptying import refuse_emptying, watch
 from apps.definitions.services.grants import refuse_loss, store_grant
 from apps.definitions.services.impossible import refuse_impossible
 from apps.definitions.services.load_balancers import store_load_balancer
+from apps.definitions.services.loops import refuse_loops
 from apps.definitions.services.quotas import expect_growth, refuse_over_quota
 from apps.definitions.services.routes import store_route
 from apps.definitions.services.schedules import Booked, store_schedule
@@ -185,6 +186,7 @@ def finish(work: Work) -> None:
     refuse_emptying(work)
     _try_booked(work)
     refuse_broken(work)
+    refuse_loops(work)
     refuse_impossible(work)
     if work.released:
         drop_unused_claims(ids=work.released)

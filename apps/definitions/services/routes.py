@@ -6,14 +6,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from apps.accounts.claims import HostnameTaken, claim_hostname, wildcards_over
+from apps.accounts.claims import HostnameTaken, claim_hostname
 from apps.accounts.models import Account, Hostname
-from apps.compiler.loops import loop_message, loop_of
 from apps.compiler.model import Protocol
 from apps.core.errors import Invalid
 from apps.definitions.asserting import assertion_document
 from apps.definitions.describing import fixed_response_document, header_document, redirect_document
-from apps.definitions.frozen_routes import frozen_front, frozen_routes
 from apps.definitions.models import LoadBalancer, Pool, Route, RoutePool
 from apps.definitions.services.quotas import expect_growth
 from apps.definitions.services.work import Work
@@ -41,7 +39,6 @@ def store_route(work: Work, owner: Account, row: Route, spec: RouteSpec) -> None
     row.save()
     weights = [(pool, share.weight) for pool, share in zip(pools, spec.pools, strict=True) if pool]
     _store_shares(row, weights)
-    _refuse_loop(work, row)
     work.touch_load_balancer(balancer.pk)
     work.routed.add((balancer.pk, hostname.name))
     work.saved_routes[row.pk] = work.pointer
@@ -99,20 +96,6 @@ def _refuse_identical(work: Work, row: Route, spec: RouteSpec, balancer: LoadBal
             # The hostname is the owner's, so the other route is one that the actor may see.
             detail = f"Route {other.name} already matches the same requests; change its action or this path."
             work.fault("/spec/path", "identical_route", detail)
-
-
-def _refuse_loop(work: Work, row: Route) -> None:
-    """A redirect that leads to itself on a listener of today; one that comes later is left out when it is compiled."""
-    if row.redirect is None:
-        return
-    target = row.redirect.get("host") or row.hostname.name
-    names = {row.hostname.name, target, *wildcards_over(row.hostname.name), *wildcards_over(target)}
-    rows = Route.objects.filter(load_balancer=row.load_balancer_id, hostname__name__in=names)
-    near = frozen_routes(rows, RoutePool.objects.none()).get(row.load_balancer_id, [])
-    own = next((each for each in near if each.id == f"route-{row.pk}"), None)
-    if own and (protocol := loop_of(own, frozen_front(row.load_balancer, tuple(near)))):
-        work.fault("/spec/action/redirect", "redirect_loop", loop_message(protocol))
-        raise Invalid(work.take_faults())
 
 
 def _fill(row: Route, owner: Account, spec: RouteSpec) -> None:
