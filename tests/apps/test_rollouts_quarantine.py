@@ -222,6 +222,7 @@ def test_what_ran_before_its_owner_changed_it_goes_on_as_it_was(poisoned: World)
     assert Rollout.objects.latest("id").revision.quarantined[0]["label"] == "operator/blue"
 
 
+@pytest.mark.slow(reason="asks the API and pages as three callers")
 def test_its_owner_reads_of_it_in_the_api_on_its_page_and_in_the_events_and_nobody_else_does(world: World) -> None:
     everybody_writes(world)
     word, _ = poison_server(customer(2))
@@ -245,6 +246,7 @@ def test_its_owner_reads_of_it_in_the_api_on_its_page_and_in_the_events_and_nobo
     assert (type_of(entry), entry.account) == ("server.quarantined", owner.account)
 
 
+@pytest.mark.slow(reason="renders the page of a route")
 @pytest.mark.parametrize(
     ("kind", "poison", "page"),
     [("certificates", poison_certificate, "/certificates"), ("routes", poison_answer, "/routes/{}")],
@@ -295,6 +297,7 @@ def test_it_is_tried_again_when_an_operator_asks(poisoned: World) -> None:
     assert b"balance roundrobin" in poisoned.memory[1].files["haproxy.cfg"]
 
 
+@pytest.mark.slow(reason="compiles again for each of three objects")
 def test_several_poison_objects_are_all_found(world: World) -> None:
     everybody_writes(world)
     words, ids = zip(*(poison_pool(customer(1)), poison_answer(customer(2)), poison_server(customer(4))), strict=True)
