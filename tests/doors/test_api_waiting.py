@@ -135,15 +135,8 @@ def command(house: Api, tmp_path: Path, *, body: dict[str, Any] | None = None) -
             sent = {"Content_Type": "application/yaml", "Idempotency_Key": key}
             return house(method, f"{path}?{words}", text, **sent).json()
 
-    words = {
-        "plan": None,
-        "file": str(file),
-        "wait": True,
-        "confirm": [],
-        "refuse_overload": False,
-        "manager": "",
-        "prune": False,
-    }
+    words: dict[str, Any] = {"plan": None, "file": str(file), "wait": True, "confirm": [], "manager": ""}
+    words |= {"refuse_overload": False, "prune": False}
     return applying.apply_file(Console(), argparse.Namespace(**words))[2]  # type: ignore[arg-type]  # see above
 
 
