@@ -129,7 +129,8 @@ def test_a_balancer_of_twenty_rules_becomes_definitions_that_can_be_read(front: 
         "pools": [{"pool": "web", "weight": 90}, {"pool": "api", "weight": 10}]
     }
     assert said["www.example.com", "/exact", "exact"]["action"] == {"pools": [{"pool": "api", "weight": 1}]}
-    assert said["old.example.com", "/", "prefix"]["action"]["redirect"]["scheme"] == "https"
+    moved = said["old.example.com", "/", "prefix"]
+    assert (moved["action"]["redirect"]["scheme"], moved["scheme"]) == ("https", "http")
     assert said["moved.example.com", "/a", "exact"]["action"]["redirect"] == {
         "code": 301,
         "host": "www.example.com",

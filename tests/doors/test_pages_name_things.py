@@ -51,7 +51,7 @@ def change_everything(world: World) -> None:
             actor=operator,
             kind="Route",
             name="home",
-            spec=route("/") | {"action": {"redirect": {"code": 302, "path": "/new"}}},
+            spec=route("/") | {"action": {"redirect": {"code": 302, "host": "b.example"}}},
         ),
         lambda: delete_object(actor=operator, kind="Pool", name="green"),
     )

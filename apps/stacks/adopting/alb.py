@@ -14,7 +14,7 @@ from apps.compiler.grammar import GrammarError, hostname
 from apps.drivers.clouds.contract import FoundLoadBalancer
 from apps.stacks.adopting.aws_pools import Pools
 from apps.stacks.adopting.aws_rules import action_of, candidates_of, hosts_of
-from apps.stacks.adopting.candidates import Candidate, Unsaid
+from apps.stacks.adopting.candidates import Candidate, Unsaid, scheme_of
 from apps.stacks.adopting.contract import Adoption, Report, Wish
 from apps.stacks.adopting.naming import Names
 from apps.stacks.adopting.ranking import overlap, rank, shadows
@@ -214,7 +214,7 @@ class _Routes:
             "methods": list(candidate.methods),
             "headers": [dict(each) for each in candidate.headers],
             "action": action,
-        }
+        } | scheme_of(action)
         self._known[host, candidate] = name
         self._of_host.setdefault(host, []).append(candidate)
         self._report.mapped(where, "Route", name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,3 +29,11 @@ class Candidate:
     action: tuple[Any, ...]
     rewrite: str | None
     loss: str = ""
+
+
+def scheme_of(action: Mapping[str, Any]) -> dict[str, str]:
+    """The scheme of a route whose redirect changes the scheme alone: for both it would lead to itself."""
+    redirect = action.get("redirect") or {}
+    changes_more = redirect.get("host") or redirect.get("path")
+    others = {"https": {"scheme": "http"}, "http": {"scheme": "https"}}
+    return {} if changes_more else others.get(str(redirect.get("scheme")), {})

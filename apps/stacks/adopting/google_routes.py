@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from apps.compiler.grammar import GrammarError, hostname
-from apps.stacks.adopting.candidates import Candidate, Unsaid
+from apps.stacks.adopting.candidates import Candidate, Unsaid, scheme_of
 from apps.stacks.adopting.contract import Report, Wish
 from apps.stacks.adopting.google_pools import Pools
 from apps.stacks.adopting.google_rules import Part, action_of, candidates_of, covers, field_of, lost_by, parts_of
@@ -146,7 +146,7 @@ class Routes:
             "methods": list(candidate.methods),
             "headers": [dict(each) for each in candidate.headers],
             "action": action,
-        }
+        } | scheme_of(action)
         if candidate.rewrite is not None:
             spec["prefix_rewrite"] = candidate.rewrite
         if candidate.loss:
