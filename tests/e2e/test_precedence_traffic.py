@@ -40,7 +40,9 @@ def _world(ports: list[int]) -> Snapshot:
         route(2, "split.example", "/", pools=(WeightedPool("pool-1", 20), WeightedPool("pool-2", 80))),
         route(3, "r.example", "/old", redirect=Redirect(301, "https", "new.example", "/new")),
         route(4, "r.example", "/host", redirect=Redirect(302, host="new.example", keep_query=False)),
-        route(5, "r.example", "/scheme", redirect=Redirect(308, "https")),
+        route(5, "r.example", "/scheme", redirect=Redirect(308, "https"), scheme="http"),
+        route(12, "a.example", "/secure", redirect=Redirect(308, "https"), scheme="http"),
+        route(13, "a.example", "/secure"),
         route(6, "f.example", "/", fixed_response=FixedResponse(418, body=BODY)),
         route(7, "w.example", "/api/v2", prefix_rewrite="/v3"),
         route(8, "w.example", "/strip", prefix_rewrite="/"),
@@ -95,9 +97,9 @@ def test_a_split_follows_its_weights(proxy: RenderedProxy, ports: list[int]) -> 
 
 
 def test_moving_a_weight_is_one_change_of_a_map(proxy: RenderedProxy, ports: list[int]) -> None:
-    proxy.command("set map maps/lb-1-action.map route-2 split|0|pool-1|1000|pool-2")
+    proxy.command("set map maps/lb-1-http-action.map route-2 split|0|pool-1|1000|pool-2")
     assert {proxy.ask("lst-1", "split.example", "/").json["port"] for _ in range(30)} == {ports[1]}
-    proxy.command("set map maps/lb-1-action.map route-2 split|200|pool-1|1000|pool-2")
+    proxy.command("set map maps/lb-1-http-action.map route-2 split|200|pool-1|1000|pool-2")
 
 
 @pytest.mark.parametrize(
@@ -159,6 +161,19 @@ def test_https_serves_the_names_of_its_certificates_only(proxy: RenderedProxy) -
         pytest.raises(ssl.SSLError),
     ):
         context.wrap_socket(raw, server_hostname="other.example")
+
+
+def test_http_leads_to_https_where_the_same_path_is_served(proxy: RenderedProxy) -> None:
+    answer = proxy.ask("lst-1", "a.example", "/secure/x")
+    assert (answer.status, answer.headers["location"]) == (308, "https://a.example/secure/x")
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    with (
+        socket.create_connection(("127.0.0.1", proxy.ports["lst-3"]), timeout=PATIENCE_S) as raw,
+        context.wrap_socket(raw, server_hostname="a.example") as tls,
+    ):
+        tls.sendall(b"GET /secure/x HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n\r\n")
+        assert tls.makefile("rb").readline().startswith(b"HTTP/1.1 200 ")
 
 
 def test_requests_are_counted_per_route_and_latency_per_pool(proxy: RenderedProxy) -> None:
