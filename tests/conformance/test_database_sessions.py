@@ -85,6 +85,7 @@ def test_who_falls_silent_in_mid_write_is_thrown_out(connect: Callable[[Patience
     assert said.status == 503
 
 
+@pytest.mark.exhaustive  # the limit is taken away by a planted defect as well
 def test_without_the_limit_nobody_ever_writes_again(connect: Callable[[Patience], BaseDatabaseWrapper]) -> None:
     with silent(connect(Patience(idle_s=0, lock_s=1, statement_s=30))):
         assert tries_until_written(connect(Patience(idle_s=2, lock_s=1, statement_s=30))) > TRIES

@@ -155,6 +155,7 @@ def test_with_the_server_named_the_secret_is_used_there(
 
 
 @each_way
+@pytest.mark.slow(reason="the libraries of a cloud are imported, a second and more")
 @pytest.mark.usefixtures("tokens")
 def test_without_the_comparing_the_packet_arrives(
     way: Way, stranger: Stranger, monkeypatch: pytest.MonkeyPatch

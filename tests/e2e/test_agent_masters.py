@@ -90,6 +90,7 @@ def _answers(get: object, times: int = 40) -> set[tuple[int, str]]:
     return {get() for _ in range(times)}
 
 
+@pytest.mark.exhaustive  # a reload of four seconds and more, in real time; the answers of masters are asked below
 @every_haproxy
 @pytest.mark.parametrize("seconds", LOADS)
 def test_a_slow_reload_ends_with_one_master_and_one_generation(binary: str, seconds: int) -> None:

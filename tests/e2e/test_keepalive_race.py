@@ -49,6 +49,7 @@ def test_no_request_is_lost_to_a_server_that_closes_idle_connections_after_a_sec
     assert found == {method: Counter({"200": 80}) for method in (*REPEATABLE, "POST")}
 
 
+@pytest.mark.exhaustive  # repetition is taken away by a planted defect as well
 def test_without_repetition_and_short_idling_some_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pools, "_add_repetition", lambda *_: None)
     found = asyncio.run(answers(tmp_path, ("GET", "POST"), clients=20, times=4))
