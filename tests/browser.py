@@ -33,6 +33,14 @@ FLAGS = [
 ASK_AXE = """axe.run({resultTypes: ['violations']}).then(
     found => found.violations.flatMap(each => each.nodes.map(node => each.id + ': ' + node.html.slice(0, 200)))
 )"""
+ASK_WIDTH = """() => new Promise(done => {
+    const { documentElement: root } = document, until = performance.now() + 2000;
+    const look = () => {
+        const fits = root.scrollWidth <= root.clientWidth;
+        if (fits || performance.now() > until) done(fits); else requestAnimationFrame(look);
+    };
+    look();
+})"""
 expect.set_options(timeout=PATIENCE_MS)
 needs_browser = pytest.mark.skipif(
     not (AXE.exists() and CHROMIUM.exists()), reason="needs Chromium and `make frontend`"
@@ -163,5 +171,5 @@ def wrong_in(page: Page, turn: int) -> list[str]:
 
 
 def fits(page: Page) -> bool:
-    """Whether nothing sticks out sideways."""
-    return bool(page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth"))
+    """Whether nothing sticks out sideways, once charts have followed the width, which takes them a frame or two."""
+    return bool(page.evaluate(ASK_WIDTH))

@@ -16,7 +16,7 @@ from apps.rollouts.models import Rollout
 from tests.apps.pushed import World, add_route, pool_spec, put_world, remembered, remove_route, route
 from tests.doors.people import client_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow(reason="every page of a world with changes of every kind")]
 UNSAID = re.compile(r"<[A-Z]\w+|=[A-Z]\w+\(|object at 0x|\b(?:pool|rgn|srv|lst|crt|bkd|vip)-\d+\b|\b[0-9a-f]{64}\b")
 # What is shown as it stands in a file, in a request or on a disk may have our ids: it is code. So are digests in fields
 # that are called so.
