@@ -10,7 +10,7 @@ from rest_framework.views import APIView
 
 from apps.accounts.actors import Actor
 from apps.api.v1 import requests
-from apps.core.errors import NotFound
+from apps.api.v1.views import only
 from apps.fleet.models import CloudAccount
 from apps.fleet.selectors import cloud_accounts
 from apps.stacks import adoption
@@ -23,9 +23,7 @@ Shape = dict[str, Any]
 def _cloud_account(request: Request, name: str) -> tuple[Actor, CloudAccount]:
     """The caller, who must be an operator that may write: the cloud is asked with the account's credentials."""
     actor = requests.actor_of(request)
-    row = cloud_accounts(actor).filter(name=name).first()
-    if row is None:
-        raise NotFound("There is no such object, or you may not see it.")
+    row = only(cloud_accounts(actor).filter(name=name))
     actor.must_operate("cloud accounts")
     return actor, row
 

@@ -11,9 +11,9 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from apps.api.v1 import requests
-from apps.api.v1.views import one
+from apps.api.v1.views import one, only
 from apps.core.clock import now
-from apps.core.errors import Fault, Invalid, NotFound
+from apps.core.errors import Fault, Invalid
 from apps.definitions import selectors as definitions
 from apps.definitions.models import Pool
 from apps.fleet import selectors as places
@@ -151,9 +151,7 @@ class OfNamedPool(APIView):
 def named_pool(request: Request, account: str, name: str) -> Pool:
     """The pool among those that the caller may see. Raises NotFound."""
     rows = definitions.pools(requests.actor_of(request)).prefetch_related(None)
-    found = rows.filter(account__name=account, name=name).first()
-    if found is None:
-        raise NotFound("There is no such object, or you may not see it.")
+    found: Pool = only(rows.filter(account__name=account, name=name))
     return found
 
 

@@ -10,8 +10,7 @@ from rest_framework.views import APIView
 
 from apps.api.v1 import requests
 from apps.api.v1.flows import named_pool
-from apps.api.v1.views import one
-from apps.core.errors import NotFound
+from apps.api.v1.views import one, only
 from apps.definitions import selectors as definitions
 from apps.definitions.models import Pool, Server
 from apps.fleet import selectors as places
@@ -103,9 +102,7 @@ class OfFleet(APIView):
     def get(self, request: Request, name: str) -> Response:
         """By its name; for operators."""
         actor = requests.actor_of(request)
-        fleet = places.fleets(actor).filter(name=name).first()
-        if fleet is None:
-            raise NotFound("There is no such object, or you may not see it.")
+        fleet = only(places.fleets(actor).filter(name=name))
         seen = observe.node_numbers(actor)
         nodes = places.nodes(actor).filter(fleet=fleet).order_by("name")
         return Response({"fleet": fleet.name, "nodes": [node_health(node, seen[node.pk]) for node in nodes]})
@@ -117,7 +114,5 @@ class OfNode(APIView):
     def get(self, request: Request, name: str) -> Response:
         """By its name; for operators."""
         actor = requests.actor_of(request)
-        node = places.nodes(actor).filter(name=name).first()
-        if node is None:
-            raise NotFound("There is no such object, or you may not see it.")
+        node = only(places.nodes(actor).filter(name=name))
         return Response(node_health(node, observe.node_numbers(actor)[node.pk]))

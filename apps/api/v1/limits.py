@@ -11,10 +11,10 @@ from rest_framework.views import APIView
 
 from apps.accounts.actors import Actor
 from apps.api.v1 import requests, shapes
-from apps.api.v1.views import detail_response
+from apps.api.v1.views import detail_response, only
 from apps.api.v1.writes import foreseen, refuse_overload, written
 from apps.capacity import staleness
-from apps.core.errors import Fault, Invalid, NotFound
+from apps.core.errors import Fault, Invalid
 from apps.definitions import selectors, services
 from apps.definitions.models import Backend
 from apps.fleet import selectors as places
@@ -29,10 +29,7 @@ class PoolLimit(APIView):
     def row(self, request: Request, account: str, name: str, region: str) -> Any:
         """The backend among those that the caller may see. Raises NotFound."""
         rows = selectors.backends(requests.actor_of(request))
-        row = rows.filter(pool__account__name=account, pool__name=name, region__name=region).first()
-        if row is None:
-            raise NotFound("There is no such object, or you may not see it.")
-        return row
+        return only(rows.filter(pool__account__name=account, pool__name=name, region__name=region))
 
     def get(self, request: Request, account: str, name: str, region: str) -> Response:
         """The backend with its limit and how far its measurement can be relied on; or 304 where there is none."""

@@ -7,9 +7,8 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from apps.api.v1 import progress, requests
-from apps.api.v1.views import one
+from apps.api.v1.views import one, only
 from apps.api.v1.writes import no_dry_run
-from apps.core.errors import NotFound
 from apps.fleet.models import Fleet
 from apps.fleet.selectors import fleets
 from apps.rollouts import selectors, services
@@ -29,9 +28,7 @@ class RollBack(APIView):
 
 
 def _fleet(request: Request, name: str) -> Fleet:
-    row = fleets(requests.actor_of(request)).filter(name=name).first()
-    if row is None:
-        raise NotFound("There is no such object, or you may not see it.")
+    row: Fleet = only(fleets(requests.actor_of(request)).filter(name=name))
     return row
 
 

@@ -12,9 +12,9 @@ from rest_framework.views import APIView
 
 from apps.accounts.actors import Actor
 from apps.api.v1 import requests
-from apps.api.v1.views import page_by_id, page_response
+from apps.api.v1.views import only, page_by_id, page_response
 from apps.api.v1.writes import no_dry_run
-from apps.core.errors import Fault, Invalid, NotFound
+from apps.core.errors import Fault, Invalid
 from apps.fleet.models import Stack
 from apps.fleet.selectors import stacks
 from apps.stacks import health, selectors, services
@@ -124,10 +124,7 @@ def _word(sent: object, pointer: str, detail: str) -> str:
 def stack_of(request: Request, name: str) -> tuple[Actor, Stack]:
     """Who asks, and the stack that is asked about. Raises NotFound."""
     actor = requests.actor_of(request)
-    row = stacks(actor).filter(name=name).first()
-    if row is None:
-        raise NotFound("There is no such object, or you may not see it.")
-    return actor, row
+    return actor, only(stacks(actor).filter(name=name))
 
 
 def _run(request: Request, pk: str) -> StackRun:

@@ -93,7 +93,12 @@ def with_conditions(found: list[dict[str, Any]], actor: Actor) -> list[dict[str,
 
 def one(rows: QuerySet[Any], pk: str) -> Any:
     """The row with this id among the visible ones. Raises NotFound, alike for foreign and missing ones."""
-    row = rows.filter(pk=int(pk)).first() if len(pk) < 19 else None
+    return only(rows.filter(pk=int(pk)) if len(pk) < 19 else rows.none())
+
+
+def only(rows: QuerySet[Any]) -> Any:
+    """The row that is left of the visible ones. Raises NotFound, alike for foreign and missing ones."""
+    row = rows.first()
     if row is None:
         raise NotFound("There is no such object, or you may not see it.")
     return row

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from apps.accounts.claims import wildcards_over
+from apps.compiler.assertions import names_that_cover
 from apps.compiler.loops import loop_message, loop_of
 from apps.core.errors import Fault, Invalid
 from apps.definitions.frozen_routes import frozen_front, frozen_routes
@@ -30,7 +30,7 @@ def refuse_loops(work: Work) -> None:
 def _loop(row: Route) -> str:
     """What is wrong with the redirect, among the routes around it and around where it leads; empty when nothing is."""
     target = (row.redirect or {}).get("host") or row.hostname.name
-    names = {row.hostname.name, target, *wildcards_over(row.hostname.name), *wildcards_over(target)}
+    names = {*names_that_cover(row.hostname.name), *names_that_cover(target)}
     rows = Route.objects.filter(load_balancer=row.load_balancer_id, hostname__name__in=names)
     near = frozen_routes(rows, RoutePool.objects.none()).get(row.load_balancer_id, [])
     front = frozen_front(row.load_balancer, tuple(near))

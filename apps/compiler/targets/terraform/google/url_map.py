@@ -56,15 +56,12 @@ FORGED_HEADERS = ("Forwarded", "X-Forwarded-Port", "X-Real-IP")
 
 def url_map(stack_id: str, load_balancer: LoadBalancer, listener: Listener) -> Resource:
     """The URL map of one http or https listener."""
-    by_host: dict[str, list[Route]] = defaultdict(list)
-    for route in as_served_by(load_balancer, listener.protocol).routes:
-        by_host[route.hostname].append(route)
-    hosts = sorted(by_host)
+    by_matcher = routes_by_matcher(as_served_by(load_balancer, listener.protocol))
     body = {
         **_default(listener),
         "header_action": [{"request_headers_to_remove": list(FORGED_HEADERS)}],
-        "host_rule": [{"hosts": [host], "path_matcher": matcher_name(host)} for host in hosts],
-        "path_matcher": [_path_matcher(host, by_host, listener) for host in hosts],
+        "host_rule": [{"hosts": [host], "path_matcher": matcher_name(host)} for host in by_matcher],
+        "path_matcher": [_path_matcher(host, routes, listener) for host, routes in by_matcher.items()],
     }
     return resource(
         "google_compute_url_map", stack_id, listener.id, {key: value for key, value in body.items() if value}
@@ -108,13 +105,9 @@ def _routes_of(host: str, by_host: dict[str, list[Route]]) -> list[Route]:
     return [*own, *_reachable(own, inherited)]
 
 
-def _path_matcher(host: str, by_host: dict[str, list[Route]], listener: Listener) -> Block:
+def _path_matcher(host: str, routes: list[Route], listener: Listener) -> Block:
     numbers = count(1)
-    rules = [
-        {"priority": next(numbers), **rule}
-        for route in _routes_of(host, by_host)
-        for rule in route_rules(route, listener.protocol)
-    ]
+    rules = [{"priority": next(numbers), **rule} for route in routes for rule in route_rules(route, listener.protocol)]
     return {"name": matcher_name(host), **_default(listener), "route_rules": rules}
 
 
