@@ -340,7 +340,10 @@ class Stage:
                 node.command(f"set map {LIMITS_MAP} {POOL}/rgn-{region} {word}")
 
     def asked_together(self, count: int, headers: Mapping[str, str] | None = None) -> Counter[str]:
-        """Requests in the first region that are all under way at one moment; counts by region or status."""
+        """Requests in the first region, each sent when the last is counted, that are all under way at one moment.
+
+        Counts by region or status. Two at the same instant may both be admitted to the last place, in two threads.
+        """
         found: list[str] = []
         node = self.nodes[0][0]
 
@@ -350,12 +353,16 @@ class Stage:
 
         with self.gate.closed():
             threads = [threading.Thread(target=one) for _ in range(count)]
-            for thread in threads:
+            for number, thread in enumerate(threads, 1):
                 thread.start()
-            wait_until(lambda: self.gate.waiting + node.queued() + len(found) == count, "all were sent somewhere")
+                wait_until(lambda so_far=number: self._sent(node, found) == so_far, "it was sent somewhere")
         for thread in threads:
             thread.join()
         return Counter(found)
+
+    def _sent(self, node: Node, found: Sequence[str]) -> int:
+        """How many requests are held by a server, wait for a slot or are answered."""
+        return self.gate.waiting + node.queued() + len(found)
 
 
 def in_ten_seconds(bundle: Bundle) -> Bundle:
