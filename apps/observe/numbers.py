@@ -113,7 +113,8 @@ class Series:
 class Problem:
     """Something that is wrong, as a sentence; `kind` (node, pool, console) and `object_id` (primary key) say where.
 
-    `severity` is 1 (down) to 3 (look at it); `label` is the object's name, `message` the verdict's own words.
+    `severity` is 1 (down) to 3 (look at it); `label` is the object's name, `message` the verdict's own words; `at` are
+    the servers of a pool whose check fails, as (region, address, port): other pools may have the very same.
     """
 
     severity: int
@@ -124,3 +125,4 @@ class Problem:
     reason: str
     since: datetime
     message: str = ""
+    at: frozenset[tuple[int, str, int]] = frozenset()

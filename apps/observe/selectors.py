@@ -241,7 +241,7 @@ def node_troubles(actor: Actor, node_id: int) -> list[str]:
 
 
 def problems(actor: Actor) -> list[Problem]:
-    """What is wrong now, worst first, then longest first; customers see their own pools only. Four queries.
+    """What is wrong now, worst first, then longest first; customers see their own pools only. Five queries.
 
     Without a collector nobody knows what is wrong; the only problem is then that nobody looks (kind "collector").
     """
@@ -258,8 +258,9 @@ def problems(actor: Actor) -> list[Problem]:
         else {},
         "console": consoles.heard_of() if actor.is_operator and _ids(rows, "console") else {},
     }
+    failing = _failing_servers(labels["pool"])
     found = [
-        _problem(row, labels[row.object_kind][row.object_id])
+        _problem(row, labels[row.object_kind][row.object_id], failing)
         for row in rows
         if row.object_id in labels.get(row.object_kind, {})
     ]
@@ -270,7 +271,18 @@ def _ids(rows: Iterable[Condition], kind: str) -> list[int]:
     return [row.object_id for row in rows if row.object_kind == kind]
 
 
-def _problem(row: Condition, label: str) -> Problem:
+def _failing_servers(pool_ids: Collection[int]) -> dict[int, set[tuple[int, str, int]]]:
+    """For each of these pools (primary keys) where its servers stand whose check fails: region, address, port."""
+    found: dict[int, set[tuple[int, str, int]]] = defaultdict(set)
+    failing = Condition.objects.filter(object_kind="server", type=Type.UP, reason=Reason.CHECK_FAILS)
+    rows = Server.objects.filter(backend__pool__in=pool_ids, pk__in=failing.values("object_id"))
+    fields = rows.values_list("backend__pool_id", "backend__region_id", "address", "port")
+    for pool, region, address, port in fields:
+        found[pool].add((region, address, port))
+    return found
+
+
+def _problem(row: Condition, label: str, failing: Mapping[int, Collection[tuple[int, str, int]]]) -> Problem:
     reason = Reason(row.reason)
     opening = f"{row.object_kind.capitalize()} {label}"
     return Problem(
@@ -281,6 +293,7 @@ def _problem(row: Condition, label: str) -> Problem:
         sentence=f"{opening} {OPENINGS[reason]} {row.message}".strip(),
         reason=reason.value,
         since=row.since,
+        at=frozenset(failing.get(row.object_id, ())) if row.object_kind == "pool" else frozenset(),
         message=row.message,
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from django.urls import reverse
@@ -24,13 +24,18 @@ NEWEST = 4  # points of the series that may already be part of what is new
 
 @dataclass(slots=True)
 class Incident:
-    """One cause: `title` says it, `more` what follows from it; `severity` is 1 (down) to 3 (worth a look)."""
+    """One cause: `title` says it, `more` what follows from it; `severity` is 1 (down) to 3 (worth a look).
+
+    `problem` is the verdict that it tells of, `others` those of other objects with the same cause.
+    """
 
     severity: int
     title: str
     url: str = ""
     traffic: float = 0.0
     more: list[str] = field(default_factory=list)
+    problem: Problem | None = None
+    others: list[Problem] = field(default_factory=list)
 
     @property
     def kind(self) -> str:
@@ -39,8 +44,15 @@ class Incident:
 
     @property
     def text(self) -> str:
-        """What follows."""
-        return " ".join(dict.fromkeys(self.more))
+        """Who else is hit, and what follows."""
+        said = _said_of_others(self.problem, self.others) if self.problem else []
+        return " ".join(dict.fromkeys([*said, *self.more]))
+
+    def take_over(self, other: Incident) -> None:
+        """The other has the same cause: it is told of here."""
+        self.others += [other.problem] if other.problem else []
+        self.more += other.more
+        self.traffic += other.traffic
 
 
 def incidents(
@@ -53,7 +65,7 @@ def incidents(
             _add_problem(found, problem)
     for use in flow.regions if flow.at is not None and not flow.stale else ():
         _add_overflow(found, flow, use)
-    every = [*_same_cause_once(found, problems), *standing, *([slow] if slow else [])]
+    every = [*_same_cause_once(found.values()), *standing, *([slow] if slow else [])]
     return sorted(every, key=lambda each: (each.severity, -each.traffic))
 
 
@@ -71,7 +83,8 @@ def _add_problem(found: dict[tuple[str, int], Incident], problem: Problem) -> No
         found[key].more.append(problem.sentence)
         return
     page = PAGES.get(problem.kind)
-    found[key] = Incident(problem.severity, problem.sentence, reverse(page, args=[problem.object_id]) if page else "")
+    url = reverse(page, args=[problem.object_id]) if page else ""
+    found[key] = Incident(problem.severity, problem.sentence, url, problem=problem)
 
 
 def _add_overflow(found: dict[tuple[str, int], Incident], flow: Flow, use: RegionUse) -> None:
@@ -93,33 +106,40 @@ def _add_overflow(found: dict[tuple[str, int], Incident], flow: Flow, use: Regio
         known.more += row.sentences[1:] if known is new else row.sentences
 
 
-def _same_cause_once(found: Mapping[tuple[str, int], Incident], problems: Sequence[Problem]) -> list[Incident]:
-    """Pools that are sick by the very same servers are one incident."""
-    by_cause: dict[tuple[str, str], tuple[Incident, list[str]]] = {}
-    rest: list[Incident] = []
-    first = {(each.kind, each.object_id): each for each in reversed(problems)}
-    for key, incident in found.items():
-        problem = first.get(key)
-        if problem is None or problem.kind != "pool" or not problem.message:
-            rest.append(incident)
-            continue
-        cause = problem.reason, problem.message
-        if cause in by_cause:
-            whole, names = by_cause[cause]
-            names.append(problem.label)
-            whole.more += incident.more
-            whole.traffic += incident.traffic
-            whole.severity = min(whole.severity, incident.severity)
+def _same_cause_once(found: Iterable[Incident]) -> list[Incident]:
+    """Pools that are sick by the same words or by the same servers are one incident, told of the worst of them."""
+    every: list[Incident] = []
+    told: dict[Hashable, Incident] = {}
+    for incident in sorted(found, key=lambda each: each.severity):
+        marks = _marks(incident.problem)
+        known = next((told[mark] for mark in marks if mark in told), None)
+        if known is None:
+            every.append(incident)
         else:
-            by_cause[cause] = incident, []
-    for incident, names in by_cause.values():
-        if names:
-            incident.more.insert(0, f"The same is so for {', '.join(names[:SHOWN])}{_more(len(names) - SHOWN)}.")
-    return [*rest, *(incident for incident, _ in by_cause.values())]
+            known.take_over(incident)
+        told |= dict.fromkeys(marks, known or incident)
+    return every
 
 
-def _more(count: int) -> str:
-    return f" and {count} more" if count > 0 else ""
+def _marks(problem: Problem | None) -> list[Hashable]:
+    """By what one knows that two pools are sick for one reason: the verdict's very words, or a failing server."""
+    if problem is None or problem.kind != "pool" or not problem.message:
+        return []
+    return [(problem.reason, problem.message), *problem.at]
+
+
+def _said_of_others(worst: Problem, others: Sequence[Problem]) -> list[str]:
+    """Who is in the same state word for word, and who merely has some of the same servers."""
+    words = worst.reason, worst.message
+    alike = [each.label for each in others if (each.reason, each.message) == words]
+    sharing = [each.label for each in others if (each.reason, each.message) != words]
+    said = [f"The same is so for {_named(alike)}."] if alike else []
+    return said + ([f"The same servers fail in {_named(sharing)}."] if sharing else [])
+
+
+def _named(labels: Sequence[str]) -> str:
+    more = len(labels) - SHOWN
+    return ", ".join(labels[:SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 def standing_still(words: Mapping[int, str], *, own: Iterable[int] | None = None) -> list[Incident]:

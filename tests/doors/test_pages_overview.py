@@ -128,6 +128,17 @@ def test_one_cause_is_one_incident() -> None:
     assert len(incidents([shop, other], NOTHING)) == 2  # control: another cause is another incident
 
 
+def test_pools_that_have_a_failing_server_in_common_are_one_incident_told_of_the_worst() -> None:
+    vm_3, vm_4 = (1, "10.0.0.3", 80), (1, "10.0.0.4", 80)
+    next_one = replace(problem(1, "next", Reason.SOME_SERVERS_DOWN, "1 of 2 servers is down: x."), at=frozenset({vm_3}))
+    said = "No server is up in US."
+    shop = replace(problem(2, "shop", Reason.REGION_WITHOUT_SERVERS, said, severity=1), at=frozenset({vm_3, vm_4}))
+    (found,) = incidents([next_one, shop], NOTHING)
+    assert (found.title, found.text) == (shop.sentence, "The same servers fail in next.")
+    elsewhere = replace(next_one, at=frozenset({(2, "10.0.0.3", 80)}))
+    assert len(incidents([elsewhere, shop], NOTHING)) == 2, "the same address in another region is another server"
+
+
 def test_the_overflow_of_a_pool_that_is_down_stands_beside_it(world: World) -> None:
     acme = world.pools["acme"]
     judge("pool", acme.pk, Type.HEALTHY, Reason.REGION_WITHOUT_SERVERS, "No server is up in US.")

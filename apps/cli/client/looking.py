@@ -121,7 +121,9 @@ def _traced(found: dict[str, Any]) -> str:
 
 def _served(each: dict[str, Any]) -> str:
     where = each["served_in"] or "nowhere"
-    return f"    in {each['region']}: {each['pool']}, served in {where}, {each['ready_servers']} servers ready"
+    ready = each["ready_servers"]
+    servers = "server" if ready == 1 else "servers"
+    return f"    in {each['region']}: {each['pool']}, served in {where}, {ready} {servers} ready"
 
 
 def _header(text: str) -> tuple[str, str]:
