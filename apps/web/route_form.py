@@ -69,8 +69,8 @@ class RouteForm(forms.Form):
     name = _needed(
         "Name", "How files and commands call it, such as shop-checkout. It stays.", placeholder="shop-checkout"
     )
-    account = forms.ChoiceField(label="Account")
-    load_balancer = forms.ChoiceField(label="Load balancer")
+    account = forms.ChoiceField(label="Account", error_messages={"required": "Choose whose route it is."})
+    load_balancer = forms.ChoiceField(label="Load balancer", error_messages={"required": "Choose a load balancer."})
     hostname = _needed("Hostname", "One name, or *.example.com for any one label.", placeholder="shop.example.com")
     path = _needed("Path", placeholder="/")
     path_kind = forms.ChoiceField(
@@ -106,13 +106,14 @@ class RouteForm(forms.Form):
     def __init__(self, actor: Actor, row: Route | None, **kwargs: Any) -> None:
         super().__init__(use_required_attribute=False, **kwargs)
         names = [balancer.name for balancer in load_balancers(actor).prefetch_related(None)]
-        _choices(self.fields["load_balancer"], [(name, name) for name in names])
+        _choices(self.fields["load_balancer"], [("", "Choose one"), *((name, name) for name in names)])
         if row is not None:
             del self.fields["name"]
         if row is not None or not actor.is_operator:
             del self.fields["account"]
         else:
-            _choices(self.fields["account"], [(each.name, f"{each.title} ({each.name})") for each in accounts(actor)])
+            owners = [(each.name, f"{each.title} ({each.name})") for each in accounts(actor)]
+            _choices(self.fields["account"], [("", "Choose one"), *owners])
 
 
 def _choices(field: forms.Field, choices: list[tuple[str, str]]) -> None:
@@ -244,9 +245,15 @@ def _header(got: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def blank(actor: Actor, start: Mapping[str, str]) -> dict[str, Any]:
-    """What a new form begins with; `start` (query parameters) may fill in hostname, path, pool, account and so on."""
+    """What a new form begins with; `start` (query parameters) may fill in hostname, path, pool, account and so on.
+
+    Nobody's account is chosen for an operator; a load balancer is, where only one of them stands on fleets.
+    """
     plain = ("hostname", "path", "load_balancer", "account")
-    head: dict[str, Any] = {"path": "/", "path_kind": "prefix", "action": "pools", "account": actor.account.name}
+    serving = load_balancers(actor).prefetch_related(None).exclude(fleets=None).distinct()
+    names = list(serving.values_list("name", flat=True)[:2])
+    head: dict[str, Any] = {"path": "/", "path_kind": "prefix", "action": "pools"}
+    head["load_balancer"] = names[0] if len(names) == 1 else ""
     head |= {"redirect_code": 301, "redirect_keep_query": True, "fixed_status": 200}
     head |= {"fixed_content_type": "text/plain; charset=utf-8"}
     head |= {name: start[name][:255] for name in plain if start.get(name)}

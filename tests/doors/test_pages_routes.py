@@ -306,3 +306,25 @@ def test_customers_see_fleets_but_no_nodes(tutorial_world: Actor, acme: Actor) -
     assert "Live on 0 of 2 fleets" in shown
     assert "us-1" not in shown
     assert "127.0.0.1" not in shown
+
+
+def test_a_new_route_begins_with_the_only_load_balancer_that_stands_on_fleets_and_with_nobodys_account(
+    tutorial_world: Actor,
+) -> None:
+    listener = {"name": "http", "protocol": "http", "port": 80}
+    spec = {"fleets": [], "listeners": [listener]}
+    save_object(actor=tutorial_world, kind="LoadBalancer", name="cloud-front", spec=spec)
+    client = client_of(tutorial_world)
+    form = client.get("/routes/new").context["form"]
+    assert (form["load_balancer"].value(), form["account"].value()) == ("front", None)
+    answer = client.post("/routes/new", typed(account="", load_balancer=""))
+    assert answer.context["form"].errors["account"] == ["Choose whose route it is."]
+    assert answer.context["form"].errors["load_balancer"] == ["Choose a load balancer."]
+    checked = text(client.post("/routes/check", typed(account="", hostname="new.acme.example")))
+    assert "Choose whose route it is." in checked
+    assert "There is no pool" not in checked, "the operator's own pools are not meant"
+    spec["fleets"] = ["us-central1"]
+    save_object(
+        actor=tutorial_world, kind="LoadBalancer", name="other", spec=spec | {"listeners": [listener | {"port": 81}]}
+    )
+    assert client.get("/routes/new").context["form"]["load_balancer"].value() == "", "one of several is nobody's choice"
