@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import F, OuterRef, Prefetch, Q, QuerySet, Subquery
+from django.db.models import Case, F, OuterRef, Prefetch, Q, QuerySet, Subquery, When
 
 from apps.accounts.actors import Actor
 from apps.compiler.diff import diff_bundles, diff_snapshots
@@ -28,7 +28,8 @@ class NodeSync:
     """One node: what it runs against what it should run.
 
     `word` is in_sync, behind, drifted, unreachable or never_pushed; `message` says it in a sentence. Revision numbers
-    are None where there is none (`running_revision`: where the running digest is no revision of ours).
+    are None where there is none (`running_revision`: where the running digest is no revision of ours);
+    `running_made_at` is when the running one was compiled.
     """
 
     node_id: int
@@ -40,10 +41,21 @@ class NodeSync:
     running_generation: int
     running_digest: str
     running_revision: int | None
+    running_made_at: datetime | None
     wanted_digest: str
     wanted_revision: int | None
     drift: tuple[str, ...]
     seen_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a fleet is, for everybody: whether its nodes are asked to run all that is stored (not while it is held
+    or the newest was refused), and when the last revision was compiled that all of them took.
+    """
+
+    newest: bool
+    last_good_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,23 +150,36 @@ def _fleet_word(fleet: Fleet) -> str:
     return "in_sync" if done else "behind"
 
 
+def progress(fleet_ids: Collection[int]) -> dict[int, Progress]:
+    """How far these fleets (primary keys) are; one that was never worked on is missing."""
+    rows = FleetSync.objects.filter(fleet__in=fleet_ids)
+    newest = Q(
+        held_at=None, compiled_generation__gte=F("fleet__desired_generation"), wanted__digest=F("compiled_digest")
+    )
+    rows = rows.annotate(newest=Case(When(newest, then=True), default=False))
+    return {
+        fleet: Progress(yes, at) for fleet, yes, at in rows.values_list("fleet_id", "newest", "last_good__created_at")
+    }
+
+
 def node_sync(actor: Actor) -> list[NodeSync]:
     """Every node, ordered by name; four queries whatever their number. Customers have none."""
     nodes = list(actor.visible(Node.objects.select_related("fleet")).order_by("name")) if actor.is_operator else []
     syncs = {sync.fleet_id: sync for sync in fleet_syncs(actor)}
     reports = {report.node_id: report for report in NodeReport.objects.all()} if nodes else {}
     digests = {report.digest for report in reports.values() if report.digest}
-    known = Revision.objects.filter(digest__in=digests).order_by("number").values_list("fleet_id", "digest", "number")
-    numbers = {(fleet, digest): number for fleet, digest, number in known}
-    return [_node_sync(node, syncs.get(node.fleet_id), reports.get(node.pk), numbers) for node in nodes]
+    known = Revision.objects.filter(digest__in=digests).defer("bundle", "snapshot").order_by("number")
+    revisions_there = {(revision.fleet_id, revision.digest): revision for revision in known}
+    return [_node_sync(node, syncs.get(node.fleet_id), reports.get(node.pk), revisions_there) for node in nodes]
 
 
 def _node_sync(
-    node: Node, sync: FleetSync | None, report: NodeReport | None, numbers: dict[tuple[int, str], int]
+    node: Node, sync: FleetSync | None, report: NodeReport | None, known: Mapping[tuple[int, str], Revision]
 ) -> NodeSync:
     report = report or NodeReport(node=node)
     wanted = sync.wanted if sync else None
-    running = numbers.get((node.fleet_id, report.digest))
+    revision = known.get((node.fleet_id, report.digest))
+    running = revision.number if revision else None
     word, message = _verdict(report, wanted, running)
     return NodeSync(
         node_id=node.pk,
@@ -166,6 +191,7 @@ def _node_sync(
         running_generation=report.generation,
         running_digest=report.digest,
         running_revision=running,
+        running_made_at=revision.created_at if revision else None,
         wanted_digest=wanted.digest if wanted else "",
         wanted_revision=wanted.number if wanted else None,
         drift=tuple(report.drift),

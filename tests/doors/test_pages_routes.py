@@ -312,7 +312,7 @@ def test_a_new_route_begins_with_the_only_load_balancer_that_stands_on_fleets_an
     tutorial_world: Actor,
 ) -> None:
     listener = {"name": "http", "protocol": "http", "port": 80}
-    spec = {"fleets": [], "listeners": [listener]}
+    spec: dict[str, Any] = {"fleets": [], "listeners": [listener]}
     save_object(actor=tutorial_world, kind="LoadBalancer", name="cloud-front", spec=spec)
     client = client_of(tutorial_world)
     form = client.get("/routes/new").context["form"]
@@ -323,8 +323,6 @@ def test_a_new_route_begins_with_the_only_load_balancer_that_stands_on_fleets_an
     checked = text(client.post("/routes/check", typed(account="", hostname="new.acme.example")))
     assert "Choose whose route it is." in checked
     assert "There is no pool" not in checked, "the operator's own pools are not meant"
-    spec["fleets"] = ["us-central1"]
-    save_object(
-        actor=tutorial_world, kind="LoadBalancer", name="other", spec=spec | {"listeners": [listener | {"port": 81}]}
-    )
+    spec = {"fleets": ["us-central1"], "listeners": [listener | {"port": 81}]}
+    save_object(actor=tutorial_world, kind="LoadBalancer", name="other", spec=spec)
     assert client.get("/routes/new").context["form"]["load_balancer"].value() == "", "one of several is nobody's choice"
