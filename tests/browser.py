@@ -6,7 +6,7 @@ There is one Chromium for the whole session (the fixture `chromium`); a test mak
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -173,3 +173,12 @@ def wrong_in(page: Page, turn: int) -> list[str]:
 def fits(page: Page) -> bool:
     """Whether nothing sticks out sideways, once charts have followed the width, which takes them a frame or two."""
     return bool(page.evaluate(ASK_WIDTH))
+
+
+def lasting(page: Page, ask: Callable[[], list[str]]) -> list[str]:
+    """What is wrong and still is a moment later: live parts of a page come and go."""
+    found = ask()
+    if found:
+        page.wait_for_timeout(500)
+        found = [each for each in ask() if each in found]
+    return found

@@ -6,6 +6,8 @@ pictures, are looked at in test_browser_demo.py.
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 from playwright.sync_api import Browser, Page, expect
 from pytest_django.live_server_helper import LiveServer
@@ -14,7 +16,7 @@ from apps.accounts.actors import Actor
 from apps.accounts.models import Account
 from apps.definitions.models import Route
 from apps.web.urls import urlpatterns
-from tests.browser import context_with_axe, listen, needs_browser, wrong_in
+from tests.browser import context_with_axe, lasting, listen, needs_browser, wrong_in
 from tests.conftest import actor_of
 from tests.e2e.console_in_memory import first_id, put_world, signed_in
 from tests.e2e.pages import PAGES, PARTS, paths
@@ -55,18 +57,9 @@ def test_every_page_is_clean_and_fits(operator: Actor, chromium: Browser, live_s
         page = tabs[turn % 2]
         page.wait_for_load_state("load")
         page.wait_for_selector("#live.good")
-        found[name] = _wrong_twice(page, turn) + complaints[turn % 2]
+        found[name] = lasting(page, partial(wrong_in, page, turn)) + complaints[turn % 2]
         complaints[turn % 2].clear()
     assert {name: wrong for name, wrong in found.items() if wrong} == {}
-
-
-def _wrong_twice(page: Page, turn: int) -> list[str]:
-    """Live parts of a page come and go: what is wrong twice is wrong."""
-    found = wrong_in(page, turn)
-    if found:
-        page.wait_for_timeout(500)
-        found = [each for each in wrong_in(page, turn) if each in found]
-    return found
 
 
 def test_the_first_page_for_strangers_is_clean_and_refuses_a_wrong_password_in_words(
