@@ -25,7 +25,7 @@ from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Hostname
 from apps.core.sealing import seal
 from apps.definitions.models import Certificate
-from apps.definitions.services import apply_document, save_object
+from apps.definitions.services import apply_document, delete_object, save_object
 from apps.fleet.models import Fleet
 from apps.rollouts import selectors
 from apps.rollouts.models import Quarantine, Rollout
@@ -86,6 +86,8 @@ def spoilt(stage: Stage, env: Env) -> Iterator[Stage]:
     """The same for a test that changes what everything starts from, which is put back afterwards."""
     yield stage
     apply_document(actor=operator(), objects=copy.deepcopy(env.document))
+    for row in Certificate.objects.select_related("account"):  # a customer's is presented by every https listener
+        delete_object(actor=actor_of(row.account.name, row.account.kind), kind="Certificate", name=row.name)
     publish(f"after-{Rollout.objects.count()}")  # a fleet that has turned back says so until it is to run something new
 
 
