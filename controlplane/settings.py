@@ -290,10 +290,12 @@ TEST_APPROVAL_RATE = int(os.environ.get("SPILLWAY_TEST_APPROVAL_RATE", "1000"))
 TEST_RUNS_AT_ONCE = int(os.environ.get("SPILLWAY_TEST_RUNS_AT_ONCE", "5"))
 
 # Stacks: the program that plans and applies (terraform, tofu, or memory for looking at pages), where it finds the
-# state that this console keeps, and seconds: for which changes wait for each other, between two looks for drift, after
+# state that this console keeps, how many stacks a worker plans or applies side by side (of a cloud account one, since
+# each may need a gigabyte), and seconds: for which changes wait for each other, between two looks for drift, after
 # which a worker that died is missed, and after which a lock of which nothing is heard is taken away.
 TERRAFORM_BIN = os.environ.get("TERRAFORM_BIN", "terraform")
 STATE_URL = os.environ.get("SPILLWAY_STATE_URL", "http://127.0.0.1:8000").rstrip("/")
+STACK_RUNS_AT_ONCE = int(os.environ.get("SPILLWAY_STACK_RUNS_AT_ONCE", "2"))
 STACK_COALESCE_S = float(os.environ.get("SPILLWAY_STACK_COALESCE_S", "5"))
 STACK_CHECK_S = float(os.environ.get("SPILLWAY_STACK_CHECK_S", "3600"))
 STACK_LEASE_S = float(os.environ.get("SPILLWAY_STACK_LEASE_S", "15"))

@@ -52,7 +52,10 @@ DOCUMENTED: dict[str, dict[str, Any]] = {
         }
     }
 }
-META_ARGUMENTS = {"lifecycle": {"prevent_destroy", "create_before_destroy"}, "depends_on": set[str]()}
+META_ARGUMENTS = {
+    "lifecycle": {"prevent_destroy", "create_before_destroy", "ignore_changes", "replace_triggered_by"},
+    "depends_on": set[str](),
+}
 _REFERENCE = re.compile(r"\b((?:aws|google)_[a-z0-9_]+)\.([A-Za-z0-9_-]+)(?:\.([a-z0-9_]+))?")
 _EXPRESSION = re.compile(r"\$\{([^}]*)\}")
 _VARIABLE = re.compile(r"\bvar\.([A-Za-z0-9_]+)")

@@ -35,10 +35,10 @@ def courier_seats() -> int:
 
 
 class Seats(Generic[Work]):
-    """The seats of one kind of work in this process."""
+    """The seats of one kind of work in this process; of `count`, an owner may have `each(count)`."""
 
-    def __init__(self, count: Callable[[], int] = courier_seats) -> None:
-        self._count = count
+    def __init__(self, count: Callable[[], int] = courier_seats, each: Callable[[int], int] = of_one) -> None:
+        self._count, self._each = count, each
         self._lock = threading.Lock()
         self._sitting: Counter[Hashable] = Counter()
 
@@ -61,7 +61,7 @@ class Seats(Generic[Work]):
         if self._sitting.total() >= count:
             return None
         sitting = frozenset(+self._sitting)
-        full = frozenset(owner for owner, seats in self._sitting.items() if seats >= of_one(count))
+        full = frozenset(owner for owner, seats in self._sitting.items() if seats >= self._each(count))
         found = choose(sitting)
         return choose(full) if found is None and full != sitting else found
 

@@ -132,7 +132,7 @@ class CloudAccount(models.Model):
 
 
 class Stack(models.Model):
-    """One cloud account in one of its regions, kept as one Terraform state.
+    """A part of a cloud account in one of its regions, kept as one Terraform state; an account may have several there.
 
     `region` is ours, null where the stack stands for all of them (Google's global load balancers); `cloud_region` is
     the cloud's word. `network` is what compiler/stacks.py calls one (`zones` as an object). `approval` says
@@ -158,7 +158,6 @@ class Stack(models.Model):
 
     class Meta:
         ordering = ("name",)
-        constraints = (models.UniqueConstraint(fields=("cloud_account", "cloud_region"), name="one_stack_per_region"),)
 
     def __str__(self) -> str:
         return self.name

@@ -12,6 +12,7 @@ from typing import Any
 
 from apps.drivers.infra.contract import PlannedChange
 from apps.drivers.infra.reading import UNKNOWN
+from apps.stacks.replacing import NOTICED
 
 REPLACE, IMPORT = "replace", "import"
 TAKEN_OVER = "is taken over: it was made by a run that nobody heard the end of"
@@ -112,7 +113,7 @@ def read(change: PlannedChange, words: Words) -> Difference:
         action=action,
         object_id=words.object_of(change.address),
         label=words.label_of(change.address),
-        details=tuple([Detail("", TAKEN_OVER), *details] if change.imported else details),
+        details=(*_first(change, action), *details),
         weights_only=action == "update"
         and not change.imported
         and bool(changed)
@@ -121,6 +122,14 @@ def read(change: PlannedChange, words: Words) -> Difference:
         before=change.before,
         after=change.after,
     )
+
+
+def _first(change: PlannedChange, action: str) -> Iterator[Detail]:
+    """What people must know before any value."""
+    if change.imported:
+        yield Detail("", TAKEN_OVER)
+    if action == REPLACE and change.type in NOTICED:
+        yield Detail("", NOTICED[change.type])
 
 
 def moves_weights_only(differences: Iterable[Difference]) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from typing import NoReturn
 
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
@@ -71,8 +72,16 @@ def _answer(request: HttpRequest, run: StackRun) -> HttpResponse:
         case "LOCK":
             state.lock(run, _body(request, MOST_LOCK_BYTES))
         case "UNLOCK":
-            state.unlock(run, _body(request, MOST_LOCK_BYTES))
+            state.unlock(run, _body(request, MOST_LOCK_BYTES) or _without_lock())
     return HttpResponse(status=200)
+
+
+def _without_lock() -> NoReturn:
+    """`terraform force-unlock` sends neither the lock nor its id."""
+    raise state.Unreadable(
+        "terraform force-unlock does not say which lock. Take it away on the page of the stack, or by "
+        "POST /api/v1/stacks/{name}/force-unlock with its id and a reason."
+    )
 
 
 def _state(run: StackRun) -> HttpResponse:

@@ -16,8 +16,10 @@ from apps.stacks.differences import Difference, Words
 from apps.stacks.keeping import Keeper
 from apps.stacks.models import StackRun, StackSync
 from apps.stacks.states import S
+from apps.stacks.strangers import Additions, sentence
 
 LOCKED_AGAIN = timedelta(seconds=4)
+NOTHING_ADDED = Additions()
 
 
 def applied(sync: StackSync, run: StackRun, found: Mapping[str, Any]) -> None:
@@ -37,23 +39,36 @@ def _note_outputs(sync: StackSync, run: StackRun, found: Mapping[str, Any]) -> N
     sync.applied = None if run.kind == StackRun.Kind.DESTROY else run.revision
     sync.applied_at = sync.checked_at = instant
     sync.outputs, sync.doubted = dict(found), None
-    sync.save(update_fields=("applied", "applied_at", "checked_at", "outputs", "doubted"))
+    if run.kind == StackRun.Kind.DESTROY:
+        sync.added_by_hand = []
+    sync.save(update_fields=("applied", "applied_at", "checked_at", "outputs", "doubted", "added_by_hand"))
     outputs.hand_on(run.stack_id, before, sync.outputs)
 
 
-def checked(sync: StackSync, run: StackRun, changes: Sequence[Difference], drift: Sequence[Difference]) -> None:
-    """A look for drift: whatever differs from what was applied is drift, and a run to repair it begins."""
+def checked(
+    sync: StackSync,
+    run: StackRun,
+    changes: Sequence[Difference],
+    drift: Sequence[Difference],
+    added: Additions = NOTHING_ADDED,
+) -> None:
+    """A look for drift: whatever differs from what was applied is drift, and a run to repair it begins.
+
+    What was added to it is told alone, since no run can take it away; where that is not known, what was known stays.
+    """
     run.plan = shelf.seal_plan(changes, drift)
-    run.drifted = len(changes)
+    run.drifted = len(changes) + len(added.found)
     sync.checked_at = database_now()
-    sync.save(update_fields=("checked_at",))
-    if not changes:
-        travel.move(run, S.UNCHANGED)
-        return
+    if not added.error:
+        sync.added_by_hand = list(added.found)
+    sync.save(update_fields=("checked_at", "added_by_hand"))
     names = list(dict.fromkeys(change.label for change in changes))
-    message = f"Somebody changed {names[0]}" + (f" and {len(names) - 1} more." if len(names) > 1 else ".")
-    travel.move(run, S.DONE, message)
-    travel.begin(revision=run.revision, kind=StackRun.Kind.CHANGE, actor="spillway", reason=message)
+    more = f" and {len(names) - 1} more." if len(names) > 1 else "."
+    changed = f"Somebody changed {names[0]}{more}" if names else ""
+    message = " ".join(filter(None, (changed, sentence(added.found), added.error)))
+    travel.move(run, S.DONE if run.drifted else S.UNCHANGED, message)
+    if changes:
+        travel.begin(revision=run.revision, kind=StackRun.Kind.CHANGE, actor="spillway", reason=changed)
 
 
 def failed(lease: Lease[StackSync], run: StackRun, error: InfraError, words: Words) -> None:

@@ -1,8 +1,8 @@
 """SHOW, before a change is made: what a plan of a stack would hold, and who would have to approve it.
 
-Two documents are compared as two plans would be, in the same words; Terraform is not run and no cloud is asked. So it
-cannot be known which changes the provider makes by replacing a resource, and what somebody changed in the cloud by
-hand: a plan can hold more than is told here, and the policy is asked again when there is one.
+Two documents are compared as two plans would be, in the same words; Terraform is not run and no cloud is asked. What it
+would make anew is known from replacing.py. What somebody changed in the cloud by hand cannot be known: a plan can hold
+more than is told here, and the policy is asked again when there is one.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from apps.definitions.services.fleet_differences import cut
 from apps.definitions.services.stack_differences import Decision, StackDifference, StackSide
 from apps.drivers.infra.contract import PlannedChange
 from apps.fleet.models import Stack
-from apps.stacks import policies, shelf
-from apps.stacks.differences import Difference, Words, read
+from apps.stacks import policies, replacing, shelf
+from apps.stacks.differences import REPLACE, Difference, Words, read
 from apps.stacks.models import StackSync
 
 Document = Mapping[str, Any]
@@ -46,7 +46,7 @@ KINDS = {
 }
 # Resources that hold all routes of a listener, and where: what changes there is told route by route.
 MAPS = {"google_compute_url_map": ("host_rule", "path_matcher")}
-DONE = {"create": "added", "delete": "deleted"}
+DONE = {"create": "added", "delete": "deleted", REPLACE: "made anew"}
 # Another resource's attribute, as documents name it: ${aws_lb_target_group.bkd_4.arn}; `$${` is a literal.
 _REFERENCE = re.compile(r"(?<!\$)\$\{([a-z0-9_]+\.[A-Za-z0-9_-]+)[A-Za-z0-9_.\[\]]*\}")
 
@@ -73,6 +73,7 @@ def foresee(actor: Actor, before: StackSide | None, after: StackSide) -> StackDi
         target,
         to_add=actions["create"],
         to_change=actions["update"],
+        to_replace=actions[REPLACE],
         to_delete=actions["delete"],
         changes=cut([*sentences(found, labels), *_routes_in_maps(found, before, after, wanted.refused)]),
         refused=refused,
@@ -97,16 +98,25 @@ def compare(before: Document, after: Document, labels: Mapping[str, str]) -> lis
     """The resources that differ between two documents, as a plan would list them; the order of a list is no change."""
     old, new = shelf.resources_by_address(before), shelf.resources_by_address(after)
     words = Words({**before["owners"], **after["owners"]}, labels, {})
+    anew = replacing.made_anew(old, new)
     found = []
     for address in dict.fromkeys([*new, *old]):
-        if old.get(address) == new.get(address):
+        was, becomes = _given(old.get(address), new.get(address)), _given(new.get(address))
+        follows = becomes is not None and replacing.follows(becomes, anew)
+        if was == becomes and not follows and address not in anew:
             continue
-        was, becomes = old.get(address), new.get(address)
-        action = "create" if was is None else "delete" if becomes is None else "update"
-        difference = read(PlannedChange(address, address.partition(".")[0], (action,), was, becomes), words)
-        if difference.details or action != "update":
+        actions: tuple[str, ...] = ("create",) if was is None else ("delete",) if becomes is None else ("update",)
+        if address in anew:
+            actions = ("delete", "create")
+        forced = (anew[address],) if address in anew else ()
+        difference = read(PlannedChange(address, address.partition(".")[0], actions, was, becomes, forced), words)
+        if difference.details or follows or actions != ("update",):
             found.append(difference)
     return found
+
+
+def _given(body: Mapping[str, Any] | None, ruling: Mapping[str, Any] | None = None) -> Mapping[str, Any] | None:
+    return None if body is None else replacing.attributes(body, ruling)
 
 
 def sentences(found: Sequence[Difference], labels: Mapping[str, str]) -> list[str]:
@@ -196,18 +206,23 @@ def _decision(
     if kept := policies.released(planned, protected):
         what = f"{', '.join(kept)} is protected and would be given back to the cloud"
         return Decision.REFUSED, f"The plan would fail: {what}. Take the protection off first, if that is meant."
-    losing = sum(each.action in policies.LOSING for each in planned)
+    losing = Counter(each.action for each in planned if each.action in policies.LOSING)
     remaining = sum(len(named) for named in wanted["resources"].values())
     if policies.approves(after.approval, actor.name, planned, remaining):
         return Decision.POLICY, _why_by_policy(after.approval)
     if after.approval == Stack.Approval.BY_HAND:
         return Decision.PERSON, "A person approves every plan of this stack."
-    return Decision.PERSON, f"A person must approve it: {losing} resource{'s' * (losing != 1)} would be deleted."
+    return Decision.PERSON, f"A person must approve it: {_losses(losing)}."
+
+
+def _losses(losing: Counter[str]) -> str:
+    said = (f"{count} resource{'s' * (count != 1)} would be {DONE[action]}" for action, count in sorted(losing.items()))
+    return " and ".join(said)
 
 
 def _why_by_policy(approval: str) -> str:
     if approval == Stack.Approval.AUTOMATIC_SAFE:
-        return "The stack's policy approves it, unless Terraform has to replace something."
+        return "The stack's policy approves it, unless the plan finds something else to replace."
     return "The stack's policy approves it."
 
 

@@ -14,7 +14,7 @@ from apps.core.sealing import Unsealable, seal
 from apps.drivers.infra.contract import InfraError, Plan
 from apps.drivers.infra.registry import open_driver
 from apps.fleet.models import StaticIP
-from apps.stacks import finding, finishing, policies, shelf, travel
+from apps.stacks import finding, finishing, policies, shelf, strangers, travel
 from apps.stacks.attempts import Overtaken, begin_attempt
 from apps.stacks.differences import REPLACE, Difference, Words, continues, read
 from apps.stacks.keeping import Journal, Keeper
@@ -40,6 +40,7 @@ def plan_run(lease: Lease[StackSync], run: StackRun) -> None:
         words = shelf.words_for(run, opened)
         free_the_lock(lease, run)
         plan = _planned(lease, run, opened, words, keeper)
+        added = strangers.look(run, words) if run.kind == StackRun.Kind.CHECK else strangers.Additions()
     except Overtaken:
         return
     except Unsealable as error:
@@ -47,7 +48,7 @@ def plan_run(lease: Lease[StackSync], run: StackRun) -> None:
     except InfraError as error:
         finishing.interrupted(lease, run, error, keeper, words)
     else:
-        _store(lease, run, plan, opened, replace(words, names=plan.names))
+        _store(lease, run, plan, opened, replace(words, names=plan.names), added)
 
 
 def _planned(lease: Lease[StackSync], run: StackRun, opened: Opened, words: Words, keeper: Keeper) -> Plan:
@@ -62,12 +63,14 @@ def _planned(lease: Lease[StackSync], run: StackRun, opened: Opened, words: Word
         )
 
 
-def _store(lease: Lease[StackSync], run: StackRun, plan: Plan, opened: Opened, words: Words) -> None:
+def _store(
+    lease: Lease[StackSync], run: StackRun, plan: Plan, opened: Opened, words: Words, added: strangers.Additions
+) -> None:
     changes, drift = ([read(each, words) for each in found] for found in (plan.changes, plan.drift))
     with transaction.atomic():
         sync = lease.lock()
         if run.kind == StackRun.Kind.CHECK:
-            finishing.checked(sync, run, changes, drift)
+            finishing.checked(sync, run, changes, drift, added)
             return
         approved = shelf.changes_of(run) if run.approved_by else []
         _note(run, plan, changes, drift)

@@ -12,7 +12,7 @@ from django.db.models import OuterRef, QuerySet, Subquery
 from apps.accounts.actors import Actor
 from apps.core.errors import NotFound
 from apps.fleet.models import Stack
-from apps.stacks import shelf
+from apps.stacks import shelf, strangers
 from apps.stacks.differences import Difference
 from apps.stacks.models import RunEvent, StackRevision, StackRun, StackSync, StateLock, StateVersion
 from apps.stacks.states import S
@@ -121,6 +121,8 @@ def _word_after(sync: StackSync, run: StackRun) -> tuple[str, str]:
         return "destroyed", "Everything was deleted; the next change builds it again."
     if run.kind == StackRun.Kind.CHECK and run.drifted:
         return "drifted", run.message
+    if sync.added_by_hand:
+        return "drifted", strangers.sentence(sync.added_by_hand)
     return ("in_sync", "") if sync.applied_id == sync.wanted_id else ("behind", "")
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from celery import shared_task
 
 from apps.fleet.services import STACK_TASK
-from apps.stacks import reading, services
+from apps.stacks import reading, turns
 
 
 @shared_task(name=STACK_TASK)
-def reconcile_stack(stack_id: int) -> None:
-    """Bring the stack to what the definitions say, as far as it goes now."""
-    services.reconcile_stack(stack_id=stack_id)
+def reconcile_stack(stack_id: int) -> None:  # noqa: ARG001 - whose turn it is, the database says
+    """Bring stacks to what the definitions say, as far as it goes now, account by account."""
+    turns.reconcile_in_turns()
 
 
 @shared_task(name=reading.READ_STACK_TASK)

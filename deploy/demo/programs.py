@@ -93,8 +93,8 @@ def _control_plane(place: Place, environment: dict[str, str]) -> Iterator[Progra
     courier = [_tool("celery"), "-A", "controlplane.celery", "worker", "--pool", "threads", "--concurrency", "28"]
     courier += ["-Q", "webhooks,schedules,dns,clouds,proofs", "--without-mingle"]
     yield Program("courier", courier, "control-plane", environment, stop_wait=15)
-    # Terraform for stacks: one at a time on a machine, since a plan may need a gigabyte.
-    terraform = [_tool("celery"), "-A", "controlplane.celery", "worker", "--pool", "threads", "--concurrency", "1"]
+    # Terraform for stacks: two at a time on a machine, since a plan may need a gigabyte.
+    terraform = [_tool("celery"), "-A", "controlplane.celery", "worker", "--pool", "threads", "--concurrency", "2"]
     state = {"SPILLWAY_STATE_URL": f"http://127.0.0.1:{place.console_port}"}
     yield Program(
         "terraform", [*terraform, "-Q", "terraform", "--without-mingle"], "control-plane", environment | state

@@ -93,7 +93,6 @@ WRONG_STACKS: list[tuple[dict[str, Any], str]] = [
     ({"network": {"client_networks": ["10.0.0.1/8"]}}, "/spec/network/client_networks/0"),
     ({"network": {"client_networks": []}}, "/spec/network/client_networks"),
     ({"cloud_account": "nobody"}, "/spec/cloud_account"),
-    ({"cloud_region": "eu-central-1"}, "/spec/cloud_region"),
 ]
 
 

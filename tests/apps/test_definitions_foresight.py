@@ -19,6 +19,7 @@ from apps.definitions.services.zone_differences import ZONES
 from apps.fleet.models import Stack
 from apps.stacks import compiling, shelf
 from apps.stacks.models import StackSync
+from apps.stacks.replacing import NOTICED
 from tests.apps.clouds_world import RECORD, STACK, give_real_addresses, operator_of, remembered, spec_of
 
 pytestmark = pytest.mark.django_db
@@ -107,6 +108,31 @@ def test_objects_that_come_and_go_are_told_with_the_resources_behind_them(cloud:
     (made,) = dry_run(cloud, more).stacks
     assert made.changes == ("route acme/more: added (aws_lb_listener_rule)",)
     assert (made.to_add, made.to_delete) == (1, 0)
+
+
+def test_what_the_cloud_cannot_change_where_it_stands_is_told_as_made_anew_with_what_clients_notice(
+    cloud: Actor,
+) -> None:
+    """Bound to addresses, the ALB gets another one before it and stands inside, which it cannot become."""
+    approve(cloud, "automatic_safe")
+    keep_applied()
+    listeners = [FRONT["listeners"][0] | {"static_ip": "elastic"}]  # type: ignore[index]
+    change = partial(save_object, actor=cloud, kind="LoadBalancer", name="cloud", spec=FRONT | {"listeners": listeners})
+    (found,) = dry_run(cloud, change).stacks
+    assert f"load balancer cloud: {NOTICED['aws_lb']}" in found.changes
+    assert "load balancer cloud: internal: False → True" in found.changes
+    assert "route acme/cart: made anew (aws_lb_listener_rule)" in found.changes
+    assert (found.to_replace, found.decision) == (3, "person"), "the balancer, its listener, the listener's rule"
+    assert found.reason == "A person must approve it: 3 resources would be made anew."
+
+
+def test_another_vpc_makes_anew_what_stands_in_it(cloud: Actor) -> None:
+    network = STACK["network"] | {"vpc": "vpc-0f0f0f0f"}
+    change = partial(save_object, actor=cloud, kind="Stack", name="aws-eu", spec=STACK | {"network": network})
+    (found,) = dry_run(cloud, change).stacks
+    assert f"load balancer cloud: {NOTICED['aws_lb']}" in found.changes
+    assert "backend acme/shop in europe-west1: made anew (aws_lb_target_group)" in found.changes
+    assert (found.to_add, found.to_delete) == (0, 0)
 
 
 def test_at_google_routes_are_told_by_name_though_they_share_a_resource(cloud: Actor, acme: Actor) -> None:

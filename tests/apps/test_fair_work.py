@@ -29,7 +29,7 @@ from apps.dns import services as dns
 from apps.fleet.models import CloudAccount
 from apps.schedules import working
 from apps.schedules.booking import book
-from apps.stacks import reading
+from apps.stacks import reading, turns
 from apps.stacks.models import StackSync
 from apps.webhooks import delivering
 from apps.webhooks.models import Delivery, Webhook
@@ -96,7 +96,8 @@ def tasks_of(module: ModuleType, run: Callable[[], int]) -> Process:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(module, "in_turns", listen)
         run()
-    seats, taken = Seats[int](vars(module)["SEATS"]._count), set[int]()
+    own = vars(module)["SEATS"]
+    seats, taken = Seats[int](own._count, own._each), set[int]()
 
     def look(sits: ExitStack) -> list[Hashable]:
         found = sits.enter_context(seats.seat(lambda owners: heard[0](owners, frozenset(taken))))
@@ -137,11 +138,18 @@ def a_capacity_run(actor: Actor, name: str) -> int:
     return Run.objects.create(account=actor.account, label=name, plan={}, actor=actor.name, begin_by=soon).pk
 
 
+def a_stack_to_plan(actor: Actor, name: str) -> int:
+    """Its cloud is slow for ever here."""
+    cloud, _ = CloudAccount.objects.get_or_create(name=actor.account.name, account=actor.account, cloud="aws")
+    return a_stack(actor, name, cloud_account=cloud, desired_generation=1).pk
+
+
 QUEUES: dict[str, tuple[ModuleType, Callable[[], int], Callable[[Actor, str], int]]] = {
     "webhooks": (delivering, delivering.deliver_in_turns, a_webhook),
     "proofs": (hostnames, hostnames.check_in_turns, a_claim),
     "zones": (dns, dns.reconcile_in_turns, a_zone),
     "clouds": (reading, reading.read_in_turns, a_stack_to_read),
+    "stacks": (turns, turns.reconcile_in_turns, a_stack_to_plan),
     "capacity": (running, running.carry_out_in_turns, a_capacity_run),
 }
 

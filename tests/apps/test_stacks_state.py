@@ -83,6 +83,14 @@ def test_a_write_needs_the_id_of_the_lock(terraform: Terraform, lock_id: str, co
     assert not StateVersion.objects.exists()
 
 
+def test_terraforms_own_force_unlock_is_told_where_a_lock_is_taken_away(terraform: Terraform) -> None:
+    """It sends neither the lock nor its id; that somebody holds it is not enough to let it go."""
+    terraform.lock()
+    answer = terraform.ask("UNLOCK")
+    assert (answer.status_code, StateLock.objects.count()) == (400, 1)
+    assert b"force-unlock with its id and a reason" in answer.content
+
+
 def test_a_write_without_any_lock_is_refused(terraform: Terraform) -> None:
     assert terraform.write(state_body(1)).status_code == 409
     assert not StateVersion.objects.exists()

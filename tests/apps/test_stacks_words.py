@@ -10,6 +10,7 @@ from apps.drivers.infra.contract import PlannedChange
 from apps.drivers.infra.reading import UNKNOWN, plan_of
 from apps.stacks.differences import Difference, Words, continues, difference_from_json, moves_weights_only, read
 from apps.stacks.policies import approves, released
+from apps.stacks.replacing import NOTICED
 from apps.stacks.states import MOVES, TERMINAL, IllegalMove, S, check_move
 
 WORDS = Words(
@@ -76,8 +77,14 @@ def test_long_values_are_cut_and_absent_ones_said() -> None:
 
 
 def test_a_replacement_is_one_word_and_a_nameless_resource_has_its_address() -> None:
-    found = change({"name": "a"}, {"name": "b"}, "delete", "create", address="aws_lb.of_nobody")
-    assert (found.action, found.label, said(found)) == ("replace", "aws_lb.of_nobody", ["name: a → b"])
+    found = change({"name": "a"}, {"name": "b"}, "delete", "create", address="aws_eip.of_nobody")
+    assert (found.action, found.label, said(found)) == ("replace", "aws_eip.of_nobody", ["name: a → b"])
+
+
+def test_a_balancer_that_is_made_anew_says_first_what_clients_notice() -> None:
+    anew = change({"internal": False}, {"internal": True}, "delete", "create", address="aws_lb.web")
+    assert said(anew) == [NOTICED["aws_lb"], "internal: False → True"]
+    assert said(change({"internal": False}, {"internal": True}, address="aws_lb.web")) == ["internal: False → True"]
 
 
 def test_a_difference_survives_the_shelf() -> None:

@@ -196,3 +196,37 @@ def test_a_zone_says_what_is_wanted_and_served(house: Api, api: Api, fronts: Act
     wrong = api("POST", f"zones/{zone}/repair", {"records": [{"name": "shared.example.net", "type": "A"}]})
     assert_problem(wrong, 422)
     assert api("POST", f"zones/{zone}/repair").status_code == 202
+
+
+def a_failed_run() -> StackRun:
+    stack = Stack.objects.get(name="aws-eu")
+    revision = StackRevision.objects.create(
+        stack=stack, number=1, generation=1, digest="0" * 64, document=b"", secrets=b"", actor="ann"
+    )
+    StackSync.objects.create(stack=stack, wanted=revision)
+    return StackRun.objects.create(stack=stack, revision=revision, state="failed", actor="ann", finished_at=now())
+
+
+def test_a_retry_answers_with_the_run_that_tries_again(house: Api) -> None:
+    failed = a_failed_run()
+    answer = house("POST", f"stack-runs/{failed.pk}/retry")
+    assert answer.status_code == 200, answer.content
+    assert (answer.json()["id"], answer.json()["state"]) == (StackRun.objects.latest("id").pk, "waiting")
+    assert answer.json()["id"] != failed.pk
+
+
+def test_a_reason_that_is_missing_is_asked_for_where_it_belongs(house: Api) -> None:
+    a_failed_run()
+    for url, body in (("destroy", None), ("force-unlock", {"id": "x"})):
+        (error,) = assert_problem(house("POST", f"stacks/aws-eu/{url}", body), 422)["errors"]
+        assert (error["pointer"], error["code"]) == ("/X-Change-Reason", "missing")
+        assert "in the header X-Change-Reason" in error["detail"]
+        given = house("POST", f"stacks/aws-eu/{url}", body, X_Change_Reason="to see")
+        assert given.status_code != 422, "with it, the request is read"
+
+
+def test_what_was_added_by_hand_is_told_with_the_state(house: Api) -> None:
+    added = {"kind": "aws_lb_listener_rule", "id": "arn:rule", "label": "front", "message": "rule 7"}
+    StackSync.objects.create(stack=Stack.objects.get(name="aws-eu"), added_by_hand=[added])
+    (told,) = house("GET", "stacks/aws-eu/state").json()["added_by_hand"]
+    assert told == {"kind": "aws_lb_listener_rule", "id": "arn:rule", "object": "front", "message": "rule 7"}

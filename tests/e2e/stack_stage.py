@@ -166,6 +166,11 @@ class Stage:
         run.refresh_from_db()
         return run
 
+    def discard(self) -> StackRun:
+        """Say no to the plan that waits."""
+        run = StackRun.objects.get(state="planned")
+        return services.discard(actor=self.actor, run_id=run.pk)
+
 
 def kill(process: subprocess.Popen[bytes]) -> None:
     """kill -9."""

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from apps.accounts.actors import Actor
-from apps.definitions.services import apply_document, save_object
+from apps.definitions.describing import describe
+from apps.definitions.services import apply_document, dry_run, save_object
 from apps.fleet.models import Stack, StaticIP
-from apps.stacks import selectors
+from apps.stacks import selectors, services
 from apps.stacks.models import RunEvent, StackRun, StackSync, StateLock, StateVersion
+from apps.stacks.replacing import NOTICED
 from tests.e2e.stack_definitions import mail, shop, shop_alone
 from tests.e2e.stack_kills import orphans, twice
-from tests.e2e.stack_stage import NEEDS_AWS, Cloud, Stage, cloud
+from tests.e2e.stack_stage import NEEDS_AWS, REGION, Cloud, Stage, cloud
 from tests.e2e.stack_standing import left_behind
 
 pytestmark = [
@@ -23,6 +27,9 @@ pytestmark = [
     pytest.mark.django_db(transaction=True),
     *NEEDS_AWS,
 ]
+
+
+UNKNOWN_VPC = "vpc-0f0f0f0f"
 
 
 @pytest.fixture
@@ -52,6 +59,8 @@ def test_a_shop_is_built_around_what_stands_one_weight_is_changed_and_everything
         assert (twice(aws), orphans(aws, Stack.objects.get()), StackSync.objects.get().unknown) == ([], [], [])
         assert RunEvent.objects.filter(run=run, kind="complete", action="create").count() == run.to_add
         _one_weight(stage, aws, operator)
+        _added_by_hand(stage, aws, operator)
+        _another_vpc(stage, operator, stage.discard)
         _gone(stage, aws, operator, document)
 
 
@@ -75,6 +84,7 @@ def test_from_apply_to_a_shop_of_fifty_routes_with_its_zone_one_weight_changed_a
         assert "www.example.com." in records(aws)
         assert RunEvent.objects.filter(run=run, kind="complete").count() == run.to_add
         _one_weight(stage, aws, operator)
+        _another_vpc(stage, operator, stage.approve, **another_vpc(aws))
         _gone(stage, aws, operator, document)
 
 
@@ -99,7 +109,19 @@ def test_addresses_stay_in_front_of_a_web_site_and_a_mail_server(stage: Stage, a
         ours = [address for each in StaticIP.objects.all() for address in each.addresses]
         assert sorted(ours) == sorted(theirs)
         assert "front.example.com." in records(aws)
+        _nothing_but_motos_own_differs(stage, operator)
         _gone(stage, aws, operator, document)
+
+
+def _nothing_but_motos_own_differs(stage: Stage, operator: Actor) -> None:
+    """The rules that name their own security group, which an NLB before an ALB needs, are no drift."""
+    services.check_drift(actor=operator, stack_id=Stack.objects.get().pk)
+    stage.wait("the end", lambda: not StackRun.objects.filter(kind="check", finished_at=None).exists())
+    changes, _ = selectors.plan_of(operator, StackRun.objects.get(kind="check").pk)
+    assert {each.type for each in changes} <= {"aws_lb"}, [each.address for each in changes]
+    if changes:
+        stage.wait("a plan", lambda: StackRun.objects.filter(state="planned").exists())
+        stage.discard()
 
 
 def records(aws: Cloud) -> set[str]:
@@ -121,6 +143,58 @@ def _one_weight(stage: Stage, aws: Cloud, operator: Actor) -> None:
         "weight of operator/green in frankfurt: 10 % → 30 %",
     ]
     assert stage.approve().state == "done"
+
+
+def _added_by_hand(stage: Stage, aws: Cloud, operator: Actor) -> None:
+    """Terraform finds no difference; the look does, and takes nothing of ours for somebody's."""
+    asked, stack = aws.client("elbv2"), Stack.objects.get()
+    (listener,) = aws.standing()["listeners"]
+    condition = {"Field": "path-pattern", "Values": ["/by-hand"]}
+    answer = {"Type": "fixed-response", "FixedResponseConfig": {"StatusCode": "200"}}
+    made = asked.create_rule(ListenerArn=listener, Priority=7, Conditions=[condition], Actions=[answer])
+    services.check_drift(actor=operator, stack_id=stack.pk)
+    stage.wait("the end", stage.settled)
+    run = StackRun.objects.latest("id")
+    assert (run.kind, run.state, run.drifted) == ("check", "done", 1)
+    assert [each["message"] for each in StackSync.objects.get().added_by_hand] == ["rule 7 (path-pattern)"]
+    asked.delete_rule(RuleArn=made["Rules"][0]["RuleArn"])
+
+
+def _another_vpc(
+    stage: Stage, operator: Actor, decide: Callable[[], StackRun], vpc: str = UNKNOWN_VPC, subnets: tuple[str, ...] = ()
+) -> None:
+    """The dry run counts what the provider then plans, and says what clients notice; applied, all stands there."""
+    spec = describe(Stack.objects.get())
+    network = spec["network"] | {"vpc": vpc, "subnets": list(subnets or ("subnet-0f0f0f0a", "subnet-0f0f0f0b"))}
+    written: dict[str, Any] = {
+        "kind": "Stack",
+        "name": "shop",
+        "spec": spec | {"network": network},
+        "break_glass": True,
+    }
+    change = partial(save_object, actor=operator, **written)
+    (told,) = dry_run(operator, change).stacks
+    change()
+    stage.wait("a plan", lambda: StackRun.objects.filter(state="planned").exists())
+    run = StackRun.objects.get(state="planned")
+    assert (run.to_add, run.to_replace, run.to_delete) == (told.to_add, told.to_replace, told.to_delete)
+    changes, _ = selectors.plan_of(operator, run.pk)
+    (balancer,) = [each for each in changes if each.type == "aws_lb"]
+    assert (balancer.action, balancer.details[0].sentence) == ("replace", NOTICED["aws_lb"])
+    assert f"load balancer web: {NOTICED['aws_lb']}" in told.changes
+    run = decide()
+    assert run.message == "" or run.state == "discarded"
+
+
+def another_vpc(aws: Cloud) -> dict[str, Any]:
+    """One with a network of its own."""
+    ec2 = aws.client("ec2")
+    vpc = ec2.create_vpc(CidrBlock="10.9.0.0/16")["Vpc"]["VpcId"]
+    made = [
+        ec2.create_subnet(VpcId=vpc, CidrBlock=f"10.9.{number}.0/24", AvailabilityZone=f"{REGION}{zone}")
+        for number, zone in enumerate("ab")
+    ]
+    return {"vpc": vpc, "subnets": tuple(each["Subnet"]["SubnetId"] for each in made)}
 
 
 def _gone(stage: Stage, aws: Cloud, operator: Actor, document: list[dict[str, Any]]) -> None:

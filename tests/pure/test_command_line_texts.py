@@ -76,6 +76,7 @@ STACK = {
     "target": "aws",
     "to_add": 1,
     "to_change": 2,
+    "to_replace": 3,
     "to_delete": 0,
     "changes": ["route acme/cart: weight of acme/shop: 60 % → 50 %"],
     "refused": ["acme/cart: ALB cannot do this."],
@@ -104,7 +105,7 @@ ZONE = {"zone": "operator/a", "domain": "a.test", "changes": SERVED, "more": 7, 
 def test_a_plan_says_what_becomes_of_stacks_and_zones() -> None:
     shown = texts.plan({"counts": {"update": 1}, "changes": [], "stacks": [STACK, NAMELESS], "zones": [ZONE]})
     assert shown.strip().splitlines() == [
-        "Stack aws-eu (aws): 1 to add, 2 to change, 0 to delete",
+        "Stack aws-eu (aws): 1 to add, 2 to change, 3 to replace, 0 to delete",
         "    route acme/cart: weight of acme/shop: 60 % → 50 %",
         "    A person approves every plan of this stack.",
         "Zone a.test",
@@ -126,7 +127,7 @@ def test_a_comment_folds_away_stacks_and_zones_and_obeys_nothing_in_them() -> No
     zone = ZONE | {"domain": "<b>", "changes": [SERVED[0] | {"note": "```"}]}
     comment = texts.markdown({"counts": {"update": 1}, "stacks": [stack], "zones": [zone]})
     assert {each for each in comment if not each.isprintable()} == {"\n"}
-    assert "<summary>Stack aws-eu (aws): 1 to add, 2 to change, 0 to delete</summary>" in comment
+    assert "<summary>Stack aws-eu (aws): 1 to add, 2 to change, 3 to replace, 0 to delete</summary>" in comment
     assert "<b>" not in comment
     assert [line for line in comment.splitlines() if line.startswith("```")] == [
         *("```diff", "```"),

@@ -22,7 +22,8 @@ class RollBack(APIView):
         no_dry_run(request)
         actor = requests.actor_of(request)
         row = one(selectors.revisions(actor), pk)
-        begun = services.roll_back(actor=actor, revision_id=row.pk, reason=requests.reason(request))
+        with requests.required_reason(request) as reason:
+            begun = services.roll_back(actor=actor, revision_id=row.pk, reason=reason)
         headers = {"Location": f"/api/v1/rollouts/{begun.pk}"}
         return Response(progress.rollout(selectors.rollout(actor, begun.pk)), status=202, headers=headers)
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from rest_framework.request import Request
@@ -67,6 +70,21 @@ def reason(request: Request) -> str:
     if len(text) > 400 or not text.isprintable():
         raise Invalid([Fault("/X-Change-Reason", "reason", "Give a reason of at most 400 printable characters.")])
     return text
+
+
+@contextmanager
+def required_reason(request: Request) -> Iterator[str]:
+    """`reason` for what is not done without one: what a service misses, the header misses, since no body has it."""
+    try:
+        yield reason(request)
+    except Invalid as error:
+        said = "Send it in the header X-Change-Reason."
+        raise Invalid(
+            replace(each, pointer="/X-Change-Reason", detail=f"{each.detail} {said}")
+            if each.pointer == "/reason"
+            else each
+            for each in error.faults
+        ) from None
 
 
 def _as_utf8(text: str) -> str:

@@ -225,6 +225,7 @@ def stack(entry: StackDifference) -> Shape:
         "target": entry.target,
         "to_add": entry.to_add if known else None,
         "to_change": entry.to_change if known else None,
+        "to_replace": entry.to_replace if known else None,
         "to_delete": entry.to_delete if known else None,
         "changes": list(entry.changes),
         "refused": list(entry.refused),

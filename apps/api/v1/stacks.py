@@ -139,6 +139,7 @@ class State(APIView):
         actor, stack = stack_of(request, name)
         state, reading = selectors.stack_state(actor, stack.pk), health.reading_of(actor, stack.pk)
         outputs, unknown = (state.sync.outputs, state.sync.unknown) if state.sync else ({}, [])
+        added = state.sync.added_by_hand if state.sync else []
         told = {
             "stack": stack.name,
             "word": state.word,
@@ -151,6 +152,10 @@ class State(APIView):
             "refused": [_finding(each) for each in state.refused],
             "warnings": [_finding(each) for each in state.warnings],
             "unknown": [{"kind": each["kind"], "id": each["id"], "object": each["label"]} for each in unknown],
+            "added_by_hand": [
+                {"kind": each["kind"], "id": each["id"], "object": each["label"], "message": each["message"]}
+                for each in added
+            ],
             "read_at": reading.read_at if reading else None,
             "read_error": reading.error if reading else "",
             "backends": [_backend(each) for each in health.backends_of(actor, stack.pk)],
@@ -225,7 +230,8 @@ class ForceUnlock(APIView):
         no_dry_run(request)
         actor, stack = stack_of(request, name)
         lock_id = _word(requests.only(request, ("id",)).get("id"), "/id", "Send the id of the lock that you saw.")
-        services.force_unlock(actor=actor, stack_id=stack.pk, lock_id=lock_id, reason=requests.reason(request))
+        with requests.required_reason(request) as reason:
+            services.force_unlock(actor=actor, stack_id=stack.pk, lock_id=lock_id, reason=reason)
         return Response(status=204)
 
 
@@ -257,7 +263,9 @@ class Destroy(APIView):
         """No body; say why in `X-Change-Reason`. 202 with the run."""
         no_dry_run(request)
         actor, stack = stack_of(request, name)
-        return _begun(actor, services.destroy(actor=actor, stack_id=stack.pk, reason=requests.reason(request)))
+        with requests.required_reason(request) as reason:
+            begun = services.destroy(actor=actor, stack_id=stack.pk, reason=reason)
+        return _begun(actor, begun)
 
 
 def _begun(actor: Actor, begun: StackRun | None) -> Response:
@@ -268,16 +276,16 @@ def _begun(actor: Actor, begun: StackRun | None) -> Response:
 
 
 class _Decision(APIView):
-    """POST: something that is decided about a run; 200 with the run after it."""
+    """POST: something that is decided about a run; 200 with the run after it, which is another one for a retry."""
 
     def post(self, request: Request, pk: str) -> Response:
         """No body."""
         no_dry_run(request)
         row = _run(request, pk)
-        self.decide(request, requests.actor_of(request), row.pk)
-        return Response(run_shape(_run(request, pk)))
+        actor = requests.actor_of(request)
+        return Response(run_shape(selectors.run(actor, self.decide(request, actor, row.pk).pk)))
 
-    def decide(self, request: Request, actor: Actor, run_id: int) -> None:
+    def decide(self, request: Request, actor: Actor, run_id: int) -> StackRun:
         """Call the service."""
         raise NotImplementedError
 
@@ -285,32 +293,32 @@ class _Decision(APIView):
 class Approve(_Decision):
     """POST `{plan_digest}`: let exactly the plan be applied that was looked at; 409 when it is another one by now."""
 
-    def decide(self, request: Request, actor: Actor, run_id: int) -> None:
+    def decide(self, request: Request, actor: Actor, run_id: int) -> StackRun:
         """Approve."""
         sent = requests.only(request, ("plan_digest",)).get("plan_digest") if request.data else None
         digest = _word(sent, "/plan_digest", "Send plan_digest of the run that you looked at.")
-        services.approve(actor=actor, run_id=run_id, plan_digest=digest, reason=requests.reason(request))
+        return services.approve(actor=actor, run_id=run_id, plan_digest=digest, reason=requests.reason(request))
 
 
 class Discard(_Decision):
     """POST: say no to a plan that waits."""
 
-    def decide(self, request: Request, actor: Actor, run_id: int) -> None:
+    def decide(self, request: Request, actor: Actor, run_id: int) -> StackRun:
         """Discard."""
-        services.discard(actor=actor, run_id=run_id, reason=requests.reason(request))
+        return services.discard(actor=actor, run_id=run_id, reason=requests.reason(request))
 
 
 class Cancel(_Decision):
     """POST: stop a run; what Terraform has begun it finishes."""
 
-    def decide(self, request: Request, actor: Actor, run_id: int) -> None:
+    def decide(self, request: Request, actor: Actor, run_id: int) -> StackRun:
         """Cancel."""
-        services.cancel(actor=actor, run_id=run_id, reason=requests.reason(request))
+        return services.cancel(actor=actor, run_id=run_id, reason=requests.reason(request))
 
 
 class Retry(_Decision):
-    """POST: try a failed run again now."""
+    """POST: try a failed run again now; 200 with the run that does."""
 
-    def decide(self, request: Request, actor: Actor, run_id: int) -> None:
+    def decide(self, request: Request, actor: Actor, run_id: int) -> StackRun:
         """Try again."""
-        services.retry(actor=actor, run_id=run_id, reason=requests.reason(request))
+        return services.retry(actor=actor, run_id=run_id, reason=requests.reason(request))

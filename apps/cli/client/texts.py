@@ -79,8 +79,9 @@ def stacks(body: Body) -> Iterable[tuple[str, list[str]]]:
     for stack in body.get("stacks", ()):
         if stack.get("decision") is None:
             continue
-        counts = ((stack["to_add"], "add"), (stack["to_change"], "change"), (stack["to_delete"], "delete"))
-        resources = ", ".join(f"{count} to {word}" for count, word in counts)
+        # An older console does not know what would be replaced.
+        counts = ((stack.get(f"to_{word}"), word) for word in ("add", "change", "replace", "delete"))
+        resources = ", ".join(f"{count} to {word}" for count, word in counts if count is not None)
         head = f"Stack {plain(stack['stack'])} ({plain(stack['target'])}): {resources}"
         yield head, [*map(plain, stack["changes"]), plain(stack["reason"])]
 

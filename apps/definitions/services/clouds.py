@@ -40,7 +40,6 @@ def store_stack(work: Work, owner: Account, row: Stack, spec: StackSpec) -> None
         work.place(Region, name, f"/spec/network/zones/{name}")
     if account:
         _expect_of_cloud(work, Cloud(account.cloud), spec)
-        _refuse_second(work, row, account, spec)
     if row.pk is not None:
         _refuse_move(work, row, account, spec)
     if work.faults or account is None:
@@ -81,13 +80,6 @@ def _expect_google(work: Work, spec: StackSpec) -> None:
     for field in ("subnets", "log_bucket", "vpc_networks"):
         if getattr(spec.network, field):
             work.fault(f"/spec/network/{field}", "cloud", f"Google needs no {field} here; leave this out.")
-
-
-def _refuse_second(work: Work, row: Stack, account: CloudAccount, spec: StackSpec) -> None:
-    other = account.stacks.filter(cloud_region=spec.cloud_region).exclude(pk=row.pk).first()
-    if other:
-        detail = f"Stack {other.name} is {account.name} in {spec.cloud_region} already; there is one for each region."
-        work.fault("/spec/cloud_region", "taken", detail)
 
 
 def _refuse_move(work: Work, row: Stack, account: CloudAccount | None, spec: StackSpec) -> None:

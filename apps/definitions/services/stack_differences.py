@@ -47,6 +47,7 @@ class StackDifference:
     target: str
     to_add: int = 0
     to_change: int = 0
+    to_replace: int = 0
     to_delete: int = 0
     changes: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()

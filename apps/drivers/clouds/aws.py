@@ -10,7 +10,16 @@ from apps.drivers.clouds import aws_describing
 from apps.drivers.clouds.aws_numbers import Counted, read_numbers
 from apps.drivers.clouds.aws_session import client, in_words
 from apps.drivers.clouds.aws_standing import standing_of
-from apps.drivers.clouds.contract import CloudError, CloudPlace, FoundLoadBalancer, Numbers, Standing, TargetHealth
+from apps.drivers.clouds.aws_strangers import strangers_of
+from apps.drivers.clouds.contract import (
+    CloudError,
+    CloudPlace,
+    FoundLoadBalancer,
+    Numbers,
+    Standing,
+    Stranger,
+    TargetHealth,
+)
 
 TAGS_IN_CALL = 20
 OBJECT, STACK = "spillway-object", "spillway-stack"
@@ -70,6 +79,10 @@ class AwsReader:
     def standing(self, mark: str, kinds: Collection[str]) -> Iterator[Standing]:
         """By tags, and by what it belongs to; services are asked only where a kind of theirs is wanted."""
         return standing_of(self._place, mark, kinds)
+
+    def strangers(self, known: Collection[str]) -> Iterator[Stranger]:
+        """Listeners and rules, ways through security groups, targets."""
+        return strangers_of(self._place, known)
 
     def _our_groups(self) -> Iterator[tuple[dict[str, Any], str]]:
         """Target groups that carry our tags, with the id of ours."""

@@ -99,6 +99,21 @@ class Standing:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Stranger:
+    """What somebody added by hand below a thing of ours (`parent`, its id in the cloud); `message` says what it is."""
+
+    kind: str
+    id: str
+    parent: str
+    message: str
+
+
+def target_id(group: str, target: str, port: int) -> str:
+    """A target of a group has no id of its own: this one stands for it."""
+    return f"{group} {target} {port}"
+
+
 class CloudReader(Protocol):
     """One cloud account in one region. Every call may raise CloudError; none blocks longer than its timeout."""
 
@@ -116,3 +131,6 @@ class CloudReader(Protocol):
 
     def standing(self, mark: str, kinds: Collection[str]) -> Iterator[Standing]:
         """What carries the mark of a stack, of these kinds and what belongs to them, as it is found; parents first."""
+
+    def strangers(self, known: Collection[str]) -> Iterator[Stranger]:
+        """What stands below things of these ids (`target_id` for targets), and has none of them."""

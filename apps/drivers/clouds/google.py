@@ -12,12 +12,20 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from apps.drivers.clouds.contract import CloudError, CloudPlace, FoundLoadBalancer, Numbers, Standing, TargetHealth
+from apps.drivers.clouds.contract import (
+    CloudError,
+    CloudPlace,
+    FoundLoadBalancer,
+    Numbers,
+    Standing,
+    Stranger,
+    TargetHealth,
+)
 from apps.drivers.clouds.google_numbers import read_numbers
 from apps.drivers.clouds.google_session import TIMEOUT_S, GoogleSession, in_words
 
 Block = dict[str, Any]
-_OURS = re.compile(r"sw-(?P<stack>stk[0-9]+)-(?P<object>[a-z]+-[0-9]+)")
+_OURS = re.compile(r"sw-(?P<stack>stk[0-9]+)-(?P<object>[a-z]+-[0-9]+)(-[0-9a-f]+)?")
 _NAME = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
 _CALL: dict[str, Any] = {"timeout": TIMEOUT_S, "retry": None}
 _HTTP_PROXIES = (("http", "TargetHttpProxiesClient"), ("https", "TargetHttpsProxiesClient"))
@@ -50,6 +58,10 @@ class GoogleReader:
         """Nothing is known: what is made at Google carries no mark yet."""
         return iter(())
 
+    def strangers(self, known: Collection[str]) -> Iterator[Stranger]:  # noqa: ARG002 - Terraform sees it
+        """URL maps and groups of endpoints are whole there: what is added to one is a difference to Terraform."""
+        return iter(())
+
     def load_balancers(self) -> Sequence[FoundLoadBalancer]:
         """URL maps and proxies of TCP."""
         with in_words(self._place):
@@ -74,7 +86,7 @@ class GoogleReader:
         return FoundLoadBalancer(kind, name, found_id, described)
 
     def _object_of(self, name: str) -> str:
-        """The object of ours that a name tells: `sw-stk3-bkd-4` → `bkd-4`; empty where it is none of the stack's."""
+        """The object of ours that a name tells: `sw-stk3-bkd-4-0a1b2` → `bkd-4`; empty for what is not the stack's."""
         found = _OURS.fullmatch(name)
         if found is None or (self._place.stack and found["stack"] != self._place.stack.replace("-", "")):
             return ""

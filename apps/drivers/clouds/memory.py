@@ -10,7 +10,15 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from apps.drivers.clouds.contract import CloudError, CloudPlace, FoundLoadBalancer, Numbers, Standing, TargetHealth
+from apps.drivers.clouds.contract import (
+    CloudError,
+    CloudPlace,
+    FoundLoadBalancer,
+    Numbers,
+    Standing,
+    Stranger,
+    TargetHealth,
+)
 
 SCHEME = "memory://"
 
@@ -23,6 +31,7 @@ class MemoryCloud:
     counted: list[Numbers] = field(default_factory=list)
     balancers: list[FoundLoadBalancer] = field(default_factory=list)
     made: list[Standing] = field(default_factory=list)
+    added: list[Stranger] = field(default_factory=list)
     failure: str = ""
     asked: int = 0
 
@@ -65,6 +74,10 @@ class MemoryReader:
     def standing(self, mark: str, kinds: Collection[str]) -> Iterator[Standing]:  # noqa: ARG002 - all is of one stack
         """What was made there, of these kinds."""
         return iter([each for each in self._asked().made if each.kind in kinds])
+
+    def strangers(self, known: Collection[str]) -> Iterator[Stranger]:
+        """What was added below one of these."""
+        return iter([each for each in self._asked().added if each.parent in known and each.id not in known])
 
     def _asked(self) -> MemoryCloud:
         self._cloud.asked += 1

@@ -1,13 +1,15 @@
 """ADOPT from AWS: a described Application or Network Load Balancer as a load balancer with its routes and pools.
 
 `described` is what `drivers/clouds/aws_describing.py` reads. ALB asks rules in the order of their priority, routes of
-ours win by what they say; where that is another order the report says so, and a rule that was never reached is left
-out.
+ours win by what they say: where that is another order the report says so, and a rule that was never reached is left
+out. A host of ours comes before its wildcard, so a rule of a wildcard that was asked before one of such a host becomes
+a route of that host as well.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from apps.compiler.grammar import GrammarError, hostname
@@ -17,7 +19,7 @@ from apps.stacks.adopting.aws_rules import action_of, candidates_of, hosts_of
 from apps.stacks.adopting.candidates import Candidate, Unsaid, scheme_of
 from apps.stacks.adopting.contract import Adoption, Report, Wish
 from apps.stacks.adopting.naming import Names
-from apps.stacks.adopting.ranking import overlap, rank, shadows
+from apps.stacks.adopting.ranking import covers, overlap, rank, shadows
 
 Block = Mapping[str, Any]
 PROTOCOLS = {"HTTP": "http", "HTTPS": "https", "TCP": "tcp"}
@@ -128,6 +130,15 @@ def _default_pool(where: str, listener: Block, protocol: str, pools: Pools, repo
     return None
 
 
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """What a rule takes on one host; `where` names the rule."""
+
+    where: str
+    host: str
+    candidate: Candidate
+
+
 class _Routes:
     """The routes of a load balancer as documents; listeners with the same rules have the same routes."""
 
@@ -146,9 +157,11 @@ class _Routes:
             reason = "Routes belong to the load balancer: each of its listeners serves all of them."
             self._report.lossy(f"{where}, rules", reason)
         every = sorted({host for rule in rules for host in self._hosts_quietly(rule)})
-        of_this: dict[str, list[Candidate]] = {}
+        before: dict[str, list[_Placed]] = {}
         for rule in rules:
-            self._rule(f"{where}, rule {rule['Priority']}", rule, every, of_this)
+            for placed in self._rule(f"{where}, rule {rule['Priority']}", rule, every):
+                self._after_wildcards(placed, before)
+                self._candidate(placed, before.setdefault(placed.host, []))
 
     def _hosts_quietly(self, rule: Block) -> list[str]:
         try:
@@ -156,19 +169,28 @@ class _Routes:
         except Unsaid:
             return []
 
-    def _rule(self, where: str, rule: Block, every: list[str], before: dict[str, list[Candidate]]) -> None:
+    def _rule(self, where: str, rule: Block, every: list[str]) -> list[_Placed]:
+        """What it takes on each host; those that it names come before their wildcards, which take the same."""
         try:
             action = action_of(list(rule.get("Actions", ())))
             candidates, loss = candidates_of(rule, action)
             hosts = self._hosts(where, hosts_of(rule), every)
         except Unsaid as unsaid:
             self._report.left_out(where, unsaid.reason)
-            return
+            return []
         if loss:
             self._report.lossy(where, loss)
-        for host in hosts:
-            for candidate in candidates:
-                self._candidate(f"{where}, {host}{candidate.path}", host, candidate, before.setdefault(host, []))
+        named = sorted(hosts, key=lambda host: (host.startswith("*."), -len(host), host))
+        return [_Placed(where, host, candidate) for host in named for candidate in candidates]
+
+    def _after_wildcards(self, placed: _Placed, before: dict[str, list[_Placed]]) -> None:
+        """What a wildcard before it takes of its host is taken there first."""
+        here = before.setdefault(placed.host, [])
+        for host in [each for each in before if covers(each, placed.host)]:
+            for earlier in before[host]:
+                known = any(each.candidate == earlier.candidate for each in here)
+                if not known and overlap(earlier.candidate, placed.candidate):
+                    self._candidate(replace(earlier, host=placed.host), here)
 
     def _hosts(self, where: str, given: list[str], every: list[str]) -> list[str]:
         """The hosts of a rule that routes can have; one without a host condition takes those that others name."""
@@ -184,14 +206,15 @@ class _Routes:
                 self._report.lossy(f"{where}, {host}", "A wildcard here stands for exactly one label.")
         return [host for host in given if _is_host(host)]
 
-    def _candidate(self, where: str, host: str, candidate: Candidate, before: list[Candidate]) -> None:
-        if any(shadows(earlier, candidate) for earlier in before):
+    def _candidate(self, placed: _Placed, before: list[_Placed]) -> None:
+        host, candidate, where = placed.host, placed.candidate, f"{placed.where}, {placed.host}{placed.candidate.path}"
+        if any(shadows(earlier.candidate, candidate) for earlier in before):
             self._report.left_out(where, "It was never reached: a rule before it takes all of its requests.")
             return
-        for earlier in before:
+        for earlier in (each.candidate for each in before):
             if rank(candidate) < rank(earlier) and overlap(earlier, candidate):
                 self._report.lossy(where, f"It comes before the rule for {earlier.path} here, and came after it.")
-        before.append(candidate)
+        before.append(placed)
         if (host, candidate) in self._known:
             self._report.mapped(where, "Route", self._known[host, candidate])
             return

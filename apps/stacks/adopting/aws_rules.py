@@ -28,7 +28,8 @@ UNSAYABLE = {
 
 def hosts_of(rule: Block) -> list[str]:
     """The values of its host condition, lower case; empty where it takes every host."""
-    return sorted({value.lower() for value in _values(rule, "host-header", "HostHeaderConfig")})
+    found = {value.lower() for value in _values(rule, "host-header", "HostHeaderConfig")}
+    return [] if "*" in found else sorted(found)
 
 
 def candidates_of(rule: Block, action: tuple[Any, ...]) -> tuple[list[Candidate], str]:

@@ -13,6 +13,11 @@ def shadows(earlier: Candidate, later: Candidate) -> bool:
     return within and methods and set(earlier.headers) <= set(later.headers)
 
 
+def covers(wildcard: str, host: str) -> bool:
+    """Whether a cloud's wildcard, which stands for any number of labels, takes another host, or wildcard, as well."""
+    return wildcard.startswith("*.") and host != wildcard and host.endswith(wildcard[1:])
+
+
 def rank(candidate: Candidate) -> tuple[bool, int, int, bool]:
     """As routing.rank, within one host: the smaller comes first."""
     return (not candidate.exact, -len(candidate.path), -len(candidate.headers), not candidate.methods)

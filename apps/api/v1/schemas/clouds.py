@@ -267,6 +267,12 @@ class Leftover(words.Shown):
     object = words.text(400)
 
 
+class Addition(Leftover):
+    """What somebody added in the cloud to a thing of the stack, as the last look for drift found it."""
+
+    message = serializers.CharField(help_text="What it is: a rule, a port that is opened, a server.")
+
+
 class CloudTarget(words.Shown):
     """One server as the cloud's own check sees it."""
 
@@ -305,6 +311,7 @@ class StackState(words.Shown):
     refused = CloudFinding(many=True)
     warnings = CloudFinding(many=True)
     unknown = Leftover(many=True)
+    added_by_hand = Addition(many=True)
     read_at = words.instant(allow_null=True)
     read_error = words.text(1000)
     backends = CloudBackend(many=True)

@@ -49,7 +49,7 @@ class FleetDifference(words.Shown):
 
 
 class StackDifference(words.Shown):
-    """What a plan of one stack would hold; Terraform is not run, so it may find that something must be replaced.
+    """What a plan of one stack would hold; Terraform is not run, so it may find what somebody changed by hand.
 
     Customers are told, one entry for each cloud, what it makes of their own routes and pools, and nothing else.
     """
@@ -58,6 +58,7 @@ class StackDifference(words.Shown):
     target = words.word([each.value for each in TARGETS if each != "haproxy"])
     to_add = words.count(allow_null=True)
     to_change = words.count(allow_null=True)
+    to_replace = words.count(allow_null=True)
     to_delete = words.count(allow_null=True)
     changes = serializers.ListField(child=serializers.CharField(), help_text="In sentences; `to_*` count resources.")
     refused = serializers.ListField(child=serializers.CharField(), help_text="What would be left out there, and why.")

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Sequence
+from typing import Any
 
 from apps.compiler.targets.terraform.document import terraform_name
 
 _MARKS = re.compile(r"[$%]")
 _SIGNS = re.compile(r"[^A-Za-z0-9]")
 _DIGEST = 8
+_RENEWED = 5
 
 
 def literal(text: str) -> str:
@@ -55,3 +58,16 @@ def cloud_name(stack_id: str, *parts: str, longest: int) -> str:
         return whole
     digest = hashlib.sha256(whole.encode()).hexdigest()[:_DIGEST]
     return f"{whole[: longest - _DIGEST - 1].rstrip('-')}-{digest}"
+
+
+def renewed_name(stack_id: str, *parts: str, forced_by: Sequence[object], longest: int) -> dict[str, Any]:
+    """The name and lifecycle of what is made anew before the old one goes: two cannot have one name meanwhile.
+
+    `forced_by` are the values whose change forces that; each gives another name. One that stands keeps the name that
+    it has (`ignore_changes`): Terraform asks for this one only where it makes the thing anew.
+    """
+    digest = hashlib.sha256("\n".join(map(str, forced_by)).encode()).hexdigest()[:_RENEWED]
+    return {
+        "name": cloud_name(stack_id, *parts, digest, longest=longest),
+        "lifecycle": {"create_before_destroy": True, "ignore_changes": ["name"]},
+    }

@@ -26,7 +26,7 @@ from apps.compiler.targets.terraform.aws.rules import add_rules, default_action,
 from apps.compiler.targets.terraform.aws.shares import home_of
 from apps.compiler.targets.terraform.aws.timeouts import idle_timeout_s
 from apps.compiler.targets.terraform.draft import Draft, Resource
-from apps.compiler.targets.terraform.expressions import cloud_name, resource_name
+from apps.compiler.targets.terraform.expressions import cloud_name, renewed_name, resource_name
 
 _SSL_POLICY = "ELBSecurityPolicy-TLS13-1-2-2021-06"
 
@@ -97,6 +97,7 @@ class Balancers:
             "tags": tags(load_balancer.id, load_balancer.account),
             **self._address_type(is_internal=is_internal),
             **self._logs(load_balancer.id),
+            **_moves_with([security]),
         }
         alb = self.draft.add("aws_lb", resource_name(load_balancer.id), load_balancer.id, body)
         for listener in listeners:
@@ -146,18 +147,17 @@ class Balancers:
     def _add_passage(self, load_balancer: LoadBalancer, listener: Listener, alb: Resource, standing: Resource) -> None:
         """The port of the NLB that leads to the same port of the ALB, which must listen before it can be a target."""
         is_https = listener.protocol is Protocol.HTTPS
-        name = resource_name(listener.id, "passage")
+        name, vpc = resource_name(listener.id, "passage"), self.snapshot.network.vpc
         group = self.draft.add("aws_lb_target_group", name, listener.id, {
-            "name": cloud_name(self.snapshot.id, listener.id, "alb", longest=NAME),
+            **renewed_name(self.snapshot.id, listener.id, "alb", forced_by=(vpc, listener.port), longest=NAME),
             "target_type": "alb",
             "port": listener.port,
             "protocol": "TCP",
-            "vpc_id": self.snapshot.network.vpc,
+            "vpc_id": vpc,
             "health_check": [{
                 "enabled": True, "protocol": "HTTPS" if is_https else "HTTP", "path": "/", "matcher": "200-499",
             }],
             "tags": tags(listener.id, load_balancer.account),
-            "lifecycle": {"create_before_destroy": True},
         })  # fmt: skip
         self.draft.add("aws_lb_target_group_attachment", name, listener.id, {
             "target_group_arn": group["arn"],
@@ -210,6 +210,7 @@ class Balancers:
             "tags": tags(owner, account),
             **self._address_type(is_internal=False),
             **self._logs(name),
+            **_moves_with(security),
         }
 
     def _address_type(self, *, is_internal: bool) -> dict[str, Any]:
@@ -220,3 +221,8 @@ class Balancers:
     def _logs(self, prefix: str) -> dict[str, Any]:
         bucket = self.snapshot.network.log_bucket
         return {"access_logs": [{"bucket": bucket, "prefix": prefix, "enabled": True}]} if bucket else {}
+
+
+def _moves_with(security: Sequence[Resource]) -> dict[str, Any]:
+    """A load balancer stays in its VPC for ever: in another one it is made anew, like its security groups."""
+    return {"lifecycle": {"replace_triggered_by": [f"{each.address}.vpc_id" for each in security]}}

@@ -12,7 +12,7 @@ from apps.compiler.targets.terraform.aws.limits import NAME
 from apps.compiler.targets.terraform.aws.naming import tags
 from apps.compiler.targets.terraform.aws.timeouts import check_times, seconds
 from apps.compiler.targets.terraform.draft import Draft, Resource
-from apps.compiler.targets.terraform.expressions import cloud_name, resource_name
+from apps.compiler.targets.terraform.expressions import renewed_name, resource_name
 
 _GROUP, _ATTACHMENT = "aws_lb_target_group", "aws_lb_target_group_attachment"
 _PORTS = {Protocol.HTTP: 80, Protocol.HTTPS: 443, Protocol.TCP: 80}
@@ -43,16 +43,16 @@ class Groups:
         return self._made[key]
 
     def _make(self, pool: CloudPool, backend: CloudBackend, user: str) -> Resource:
+        vpc = self.snapshot.network.vpc
         body = {
-            "name": cloud_name(self.snapshot.id, backend.id, user, pool.protocol.value, longest=NAME),
+            **renewed_name(self.snapshot.id, backend.id, user, pool.protocol.value, forced_by=(vpc,), longest=NAME),
             "target_type": "ip",
             "port": _PORTS[pool.protocol],
             "protocol": pool.protocol.value.upper(),
-            "vpc_id": self.snapshot.network.vpc,
+            "vpc_id": vpc,
             "deregistration_delay": str(min(seconds(pool.server_timeout_ms), _LONGEST_DELAY_S)),
             "health_check": [_health_check(pool)],
             "tags": tags(backend.id, pool.account),
-            "lifecycle": {"create_before_destroy": True},
             **_choice(pool),
         }
         group = self.draft.add(_GROUP, resource_name(backend.id, user), backend.id, body)

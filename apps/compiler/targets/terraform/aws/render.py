@@ -98,7 +98,10 @@ def _outputs(draft: Draft, reaches: Mapping[str, Reach]) -> None:
 
 
 def _provider(snapshot: StackSnapshot) -> ProviderNeed:
-    """One region; where another endpoint stands in for the cloud's, nothing is asked of the cloud itself."""
+    """One region; where another endpoint stands in for the cloud's, nothing is asked of the cloud itself.
+
+    The account's number is asked of that endpoint: without it, references to security groups differ for ever.
+    """
     settings: dict[str, Any] = {
         "region": snapshot.cloud_region,
         "default_tags": [{"tags": {"spillway-stack": snapshot.id}}],
@@ -108,7 +111,6 @@ def _provider(snapshot: StackSnapshot) -> ProviderNeed:
             "endpoints": [dict.fromkeys(_SERVICES, snapshot.endpoint_url)],
             "skip_credentials_validation": True,
             "skip_metadata_api_check": "true",
-            "skip_requesting_account_id": True,
             "skip_region_validation": True,
         }
     return ProviderNeed("aws", "hashicorp/aws", VERSION, settings)

@@ -25,8 +25,16 @@ from typing import Any
 from apps.compiler.model import Balance, HealthCheck, LimitKind, LimitScope, Protocol, Server, ServerState
 from apps.compiler.stacks import CloudBackend, CloudPool, StackSnapshot
 from apps.compiler.targets.terraform.document import terraform_name
-from apps.compiler.targets.terraform.expressions import literal, reference
-from apps.compiler.targets.terraform.google.resources import NOBODY, SCHEME, Resource, id_of, resource, stack_resource
+from apps.compiler.targets.terraform.expressions import literal, reference, renewed_name
+from apps.compiler.targets.terraform.google.resources import (
+    LONGEST_NAME,
+    NOBODY,
+    SCHEME,
+    Resource,
+    id_of,
+    resource,
+    stack_resource,
+)
 
 Block = dict[str, Any]
 
@@ -113,12 +121,13 @@ def _capacity(backend: CloudBackend, word: str) -> Block:
 
 
 def _group(snapshot: StackSnapshot, backend: CloudBackend, zone: str) -> Iterator[Resource]:
-    """Created before the old one goes, since a group that is in use cannot be destroyed; names are the zone's own."""
+    """Created before the old one goes, since a group that is in use cannot be destroyed."""
+    network = snapshot.network.vpc
     group = {
+        **renewed_name(snapshot.id, backend.id, forced_by=(network,), longest=LONGEST_NAME),
         "network_endpoint_type": "NON_GCP_PRIVATE_IP_PORT",
-        "network": literal(snapshot.network.vpc),
+        "network": literal(network),
         "zone": literal(zone),
-        "lifecycle": {"create_before_destroy": True},
     }
     yield resource(GROUP, snapshot.id, backend.id, group)
     endpoints = [{"ip_address": server.address, "port": server.port} for server in ready_servers(backend)]
