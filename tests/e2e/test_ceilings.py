@@ -242,17 +242,18 @@ def test_a_refusal_says_why_is_counted_and_ends_its_connection(tmp_path: Path) -
         assert f"gpc0={len(texts)}" in flows
 
 
-def test_one_address_gets_half_of_a_node_before_it_has_asked_for_anything(tmp_path: Path) -> None:
+def test_one_address_that_asks_for_nothing_leaves_room_for_the_others(tmp_path: Path) -> None:
     with stage(tmp_path) as shown:
         shown.connect(MANY)
-        wait_until(lambda: shown.refused() >= MANY - NODE // 2 - AT_ONCE)
+        wait_until(lambda: shown.refused() > 0)
+        assert shown.connections() <= NODE * 8 // 10 + AT_ONCE
         assert shown.proxy.ask("lst-1", "site.example", "/").status == 200
 
 
 def test_of_many_addresses_each_gets_its_own(tmp_path: Path) -> None:
     with stage(tmp_path) as shown:
         shown.connect(MANY, sources=MANY)
-        wait_until(lambda: shown.connections() > NODE // 2 + AT_ONCE)
+        wait_until(lambda: shown.connections() > NODE * 8 // 10 + AT_ONCE)
 
 
 def test_connections_do_not_idle_where_there_are_many(tmp_path: Path) -> None:

@@ -9,8 +9,9 @@ A stream has three counters and all can be taken. Where the pool's limit has the
 latency: requests beyond their pool's own part are then served without being measured. A connection that waits for a
 slot, or is spread over full regions, has none left and gets no more than its pool's own part.
 
-What sends no request yet belongs to no account: a client's address gets at most half of a node's connections, and
-connections do not idle after an answer where their listeners have many.
+What sends no request yet belongs to no account: of the last quarter of a node a client's address gets a little, and
+connections do not idle after an answer where their listeners have many. HAProxy has no counter to spare for addresses
+before that, so on a connection of the last quarter the account of a pool with a limit has none.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from __future__ import annotations
 from collections import Counter
 
 from apps.compiler.model import Pool, Protocol, Region, Snapshot
+from apps.compiler.routing import number_of
 from apps.compiler.targets.haproxy.admission import FLOW_TABLE, Rules, Words, found, no, variable
 from apps.compiler.targets.haproxy.maps import Entries
 from apps.compiler.targets.haproxy.overflow import QUEUE, needs_queue, own_region
@@ -32,7 +34,8 @@ POOL_TCP = "pool-tcp"
 WHOLE = 10_000
 # What the agent knows (nodecfg.py); one that does not say it is so old that nothing is refused there.
 NODE = "${SPILLWAY_CONNECTIONS-2000000}"
-SOURCE_PERCENT = 50
+LAST_PERCENT = 75
+SOURCE_PERCENT = 5
 IDLE_PERCENT = 60
 GATES_PERCENT = 10
 FEW = 10  # so many at once harm nobody, whatever the shares say
@@ -86,13 +89,15 @@ def _add_pool_rules(rules: Rules, own: Region) -> None:
     rules.let("part", _of_node(2), ceiling)
     rules.let("over", "str(yes)", (*ceiling, "{", "be_conn,sub(txn.part)", "-m", "int", "gt", "0", "}"))
     _add_verdict(rules, over)
-    rules.let("capped", "str(yes)", (*over, *found("flow")))
+    limit = variable("limit", own)
+    uncounted = ("{", f"var(txn.{limit})", "-m", "beg", "|||", "}")
+    taken = (*over, "{", "sc1_tracked", "}")
+    rules.let("capped", "str(yes)", (*taken, *found(limit), *no(uncounted)))
+    rules.let("capped", "str(yes)", (*taken, *found("from")))
     if rules.is_http:  # who sent a guest may ask the next region
         refusal = ("hdr", "x-spillway-refused", "ceiling", "hdr", "x-spillway-region", own.id)
         rules.add("return", "status", "425", *refusal, given=(*found("capped"), *found("from")))
     _add_refusal(rules, f"%[be_name]/refuse/{own.id}/ceiling")
-    limit = variable("limit", own)
-    uncounted = ("{", f"var(txn.{limit})", "-m", "beg", "|||", "}")
     _track(rules, "sc2", (*over, *no(found(limit))))
     _track(rules, "sc2", (*over, *uncounted, *no(found("from"))))
     _track(rules, "sc1", (*over, *found(limit), *no(uncounted)))
@@ -157,11 +162,19 @@ def _track(rules: Rules, counter: str, given: Words) -> None:
     rules.add(f"track-{counter}", "var(txn.ceiling),field(1,|)", "table", ACCOUNT_TABLE, given=given)
 
 
-def add_source_rules(section: Section) -> None:
-    """Before a byte of a client is read: its address has not more than half of the node."""
-    section.add("tcp-request", "connection", "track-sc0", "src", "table", SOURCE_TABLE)
-    many = ("{", _per_node("sc0_conn_cur"), "gt", str(SOURCE_PERCENT * WHOLE // 100), "}")
-    section.add("tcp-request", "connection", "reject", "if", *many, "{", "sc0_conn_cur", "gt", str(FEW), "}")
+def add_source_rules(section: Section, snapshot: Snapshot) -> None:
+    """Before a byte of a client is read: where the node is nearly full, its address gets no more than a few.
+
+    2.6 cannot say how many connections the process has, so those of the listeners are added up.
+    """
+    listeners = [each.id for front in snapshot.load_balancers for each in front.listeners]
+    for index, listener_id in enumerate(sorted(listeners, key=number_of)):
+        so_far = ",add(sess.all)" if index else ""
+        section.add("tcp-request", "connection", "set-var(sess.all)", f"fe_conn({listener_id}){so_far}")
+    nearly = ("{", _per_node("var(sess.all)"), "-m", "int", "gt", str(LAST_PERCENT * WHOLE // 100), "}")
+    section.add("tcp-request", "connection", "track-sc1", "src", "table", SOURCE_TABLE, "if", *nearly)
+    many = ("{", _per_node("sc1_conn_cur"), "gt", str(SOURCE_PERCENT * WHOLE // 100), "}")
+    section.add("tcp-request", "connection", "reject", "if", *many, "{", "sc1_conn_cur", "gt", str(FEW), "}")
 
 
 def add_idle_rule(section: Section, snapshot: Snapshot) -> None:

@@ -68,7 +68,6 @@ def add_listener(
     # The digest covers this file and not the manifest: where the listener binds must be part of it.
     section.add("description", f"{listener.address or '*'}:{listener.port}")
     _add_binds(section, snapshot, listener)
-    add_source_rules(section)
     own = own_region(snapshot)
     if listener.protocol is not Protocol.TCP:
         served = as_served_by(load_balancer, listener.protocol)
@@ -107,6 +106,7 @@ def _add_http_rules(
     section: Section, snapshot: Snapshot, load_balancer: LoadBalancer, listener: Listener, maps: RouteMaps
 ) -> None:
     own = own_region(snapshot)
+    add_source_rules(section, snapshot)
     add_idle_rule(section, snapshot)
     add_probe(section, listener.id)
     add_loop_guard(section, snapshot.loop_mark)
