@@ -34,9 +34,7 @@ def give(operator: Actor, percent: int) -> None:
     save_object(actor=operator, kind="Account", name="acme", spec=spec)
 
 
-def test_a_customer_has_a_quarter_of_a_node_unless_an_operator_says_otherwise(
-    us: Fleet, tutorial_world: Actor
-) -> None:
+def test_a_customer_has_a_quarter_of_a_node_unless_an_operator_says_otherwise(us: Fleet, tutorial_world: Actor) -> None:
     assert shares(us)["acme"] == 25
     before = Fleet.objects.get(pk=us.pk).desired_generation
     give(tutorial_world, 60)
