@@ -1,4 +1,4 @@
-"""Tenants: how many objects of each kind an account may have; operator accounts have no quotas."""
+"""Tenants: how many objects an account may have, and what its traffic may take; operator accounts have no quotas."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ DEFAULTS = {
     "records": 1000,
     # Addresses are few, and operators give them.
     "static_ips": 10,
+    # How much of what a node can have at once (connections, requests in flight) its pools get, all together.
+    "node_share_percent": 25,
     # What capacity tests may do; without a word from an operator: nothing.
     "capacity_tests": 20,
     "test_runs_at_once": 0,
@@ -29,6 +31,12 @@ DEFAULTS = {
     "test_seconds": 0,
 }
 HIGHEST = 1_000_000
+_BOUNDS = {"node_share_percent": (1, 100)}
+
+
+def bounds(name: str) -> tuple[int, int]:
+    """The least and the most that may be written as this quota."""
+    return _BOUNDS.get(name, (0, HIGHEST))
 
 
 def quota(account: Account, name: str) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import resource
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from apps.agent.settings import Settings
 # Of a trial, and of a node that the manifest does not name. No peer is called so, and HAProxy then leaves the peers
 # out: it neither counts with them nor cuts them off. Without a word it would take the machine's own name.
 UNKNOWN_NODE = "node-0"
+LARGEST = 10_000_000
 PEER = re.compile(r"^\s+peer (\S+) (\S+):(\d+)$", re.MULTILINE)
 
 
@@ -40,6 +42,12 @@ def written(address: str, port: int) -> str:
     return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
 
 
+def connections() -> int:
+    """About as many as haproxy can have at a time: it gets this process's limit, and each takes two of it."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return LARGEST if most == resource.RLIM_INFINITY else max(1, min(most // 2, LARGEST))
+
+
 def render(
     manifest: Manifest,
     *,
@@ -62,6 +70,7 @@ def render(
         "SPILLWAY_DIGEST": manifest.digest,
         "SPILLWAY_PROBE": probe,
         "SPILLWAY_NODE": node,
+        "SPILLWAY_CONNECTIONS": str(connections()),
     }
     for bind in manifest.binds:
         values[bind.variable] = written(*endpoints[bind.listener_id])

@@ -356,6 +356,15 @@ class RunPass:
 
 
 @dataclass(frozen=True, slots=True)
+class AccountShare:
+    """The most that the pools of an account (`id` is `acc-3`) together have of a node's connections, in percent."""
+
+    id: str
+    account: str
+    percent: int
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """Everything that the nodes of one fleet must run.
 
@@ -367,7 +376,7 @@ class Snapshot:
     `test_passes` are those of the capacity tests that run in this region now. `addresses` are the static IPs of
     listeners that are not simply there: the nodes hold or announce them only while they serve. `loop_mark` is the word
     by which forwarded requests are known when they come back; `own_places` are addresses, networks and names at which
-    the installation itself is reached, where no server may be.
+    the installation itself is reached, where no server may be. `shares` are those of the accounts that have a ceiling.
     """
 
     fleet: str
@@ -386,6 +395,7 @@ class Snapshot:
     addresses: tuple[FleetAddress, ...] = ()
     loop_mark: str = ""
     own_places: tuple[str, ...] = ()
+    shares: tuple[AccountShare, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from apps.accounts.models import Account
-from apps.accounts.quotas import DEFAULTS, HIGHEST
+from apps.accounts.quotas import DEFAULTS, bounds
 from apps.compiler import grammar
 from apps.compiler.model import (
     Balance,
@@ -92,8 +92,7 @@ def _account(reader: Reader) -> AccountSpec:
 def _quotas(reader: Reader | None) -> tuple[tuple[str, int], ...] | None:
     if reader is None:
         return None
-    allowed = integer(0, HIGHEST)
-    found = {name: reader.optional(name, allowed, None) for name in DEFAULTS}
+    found = {name: reader.optional(name, integer(*bounds(name)), None) for name in DEFAULTS}
     reader.close()
     return tuple((name, value) for name, value in found.items() if value is not None)
 

@@ -16,7 +16,7 @@ from typing import Generic, TypeVar
 from django.db.models import Model, Prefetch, Q, QuerySet
 
 from apps.accounts.actors import Actor
-from apps.accounts.models import Grant, Hostname
+from apps.accounts.models import Account, Grant, Hostname
 from apps.compiler.model import Protocol
 from apps.core.errors import Fault, Invalid, NotFound
 from apps.definitions.conflicts import RouteConflict, route_conflicts
@@ -206,6 +206,8 @@ def fleets_of(row: object) -> list[Fleet]:
             found = fleets_of_pools([row.pk])
         case Server():
             found = fleets_of_pools([row.backend.pool_id]).filter(region=row.backend.region_id)
+        case Account():
+            found = fleets_of_pools(list(Pool.objects.filter(account=row).values_list("pk", flat=True)))
         case Node():
             found = Fleet.objects.all()  # every node counts together with every other
         case StaticIP():

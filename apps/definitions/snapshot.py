@@ -14,6 +14,8 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Count, F, Prefetch, Q, QuerySet
 
+from apps.accounts.models import Account
+from apps.accounts.quotas import quota
 from apps.compiler import model
 from apps.compiler.capabilities import oldest_of
 from apps.compiler.stacks import ON_FLEETS
@@ -36,6 +38,7 @@ from apps.fleet.selectors import latency_table, places_of_installation
 
 OVERFLOW_KEY = "spillway overflow between fleets 1"
 LOOP_MARK = "spillway loops 1"
+ALL_OF_A_NODE = 100
 _VIP = model.FleetAddressKind.VIP
 PassesOf = Callable[[int], Iterable[model.RunPass]]
 _passes_of: list[PassesOf] = []
@@ -80,6 +83,18 @@ def snapshot_of(fleet: Fleet) -> model.Snapshot:
         addresses=_addresses(fleet),
         loop_mark=f"spillway-{derived_key(LOOP_MARK)[:32]}",
         own_places=tuple(sorted(places_of_installation())),
+        shares=_shares(fleet),
+    )
+
+
+def _shares(fleet: Fleet) -> tuple[model.AccountShare, ...]:
+    """Of the accounts whose pools the fleet carries, as far as they have a ceiling."""
+    rows = Account.objects.filter(pk__in=_carried_pools(fleet).values("account")).order_by("pk")
+    percents = ((row, quota(row, "node_share_percent")) for row in rows)
+    return tuple(
+        model.AccountShare(f"acc-{row.pk}", row.name, percent)
+        for row, percent in percents
+        if percent is not None and percent < ALL_OF_A_NODE
     )
 
 

@@ -21,6 +21,9 @@ from apps.observe.numbers import Numbers
 from apps.observe.selectors import pool_numbers
 from apps.overflow.planner import capacity_of_flight
 
+# Reasons of refusals that the account's ceiling made: in the pool, and on the way out to another region.
+CEILINGS = ("ceiling", "ceiling-out")
+
 
 @dataclass(frozen=True, slots=True)
 class Share:
@@ -45,6 +48,7 @@ class PoolFacts:
     served: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     guests: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     refused: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    capped: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     busy: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     lanes: dict[tuple[str, str, str], float] = field(default_factory=lambda: defaultdict(float))
 
@@ -148,8 +152,17 @@ def _add_rates(pools: Mapping[str, PoolFacts], measured: Rates, home: Mapping[in
             facts.guests[region] += rate
         elif key.verb == "refuse":
             facts.refused[region] += rate
+            _add_capped(facts, region, key.reason, rate)
         elif key.verb == "to":
             facts.lanes[region, key.region, key.reason] += rate
+
+
+def _add_capped(facts: PoolFacts, region: str, reason: str, rate: float) -> None:
+    """Refused by the account's ceiling; what was refused within the pool was counted as served there."""
+    if reason in CEILINGS:
+        facts.capped[region] += rate
+    if reason == CEILINGS[0]:
+        facts.served[region] = max(0.0, facts.served[region] - rate)
 
 
 def _down(pools: Mapping[int, PoolFacts]) -> dict[tuple[int, str], datetime | None]:

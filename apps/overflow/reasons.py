@@ -83,6 +83,8 @@ def _state(use: RegionUse, out: Sequence[Lane], since: Mapping[str, str], pool: 
         return f"{use.name} has no usable server{_of(pool)}{since.get('down', '')}"
     if reasons == {"drained"} or use.capacity_per_s == 0:
         return f"{use.name} is set to take nothing{_of(pool)}{since.get('drained', '')}"
+    if not out and use.capped_per_s > NEARLY and use.refused_per_s - use.capped_per_s <= NEARLY:
+        return f"{use.name} takes no more{_of(pool)}"
     if use.capacity_per_s is not None:
         at = f"{number(use.served_per_s)} of {number(use.capacity_per_s)} requests/s"
         return f"{use.name} is at {at}{_of(pool)}{since.get('rate', '') or since.get('connections', '')}"
@@ -99,8 +101,12 @@ def _where(use: RegionUse, out: Sequence[Lane]) -> str:
     text = ", ".join(parts).replace("/s and to", "/s to")
     if not use.pools and any(lane.reason == "full" for lane in out):
         text += ", spread by capacity because there is no room anywhere"
-    if use.refused_per_s > NEARLY:
-        refused = f"{number(use.refused_per_s)}/s are refused because there is no room anywhere"
+    no_room = use.refused_per_s - use.capped_per_s
+    if no_room > NEARLY:
+        refused = f"{number(no_room)}/s are refused because there is no room anywhere"
+        text = f"{text}, {refused}" if text else refused
+    if use.capped_per_s > NEARLY:
+        refused = f"{number(use.capped_per_s)}/s are refused because the account has its share of a node's connections"
         text = f"{text}, {refused}" if text else refused
     if use.queued_per_s > NEARLY:
         waiting = f"{number(use.queued_per_s)}/s wait for a free slot because there is no room anywhere"

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST
 from apps.accounts import choosing
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account
-from apps.accounts.quotas import DEFAULTS, quotas_of
+from apps.accounts.quotas import DEFAULTS, bounds, quotas_of
 from apps.accounts.selectors import account_named, accounts
 from apps.core.errors import NotFound
 from apps.definitions.describing import describe
@@ -32,6 +32,7 @@ PER_PAGE = 100
 UNITS = {
     "static_ips": "Static IPs",
     "requests_per_minute": "API requests per minute",
+    "node_share_percent": "Percent of a node's connections",
     "test_runs_at_once": "capacity tests at once",
     "test_rate": "requests/s of a capacity test",
     "test_connections": "connections of a capacity test",
@@ -58,7 +59,7 @@ class AccountForm(forms.Form):
                 label=words_of(name),
                 required=False,
                 initial=stored.quotas.get(name) if stored else None,
-                widget=forms.NumberInput(attrs={"placeholder": f"{usual}", "min": 0}),
+                widget=forms.NumberInput(attrs={"placeholder": f"{usual}", "min": bounds(name)[0]}),
                 help_text=f"Empty: {usual:,}.",
             )
 

@@ -22,6 +22,7 @@ from typing import Any
 from apps.compiler.bundle import Bundle
 from apps.compiler.compile import compile_snapshot
 from apps.compiler.model import (
+    AccountShare,
     HealthCheck,
     Limit,
     LimitKind,
@@ -199,6 +200,7 @@ class Stage:
     pool_changes: Mapping[str, Any] = field(default_factory=dict)
     without: str = ""
     real_windows: bool = False
+    connections: tuple[int, ...] = ()
     nodes: list[list[Node]] = field(default_factory=list)
     servers: list[list[int]] = field(default_factory=list)
     stop_servers: list[Callable[[], None]] = field(default_factory=list)
@@ -253,6 +255,7 @@ class Stage:
             regions=self.regions,
             overflow_key=KEY,
             overflow_ports=OverflowPorts(),
+            shares=(AccountShare("acc-1", "acme", 25),) if self.connections else (),
         )
 
     def bundle(self, index: int) -> Bundle:
@@ -286,6 +289,8 @@ class Stage:
             "SPILLWAY_PROBE": "probe",
             "SPILLWAY_NODE": bundle.nodes[node.facts.name],
         }
+        for region, most in zip(self.nodes, self.connections, strict=False):
+            settings |= {"SPILLWAY_CONNECTIONS": str(most)} if node in region else {}
         settings |= {bind.variable: f"127.0.0.1:{ports[bind.listener_id]}" for bind in bundle.binds}
         lines = ["global", f"    localpeer {bundle.nodes[node.facts.name]}"]
         lines += [f"    setenv {name} {value}" for name, value in settings.items()]
@@ -389,15 +394,17 @@ def regions(
     when_full: WhenFull = WhenFull.SPREAD,
     without: str = "",
     real_windows: bool = False,
+    connections: tuple[int, ...] = (),
     **pool_changes: Any,
 ) -> Iterator[Stage]:
     """Start everything, wait until it is ready, stop it at the end; `without` takes a safeguard away.
 
+    `connections` are those that a node of each region can have, and then an account gets a quarter of them.
     Without `real_windows` limits are those of `in_ten_seconds`, for machines that are busy.
     """
     with ExitStack() as stack:
         root = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sw-")))
-        stage = Stage(list(places), when_full, root, pool_changes, without, real_windows)
+        stage = Stage(list(places), when_full, root, pool_changes, without, real_windows, connections)
         stage.servers = _start_servers(stack, stage, places)
         number = 0
         for place in places:

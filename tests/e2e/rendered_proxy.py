@@ -64,8 +64,11 @@ class RenderedProxy:
             return b"".join(iter(lambda: runtime.recv(65536), b"")).decode()
 
 
-def write_bundle(bundle: Bundle, directory: Path) -> dict[str, int]:
-    """Lay the files out as the agent does, with a node.cfg of free ports; returns the ports by listener id."""
+def write_bundle(bundle: Bundle, directory: Path, connections: int = 0) -> dict[str, int]:
+    """Lay the files out as the agent does, with a node.cfg of free ports; returns the ports by listener id.
+
+    `connections` are those that the node can have; 0 leaves it to HAProxy.
+    """
     for path, content in bundle.files.items():
         (directory / path).parent.mkdir(parents=True, exist_ok=True)
         (directory / path).write_bytes(content)
@@ -77,7 +80,9 @@ def write_bundle(bundle: Bundle, directory: Path) -> dict[str, int]:
         "SPILLWAY_PROBE": PROBE,
     }
     settings |= {bind.variable: f"127.0.0.1:{ports[bind.listener_id]}" for bind in bundle.binds}
-    lines = ["global", *(f"    setenv {name} {value}" for name, value in settings.items())]
+    settings |= {"SPILLWAY_CONNECTIONS": str(connections)} if connections else {}
+    lines = ["global", *([f"    maxconn {connections}"] if connections else [])]
+    lines += [f"    setenv {name} {value}" for name, value in settings.items()]
     node = next(iter(bundle.nodes.values()), "")
     lines += [f"    localpeer {node}", f"    setenv SPILLWAY_NODE {node}"] if node else []
     lines.append(f"    server-state-file {directory}/servers")
@@ -100,9 +105,9 @@ def refusal_of(bundle: Bundle, directory: Path) -> str:
 
 
 @contextmanager
-def running(bundle: Bundle, directory: Path) -> Iterator[RenderedProxy]:
+def running(bundle: Bundle, directory: Path, connections: int = 0) -> Iterator[RenderedProxy]:
     """Start HAProxy on the bundle, wait until its sockets answer, stop it at the end."""
-    ports = write_bundle(bundle, directory)
+    ports = write_bundle(bundle, directory, connections)
     with (directory / "log").open("wb") as log:
         process = subprocess.Popen(command_line(directory, "-W", "-db"), stdout=log, stderr=log)
     try:

@@ -61,6 +61,14 @@ def test_a_port_in_use_is_refused_by_name_and_everything_stays(agent: RealAgent)
     assert agent.get() == (200, "two")
 
 
+def test_the_node_knows_about_how_many_connections_haproxy_can_have(agent: RealAgent) -> None:
+    push(agent, make_bundle(agent.port))
+    worker = agent.state_dir / "run" / "worker.sock"
+    known = int(ask(worker, "show env SPILLWAY_CONNECTIONS").strip().partition("=")[2])
+    most = next(line for line in ask(worker, "show info").splitlines() if line.startswith("Maxconn: "))
+    assert known == pytest.approx(int(most[9:]), rel=0.05)
+
+
 def test_haproxy_serves_on_while_the_agent_is_killed_and_the_next_agent_adopts_it(agent: RealAgent) -> None:
     bundle = make_bundle(agent.port)
     before = push(agent, bundle)

@@ -35,6 +35,7 @@ def store_account(work: Work, owner: Account, row: Account, spec: AccountSpec) -
     if spec.suspended is not None:
         row.suspended_at = (row.suspended_at or now()) if spec.suspended else None
     row.save()
+    work.concern(row)  # nodes hold its share
     work.remember(row, "Account", row.name)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from rest_framework import serializers
 
 from apps.accounts.models import Account as AccountRow
-from apps.accounts.quotas import DEFAULTS, HIGHEST
+from apps.accounts.quotas import DEFAULTS, bounds
 from apps.api.v1.schemas import words
 from apps.api.v1.schemas.envelopes import Definition, Envelope
 
@@ -19,7 +19,7 @@ class Quotas(serializers.Serializer[Any]):
 
     def get_fields(self) -> dict[str, Any]:
         """One field per quota."""
-        return {noun: words.whole(0, HIGHEST, required=False) for noun in DEFAULTS}
+        return {noun: words.whole(*bounds(noun), required=False) for noun in DEFAULTS}
 
 
 class AccountSpec(serializers.Serializer[Any]):

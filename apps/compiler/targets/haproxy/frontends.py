@@ -22,6 +22,7 @@ from apps.compiler.model import (
 )
 from apps.compiler.routing import NO_ROUTE, as_served_by
 from apps.compiler.targets.haproxy.admission import Rules, add_departure, found, needs_of, no
+from apps.compiler.targets.haproxy.ceilings import add_idle_rule, add_source_rules
 from apps.compiler.targets.haproxy.guests import tcp_marker
 from apps.compiler.targets.haproxy.maps import (
     GROUP,
@@ -105,6 +106,8 @@ def _add_http_rules(
     section: Section, snapshot: Snapshot, load_balancer: LoadBalancer, listener: Listener, maps: RouteMaps
 ) -> None:
     own = own_region(snapshot)
+    add_source_rules(section, snapshot)
+    add_idle_rule(section, snapshot)
     add_probe(section, listener.id)
     add_loop_guard(section, snapshot.loop_mark)
     add_request_refusals(section)

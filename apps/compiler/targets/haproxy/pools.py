@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from apps.compiler.limits import slots_per_node
 from apps.compiler.model import Balance, FixedResponse, HealthCheck, Pool, Protocol, Route, Server, ServerState
-from apps.compiler.targets.haproxy.settings import HTTP, REPEATABLE, SERVER_IDLE_MS, TCP
+from apps.compiler.targets.haproxy.settings import HTTP, REPEATABLE, SERVER_IDLE_MS
 from apps.compiler.targets.haproxy.writer import Argument, Call, Document, Opaque, Section, Value
 
 # How soon a server is asked again while its state is in doubt.
@@ -23,9 +23,8 @@ _ALGORITHMS = {
 }
 
 
-def add_pool(document: Document, pool: Pool) -> None:
+def add_pool(document: Document, pool: Pool, defaults: str) -> None:
     """One backend; without servers HAProxy answers 503 for it."""
-    defaults = TCP if pool.protocol is Protocol.TCP else HTTP
     section = document.section("backend", pool.id, "from", defaults, owner=pool.id)
     section.add("balance", _ALGORITHMS[pool.balance])
     if pool.balance is Balance.SOURCE:
@@ -95,9 +94,8 @@ def _server(server: Server) -> tuple[Argument, ...]:
     return (server.id, address, "weight", Value(str(weight)), *disabled)
 
 
-def add_queue(document: Document, pool: Pool, nodes: int) -> None:
+def add_queue(document: Document, pool: Pool, nodes: int, defaults: str) -> None:
     """The pool's twin in which requests wait when every region is full: each server takes a few, the rest queue."""
-    defaults = TCP if pool.protocol is Protocol.TCP else HTTP
     section = document.section("backend", pool.id.replace("pool-", "queue-"), "from", defaults, owner=pool.id)
     section.add("balance", _ALGORITHMS[Balance.LEASTCONN])
     section.add("timeout", "connect", Call((Value(str(pool.connect_timeout_ms)), "ms")))

@@ -10,6 +10,7 @@ from apps.compiler.model import Certificate, Finding, Listener, LoadBalancer, Pr
 from apps.compiler.routing import as_served_by, number_of
 from apps.compiler.targets.haproxy import address_receipt, admission, receipt, settings
 from apps.compiler.targets.haproxy.anycast import BIRD_FILE, render_anycast
+from apps.compiler.targets.haproxy.ceilings import add_ceilings, add_gate_ceilings, ceiling_map, defaults_of
 from apps.compiler.targets.haproxy.frontends import (
     add_latency,
     add_listener,
@@ -109,6 +110,7 @@ def _document(snapshot: Snapshot, fronts: list[LoadBalancer], maps: Mapping[str,
     settings.add_defaults(document)
     settings.add_tables(document)
     settings.add_redirects(document)
+    add_ceilings(document, snapshot)
     own = own_region(snapshot)
     if own is not None:
         _add_overflow(document, snapshot, own)
@@ -116,9 +118,10 @@ def _document(snapshot: Snapshot, fronts: list[LoadBalancer], maps: Mapping[str,
         for listener in sorted(front.listeners, key=lambda listener: number_of(listener.id)):
             add_listener(document, snapshot, front, listener, maps)
     for pool in sorted(snapshot.pools, key=lambda pool: number_of(pool.id)):
-        add_pool(document, pool)
+        defaults = defaults_of(pool, snapshot)
+        add_pool(document, pool, defaults)
         if own is not None and needs_queue(pool):
-            add_queue(document, pool, len(own.nodes))
+            add_queue(document, pool, len(own.nodes), defaults)
     for front in fronts:
         for route in sorted(front.routes, key=lambda route: route.id):
             if route.fixed_response is not None:
@@ -136,6 +139,7 @@ def _add_overflow(document: Document, snapshot: Snapshot, own: Region) -> None:
     if _has_tcp(snapshot):
         add_tcp_guests(document, snapshot, own)
     add_gates(document, snapshot)
+    add_gate_ceilings(document, snapshot)
 
 
 def _around_guests(section: Section) -> None:
@@ -150,7 +154,8 @@ def _has_tcp(snapshot: Snapshot) -> bool:
 def _maps(snapshot: Snapshot, of_routes: Mapping[str, RouteMaps]) -> dict[str, Entries]:
     maps = {settings.LATENCY_MAP: settings.latency_entries()}
     if own_region(snapshot) is not None:
-        maps |= limit_maps(snapshot) | pass_map(snapshot) | {KEY_MAP: {"key": snapshot.overflow_key}}
+        maps |= limit_maps(snapshot) | ceiling_map(snapshot) | pass_map(snapshot)
+        maps |= {KEY_MAP: {"key": snapshot.overflow_key}}
     for served, entries in of_routes.items():
         maps |= entries.by_path(served)
     return maps

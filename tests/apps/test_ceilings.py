@@ -1,0 +1,67 @@
+"""DEFINE → COMPILE: an account's share of a node is a quota, in force on every node that serves the account."""
+
+from __future__ import annotations
+
+import pytest
+
+from apps.accounts.actors import Actor
+from apps.accounts.models import Account
+from apps.compiler.compile import compile_snapshot
+from apps.compiler.targets.haproxy.ceilings import CEILINGS_MAP
+from apps.core.errors import Invalid
+from apps.definitions.models import Pool
+from apps.definitions.services import save_object
+from apps.definitions.snapshot import snapshot_of
+from apps.fleet.models import Fleet
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def us(tutorial_world: Actor) -> Fleet:
+    """A fleet that serves acme."""
+    return Fleet.objects.get(name="us-central1")
+
+
+def shares(fleet: Fleet) -> dict[str, int]:
+    """Account → percent of each of the fleet's nodes."""
+    return {share.account: share.percent for share in snapshot_of(fleet).shares}
+
+
+def give(operator: Actor, percent: int) -> None:
+    """An operator writes the quota."""
+    spec = {"title": "Acme", "quotas": {"node_share_percent": percent}}
+    save_object(actor=operator, kind="Account", name="acme", spec=spec)
+
+
+def test_a_customer_has_a_quarter_of_a_node_unless_an_operator_says_otherwise(us: Fleet, tutorial_world: Actor) -> None:
+    assert shares(us)["acme"] == 25
+    before = Fleet.objects.get(pk=us.pk).desired_generation
+    give(tutorial_world, 60)
+    assert shares(us)["acme"] == 60
+    assert Fleet.objects.get(pk=us.pk).desired_generation > before
+    give(tutorial_world, 100)
+    assert "acme" not in shares(us)
+
+
+def test_pools_of_operators_have_no_ceiling(us: Fleet) -> None:
+    Pool.objects.filter(account__name="acme").update(account=Account.objects.get(kind="operator"))
+    assert "acme" not in shares(us)
+    assert not set(Account.objects.filter(kind="operator").values_list("name", flat=True)) & shares(us).keys()
+
+
+@pytest.mark.parametrize("percent", [0, 101])
+def test_a_share_is_from_1_to_100_percent(us: Fleet, tutorial_world: Actor, percent: int) -> None:
+    with pytest.raises(Invalid) as caught:
+        give(tutorial_world, percent)
+    (fault,) = caught.value.faults
+    assert fault.pointer == "/spec/quotas/node_share_percent"
+    assert "from 1 to 100" in fault.detail
+
+
+def test_another_share_is_a_change_of_a_map_alone(us: Fleet, tutorial_world: Actor) -> None:
+    before = compile_snapshot(snapshot_of(us)).bundle.files
+    give(tutorial_world, 60)
+    after = compile_snapshot(snapshot_of(us)).bundle.files
+    changed = {path for path in after if path != "manifest.json" and before.get(path) != after[path]}
+    assert changed == {CEILINGS_MAP}

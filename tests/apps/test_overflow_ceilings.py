@@ -1,0 +1,42 @@
+"""Overflow says what an account's ceiling refuses, and does not take it for served or for a lack of room."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from apps.core.clock import now
+from apps.observe.buckets import SHORT, start_of
+from apps.observe.recorder import Recorder
+from apps.overflow import selectors
+from tests.apps.observe_world import World, make_world, reading, row
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def world(live_redis: object) -> World:
+    """us is asked 10/s for acme's pool and refuses 4/s of them."""
+    del live_redis
+    made = make_world()
+    start = datetime.fromtimestamp(start_of(now().timestamp(), SHORT) - 2 * SHORT, UTC)
+    _, us = made.regions
+    pool = f"pool-{made.pools['acme'].pk}"
+    recorder = Recorder()
+    for second in range(0, SHORT + 1, 2):
+        refused = row("flow", f"{pool}/refuse/rgn-{us.pk}/ceiling", 4 * second, parent_id=pool)
+        rows = (row("backend", pool, 10 * second), refused)
+        recorder.gather([reading(made.nodes[2], start + timedelta(seconds=second), rows)])
+    recorder.flush()
+    return made
+
+
+def test_what_the_ceiling_refuses_is_said_and_is_neither_served_nor_without_room(world: World) -> None:
+    flow = selectors.flow_of(world.operator, world.pools["acme"])
+    us = next(use for use in flow.regions if use.region_id == f"rgn-{world.regions[1].pk}")
+    rates = (us.offered_per_s, us.served_per_s, us.refused_per_s, us.capped_per_s)
+    assert rates == pytest.approx((10, 6, 4, 4), rel=0.05)
+    (sentence,) = us.sentences
+    assert "because the account has its share of a node's connections" in sentence
+    assert "no room" not in sentence

@@ -1,0 +1,46 @@
+"""COMPILE: an account's share of a node, divided among its pools."""
+
+from __future__ import annotations
+
+import resource
+
+from apps.agent.nodecfg import connections
+from apps.compiler.compile import compile_snapshot
+from apps.compiler.model import AccountShare, Region, RegionNode, WhenFull
+from apps.compiler.targets.haproxy.ceilings import CEILINGS_MAP
+from tests.pure.compiler_worlds import front, pool, snapshot
+
+NODE = RegionNode("node-1", "one", "127.0.0.1", 9700, 9800, 9900)
+
+
+def entries(*shares: AccountShare) -> dict[str, str]:
+    """The map of a fleet with two pools of acme, of which one has a queue, one of globex, and one of nobody's."""
+    pools = (
+        pool(1),
+        pool(2, when_full=WhenFull.QUEUE),
+        pool(3, account="globex"),
+        pool(4, account="platform"),
+    )
+    regions = (Region("rgn-1", "here", (NODE,)),)
+    world = snapshot(front(), pools=pools, region_id="rgn-1", regions=regions, overflow_key="7" * 64, shares=shares)
+    text = compile_snapshot(world).bundle.files.get(CEILINGS_MAP, b"").decode()
+    return dict(line.split(" ", 1) for line in text.splitlines())
+
+
+def test_half_of_a_share_is_divided_among_pools_and_queues_and_half_is_for_all() -> None:
+    found = entries(AccountShare("acc-1", "acme", 30), AccountShare("acc-2", "globex", 25))
+    assert found == {
+        "pool-1": "acc-1|500|1500",
+        "pool-2": "acc-1|500|1500",
+        "queue-2": "acc-1|500|1500",
+        "pool-3": "acc-2|1250|1250",
+    }
+
+
+def test_without_a_share_nothing_is_bounded() -> None:
+    assert entries() == {}
+
+
+def test_a_node_can_have_half_as_many_connections_as_open_files() -> None:
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    assert connections() == min(most // 2, 10_000_000)
