@@ -112,6 +112,7 @@ def test_a_thousand_changes_of_one_fleet_hardly_delay_a_change_of_another(
     assert behind(django_capture_on_commit_callbacks, worker, world, FLOOD, "random") <= 2 * alone
 
 
+@pytest.mark.slow(reason="asks every node for each of thirty wake-ups")
 def test_control_where_each_wake_up_asks_the_nodes_another_fleet_waits_for_all_of_them(
     world: World,
     worker: Worker,
@@ -142,6 +143,7 @@ def pushes_until_live(world: World, monkeypatch: pytest.MonkeyPatch, *, flood: i
     return rounds.index(True) if True in rounds else ROUNDS
 
 
+@pytest.mark.slow(reason="writes and compiles routes round after round")
 @pytest.mark.parametrize("flood", [0, 3])
 def test_a_change_goes_out_with_the_next_push_however_many_others_come_with_every_one(
     world: World, monkeypatch: pytest.MonkeyPatch, flood: int

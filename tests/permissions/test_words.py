@@ -51,6 +51,7 @@ def test_no_run_of_a_stack_does_either(world: World) -> None:
         assert unsaid(words_of("html", answer.content.decode())) == []
 
 
+@pytest.mark.slow(reason="renders the page of a node in the whole world")
 def test_control_a_node_whose_words_were_not_translated_is_found(world: World) -> None:
     Node.objects.filter(pk=world.objects["node"].pk).update(name="lst-1")
     node = [row for row in READS if row.url in ("web:node", "api:nodes-detail")]
