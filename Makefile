@@ -60,7 +60,7 @@ test: .venv/.stamp-tests frontend/static/vendor/.stamp ## for each change, 10 mi
 
 test-all: .venv/.stamp-tests frontend/static/vendor/.stamp ## before a tag: everything on both engines, kills, outages, full tables
 	@deploy/packages.sh $(TESTED_WITH)
-	@$(PY) -m tests.run_suite all $(ARGS)
+	@HAPROXY_BINARIES=$${HAPROXY_BINARIES:-$$($(PY) -m tests.haproxy_releases)} $(PY) -m tests.run_suite all $(ARGS)
 
 mutants: .venv/.stamp-tests frontend/static/vendor/.stamp ## plant one defect after the other and see that the tests find it; ARGS="--only NAME"
 	@deploy/packages.sh $(TESTED_WITH)

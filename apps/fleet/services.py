@@ -15,6 +15,7 @@ from apps.fleet.models import Fleet, Region, RegionLatency, Stack
 from apps.fleet.selectors import overflow_orders
 
 RECONCILE_TASK = "apps.rollouts.tasks.reconcile_fleet"
+CHANGED_TASK = "apps.rollouts.tasks.reconcile_changed"
 STACK_TASK = "apps.stacks.tasks.reconcile_stack"
 MEASURED_AGAIN_S = 60
 
@@ -27,7 +28,7 @@ def want_push(fleets: Iterable[Fleet]) -> None:
     """
     for fleet_id in sorted({fleet.pk for fleet in fleets}):
         Fleet.objects.filter(pk=fleet_id).update(desired_generation=F("desired_generation") + 1)
-        wake_after_commit(RECONCILE_TASK, fleet_id)
+        wake_after_commit(CHANGED_TASK, fleet_id)
     publish_after_commit("definitions")
 
 

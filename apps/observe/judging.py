@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from apps.definitions.models import Pool, Server
+from apps.definitions.node_words import in_words
 from apps.definitions.serving import clouds_alone
 from apps.fleet.models import Node
 from apps.observe.buckets import Bucket
@@ -99,14 +100,15 @@ class Bench:
         reading = readings.get(node.pk)
         state = reading.state if reading else None
         if state is not None:
-            facts = NodeFacts(node.pk, True, "", state.generation, state.serving, state.drift, state.last_error)
+            drift, error = tuple(in_words(word) for word in state.drift), in_words(state.last_error)
+            facts = NodeFacts(node.pk, True, "", state.generation, state.serving, drift, error)
             ahead = reading.clock_ahead_s if reading else None
-            fitness = FitnessFacts(node.pk, state.haproxy_version, state.unavailable, ahead, state.generation)
+            fitness = FitnessFacts(node.pk, state.haproxy_version, in_words(state.unavailable), ahead, state.generation)
             return judge_node(facts) + judge_fitness(fitness)
         if reading is None or self._answers(node.pk, instant):
             # Still being read, or silent for a moment only: the verdict of before stands.
             return []
-        return judge_node(NodeFacts(node.pk, False, reading.error)) + unknown_fitness(node.pk)
+        return judge_node(NodeFacts(node.pk, False, in_words(reading.error))) + unknown_fitness(node.pk)
 
     def _judge_counting(self, nodes: Mapping[int, Node], readings: Mapping[int, Reading]) -> list[Verdict]:
         facts = {

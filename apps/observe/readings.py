@@ -152,4 +152,4 @@ def _fits(value: object, maximum: int = 2**62) -> bool:
 
 
 def _sentence(error: Exception) -> str:
-    return error.message if isinstance(error, ProxyError) else f"The answer cannot be used: {error!r}."
+    return error.message if isinstance(error, ProxyError) else f"The answer cannot be used: {error}."

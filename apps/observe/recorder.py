@@ -11,6 +11,7 @@ from django.db import transaction
 
 from apps.core.clock import now
 from apps.core.events import publish
+from apps.definitions.node_words import in_words
 from apps.fleet.models import Node
 from apps.fleet.services import record_latency
 from apps.observe import limit_use, live, services
@@ -100,7 +101,7 @@ class Recorder:
                 continue
             report = getattr(nodes[node_id], "report", None)
             if reading.state is None:
-                if report is None or report.last_contact_error != reading.error[:400]:
+                if report is None or report.last_contact_error != in_words(reading.error)[:400]:
                     errors[node_id] = reading.error
             elif report is None or report.seen_at is None or report.seen_at <= reading.asked_at:
                 reports.append(services.report_of(node_id, reading.state, reading.at))

@@ -121,6 +121,20 @@ def pool_numbers(actor: Actor, pool_ids: Iterable[int]) -> dict[int, PoolNumbers
     return found
 
 
+def sick_pools() -> dict[str, list[int]]:
+    """Primary keys of the pools that are down and of those that are degraded; none while nobody looks. Two queries.
+
+    It is told of all pools: show of them only what the actor may see.
+    """
+    found: dict[str, list[int]] = {"down": [], "degraded": []}
+    sick = {reason.value: word for reason, word in HEALTH.items() if word in found}
+    if lease.watched():
+        rows = Condition.objects.filter(object_kind="pool", type=Type.HEALTHY, reason__in=sick)
+        for pk, reason in rows.values_list("object_id", "reason"):
+            found[sick[reason]].append(pk)
+    return found
+
+
 def _verdicts(kind: str, ids: Collection[int], of: Type) -> dict[int, Condition]:
     """Conditions by object; ask for none while no collector looks, because then nobody knows."""
     rows = Condition.objects.filter(object_kind=kind, object_id__in=ids, type=of)

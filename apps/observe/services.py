@@ -11,6 +11,7 @@ from django.db.models import Max, Min
 
 from apps.core.clock import now
 from apps.core.events import publish_after_commit
+from apps.definitions.node_words import in_words
 from apps.drivers.proxy.contract import CounterReading, NodeState
 from apps.observe.buckets import LONG, SHORT, into_minutes, start_of
 from apps.observe.conditions import Type, Verdict
@@ -45,9 +46,9 @@ def report_of(node_id: int, state: NodeState, seen_at: datetime) -> NodeReport:
         workers=state.workers,
         serving=state.serving,
         reloads=state.reloads,
-        drift=list(state.drift),
+        drift=[in_words(word) for word in state.drift],
         addresses=dict(state.addresses),
-        error=state.last_error[:1000],
+        error=in_words(state.last_error)[:1000],
         last_contact_error="",
     )
 
@@ -66,7 +67,7 @@ def store_reports(reports: Iterable[NodeReport]) -> None:
 def store_contact_errors(errors: Mapping[int, str]) -> None:
     """Store why nodes (by primary key) could not be read; what they said before stays."""
     NodeReport.objects.bulk_create(
-        [NodeReport(node_id=node_id, last_contact_error=text[:400]) for node_id, text in errors.items()],
+        [NodeReport(node_id=node_id, last_contact_error=in_words(text)[:400]) for node_id, text in errors.items()],
         update_conflicts=True,
         unique_fields=["node"],
         update_fields=["last_contact_error"],

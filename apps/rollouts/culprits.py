@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from apps.compiler.compile import CompileError, compile_snapshot
 from apps.compiler.model import Snapshot
 from apps.compiler.withholding import suspects, withhold
+from apps.definitions.node_words import in_words
 from apps.drivers.proxy.contract import Refused
 from apps.drivers.proxy.registry import open_driver
 from apps.rollouts import claims, quarantine, shelf, travel
@@ -65,12 +66,16 @@ class _Search:
         said: Refused | None = refusal
         while said is not None:
             named = owners_named(said, self._bundle)
-            more = {key: f"HAProxy refuses this: {named[key]}" for key in named if key in self._suspects}
+            more = {key: self._complaint(key, named[key]) for key in named if key in self._suspects}
             if more.keys() <= found.keys():
                 return {}
             found |= more
             said = self._ask(found)
         return found
+
+    def _complaint(self, key: str, said: str) -> str:
+        """HAProxy's words for the owner of the object, without names of others."""
+        return f"HAProxy refuses this: {in_words(said, self._suspects[key].account)}"
 
     def halved(self) -> list[str]:
         """The one object without which the node takes the rest; empty when it refuses what has changed for nobody."""

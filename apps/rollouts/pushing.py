@@ -174,7 +174,9 @@ def push_one(job: Job, plans: Plans) -> Outcome:
     except ProxyError as error:
         return Outcome(job.node_id, job.generation, error=error)
     except Exception as error:  # noqa: BLE001 - one strange agent must not keep the other nodes from theirs
-        return Outcome(job.node_id, job.generation, error=Unreachable(f"{job.target.name}: {error!r}."))
+        return Outcome(
+            job.node_id, job.generation, error=Unreachable(f"{job.target.name}: its answer cannot be used: {error}.")
+        )
 
 
 def _operate(driver: ProxyDriver, job: Job, plans: Plans, digest: str) -> Outcome | None:
@@ -215,5 +217,5 @@ def _look(target: NodeTarget) -> NodeState | str:
     except ProxyError as error:
         return error.message
     except Exception as error:  # noqa: BLE001 - as above
-        return f"{target.name}: {error!r}."
+        return f"{target.name}: its answer cannot be used: {error}."
     return state

@@ -62,6 +62,14 @@ def reconcile_fleet(*, fleet_id: int) -> bool:
     return False
 
 
+def reconcile_changed(*, fleet_id: int) -> bool:
+    """As `reconcile_fleet` for the wake-up of one change, of which a thousand may wait before another fleet's.
+
+    A change that went out with an earlier one asks no node; what else there is to do, sweeps find.
+    """
+    return reconcile_fleet(fleet_id=fleet_id) if compiling.must_compile(fleet_id) else True
+
+
 def fleets_to_sweep() -> list[int]:
     """Fleets on which there is something to do and nobody does it, as the database knows."""
     quarantine.try_other_versions()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from celery import shared_task
 
 from apps.core.queue import wake
-from apps.fleet.services import RECONCILE_TASK
+from apps.fleet.services import CHANGED_TASK, RECONCILE_TASK
 from apps.rollouts import services
 
 
@@ -13,6 +13,12 @@ from apps.rollouts import services
 def reconcile_fleet(fleet_id: int) -> None:
     """Bring the fleet's nodes to what the definitions say."""
     services.reconcile_fleet(fleet_id=fleet_id)
+
+
+@shared_task(name=CHANGED_TASK)
+def reconcile_changed(fleet_id: int) -> None:
+    """The same after a change of definitions, unless it went out with others meanwhile."""
+    services.reconcile_changed(fleet_id=fleet_id)
 
 
 @shared_task(name="apps.rollouts.tasks.sweep")

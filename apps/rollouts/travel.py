@@ -13,6 +13,7 @@ from apps.audit import services as audit
 from apps.compiler.withholding import parts_of
 from apps.core.clock import now
 from apps.core.events import publish_after_commit
+from apps.definitions.node_words import in_words
 from apps.drivers.proxy.contract import Refused, Superseded, Unavailable
 from apps.fleet.models import Fleet
 from apps.fleet.services import want_push
@@ -168,7 +169,7 @@ def _note_outcome(rollout: Rollout, outcome: Outcome, *, turning: bool) -> None:
             steps = steps.exclude(state=StepState.REFUSED)
         steps.update(
             state=state,
-            message=outcome.error.message[:2000],
+            message=in_words(outcome.error.message)[:2000],
             generation=outcome.generation,
             tries=F("tries") + 1,
             finished_at=now(),
@@ -195,7 +196,8 @@ def turn_back(claim: Claim, rollout: Rollout, node: str, refusal: Refused, culpr
             return  # a person or a newer revision took over
         rollout.line = refusal.line
         rollout.object_label = _about(rollout.revision, refusal, culprits)[:WORDS_OF_A_LABEL]
-        message = refusal.message if node in refusal.message else f"{node}: {refusal.message}"
+        said = in_words(refusal.message)
+        message = said if node in said else f"{node}: {said}"
         if rollout.kind == Rollout.Kind.REPAIR:
             # The revision is good and the node is not: repairs.py keeps this from being tried in a loop.
             move(rollout, RolloutState.FAILED, message)
@@ -228,7 +230,7 @@ def _highest_pushed(rollout: Rollout) -> int:
 
 
 def _about(revision: Revision, refusal: Refused, culprits: Culprits | None) -> str:
-    """What people call whom the refusal is about: `route acme/shop`; the id where it has no name."""
+    """What people call whom the refusal is about: `route acme/shop`."""
     if culprits is not None:
         return ", ".join(f"{part.kind.lower()} {part.label}" for part in culprits.parts)
     bundle = shelf.bundle_of(revision.pk, revision.digest)
@@ -240,7 +242,7 @@ def _about(revision: Revision, refusal: Refused, culprits: Culprits | None) -> s
     for front in snapshot.load_balancers:
         named[front.id] = f"load balancer {front.label}"
         named |= {each.id: f"listener {each.label} of {front.label}" for each in front.listeners}
-    return named.get(owner, owner)
+    return named.get(owner, in_words(owner))
 
 
 def settle(claim: Claim, rollout: Rollout) -> None:

@@ -6,6 +6,7 @@ without asking anybody (`moves_weights_only`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -22,6 +23,8 @@ WEIGHT = "weight"
 # What Terraform works out itself from something that is listed as well.
 DERIVED = frozenset({"tags_all"})
 LONGEST = 160
+# Where Terraform says which resource it means: a type and our name of it, in a list also which one.
+_ADDRESS = re.compile(r"\b(?:aws|google|terraform)_\w+\.[\w-]+(?:\[[^\]\s]*\])?")
 _CONTINUED = {
     "create": frozenset({"create", "update", REPLACE}),
     "update": frozenset({"update"}),
@@ -86,6 +89,10 @@ class Words:
     def label_of(self, address: str) -> str:
         """What people call it; Terraform's address where nobody does."""
         return self.labels.get(self.object_of(address), "") or self.object_of(address) or address
+
+    def said(self, text: str) -> str:
+        """Terraform's own sentence with each of its addresses as what people call it."""
+        return _ADDRESS.sub(lambda found: self.label_of(found[0]), text)
 
     def label_behind(self, name: str) -> str:
         """The same for what the cloud calls it."""

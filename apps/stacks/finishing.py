@@ -75,7 +75,7 @@ def failed(lease: Lease[StackSync], run: StackRun, error: InfraError, words: Wor
     """Terraform said no; the same is tried again after a while."""
     with transaction.atomic():
         lease.lock()
-        travel.fail(run, error.message, words.label_of(error.address) if error.address else "")
+        travel.fail(run, words.said(error.message), words.label_of(error.address) if error.address else "")
 
 
 def interrupted(lease: Lease[StackSync], run: StackRun, error: InfraError, keeper: Keeper, words: Words) -> None:
@@ -93,8 +93,10 @@ def interrupted(lease: Lease[StackSync], run: StackRun, error: InfraError, keepe
         run.refresh_from_db(fields=("cancelled_by",))
         if isinstance(error, Locked):
             run.next_try_at = database_now() + LOCKED_AGAIN
-            travel.move(run, S.APPROVED if run.state in {S.APPROVED, S.APPLYING} else S.WAITING, error.message)
+            travel.move(
+                run, S.APPROVED if run.state in {S.APPROVED, S.APPLYING} else S.WAITING, words.said(error.message)
+            )
         elif isinstance(error, StalePlan):
-            travel.move(run, S.PLANNING, error.message)
+            travel.move(run, S.PLANNING, words.said(error.message))
         else:
             travel.move(run, S.DISCARDED, f"{run.cancelled_by} stopped it; the next plan says what was done by then.")

@@ -88,5 +88,5 @@ class Journal:
             label=self.words.label_of(progress.address)[:400] if progress.address else "",
             action=progress.action[:10],
             seconds=progress.seconds,
-            message=progress.message[:2000],
+            message=self.words.said(progress.message)[:2000],
         )

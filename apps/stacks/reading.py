@@ -30,7 +30,7 @@ READ_STACK_TASK = "apps.stacks.tasks.read_stack"
 EVERY, LEASE, LONGEST_PAUSE = timedelta(seconds=15), timedelta(seconds=60), timedelta(minutes=5)
 AGAIN, FIRST = timedelta(minutes=3), timedelta(minutes=15)
 KEPT_FOR = timedelta(hours=24)
-SEATS: Seats[int] = Seats()
+SEATS: Seats[int] = Seats(slow_s=20.0)
 COUNTED = (
     *("requests", "status_2xx", "status_3xx", "status_4xx", "status_5xx", "connections"),
     *("p50_ms", "p95_ms", "p99_ms"),

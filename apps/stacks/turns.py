@@ -24,7 +24,7 @@ def seats() -> int:
     return max(1, int(settings.STACK_RUNS_AT_ONCE))
 
 
-SEATS: Seats[int] = Seats(seats, lambda _shared: 1)
+SEATS: Seats[int] = Seats(seats, lambda _shared: 1, slow_s=900.0)
 _count = itertools.count(1)
 # Cloud account → when it last had a turn here.
 _turns: dict[Hashable, int] = {}

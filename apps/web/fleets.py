@@ -18,11 +18,14 @@ from apps.rollouts.models import Step
 from apps.rollouts.selectors import NodeSync
 from apps.web.differences import files_of
 from apps.web.pages import PageRequest, operators_only, page, show
+from apps.web.worst_first import by_word
+
+WORST = ("unreachable", "refused", "drifted", "held", "behind", "never_pushed", "in_sync")
 
 
 @page
 def index(request: PageRequest) -> HttpResponse:
-    """Every fleet with its nodes: in sync, behind, drifted, unreachable or held."""
+    """Every fleet with its nodes, worst first: in sync, behind, drifted, unreachable or held."""
     operators_only(request.actor, "fleets")
     actor = request.actor
     nodes = selectors.node_sync(actor)
@@ -38,7 +41,14 @@ def index(request: PageRequest) -> HttpResponse:
         }
         for fleet in places.fleets(actor)
     ]
+    fleets = by_word([(_worst(fleet), fleet) for fleet in fleets], WORST)
     return show(request, "pages/fleets/list.html", {"fleets": fleets})
+
+
+def _worst(fleet: dict[str, Any]) -> str:
+    """The worst word of a fleet and its nodes."""
+    words = {fleet["word"], *(node.word for node, _ in fleet["nodes"])}
+    return next((word for word in WORST if word in words), "")
 
 
 @require_POST

@@ -6,7 +6,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.db.models import Count
+from django.db.models import Case, Count, IntegerField, Value, When
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
@@ -22,6 +22,7 @@ from apps.definitions import selectors
 from apps.definitions.services import hostnames
 from apps.web.faults import blame
 from apps.web.pages import PageRequest, page, show
+from apps.web.worst_first import keyset_page
 
 PER_PAGE = 100
 ROUTES_SHOWN = 20
@@ -55,7 +56,7 @@ class ClaimForm(forms.Form):
 
 @page
 def index(request: PageRequest) -> HttpResponse:
-    """Claimed names by name, a keyset page at a time; `?q=` looks into them, `?state=` narrows."""
+    """Claimed names, those that wait for proof first, a keyset page at a time; `?q=` and `?state=` narrow."""
     rows = selectors.hostnames(request.actor).annotate(route_count=Count("routes"))
     query, state, after = (request.GET.get(name, "").strip()[:253] for name in ("q", "state", "after"))
     if query and query.isprintable():
@@ -66,15 +67,15 @@ def index(request: PageRequest) -> HttpResponse:
         rows = rows.exclude(released_at=None)
     elif state == "proved":
         rows = rows.filter(released_at=None).exclude(proof="")
-    if after and after.isprintable():
-        rows = rows.filter(name__gt=after)
-    found = list(rows[: PER_PAGE + 1])
+    waits = When(proof="", released_at=None, then=Value(0))
+    rank = Case(waits, default=Value(9), output_field=IntegerField())
+    found, next_after = keyset_page(rows, rank, ("name",), after, PER_PAGE)
     context = {
-        "rows": [(row, *STATES[state_of(row)], PROOFS.get(row.proof, "")) for row in found[:PER_PAGE]],
+        "rows": [(row, *STATES[state_of(row)], PROOFS.get(row.proof, "")) for row in found],
         "query": query,
         "state": state,
         "after": after,
-        "next_after": found[PER_PAGE - 1].name if len(found) > PER_PAGE else None,
+        "next_after": next_after,
         "most": quota(request.actor.account, "hostnames"),
     }
     return show(request, "pages/hostnames/list.html", context)

@@ -17,9 +17,10 @@ from apps.rollouts.selectors import sync_words
 from apps.stacks.selectors import StackState, stack_states
 from apps.web.figures import Figures, figures_of, spark
 from apps.web.pages import PageRequest, page, show
-from apps.web.route_rows import sync_of
+from apps.web.route_rows import SYNC_ORDER, sync_of
 from apps.web.stacks import STACKS
 from apps.web.trying import Place, places_of
+from apps.web.worst_first import by_word
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class ListenerRow:
 
 @page
 def index(request: PageRequest) -> HttpResponse:
-    """All of them: there are few, and every account may name them in a route."""
+    """All of them, worst first: there are few, and every account may name them in a route."""
     actor = request.actor
     found = list(load_balancers(actor))
     counts = _route_counts(actor, found)
@@ -51,6 +52,7 @@ def index(request: PageRequest) -> HttpResponse:
         }
         for balancer in found
     ]
+    rows = by_word([(str(row["sync"]), row) for row in rows], SYNC_ORDER)
     return show(request, "pages/load_balancers/list.html", {"rows": rows})
 
 

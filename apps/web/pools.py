@@ -31,24 +31,21 @@ from apps.web.pool_limits import limit_notes
 from apps.web.pool_tables import backends_table, charts, number_cells, policy_of
 from apps.web.saving import Typed, save, tell, two_edits, version_sent
 from apps.web.sizing_balance import who_works
+from apps.web.worst_first import keyset_page, severity
 
-PER_PAGE = 50
 SHOWN_ROUTES = 50
 ACTIONS = {"ready": "ready", "drain": "draining", "maintenance": "in maintenance"}
 
 
 @page
 def index(request: PageRequest) -> HttpResponse:
-    """Pools a keyset page at a time, in the order account, name; `?q=` looks into both names."""
+    """Pools a keyset page at a time, the sick ones first, then by account and name; `?q=` looks into both names."""
     rows = selectors.pools(request.actor)
     query, after = request.GET.get("q", "").strip()[:63], request.GET.get("after", "")
     if query and query.isprintable():
         rows = rows.filter(Q(name__icontains=query) | Q(account__name__icontains=query))
-    account, slash, name = after.partition("/")
-    if slash and after.isprintable():
-        rows = rows.filter(Q(account__name__gt=account) | Q(account__name=account, name__gt=name))
-    found = list(rows[: PER_PAGE + 1])
-    shown = found[:PER_PAGE]
+    sick = severity(observe.sick_pools().values())
+    shown, next_after = keyset_page(rows, sick, ("account__name", "name"), after)
     numbers = observe.pool_numbers(request.actor, [pool.pk for pool in shown])
     context = {
         "rows": [
@@ -58,7 +55,7 @@ def index(request: PageRequest) -> HttpResponse:
         ],
         "query": query,
         "after": after,
-        "next_after": f"{shown[-1].account.name}/{shown[-1].name}" if len(found) > PER_PAGE else None,
+        "next_after": next_after,
     }
     return show(request, "pages/pools/list.html", context)
 

@@ -31,6 +31,7 @@ from apps.web.flow_parts import lanes_in, lanes_out, shown
 from apps.web.flow_words import rate, use_kind, use_words, why
 from apps.web.pages import PageRequest, operators_only, page, show
 from apps.web.pool_tables import limit_words
+from apps.web.worst_first import by_word
 
 SHARES_SHOWN = 100
 NOT_MEASURED = "not measured yet"
@@ -58,12 +59,13 @@ class LaneWords:
 
 @page
 def index(request: PageRequest) -> HttpResponse:
-    """Every region beside its limits, what leaves it and what comes."""
+    """Every region beside its limits, worst first, what leaves it and what comes."""
     operators_only(request.actor, "regions")
     flow = selectors.flow_overall(request.actor)
     nodes = _nodes_of(request)
     tested = measured(request.actor)
     rows = [_row(region, flow, nodes.get(region.pk, []), tested) for region in places.regions(request.actor)]
+    rows = by_word([(row["state"][0], row) for row in rows], ("bad", "warn", "idle", "good"))
     return show(request, "pages/regions/list.html", {"rows": rows})
 
 

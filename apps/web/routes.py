@@ -5,17 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import messages
+from django.db.models import Exists, OuterRef, QuerySet
 from django.http import HttpResponse
 from django.shortcuts import redirect
 
 from apps.accounts.selectors import accounts
 from apps.audit.selectors import entries_of
 from apps.core.errors import Conflict, Invalid, Stale
-from apps.definitions.models import Route
+from apps.definitions.models import Route, RoutePool
 from apps.definitions.selectors import describe, filter_routes, load_balancers, only, page_of_routes
 from apps.definitions.selectors import routes as visible_routes
 from apps.definitions.services import delete_object
-from apps.observe.selectors import series
+from apps.observe.selectors import series, sick_pools
 from apps.rollouts.selectors import conditions_of
 from apps.web.drawing import traffic_chart
 from apps.web.figures import spark
@@ -32,7 +33,7 @@ ACTIONS = (("pools", "Sends to pools"), ("redirect", "Redirects"), ("fixed_respo
 
 @page
 def index(request: PageRequest) -> HttpResponse:
-    """Routes by hostname and path, a keyset page at a time, narrowed by the query parameters of the API."""
+    """Routes of sick pools, then all others by hostname and path, a keyset page at a time, narrowed as in the API."""
     actor, chosen = request.actor, request.GET
     context: dict[str, Any] = {
         "chosen": chosen,
@@ -41,14 +42,28 @@ def index(request: PageRequest) -> HttpResponse:
     }
     try:
         narrowed = filter_routes(visible_routes(actor), chosen)
-        found = page_of_routes(narrowed, limit=PER_PAGE, cursor=chosen.get("cursor", ""))
+        sick = _of_sick_pools(narrowed)
+        rest = narrowed.exclude(pk__in=[route.pk for route in sick])
+        found = page_of_routes(rest, limit=PER_PAGE, cursor=chosen.get("cursor", ""))
     except Invalid as error:
         context |= {"faults": error.faults, "filtered": True}
         return show(request, "pages/routes/list.html", context | _choices(request), status=422)
     total = narrowed.prefetch_related(None).count()
-    context |= {"rows": rows_of(actor, found.rows), "next_cursor": found.next_cursor}
-    context["count"] = f"{len(found.rows)} of {total:,} route{'' if total == 1 else 's'}"
+    shown = found.rows if chosen.get("cursor") else [*sick, *found.rows]
+    context |= {"rows": rows_of(actor, shown), "next_cursor": found.next_cursor}
+    context["count"] = f"{len(shown)} of {total:,} route{'' if total == 1 else 's'}"
     return show(request, "pages/routes/list.html", context | _choices(request))
+
+
+def _of_sick_pools(rows: QuerySet[Route]) -> list[Route]:
+    """Routes that send to pools that are down, then those of degraded ones; a page of them at most."""
+    pools = sick_pools()
+    shares = RoutePool.objects.filter(weight__gt=0)
+    if not any(pools.values()):
+        return []
+    down = shares.filter(route=OuterRef("pk"), pool__in=pools["down"])
+    found = rows.filter(pk__in=shares.filter(pool__in=[*pools["down"], *pools["degraded"]]).values("route"))
+    return list(found.annotate(down=Exists(down)).order_by("-down", "hostname__name", "path", "pk")[:PER_PAGE])
 
 
 def _choices(request: PageRequest) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from apps.stacks.models import StackRun
 from apps.stacks.selectors import StackState
 from apps.web.pages import PageRequest, operators_only, page, show
 from apps.web.saving import deleted
+from apps.web.worst_first import by_word
 
 RUNS_SHOWN, REVISIONS_SHOWN, STATES_SHOWN, EVENTS_SHOWN = 20, 20, 20, 200
 MOST_REASON = 400
@@ -35,6 +36,7 @@ STACKS = {
     "destroyed": ("superseded", "Destroyed"),
     "empty": ("draft", "Empty"),
 }
+WORST = ("failed", "refused", "drifted", "plan_waits", "behind", "planning", "applying", "in_sync")
 RUNS = {
     "waiting": ("waiting", "Waiting"),
     "planning": ("pushing", "Planning"),
@@ -53,9 +55,10 @@ ORDER = ("waiting", "planning", "planned", "approved", "applying", "done")
 
 @page
 def index(request: PageRequest) -> HttpResponse:
-    """Every stack with how it stands."""
+    """Every stack with how it stands, worst first."""
     operators_only(request.actor, "stacks")
-    rows = [(state, STACKS[state.word]) for state in selectors.stack_states(request.actor)]
+    states = by_word([(state.word, state) for state in selectors.stack_states(request.actor)], WORST)
+    rows = [(state, STACKS[state.word]) for state in states]
     return show(request, "pages/stacks/list.html", {"rows": rows})
 
 

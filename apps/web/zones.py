@@ -19,6 +19,7 @@ from apps.dns import selectors, services
 from apps.dns.selectors import RecordState, ZoneState
 from apps.web.pages import PageRequest, operators_only, page, show
 from apps.web.saving import deleted
+from apps.web.worst_first import by_word
 
 SHOWN = 500
 # State of a zone or record → state and word of components/status.html.
@@ -31,12 +32,13 @@ ZONES = {
     "failing": ("unreachable", "Failing"),
     "of_stack": ("waiting", "Kept by its stack"),
 }
+WORST = ("failing", "refused", "blocked", "drifted", "behind")
 
 
 @page
 def index(request: PageRequest) -> HttpResponse:
-    """Every zone that the actor sees, with its state."""
-    states = selectors.zone_states(request.actor)
+    """Every zone that the actor sees, with its state, worst first."""
+    states = by_word([(state.word, state) for state in selectors.zone_states(request.actor)], WORST)
     mine = None if request.actor.is_operator else Q(records__account=request.actor.account)
     counts = dict(
         Zone.objects.filter(pk__in=[state.zone.pk for state in states])

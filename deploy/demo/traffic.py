@@ -30,25 +30,27 @@ def _ask(place: Place, method: str, body: str) -> Rates:
     return found
 
 
-def limits_of(world: World) -> Rates:
-    """The tutorial's rate limits per region, all pools together; changes made since are not known here."""
-    found: Rates = {}
+def limits_of(world: World) -> dict[str, Rates]:
+    """The tutorial's rate limits, of each pool in each region; changes made since are not known here."""
+    found: dict[str, Rates] = {}
     for pool in world.objects("Pool"):
         for backend in pool["spec"]["backends"]:
             limit = backend.get("limit", {})
             if limit.get("kind") == "rate":
                 servers = len(backend["servers"]) if limit.get("scope") == "server" else 1
-                found[backend["region"]] = found.get(backend["region"], 0.0) + limit["value"] * servers
+                found.setdefault(backend["region"], {})[pool["name"]] = limit["value"] * servers
     return found
 
 
 def sentences(world: World, rates: Rates) -> Iterator[str]:
-    """What each region's clients send beside the limit of the tutorial."""
+    """What each region's clients send, and the limits of the tutorial beside it.
+
+    The rate is for all pools together and a limit for one of them, so neither is compared with the other.
+    """
     limits = limits_of(world)
     for region, rate in rates.items():
-        line = f"{region}: clients send {rate:g} requests/s"
+        line = f"{region}: clients send {rate:g} requests/s to all pools together."
         if region in limits:
-            line += f"; pools with a limit take {limits[region]:g}/s there"
-            # Not all requests are for pools with a limit: how much goes over is for the page to say.
-            line += ", what they get above it goes to the next region" if rate > limits[region] else ""
-        yield f"{line}."
+            told = ", ".join(f"{pool} {limit:g}/s" for pool, limit in limits[region].items())
+            line += f" Limits there: {told}; what a pool gets above its own goes to the next region."
+        yield line

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import timedelta
+from functools import partial
 from types import ModuleType
 
 import pytest
@@ -83,8 +84,11 @@ def no_walls(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-def tasks_of(module: ModuleType, run: Callable[[], int]) -> Process:
-    """Threads that choose as `run` of this module does; what they took is under way and not due again."""
+def tasks_of(module: ModuleType, run: Callable[[], int], *, slow: bool = False) -> Process:
+    """Threads that choose as `run` of this module does; what they took is under way and not due again.
+
+    With `slow` all whose work is due now are known to be slow.
+    """
     heard: list[Callable[[Owners, frozenset[int]], tuple[Hashable, int] | None]] = []
 
     def listen(
@@ -97,7 +101,11 @@ def tasks_of(module: ModuleType, run: Callable[[], int]) -> Process:
         patched.setattr(module, "in_turns", listen)
         run()
     own = vars(module)["SEATS"]
-    seats, taken = Seats[int](own._count, own._each), set[int]()
+    seats, taken = Seats[int](own._count, own._each, own._slow_s), set[int]()
+    owners: set[Hashable] = set()
+    while slow and (due := heard[0](frozenset(owners), frozenset())):
+        owners.add(due[0])
+        seats.remember(due[0], own._slow_s)
 
     def look(sits: ExitStack) -> list[Hashable]:
         found = sits.enter_context(seats.seat(lambda owners: heard[0](owners, frozenset(taken))))
@@ -171,6 +179,22 @@ def test_a_flood_of_one_delays_nobody_else(
     with no_walls(monkeypatch):
         assert tasks_of(module, run).lag(lambda: one(globex, "behind")) == STEPS
     under_way.clear()
+
+
+@pytest.mark.both_engines
+@pytest.mark.parametrize("queue", QUEUES)
+def test_many_slow_accounts_together_delay_none_that_is_well(queue: str, globex: Actor) -> None:
+    module, run, one = QUEUES[queue]
+    under_way: set[int] = {"proofs": hostnames._looked_at, "capacity": running._begun}.get(queue, set())
+    for number in range(THREADS):
+        one(actor_of(f"slow-{number}", "customer"), f"flood-{number}")
+    lags = []
+    for slow in (True, False):
+        process = tasks_of(module, run, slow=slow)
+        under_way.clear()
+        lags.append(process.lag(partial(one, globex, f"beside-{slow}")))
+        under_way.clear()
+    assert lags == [1, STEPS], "with what is known of them, and without"
 
 
 def schedule_workers() -> Process:

@@ -6,12 +6,17 @@ from typing import Any
 
 import pytest
 
+from apps.compiler.compile_stack import compile_stack
+from apps.compiler.stacks import StackSnapshot
 from apps.drivers.infra.contract import PlannedChange
 from apps.drivers.infra.reading import UNKNOWN, plan_of
 from apps.stacks.differences import Difference, Words, continues, difference_from_json, moves_weights_only, read
 from apps.stacks.policies import approves, released
 from apps.stacks.replacing import NOTICED
+from apps.stacks.shelf import labels_in
 from apps.stacks.states import MOVES, TERMINAL, IllegalMove, S, check_move
+from tests.golden.test_aws_documents import WORLDS as AWS
+from tests.golden.test_google_documents import WORLDS as GOOGLE
 
 WORDS = Words(
     owners={"aws_lb_listener_rule.one": "route-1", "aws_lb_target_group.blue": "bkd-4"},
@@ -196,3 +201,18 @@ def test_secrets_and_what_is_not_known_yet_are_words_in_a_plan() -> None:
     }
     assert (plan.drift, plan.outputs, plan.outputs_change) == ((), {"a": 1}, True)
     assert "hush" not in repr(plan)
+
+
+def test_terraforms_own_sentences_name_things_as_people_do() -> None:
+    text = 'aws_lb_target_group.blue["a"]: Creating, after aws_lb_listener_rule.one. See registry.example/aws_lb.x'
+    assert WORDS.said(text).startswith("blue in frankfurt: Creating, after shop.example.com/. See")
+    assert Words({}, {}, {}).said("aws_lb.lb-1: gone") == "aws_lb.lb-1: gone"
+
+
+@pytest.mark.parametrize("worlds", [AWS, GOOGLE], ids=["aws", "google"])
+def test_every_resource_of_a_stack_has_an_object_with_a_name(worlds: dict[str, StackSnapshot]) -> None:
+    for snapshot in worlds.values():
+        compilation, labels = compile_stack(snapshot), labels_in(snapshot)
+        words = Words(compilation.document.owners, labels, {})
+        for kind, names in compilation.document.resources.items():
+            assert {words.label_of(f"{kind}.{name}") for name in names} <= set(labels.values())

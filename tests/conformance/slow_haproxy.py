@@ -10,7 +10,8 @@ REAL = shutil.which("haproxy") or "haproxy"
 # Further releases to ask, by their paths with colons between: HAProxy has answered `reload` otherwise since 2.7.
 BINARIES = [REAL, *filter(None, os.environ.get("HAPROXY_BINARIES", "").split(":"))]
 
-# `exec -a` keeps this program's name, so that a master that begins anew begins here.
+# `exec -a` keeps this program's name, so that a master that begins anew begins here; what is a script itself
+# (tests/haproxy_releases.py) is told the name.
 SCRIPT = """#!/bin/bash
 case " $* " in
 *" -v "*) word=version ;;
@@ -21,7 +22,7 @@ case " $* " in
 esac
 echo "$word $$" >> "{folder}/calls"
 if [ -f "{folder}/$word" ]; then . "{folder}/$word"; fi
-exec -a "$0" "{real}" "$@"
+ARGV0="$0" exec -a "$0" "{real}" "$@"
 """
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import shutil
 import threading
 from collections.abc import Iterator
@@ -53,9 +54,16 @@ def test_a_region_that_is_not_there_and_a_rate_that_is_too_high_are_refused_in_w
         set_traffic(place, "us-central1", 61)
 
 
-def test_what_is_above_the_limit_is_said(place: Place) -> None:
+def test_the_limit_of_each_pool_is_said_and_no_sum_of_them(place: Place) -> None:
     world = World(place)
-    limit = limits_of(world)["us-central1"]
-    over, under = (list(sentences(world, {"us-central1": rate})) for rate in (limit + 10, limit - 1))
-    assert "goes to the next region" in over[0]
-    assert "goes to the next region" not in under[0]
+    limits = limits_of(world)["us-central1"]
+    assert len(limits) > 1
+    (line,) = sentences(world, {"us-central1": 20})
+    assert all(f"{pool} {limit:g}/s" in line for pool, limit in limits.items())
+    total = f"{sum(limits.values()):g}"
+    assert total not in re.findall(r"[\d.]+", line)
+
+
+def test_nothing_is_compared_with_what_all_pools_get_together(place: Place) -> None:
+    few, many = (next(sentences(World(place), {"us-central1": rate})) for rate in (1, 60))
+    assert few.replace("send 1 ", "send 60 ") == many

@@ -23,7 +23,7 @@ from tests.conformance.slow_haproxy import BINARIES, SlowHaproxy
 pytestmark = pytest.mark.e2e
 
 every_haproxy = pytest.mark.parametrize("binary", BINARIES)
-LOADS = [4, pytest.param(10, marks=pytest.mark.exhaustive), pytest.param(20, marks=pytest.mark.exhaustive)]
+LOADS = [5, pytest.param(10, marks=pytest.mark.exhaustive), pytest.param(20, marks=pytest.mark.exhaustive)]
 
 # A master as since 2.7: it answers `reload` with what came of it, when it has loaded.
 MASTER = """
@@ -101,6 +101,7 @@ def test_a_slow_reload_ends_with_one_master_and_one_generation(binary: str, seco
         node.slow.before("reload", f"sleep {seconds}")
         assert node.push(make_bundle(node.port, answer="two"), 2)["generation"] == 2
         assert node.push(make_bundle(node.port, answer="three"), 3)["generation"] == 3
+        assert len(node.slow.calls("reload")) == 2, "both were slow"
         assert (node.node.proxy.masters(), len(before)) == (before, 1)
         assert _answers(node.get) == {(200, "three")}
         node.node.close()

@@ -82,7 +82,7 @@ PLACES: tuple[Row, ...] = (
     Row("web:overflow", "GET", LIST, holds="pool", query={"pool": "$pool"}),
     Row("web:routes", "GET", LIST, holds="all", query={"account": "acme", "q": "shop"}),
     Row("web:routes", "GET", LIST, holds="pool", query={"pool": "acme/shop"}),
-    Row("web:pools", "GET", LIST, holds="all", query={"q": "acme", "after": "acme/shop"}),
+    Row("web:pools", "GET", LIST, holds="all", query={"q": "acme", "after": "9/acme/shop"}),
     Row("web:certificates", "GET", LIST, holds="certificate", query={"after": "$certificate"}),
     Row("web:audit", "GET", LIST, holds="all", query={"before": "$entry", "q": "acme"}),
     Row("web:audit-export", "GET", LIST, {"kind": "jsonl"}, "all", query={"q": "acme"}),

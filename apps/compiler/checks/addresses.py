@@ -46,7 +46,7 @@ def _check_router_id(notes: Notes, address: FleetAddress, names: dict[int, Fleet
         return
     first = names.setdefault(address.router_id, address)
     if first is not address:
-        message = f"Choose another router id; {first.label} ({first.id}) has {address.router_id} already."
+        message = f"Choose another router id; {first.label} has {address.router_id} already."
         notes.quarantine(address, "router_id_twice", message, "router_id")
 
 

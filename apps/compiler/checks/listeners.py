@@ -20,9 +20,7 @@ def check_ports(notes: Notes, snapshot: Snapshot) -> None:
         first = taken.setdefault((listener.address, listener.port), listener)
         if first is not listener:
             where = listener.address or "each node's own address"
-            message = (
-                f"Choose another port; {first.label} ({first.id}) already listens on {where} port {listener.port}."
-            )
+            message = f"Choose another port; {first.label} already listens on {where} port {listener.port}."
             notes.quarantine(listener, "port_twice", message, "port")
 
 

@@ -31,7 +31,7 @@ def check_action(notes: Notes, route: Route, pools: Mapping[str, Pool]) -> None:
 
 def _check_pool(notes: Notes, route: Route, pool_id: str, pool: Pool | None) -> None:
     if pool is None or notes.is_out(pool_id):
-        label = pool.label if pool else pool_id
+        label = pool.label if pool else "one of the route's"
         notes.quarantine(
             route, "unknown_pool", f"Choose a pool that is there; {label} is missing or left out.", "pools"
         )
@@ -89,7 +89,7 @@ def check_twins(notes: Notes, load_balancer: LoadBalancer) -> None:
             continue
         first = oldest.setdefault(_identity(route), route)
         if first is not route:
-            message = f"Change host, path or conditions; route {first.label} ({first.id}) already takes these requests."
+            message = f"Change host, path or conditions; route {first.label} already takes these requests."
             notes.quarantine(route, "identical_route", message, "path")
 
 

@@ -268,7 +268,7 @@ def _one_each(
             continue
         first = taken.setdefault((place, listener.port), listener)
         if first is not listener:
-            message = f"Choose another port; {first.label} ({first.id}) already listens on {listener.port}."
+            message = f"Choose another port; {first.label} already listens on {listener.port}."
             notes.quarantine(listener, "port_twice", message, "port")
 
 

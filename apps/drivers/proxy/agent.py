@@ -92,7 +92,7 @@ class AgentDriver:
                 in_use=answer.get("in_use", {}),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise Unreachable(f"{self._target.name}: the agent's answer cannot be read ({error!r}).") from error
+            raise Unreachable(f"{self._target.name}: the agent's answer cannot be read ({error}).") from error
 
     def _call(self, method: str, path: str, body: Mapping[str, Any] | None, timeout: float) -> dict[str, Any]:
         name = self._target.name

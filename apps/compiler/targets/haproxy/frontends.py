@@ -36,7 +36,7 @@ from apps.compiler.targets.haproxy.maps import (
 )
 from apps.compiler.targets.haproxy.overflow import add_home_rules, other_regions, own_region
 from apps.compiler.targets.haproxy.passes import add_recognition
-from apps.compiler.targets.haproxy.refusals import add_loop_guard, add_request_refusals
+from apps.compiler.targets.haproxy.refusals import add_circle_guard, add_loop_guard, add_request_refusals
 from apps.compiler.targets.haproxy.settings import HTTP, LATENCY_MAP, LATENCY_TABLE, REDIRECT_BACKEND, ROUTE_TABLE, TCP
 from apps.compiler.targets.haproxy.writer import Argument, Call, Document, Expanded, Section, Value
 
@@ -68,6 +68,8 @@ def add_listener(
     # The digest covers this file and not the manifest: where the listener binds must be part of it.
     section.add("description", f"{listener.address or '*'}:{listener.port}")
     _add_binds(section, snapshot, listener)
+    if listener.protocol is Protocol.TCP:
+        add_circle_guard(section, snapshot.own_places)
     own = own_region(snapshot)
     if listener.protocol is not Protocol.TCP:
         served = as_served_by(load_balancer, listener.protocol)

@@ -5,11 +5,17 @@
   found out at the first return. Regions send overflow to ports of their own (guests.py), which do not ask. The word
   is no secret, because servers see it: whoever sends it is refused and harms nobody else. Words of others stay, so
   that two installations in front of each other find their circle as well.
+* Connections of tcp carry no mark. Who comes to a public listener of tcp from an address of the installation is one of
+  its own nodes, sent round by a server that leads back, and is refused before anything is opened for it. Overflow and
+  other nodes come to ports of their own here, too.
 * What names no host as `routing.py` reads it, or asks for the balancer itself (`CONNECT`, `OPTIONS *`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from apps.compiler.addresses import is_literal, own_places
 from apps.compiler.routing import (
     BAD_HOST,
     BAD_HOST_STATUS,
@@ -22,9 +28,20 @@ from apps.compiler.routing import (
 from apps.compiler.targets.haproxy.writer import Section
 
 LOOP_STATUS = 508
+# HAProxy takes 64 words in a line.
+SOURCES_IN_LINE = 40
 LOOP = "A server of this pool leads back to this load balancer, so the request would go round in circles.\n"
 _ALLOWED = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
 _TEXT = ("content-type", "text/plain; charset=utf-8", "string")
+
+
+def add_circle_guard(section: Section, places: Iterable[str]) -> None:
+    """Refuse connections from where the installation itself is; loopback is none of these places."""
+    own = own_places(places)
+    sources = sorted(name for name in own.names if is_literal(name)) + sorted(map(str, own.networks))
+    for first in range(0, len(sources), SOURCES_IN_LINE):
+        some = sources[first : first + SOURCES_IN_LINE]
+        section.add("tcp-request", "connection", "reject", "if", "{", "src", *some, "}")
 
 
 def add_loop_guard(section: Section, mark: str) -> None:

@@ -1,0 +1,57 @@
+"""SHOW to people: lists whose rows have a state begin with the worst, and go on by name within each state."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, TypeVar
+
+from django.db.models import Case, Expression, IntegerField, Model, Q, QuerySet, Value, When
+
+M = TypeVar("M", bound=Model)
+T = TypeVar("T")
+PER_PAGE = 50
+
+
+def severity(groups: Iterable[Collection[int]]) -> Expression:
+    """0 for rows whose primary key is in the first group, 1 for those in the second, and so on; last all others."""
+    whens = [When(pk__in=list(ids), then=Value(rank)) for rank, ids in enumerate(groups) if ids]
+    return Case(*whens, default=Value(9), output_field=IntegerField())
+
+
+def keyset_page(
+    rows: QuerySet[M], rank: Expression, by: tuple[str, ...], after: str, size: int = PER_PAGE
+) -> tuple[list[M], str | None]:
+    """The next rows in the order severity, `by`; and what to say as `after` for those behind, None on the last page.
+
+    What `after` names has no slash in it, as names and hostnames have none; anything else means the first page.
+    """
+    ranked: QuerySet[Any] = rows.annotate(rank=rank).order_by("rank", *by)
+    worst, *texts = after.split("/")
+    if len(texts) == len(by) and after.isprintable() and worst.isascii() and worst.isdecimal() and len(worst) == 1:
+        ranked = ranked.filter(_behind(int(worst), dict(zip(by, texts, strict=True))))
+    found = list(ranked[: size + 1])
+    return found[:size], _place(found[size - 1], by) if len(found) > size else None
+
+
+def _behind(rank: int, texts: Mapping[str, str]) -> Q:
+    found, same = Q(rank__gt=rank), Q(rank=rank)
+    for field, text in texts.items():
+        found |= same & Q(**{f"{field}__gt": text})
+        same &= Q(**{field: text})
+    return found
+
+
+def _place(row: Any, by: tuple[str, ...]) -> str:
+    texts = []
+    for path in by:
+        value = row
+        for step in path.split("__"):
+            value = getattr(value, step)
+        texts.append(str(value))
+    return "/".join((str(row.rank), *texts))
+
+
+def by_word(rows: Iterable[tuple[str, T]], order: Collection[str]) -> list[T]:
+    """Rows with the word of their state, sorted by its place in `order`; a word that is not there is last."""
+    places = {word: place for place, word in enumerate(order)}
+    return [row for _, row in sorted(rows, key=lambda each: places.get(each[0], len(places)))]
