@@ -42,7 +42,8 @@ class Apply(APIView):
     """PUT the whole set of objects in one transaction."""
 
     def put(self, request: Request) -> Response:
-        """`{objects: […]}`; `dry_run=plan`, `prune=true&manager=NAME`, `wait=SECONDS`, `refuse_overload=true`.
+        """`{objects: […]}`; `dry_run=plan`, `prune=true&manager=NAME`, `wait=SECONDS`, `refuse_overload=true`,
+        `take_over=acme/shop/eu` for limits that capacity runs set, which stay else (`kept`).
 
         A plan is kept for 24 hours under `plan_id` and can be applied exactly so. It warns of regions that would be
         over their limits at the traffic of now; `refuse_overload` makes that 409.
@@ -57,7 +58,7 @@ class Apply(APIView):
             with services.confirming([services.ANYTHING]):  # a plan says what would be lost; who applies it confirms
                 found = services.dry_run(actor, change)
                 warnings = [*found.result.losses, *_overloads(actor, objects, change)]
-            foreseen = services.Plan(found.result.changes, found.generations, stored=False)
+            foreseen = services.Plan(found.result.changes, found.generations, stored=False, kept=found.result.kept)
             summary = shapes.plan(foreseen, found) | {"warnings": warnings}
             base = found.result.base
             row = services.store_plan(actor=actor, objects=objects, base=base, summary=summary, **wanted)

@@ -10,6 +10,7 @@ from apps.definitions.portability import TARGETS
 from apps.definitions.services import Decision
 
 ACTIONS = ("create", "update", "delete", "unchanged")
+KEPT = "Fields that stay as their owner set them, although the document says otherwise, and what would set them."
 
 
 class FieldChange(words.Shown):
@@ -122,6 +123,7 @@ class Applied(words.Shown):
     fleets = FleetDifference(many=True)
     stacks = StackDifference(many=True)
     zones = ZoneDifference(many=True)
+    kept = serializers.ListField(child=serializers.CharField(), help_text=KEPT)
     warnings = serializers.ListField(child=serializers.CharField())
     live = serializers.BooleanField(help_text="With `wait`: whether the change was live when the answer was sent.")
     waits_for = WaitsFor(many=True)
