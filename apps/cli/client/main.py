@@ -14,6 +14,7 @@ from . import __version__, adopting, applying, clouds, looking, managing, measur
 from .api import Api, Failure, Problem
 from .places import line_of
 from .texts import plain
+from .words import said
 
 NOTHING_TO_DO, ERROR, CHANGES = 0, 1, 2
 EXITS = "Exit codes: 0 done or nothing to do, 1 an error, 2 (plan) there are changes."
@@ -68,7 +69,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def _run(asked: argparse.Namespace) -> int:
     run: Callable[[Api, argparse.Namespace], tuple[Any, str, int]] = asked.run
-    body, text, code = run(Api(asked.url, _token(asked), _origin(asked), asked.plain_http), asked)
+    body, text, code = run(Api(asked.url, _token(asked), _origin(asked), asked.plain_http, said(asked)), asked)
     if asked.output == "json":
         text = json.dumps(body, indent=2, ensure_ascii=False)
     if text:
