@@ -14,7 +14,7 @@ from apps.core.clock import database_now
 from apps.core.errors import Conflict, NotFound, Stale
 from apps.core.queue import wake_after_commit
 from apps.definitions.models import Schedule
-from apps.definitions.services.managers import check_manager, reason_of
+from apps.definitions.services.managed import check_manager, reason_of
 from apps.definitions.services.work import Work, working
 from apps.definitions.timing import timing_of
 from apps.schedules.booking import open_fires

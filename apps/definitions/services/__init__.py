@@ -7,7 +7,7 @@ from apps.definitions.services.emptying import ANYTHING, confirming
 from apps.definitions.services.fleet_differences import FleetDifference
 from apps.definitions.services.intent import want_zone_push
 from apps.definitions.services.limits import set_limit
-from apps.definitions.services.managers import managing
+from apps.definitions.services.managed import managing
 from apps.definitions.services.moving import move_static_ip, release_static_ip
 from apps.definitions.services.objects import KINDS, PLATFORM, Change, FieldChange, delete_object, save_object
 from apps.definitions.services.plans import apply_plan, store_plan

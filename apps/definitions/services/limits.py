@@ -10,7 +10,7 @@ from apps.definitions import selectors
 from apps.definitions.describing import Document, limit_of
 from apps.definitions.documents import read_limit
 from apps.definitions.models import Backend, Pool
-from apps.definitions.services.managers import check_manager
+from apps.definitions.services.managed import check_manager
 from apps.definitions.services.parts import hold, note
 from apps.definitions.services.traffic import note_limit
 from apps.definitions.services.work import Work, working

@@ -16,7 +16,7 @@ from apps.definitions.describing import Document, describe
 from apps.definitions.documents import FLEET_PORTS
 from apps.definitions.models import Listener, LoadBalancer
 from apps.definitions.services.load_balancers import expect_fit
-from apps.definitions.services.managers import check_manager
+from apps.definitions.services.managed import check_manager
 from apps.definitions.services.objects import finish
 from apps.definitions.services.parts import note
 from apps.definitions.services.work import Work, working

@@ -48,7 +48,7 @@ from apps.definitions.services.grants import refuse_loss, store_grant
 from apps.definitions.services.impossible import refuse_impossible
 from apps.definitions.services.load_balancers import store_load_balancer
 from apps.definitions.services.loops import refuse_loops
-from apps.definitions.services.managers import check_manager, managing, reason_of
+from apps.definitions.services.managed import check_manager, managing, reason_of
 from apps.definitions.services.quotas import expect_growth, refuse_over_quota
 from apps.definitions.services.routes import store_route
 from apps.definitions.services.schedules import Booked, store_schedule
@@ -147,7 +147,7 @@ def save_object(
 
     `spec` is a plain dict (documents.py). Raises Invalid with pointers below `/spec`, Stale (a Conflict) for
     another `expected_version`, Conflict for an existing object with `create_only`, Managed (a Conflict) for an object
-    of a pipeline that the caller is not and does not reach past (managers.py), Forbidden.
+    of a pipeline that the caller is not and does not reach past (managed.py), Forbidden.
     """
     found = read_object({"kind": kind, "name": name, "account": account, "spec": spec})
     with working(actor, reason=reason) as work:

@@ -13,7 +13,7 @@ from apps.accounts.models import Account
 from apps.audit import services as audit
 from apps.core.errors import Stale
 from apps.definitions.describing import KIND_OF_MODEL, Document
-from apps.definitions.services.managers import check_manager, reason_of
+from apps.definitions.services.managed import check_manager, reason_of
 from apps.definitions.services.work import Work
 
 

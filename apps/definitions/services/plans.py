@@ -18,7 +18,7 @@ from apps.definitions.models import StoredPlan
 from apps.definitions.selectors import plans
 from apps.definitions.services.documents import Plan, apply_document
 from apps.definitions.services.emptying import CODE
-from apps.definitions.services.managers import managing, said
+from apps.definitions.services.managed import managing, said
 
 KEPT = timedelta(hours=24)
 # Plans that wait to be applied; each new one above that makes the oldest go.

@@ -16,7 +16,7 @@ from apps.definitions.concerns import stacks_of, stacks_of_hostname, stacks_of_l
 from apps.definitions.models import Certificate, LoadBalancer, Pool, Zone
 from apps.definitions.selectors import fleets_of, fleets_of_hostname, fleets_of_load_balancers
 from apps.definitions.services.intent import want_zone_push
-from apps.definitions.services.managers import said
+from apps.definitions.services.managed import said
 from apps.definitions.sharing import lock_shared, usable_pools, usable_zones
 from apps.fleet.models import AddressPool, CloudAccount, Fleet, Region, Stack, StaticIP
 from apps.fleet.selectors import overflow_orders
