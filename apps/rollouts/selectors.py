@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import F, OuterRef, Prefetch, Q, QuerySet, Subquery
+from django.db.models import Count, F, OuterRef, Prefetch, Q, QuerySet, Subquery
 
 from apps.accounts.actors import Actor
 from apps.compiler.diff import diff_bundles, diff_snapshots
@@ -18,9 +18,10 @@ from apps.fleet.models import Fleet, Node
 from apps.observe.models import NodeReport
 from apps.rollouts import shelf
 from apps.rollouts.models import FleetSync, Quarantine, Revision, Rollout, Step
-from apps.rollouts.states import RolloutState
+from apps.rollouts.states import TERMINAL, RolloutState, StepState
 
 POLL_SECONDS = 0.02
+TRAVELS_READ = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +213,32 @@ def wait_until_live(fleet_ids: Collection[int], generation: int | None, seconds:
         if time.monotonic() >= deadline:
             return False
         time.sleep(POLL_SECONDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Travel:
+    """How far what is desired has come on one fleet, for everybody: no node, person or object is named."""
+
+    fleet: str
+    state: str
+    terminal: bool
+    nodes: int
+    nodes_done: int
+    created_at: datetime
+    finished_at: datetime | None
+
+
+def travels_since(fleet_ids: Collection[int], moment: datetime) -> list[Travel]:
+    """The first rollout of each fleet that carries a change of this moment."""
+    rows = Rollout.objects.filter(fleet__in=fleet_ids, kind=Rollout.Kind.CHANGE, created_at__gte=moment)
+    done = Count("steps", filter=Q(steps__state=StepState.DONE))
+    rows = rows.annotate(nodes=Count("steps"), done=done).select_related("fleet").order_by("fleet__name", "pk")
+    first: dict[int, Travel] = {}
+    for row in rows[:TRAVELS_READ]:
+        times = (row.created_at, row.finished_at)
+        found = Travel(row.fleet.name, row.state, row.state in TERMINAL, row.nodes, row.done, *times)
+        first.setdefault(row.fleet_id, found)
+    return list(first.values())
 
 
 def is_live(fleet_id: int, generation: int) -> bool:

@@ -15,6 +15,7 @@ from apps.api.v1 import requests, shapes
 from apps.api.v1.views import page_response
 from apps.api.v1.writes import refuse_overload
 from apps.core.errors import Fault, Invalid, NotFound
+from apps.core.requests import request_id
 from apps.definitions import selectors, services
 from apps.definitions.models import StoredPlan
 from apps.overflow.foresight import overloads
@@ -29,9 +30,9 @@ def _overloads(actor: Actor, objects: object, change: Callable[[], object]) -> l
     return list(overloads(actor, change)) if kinds & CAPACITY_KINDS else []
 
 
-def _done(plan: services.Plan) -> Response:
+def done(plan: services.Plan) -> Response:
     """What was stored, and what makes it live."""
-    response = Response(shapes.plan(plan))
+    response = Response(shapes.plan(plan) | {"change": request_id()})
     if plan.generations:
         named = (f"{name}={number}" for name, number in plan.generations.items())
         response["X-Spillway-Generation"] = ", ".join(named)
@@ -65,7 +66,7 @@ class Apply(APIView):
             return Response(summary | {"plan_id": row.pk, "expires_at": row.expires_at})
         if requests.flag(request, "refuse_overload"):
             refuse_overload(_overloads(actor, objects, change))
-        return _done(change())
+        return done(change())
 
 
 def _shape(row: StoredPlan) -> dict[str, Any]:
@@ -113,4 +114,4 @@ class PlanApply(APIView):
         if request.query_params.get("dry_run"):
             raise Invalid([Fault("/dry_run", "unsupported", "The plan is its own dry run: GET it.")])
         actor = requests.actor_of(request)
-        return _done(services.apply_plan(actor=actor, plan_id=plan, reason=requests.reason(request)))
+        return done(services.apply_plan(actor=actor, plan_id=plan, reason=requests.reason(request)))

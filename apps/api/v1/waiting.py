@@ -62,7 +62,7 @@ def until_live(request: HttpRequest, response: HttpResponse, actor: Actor, secon
     if not seconds or response.status_code >= 400 or request.GET.get("dry_run"):
         return
     body = _body(response)
-    fleets = _carrying(actor) if _changed_nothing(body) else fleet_ids(_fleets(response, body))
+    fleets = carrying(actor) if _changed_nothing(body) else fleet_ids(_fleets(response, body))
     live = wait_until_live(fleets, None, seconds)
     waits_for = missing(actor, fleets, _objects(body))
     live = live and not waits_for
@@ -99,7 +99,7 @@ def _changed_nothing(body: Any) -> bool:
     return isinstance(counts, dict) and not any(counts.get(name) for name in ("create", "update", "delete"))
 
 
-def _carrying(actor: Actor) -> list[int]:
+def carrying(actor: Actor) -> list[int]:
     """The fleets that carry what the caller's account defined; of an operator all that have a load balancer."""
     rows = Fleet.objects.exclude(load_balancers=None)
     own = rows if actor.is_operator else rows.filter(load_balancers__routes__account=actor.account)

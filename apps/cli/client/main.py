@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from . import __version__, adopting, applying, clouds, looking, managing, measuring, scheduling
+from . import __version__, adopting, applying, changing, clouds, looking, managing, measuring, scheduling
 from .api import Api, Failure, Problem
 from .places import line_of
 from .texts import plain
@@ -40,7 +40,7 @@ def parser() -> Parser:
     found = Parser(prog="spillway", description="Spillway from the command line.", epilog=EXITS)
     found.add_argument("--version", action="version", version=f"spillway {__version__}")
     commands = found.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
-    for module in (applying, looking, scheduling, measuring, clouds, adopting, managing):
+    for module in (applying, changing, looking, scheduling, measuring, clouds, adopting, managing):
         module.add_to(commands, every)
     version = commands.add_parser("version", help="print the version of this command")
     version.set_defaults(run=None)

@@ -187,6 +187,8 @@ def applied(body: Body) -> str:
     parts += [f"Fleet {plain(name)}: generation {number}" for name, number in body.get("generations", {}).items()]
     if body.get("live"):
         parts.append("It is live on every node.")
+    if body.get("change"):
+        parts.append(f"Taken back by: spillway revert {plain(body['change'])}")
     return "\n".join(parts)
 
 

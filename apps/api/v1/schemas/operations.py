@@ -206,6 +206,11 @@ OPERATIONS: Table = {
         "confirm",
         "take_over",
     ),
+    ("changes-detail", "GET"): detail(progress.Change, "what one request of yours changed", "wait", version=False),
+    ("changes-revert", "POST"): replace(
+        write("Take back what one request of yours changed", {200: writing.Applied}, None, *MANAGED, "confirm"),
+        refuses=(*DRAIN.refuses, 404),
+    ),
     ("trace", "POST"): Operation(
         summary="Ask what would happen to a request, and why",
         shown={200: tracing.TraceAnswer},

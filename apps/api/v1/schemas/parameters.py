@@ -133,6 +133,7 @@ PATH: dict[str, tuple[Schema, str]] = {
     "delivery": ({"type": "integer", "minimum": 1, "maximum": 2**63 - 1}, "The delivery's id."),
     "to": ({"type": "string", "pattern": NAME}, "The other region's name."),
     "plan": ({"type": "string", "pattern": "^[0-9a-f]{32}$"}, "The plan's id."),
+    "change": ({"type": "string", "pattern": "^[A-Za-z0-9-]{8,64}$"}, "The `X-Request-ID` of the write."),
 }
 
 REFUSALS: dict[int, tuple[str, str]] = {

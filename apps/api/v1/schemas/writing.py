@@ -114,7 +114,7 @@ class Applied(words.Shown):
     The plan of an apply has a `plan_id`, by which exactly this can be done until `expires_at`.
     """
 
-    may_be_absent = ("warnings", "live", "waits_for", "plan_id", "expires_at")
+    may_be_absent = ("warnings", "live", "waits_for", "plan_id", "expires_at", "change")
 
     stored = serializers.BooleanField()
     counts = Counts()
@@ -127,6 +127,7 @@ class Applied(words.Shown):
     warnings = serializers.ListField(child=serializers.CharField())
     live = serializers.BooleanField(help_text="With `wait`: whether the change was live when the answer was sent.")
     waits_for = WaitsFor(many=True)
+    change = serializers.CharField(help_text="What `changes/{change}` shows, and `revert` takes back.")
     plan_id = serializers.RegexField("^[0-9a-f]{32}$")
     expires_at = words.instant()
 
