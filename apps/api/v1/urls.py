@@ -94,6 +94,7 @@ urlpatterns = [
     re_path(rf"^pools/{NAMED}/health$", health.OfNamedPool.as_view(), name="pools-named-health"),
     re_path(rf"^fleets/(?P<name>{NAME})/health$", health.OfFleet.as_view(), name="fleets-health"),
     re_path(rf"^nodes/(?P<name>{NAME})/health$", health.OfNode.as_view(), name="nodes-health"),
+    path("consoles/health", health.OfConsoles.as_view(), name="consoles-health"),
     path("overflow", flows.Overall.as_view(), name="overflow"),
     path("overflow/what-if", flows.WhatIfAnswer.as_view(), name="overflow-what-if"),
     re_path(rf"^pools/{NAMED}/overflow$", flows.OfNamedPool.as_view(), name="pools-named-overflow"),

@@ -188,6 +188,9 @@ OPERATIONS: Table = {
     ("pools-named-health", "GET"): detail(health.PoolHealth, "the health of a pool by its name", version=False),
     ("fleets-health", "GET"): detail(health.FleetHealth, "the health of a fleet's nodes", version=False),
     ("nodes-health", "GET"): detail(health.NodeHealth, "the health of a node", version=False),
+    ("consoles-health", "GET"): detail(
+        health.ConsolesHealth, "the health of the control plane's machines", version=False
+    ),
     ("overflow-what-if", "POST"): Operation(
         summary="Ask what would be if",
         shown={200: progress.WhatIf},
