@@ -12,7 +12,7 @@ from django.db.models import Count, F, OuterRef, Prefetch, Q, QuerySet, Subquery
 
 from apps.accounts.actors import Actor
 from apps.compiler.diff import diff_bundles, diff_snapshots
-from apps.compiler.withholding import KINDS
+from apps.compiler.withholding import KINDS, kind_of
 from apps.core.errors import NotFound
 from apps.fleet.models import Fleet, Node
 from apps.observe.models import NodeReport
@@ -94,6 +94,18 @@ def conditions_of(kind: str, ids: Iterable[int]) -> dict[int, list[Condition]]:
         said = Condition("Accepted", False, row.reason, row.message, row.since, row.fleet.name, row.label)
         found[keys[row.part_of]].append(said)
     return found
+
+
+def quarantined(actor: Actor) -> QuerySet[Quarantine]:
+    """What nodes of any fleet refuse, the newest first; customers have what is their own."""
+    rows = Quarantine.objects.select_related("fleet")
+    own = rows if actor.is_operator else rows.filter(label__startswith=f"{actor.account.name}/")
+    return own.order_by("-id")
+
+
+def kind_in_quarantine(row: Quarantine) -> str:
+    """Certificate, Pool, Route or Server."""
+    return KINDS[kind_of(row.object_id)]
 
 
 def revisions(actor: Actor) -> QuerySet[Revision]:

@@ -38,7 +38,8 @@ def index(request: PageRequest) -> HttpResponse:
         }
         for fleet in places.fleets(actor)
     ]
-    return show(request, "pages/fleets/list.html", {"fleets": fleets})
+    quarantined = 0 if request.GET.get("partial") else selectors.quarantined(actor).count()
+    return show(request, "pages/fleets/list.html", {"fleets": fleets, "quarantined": quarantined})
 
 
 @require_POST

@@ -137,6 +137,14 @@ API: tuple[Row, ...] = (
     # Whoever made a change sees it, whatever else the token may read; nobody here made this one.
     Row("api:changes-detail", "GET", codes(404, 404, 404), OF_NOBODY, odd={"narrow": 404}),
     Row("api:changes-revert", "POST", codes(*["403 404 404"] * 3), OF_NOBODY, odd={"narrow": 404}),
+    Row("api:quarantine-list", "GET", LIST, holds="all"),
+    Row(
+        "api:quarantine-try-again",
+        "POST",
+        codes("403 404 404", "403 403 403", "403 202 202"),
+        {"pk": "$quarantine"},
+        "quarantine",
+    ),
     Row("api:revisions-roll-back", "POST", PUSH, {"pk": "$revision"}, "revision", headers=WHY),
     Row("api:fleets-push", "POST", PUSH, {"name": "us-central1"}, "fleet", headers=WHY),
     Row("api:fleets-resume", "POST", codes(404, 404, "403 409 409"), {"name": "us-central1"}, "fleet", headers=WHY),

@@ -228,6 +228,8 @@ OPERATIONS: Table = {
     ),
     ("fleets-push", "POST"): of_one("Try again what nodes refused", {202: None}),
     ("fleets-resume", "POST"): of_one("Let changes go out again to a fleet that is held", {202: None}),
+    ("quarantine-list", "GET"): listing(progress.Quarantined, "what nodes refuse, and why"),
+    ("quarantine-try-again", "POST"): of_one("Try one object in quarantine again", {202: None}),
     ("plans-list", "GET"): listing(plans.Plan, "the plans that wait or were applied"),
     ("plans-detail", "GET"): detail(plans.PlanDetail, "a plan with all that it would do", version=False),
     ("plans-apply", "POST"): replace(

@@ -59,6 +59,18 @@ class Rollout(words.Shown):
     steps = Step(many=True)
 
 
+class Quarantined(words.Shown):
+    """An object that nodes of a fleet refuse: it runs as it was before, or not at all."""
+
+    id = words.ident()
+    fleet = words.name()
+    kind = words.word(("Certificate", "Pool", "Route", "Server"))
+    object = words.text(400, help_text="`account/name`, of a server `account/pool/server`.")
+    message = words.text(1000)
+    haproxy_versions = serializers.ListField(child=serializers.CharField(), help_text="Of the nodes, at that time.")
+    since = words.instant()
+
+
 class ChangedObject(words.Shown):
     """One object of a change."""
 
