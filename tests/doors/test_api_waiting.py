@@ -133,6 +133,7 @@ def writes(house: Api, balance: str = "roundrobin") -> list[Any]:
     ]
 
 
+@pytest.mark.slow(reason="nodes refuse each of nine writes, or take it")
 def test_who_waits_for_a_quarantined_object_is_told_which_and_why_and_never_that_it_is_live(
     house: Api, poisoned: World
 ) -> None:

@@ -79,7 +79,7 @@ API: tuple[Row, ...] = (
     Row("api:pools-health", "GET", READ_OWN, {"pk": "$pool"}, "pool"),
     Row("api:pools-named-health", "GET", READ_OWN, NAMED_SHOP, "pool"),
     Row("api:fleets-health", "GET", OF_OPERATORS, {"name": "us-central1"}),
-    Row("api:consoles-health", "GET", OF_OPERATORS),
+    Row("api:consoles-health", "GET", LIST),
     Row("api:nodes-health", "GET", OF_OPERATORS, {"name": "us-1"}),
     Row("api:pools-limit", "GET", READ_OWN, NAMED_SHOP | {"region": "us-central1"}, "pool"),
     Row(
