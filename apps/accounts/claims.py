@@ -1,9 +1,8 @@
-"""Tenants: who owns which hostname; the first account to claim one owns it, and nobody else until it has rested.
+"""Tenants: who owns which hostname: the first account to prove one, and nobody else until it was released and rested.
 
-Public suffixes (`co.uk`, `github.io`) and wildcards over them are nobody's, except by an operator's word. A wildcard
-reaches other names only once it is verified, and a name keeps wildcards of others away only once it is. A claim that
-nobody verified keeps others from that very name, its routes are not served, it does not rest when it is released, and
-the sweep forgets it after two weeks.
+Any account may claim any name, and learns nothing of other claims by that; without a proof a claim keeps nobody out,
+its routes are not served, it does not rest when it is released, and the sweep forgets it after two weeks. Public
+suffixes (`co.uk`, `github.io`) and wildcards over them are nobody's, except by an operator's word.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ GRACE = timedelta(days=settings.HOSTNAME_GRACE_DAYS)
 
 
 class HostnameTaken(Exception):
-    """The name, or a wildcard over or names under it, belong to another account; says which name, never who."""
+    """Another account verified the name, or what a wildcard joins with it; said to operators alone."""
 
     code = "hostname_taken"
 
@@ -34,7 +33,7 @@ class HostnameTaken(Exception):
 
     def sentence(self, name: str) -> str:
         """What the claimant reads."""
-        return f"The hostname {name} is not available to this account."
+        return f"Another account has verified {name}, or a wildcard over or a name under it, and serves it."
 
 
 class PublicSuffix(HostnameTaken):
@@ -60,35 +59,27 @@ def lock_hostnames(names: Iterable[str]) -> None:
 
 
 def claim_hostname(*, account: Account, name: str, proof: str = "") -> Hostname:
-    """The claim of the account on a canonical name, made now when nobody has it; inside a transaction.
+    """The claim of the account on a canonical name, made now where it has none; inside a transaction.
 
     1. Wait for others that decide about the same domain, so that a wildcard and a name under it cannot pass each other.
-    2. The same name: its row says whose it is, unless it is free again; the unique constraint decides what the lock
-       could not.
-    3. A verified wildcard over it, or (for a wildcard) any verified name below its domain, must belong to the same
-       account.
-    4. It is proved by `proof` (an operator's word), by a grant, or by a wildcard over it that is.
+    2. Its own row, whoever else has claimed the name: whether somebody has is nobody's business.
+    3. It is proved by `proof` (an operator's word), by a grant, or by a wildcard over it that is, unless another
+       account has verified what it meets; else it waits.
 
-    Raises HostnameTaken, PublicSuffix.
+    Raises PublicSuffix, and HostnameTaken to operators, who see every claim, where their word cannot prove it.
     """
     lock_hostnames([name])
-    claim = Hostname.objects.filter(name=name).first()
     grant = _granted(account, name)
     if not proof and not grant and is_public_suffix(name):
         raise PublicSuffix(name)
-    if (claim is None or claim.account_id != account.pk) and is_kept_by_others(account, name, granted=grant):
-        raise HostnameTaken(name)
-    if claim is None:
-        claim, _ = Hostname.objects.get_or_create(name=name, defaults={"account": account})
-    if claim.account_id != account.pk:
-        if not _is_free(claim, by_operator=proof == Hostname.Proof.OPERATOR):
-            raise HostnameTaken(name)
-        claim = _handed_over(claim, account)
+    claim, _ = Hostname.objects.get_or_create(name=name, account=account)
     if claim.released_at is not None:
         claim.released_at = None
         claim.save(update_fields=("released_at",))
     if not claim.proof:
         prove_hostname(claim, proof or (Hostname.Proof.GRANT if grant else _inherited(account, name)))
+    if proof and not claim.proof:
+        raise HostnameTaken(name)
     return claim
 
 
@@ -104,13 +95,15 @@ def prove_hostname(claim: Hostname, proof: str) -> list[Hostname]:
     waiting = Q(pk=claim.pk)
     if claim.name.startswith("*."):
         waiting |= Q(name__endswith=claim.name[1:])
-    granted = proof == Hostname.Proof.GRANT
     found = [
         row
         for row in rows.filter(waiting).select_for_update(of=("self",)).select_related("account")
-        if not is_kept_by_others(row.account, row.name, granted=granted)
+        if not is_kept_by_others(
+            row.account, row.name, proof=proof if row.pk == claim.pk or proof == Hostname.Proof.GRANT else ""
+        )
     ]
     for row in found:
+        _free(row)
         row.proof, row.proved_at = proof, now()
         row.version += 1
         row.save(update_fields=("proof", "proved_at", "version"))
@@ -130,26 +123,21 @@ def _inherited(account: Account, name: str) -> str:
     return over.values_list("proof", flat=True).first() or ""
 
 
-def _is_free(claim: Hostname, *, by_operator: bool) -> bool:
-    """Whether another account may have the name: it has rested, or an operator gives it away and nobody routes it."""
-    rested = claim.released_at is not None and (not claim.proof or claim.released_at + GRACE <= now())
-    return rested or (by_operator and not claim.routes.exists())
-
-
-def _handed_over(claim: Hostname, account: Account) -> Hostname:
-    """A new claim in place of the old one: nothing that the former owner knew proves anything."""
-    name = claim.name
-    claim.delete()
-    return Hostname.objects.create(name=name, account=account)
-
-
-def is_kept_by_others(account: Account, name: str, *, granted: bool = False) -> bool:
-    """Whether another account verified a wildcard over the name, or (for a wildcard) a name under it."""
-    others = overlapping(name).exclude(account=account).exclude(proof="")
+def is_kept_by_others(account: Account, name: str, *, proof: str = "") -> bool:
+    """Whether another account verified the name, a wildcard over it, or (for a wildcard) a name under it."""
+    others = Hostname.objects.filter(Q(name=name) | Q(pk__in=overlapping(name).values("pk")))
+    others = others.exclude(account=account).exclude(proof="")
     others = others.exclude(released_at__lte=now() - GRACE, routes__isnull=True)
-    if granted:  # operators grant names of their own domains
-        others = others.exclude(account__kind=Account.Kind.OPERATOR)
+    if proof == Hostname.Proof.OPERATOR:  # who gives a name away that nobody routes
+        others = others.exclude(name=name, routes__isnull=True)
+    if proof == Hostname.Proof.GRANT:  # operators grant names of their own domains
+        others = others.exclude(~Q(name=name), account__kind=Account.Kind.OPERATOR)
     return others.exists()
+
+
+def _free(claim: Hostname) -> None:
+    """Forget what others had of this very name and gave up: nothing that they knew proves anything any more."""
+    Hostname.objects.filter(name=claim.name).exclude(pk=claim.pk).exclude(proof="").delete()
 
 
 def is_public_suffix(name: str) -> bool:

@@ -148,7 +148,9 @@ class Grant(models.Model):
 
 
 class Hostname(models.Model):
-    """A DNS name claimed by exactly one account; canonical: lower case, IDNA, no final dot, `*.` for a wildcard.
+    """A DNS name that an account claims; canonical: lower case, IDNA, no final dot, `*.` for a wildcard.
+
+    Many accounts may claim one name, one of them has proved it.
 
     `proof` says how the account showed that the name is its own, blank until it did; routes of a name without proof
     are kept but not served. `explicit` tells a claim that was made by itself from one that came with a
@@ -163,7 +165,7 @@ class Hostname(models.Model):
         GRANT = "grant"
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="hostnames")
-    name = models.CharField(max_length=253, unique=True)
+    name = models.CharField(max_length=253, db_index=True)
     challenge = models.CharField(max_length=64, default=_challenge)
     proof = models.CharField(max_length=8, choices=Proof.choices, blank=True, default="")
     proved_at = models.DateTimeField(null=True)
@@ -175,7 +177,11 @@ class Hostname(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
-        ordering = ("name",)
+        ordering = ("name", "id")
+        constraints = (
+            models.UniqueConstraint(fields=("account", "name"), name="claimed_once_by_account"),
+            models.UniqueConstraint(fields=("name",), condition=~models.Q(proof=""), name="proved_by_one_account"),
+        )
 
     def __str__(self) -> str:
         return self.name

@@ -8,6 +8,7 @@ from django.db.models import QuerySet
 
 from apps.accounts.actors import Actor
 from apps.audit.models import Entry
+from apps.core.errors import NotFound
 
 _BATCH = 500
 _NEWEST = 2000
@@ -30,6 +31,15 @@ def entry_of_version(actor: Actor, kinds: Iterable[str], label: str, version: in
         row for row in actor.visible(rows.order_by("-id"))[:20] if row.object_label[len(label) :][:1] in ("", "/", " ")
     )
     return next(own, None)
+
+
+def entries_of_change(actor: Actor, change: str) -> list[Entry]:
+    """What the actor itself did in the request with this id, oldest first. Raises NotFound where that is nothing."""
+    rows = Entry.objects.filter(request_id=change, actor=actor.name[:150], token=actor.token)
+    found = list(actor.visible(rows.select_related("account").order_by("pk")))
+    if not found:
+        raise NotFound("There is no such change, or you may not see it.")
+    return found
 
 
 def words_of(actor: Actor) -> dict[str, list[str]]:

@@ -24,7 +24,7 @@ from apps.compiler.model import LimitKind, LimitScope, ServerState, WhenFull
 from apps.core.clock import now
 from apps.core.errors import Conflict, Fault, Invalid, SpillwayError
 from apps.definitions.models import Backend
-from apps.definitions.services import set_limit
+from apps.definitions.services import managing, set_limit
 
 MOST_CHANGE = 0.2
 LARGEST_MARGIN = 0.9
@@ -116,8 +116,15 @@ def _apply(run: Run, policy: dict[str, Any]) -> str:
     actor = actor_behind(run)
     found = f"{run.name} found {_number(wanted.capacity)} {UNITS[wanted.kind]}"
     why = " ".join([f"{found}: the limit goes from {backend.limit_value} to {value}.", *notes])
-    _store(replace(actor, name=f"{run.name} for {actor.name}"), run, wanted, value, None, why)
+    with managing(manager=_manager_of(run)):
+        _store(replace(actor, name=f"{run.name} for {actor.name}"), run, wanted, value, None, why)
     return why
+
+
+def _manager_of(run: Run) -> str:
+    """The pipeline that made both the test, which says that limits follow by themselves, and the pool; else blank."""
+    test, pool = (row.manager if row else "" for row in (run.test, run.pool))
+    return test if test == pool else ""
 
 
 def _bounded(run: Run, backend: Backend, wanted: int, max_change: float) -> tuple[int, list[str]]:
@@ -235,6 +242,7 @@ def _store(actor: Actor, run: Run, wanted: Proposal, value: int, expected_versio
             scope=str(wanted.scope),
             measured_by=run.name,
             expected_version=expected_version,
+            of_run=True,
             reason=reason[:400],
         )
         run.limit_set_at, run.limit_set_by = now(), actor.name[:150]

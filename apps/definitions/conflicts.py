@@ -13,7 +13,7 @@ from typing import Any
 from django.db.models import Q, QuerySet
 
 from apps.accounts.actors import Actor
-from apps.accounts.claims import overlapping
+from apps.accounts.claims import HostnameTaken, is_kept_by_others
 from apps.accounts.models import Account, Hostname
 from apps.compiler import grammar
 from apps.compiler.model import PathKind
@@ -62,7 +62,7 @@ def route_conflicts(
         "name", "path", "path_kind", "methods", "headers", "scheme", "hostname__name", "account__name"
     )
     found = [conflict for row in candidates[:500] if (conflict := _compare(spec, str(host), str(path), row))]
-    return [*_taken(owner, str(host)), *found][:SHOWN]
+    return [*_taken(actor, owner, str(host)), *found][:SHOWN]
 
 
 def _same_hosts(actor: Actor, host: str) -> QuerySet[Route]:
@@ -75,11 +75,11 @@ def _same_hosts(actor: Actor, host: str) -> QuerySet[Route]:
     return actor.visible(rows).order_by("hostname__name", "path", "id")
 
 
-def _taken(owner: Account, host: str) -> list[RouteConflict]:
-    others = Hostname.objects.filter(Q(name=host) | Q(pk__in=overlapping(host).values("pk")))
-    if not others.exclude(account=owner).exists():
+def _taken(actor: Actor, owner: Account, host: str) -> list[RouteConflict]:
+    """For operators alone: what others claim is not said to customers, whose routes wait for a proof."""
+    if not actor.is_operator or not is_kept_by_others(owner, host, proof=Hostname.Proof.OPERATOR):
         return []
-    return [RouteConflict("taken", f"The hostname {host} is not available to this account.")]
+    return [RouteConflict("taken", str(HostnameTaken(host)))]
 
 
 def _conditions(methods: Any, headers: Any, scheme: Any) -> tuple[Any, ...]:

@@ -165,7 +165,7 @@ def certificates(actor: Actor) -> QuerySet[Certificate]:
 
 def hostnames(actor: Actor) -> QuerySet[Hostname]:
     """Claimed names."""
-    return actor.visible(Hostname.objects.select_related("account")).order_by("name")
+    return actor.visible(Hostname.objects.select_related("account")).order_by("name", "pk")
 
 
 def plans(actor: Actor) -> QuerySet[StoredPlan]:

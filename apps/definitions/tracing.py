@@ -105,7 +105,7 @@ def trace_request(actor: Actor, question: Question, load_balancer: str | None = 
 
 
 def _is_own(actor: Actor, names: tuple[str, str]) -> bool:
-    return Hostname.objects.filter(account=actor.account, name__in=names, released_at=None).exists()
+    return Hostname.objects.filter(account=actor.account, name__in=names, released_at=None).exclude(proof="").exists()
 
 
 def _told(actor: Actor, question: Question, row: LoadBalancer, routes: tuple[model.Route, ...]) -> Traced:

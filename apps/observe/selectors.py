@@ -141,6 +141,16 @@ def _verdicts(kind: str, ids: Collection[int], of: Type) -> dict[int, Condition]
     return {row.object_id: row for row in rows}
 
 
+def conditions_of(kind: str, ids: Collection[int]) -> dict[int, list[Condition]]:
+    """Every verdict on these objects, by object and type, none while nobody looks; the caller asks who may see them."""
+    found: dict[int, list[Condition]] = {pk: [] for pk in ids}
+    if not lease.watched():
+        return found
+    for row in Condition.objects.filter(object_kind=kind, object_id__in=ids).order_by("type"):
+        found[row.object_id].append(row)
+    return found
+
+
 def server_rows(actor: Actor, pool_id: int) -> list[ServerRow]:
     """Every server of a pool on every node of its region, ordered by region, server, node; four queries."""
     servers = list(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from django.db import transaction
 
@@ -93,11 +93,12 @@ def _decide(
 ) -> None:
     wanted, bundle = sync.wanted, compilation.bundle
     sync.compiled_generation, sync.compile_error, sync.compiled_digest = generation, "", bundle.digest
+    sync.left_out = [asdict(each) for each in (*compilation.quarantined, *withheld)]
     if wanted is None and guards.is_empty(snapshot):
         sync.compiled_digest = ""  # nothing runs and nothing should
     elif bundle.digest not in (wanted.digest if wanted else "", sync.refused_digest):
         _send_out(sync, snapshot, compilation, generation, withheld)
-    sync.save(update_fields=("compiled_generation", "compile_error", "compiled_digest", "wanted"))
+    sync.save(update_fields=("compiled_generation", "compile_error", "compiled_digest", "left_out", "wanted"))
     publish_after_commit("rollouts", fleet=sync.fleet_id)
 
 

@@ -48,7 +48,8 @@ class FleetSync(models.Model):
     """How far a fleet has come: what was compiled, what should run, who works on it.
 
     `compiled_generation` is the last desired generation that was compiled, and `compiled_digest` what came of it: it is
-    live when the nodes run `wanted` and `wanted` has that digest. `wanted` is the revision that the nodes should run,
+    live when the nodes run `wanted` and `wanted` has that digest; `left_out` is whom it lacks, and why.
+    `wanted` is the revision that the nodes should run,
     `last_good` the last one that all of them took. `held_at` is set while a person keeps the fleet at an old revision.
     `refused_digest` is what a node said no to; it is not tried again before something changes or a person says so.
     `claimed_until` is a lease by database time, `attempt` its fence.
@@ -57,6 +58,7 @@ class FleetSync(models.Model):
     fleet = models.OneToOneField(Fleet, on_delete=models.CASCADE, related_name="sync")
     compiled_generation = models.PositiveBigIntegerField(default=0)
     compiled_digest = models.CharField(max_length=64, blank=True)
+    left_out = models.JSONField(default=list)
     wanted = models.ForeignKey(Revision, on_delete=models.SET_NULL, null=True, related_name="+")
     last_good = models.ForeignKey(Revision, on_delete=models.SET_NULL, null=True, related_name="+")
     held_at = models.ForeignKey(Revision, on_delete=models.SET_NULL, null=True, related_name="+")

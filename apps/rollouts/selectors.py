@@ -8,19 +8,20 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Case, F, OuterRef, Prefetch, Q, QuerySet, Subquery, When
+from django.db.models import Case, Count, F, OuterRef, Prefetch, Q, QuerySet, Subquery, When
 
 from apps.accounts.actors import Actor
 from apps.compiler.diff import diff_bundles, diff_snapshots
-from apps.compiler.withholding import KINDS
+from apps.compiler.withholding import KINDS, kind_of
 from apps.core.errors import NotFound
 from apps.fleet.models import Fleet, Node
 from apps.observe.models import NodeReport
 from apps.rollouts import shelf
 from apps.rollouts.models import FleetSync, Quarantine, Revision, Rollout, Step
-from apps.rollouts.states import RolloutState
+from apps.rollouts.states import TERMINAL, RolloutState, StepState
 
 POLL_SECONDS = 0.02
+TRAVELS_READ = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +106,18 @@ def conditions_of(kind: str, ids: Iterable[int]) -> dict[int, list[Condition]]:
         said = Condition("Accepted", False, row.reason, row.message, row.since, row.fleet.name, row.label)
         found[keys[row.part_of]].append(said)
     return found
+
+
+def quarantined(actor: Actor) -> QuerySet[Quarantine]:
+    """What nodes of any fleet refuse, the newest first; customers have what is their own."""
+    rows = Quarantine.objects.select_related("fleet")
+    own = rows if actor.is_operator else rows.filter(label__startswith=f"{actor.account.name}/")
+    return own.order_by("-id")
+
+
+def kind_in_quarantine(row: Quarantine) -> str:
+    """Certificate, Pool, Route or Server."""
+    return KINDS[kind_of(row.object_id)]
 
 
 def revisions(actor: Actor) -> QuerySet[Revision]:
@@ -238,6 +251,32 @@ def wait_until_live(fleet_ids: Collection[int], generation: int | None, seconds:
         if time.monotonic() >= deadline:
             return False
         time.sleep(POLL_SECONDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Travel:
+    """How far what is desired has come on one fleet, for everybody: no node, person or object is named."""
+
+    fleet: str
+    state: str
+    terminal: bool
+    nodes: int
+    nodes_done: int
+    created_at: datetime
+    finished_at: datetime | None
+
+
+def travels_since(fleet_ids: Collection[int], moment: datetime) -> list[Travel]:
+    """The first rollout of each fleet that carries a change of this moment."""
+    rows = Rollout.objects.filter(fleet__in=fleet_ids, kind=Rollout.Kind.CHANGE, created_at__gte=moment)
+    done = Count("steps", filter=Q(steps__state=StepState.DONE))
+    rows = rows.annotate(nodes=Count("steps"), done=done).select_related("fleet").order_by("fleet__name", "pk")
+    first: dict[int, Travel] = {}
+    for row in rows[:TRAVELS_READ]:
+        times = (row.created_at, row.finished_at)
+        found = Travel(row.fleet.name, row.state, row.state in TERMINAL, row.nodes, row.done, *times)
+        first.setdefault(row.fleet_id, found)
+    return list(first.values())
 
 
 def is_live(fleet_id: int, generation: int) -> bool:

@@ -38,7 +38,7 @@ from apps.fleet.services import RECONCILE_TASK, want_push
 from apps.rollouts import claims, compiling, quarantine, reconciling, travel
 from apps.rollouts.claims import ClaimLost
 from apps.rollouts.due import due_fleets
-from apps.rollouts.models import FleetSync, Revision, Rollout
+from apps.rollouts.models import FleetSync, Quarantine, Revision, Rollout
 
 logger = logging.getLogger(__name__)
 
@@ -135,6 +135,23 @@ def push_again(*, actor: Actor, fleet_id: int, reason: str = "") -> None:
         sync.save(update_fields=("refused_digest", "asked_again_at"))
         _record(actor, "push_again", fleet, before, _describe(sync) | {"quarantined": []}, reason)
         want_push([fleet])
+
+
+def try_again(*, actor: Actor, quarantine_id: int, reason: str = "") -> str:
+    """Take one object out of quarantine, so that the next push tries it; its name. Raises NotFound, Forbidden."""
+    actor.must_operate("what fleets run")
+    with transaction.atomic():
+        row = Quarantine.objects.select_related("fleet").filter(pk=quarantine_id).first()
+        if row is None:
+            raise NotFound("There is no such object in quarantine, or you may not see it.")
+        sync = _lock_sync(row.fleet_id)
+        before = _describe(sync) | {"quarantined": [row.label]}
+        row.delete()
+        sync.refused_digest, sync.asked_again_at = "", now()
+        sync.save(update_fields=("refused_digest", "asked_again_at"))
+        _record(actor, "push_again", row.fleet, before, _describe(sync) | {"quarantined": []}, reason)
+        want_push([row.fleet])
+    return row.label
 
 
 def _must_say_why(reason: str) -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from apps.accounts.actors import Actor
+from apps.compiler.withholding import KINDS, kind_of
 from apps.fleet.models import Fleet
-from apps.rollouts.models import FleetSync, Revision
+from apps.rollouts.models import FleetSync, Quarantine
 from apps.rollouts.selectors import NodeSync, is_live, node_sync, sync_words
 
 NODES_NAMED = 5
+Named = tuple[str, str]  # the kind, and `account/name`
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,15 +25,15 @@ class Missing:
     nodes: tuple[str, ...] = ()
 
 
-def missing(actor: Actor, fleet_ids: Collection[int], labels: Collection[str] = ()) -> tuple[Missing, ...]:
-    """What keeps the present definitions of these fleets, and the objects with these labels, from being live.
+def missing(actor: Actor, fleet_ids: Collection[int], objects: Collection[Named] = ()) -> tuple[Missing, ...]:
+    """What keeps the present definitions of these fleets, and these objects, from being live.
 
     Customers learn of fleets, not of nodes, people or the objects of others.
     """
     fleets = Fleet.objects.filter(pk__in=fleet_ids).order_by("name")
     waiting = [fleet for fleet in fleets if not is_live(fleet.pk, fleet.desired_generation)]
     found = [_of_fleet(actor, fleet) for fleet in waiting]
-    return (*found, *_left_out(fleet_ids, set(labels)))
+    return (*found, *_left_out(fleet_ids, set(objects)))
 
 
 def _of_fleet(actor: Actor, fleet: Fleet) -> Missing:
@@ -69,16 +71,32 @@ def _named(nodes: list[NodeSync]) -> str:
     return f"{'Node' if len(nodes) == 1 else 'Nodes'} {names}{more}"
 
 
-def _left_out(fleet_ids: Collection[int], labels: set[str]) -> list[Missing]:
-    """Objects of the change that were taken out so that the rest could go live."""
-    wanted = FleetSync.objects.filter(fleet__in=fleet_ids).exclude(wanted=None).values_list("wanted_id", "fleet__name")
-    if not labels:
+def _left_out(fleet_ids: Collection[int], objects: set[Named]) -> list[Missing]:
+    """Objects of the change that were taken out, or kept as they were, so that the rest could go live."""
+    if not objects:
         return []
-    names = dict(wanted)
-    found = []
-    for pk, entries in Revision.objects.filter(pk__in=names).order_by("pk").values_list("pk", "quarantined"):
+    said = {
+        (fleet, *_known_as(object_id, label), message): None
+        for fleet, object_id, label, message in _withheld(fleet_ids)
+    }
+    return [
+        Missing(fleet, "quarantined", f"{kind} {label} is left out of what runs: {message}")
+        for fleet, kind, label, message in said
+        if (kind, label) in objects
+    ]
+
+
+def _known_as(object_id: str, label: str) -> Named:
+    """The kind and the name of an object that people know; a server is part of its pool."""
+    kind = KINDS.get(kind_of(object_id), "")
+    return ("Pool", label.rpartition("/")[0]) if kind == "Server" else (kind, label)
+
+
+def _withheld(fleet_ids: Collection[int]) -> Iterator[tuple[str, str, str, str]]:
+    """What nodes refuse and what could not be compiled: the fleet, whom, what it is called, and why."""
+    rows = Quarantine.objects.filter(fleet__in=fleet_ids).order_by("fleet__name", "pk")
+    yield from rows.values_list("fleet__name", "object_id", "label", "message")
+    syncs = FleetSync.objects.filter(fleet__in=fleet_ids).order_by("fleet__name")
+    for fleet, entries in syncs.values_list("fleet__name", "left_out"):
         for entry in entries:
-            if entry["label"] in labels:
-                message = f"{entry['label']} is left out of what runs: {entry['message']}"
-                found.append(Missing(names[pk], "quarantined", message))
-    return found
+            yield fleet, entry["object_id"], entry["label"], entry["message"]

@@ -14,6 +14,8 @@ from apps.core.clock import database_now
 from apps.core.errors import Conflict, NotFound, Stale
 from apps.core.queue import wake_after_commit
 from apps.definitions.models import Schedule
+from apps.definitions.services.managed import check_manager, reason_of
+from apps.definitions.services.work import Work, working
 from apps.definitions.timing import timing_of
 from apps.schedules.booking import open_fires
 from apps.schedules.deciding import why_skipped
@@ -57,21 +59,26 @@ def fire_by_trigger(
 
 
 def pause(*, actor: Actor, schedule_id: int, expected_version: int | None = None, reason: str = "") -> Schedule:
-    """Book no more instants; what is open goes on. Pausing a paused schedule changes nothing."""
-    with transaction.atomic():
+    """Book no more instants; what is open goes on. Pausing a paused schedule changes nothing.
+
+    Raises NotFound, Forbidden, Stale, Managed.
+    """
+    with working(actor, reason=reason) as work:
         schedule = _taken(actor, schedule_id, expected_version)
+        check_manager(work, schedule)
         if not schedule.paused:
-            _change(actor, "pause", schedule, reason, paused=True)
+            _change(work, "pause", schedule, paused=True)
     return schedule
 
 
 def resume(*, actor: Actor, schedule_id: int, expected_version: int | None = None, reason: str = "") -> Schedule:
     """Book instants again, from now on: what passed while it was paused is neither caught up nor counted as missed."""
-    with transaction.atomic():
+    with working(actor, reason=reason) as work:
         schedule = _taken(actor, schedule_id, expected_version)
+        check_manager(work, schedule)
         if schedule.paused:
             following = next_after(timing_of(schedule), database_now())
-            _change(actor, "resume", schedule, reason, paused=False, next_at=following)
+            _change(work, "resume", schedule, paused=False, next_at=following)
     return schedule
 
 
@@ -131,13 +138,14 @@ def _booked(schedule: Schedule, cause: str, caller: str, *, skipped: str = "", *
     )
 
 
-def _change(actor: Actor, action: str, schedule: Schedule, reason: str, **columns: Any) -> None:
+def _change(work: Work, action: str, schedule: Schedule, **columns: Any) -> None:
     before = {"paused": schedule.paused}
     for name, value in columns.items():
         setattr(schedule, name, value)
     schedule.version += 1  # the row is locked
     schedule.save(update_fields=(*columns, "version", "updated_at"))
-    _record(actor, action, schedule, reason, before=before, after={"paused": schedule.paused})
+    after, reason = {"paused": schedule.paused}, reason_of(work, schedule)
+    _record(work.actor, action, schedule, reason, before=before, after=after)
 
 
 def _record(

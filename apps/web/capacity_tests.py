@@ -118,7 +118,6 @@ def delete(request: PageRequest, pk: int) -> HttpResponse:
             kind="CapacityTest",
             name=test.name,
             account=test.account.name,
-            break_glass=request.POST.get("break_glass") == "true",
         )
     except (Conflict, Invalid) as error:
         messages.error(request, error.detail)

@@ -42,7 +42,8 @@ def index(request: PageRequest) -> HttpResponse:
         for fleet in places.fleets(actor)
     ]
     fleets = by_word([(_worst(fleet), fleet) for fleet in fleets], WORST)
-    return show(request, "pages/fleets/list.html", {"fleets": fleets})
+    quarantined = 0 if request.GET.get("partial") else selectors.quarantined(actor).count()
+    return show(request, "pages/fleets/list.html", {"fleets": fleets, "quarantined": quarantined})
 
 
 def _worst(fleet: dict[str, Any]) -> str:

@@ -19,6 +19,7 @@ from apps.accounts.actors import Actor, memberships_of
 from apps.accounts.choosing import VIEWING, actor_of_session
 from apps.accounts.models import Membership
 from apps.core.errors import Forbidden, NotFound
+from apps.definitions.services import managing
 from apps.members import viewing
 
 P = ParamSpec("P")
@@ -46,7 +47,8 @@ def page(
         if actor.account.suspended_at and not actor.viewing:
             return render(request, "pages/accounts/suspended.html", {"actor": actor}, status=403)
         try:
-            return view(request, *args, **kwargs)
+            with managing(break_glass=request.POST.get("break_glass") == "true"):
+                return view(request, *args, **kwargs)
         except NotFound as error:
             raise Http404(error.detail) from error
         except Forbidden as error:

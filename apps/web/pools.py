@@ -201,9 +201,8 @@ def delete(request: PageRequest, pk: int) -> HttpResponse:
     if request.POST.get("confirm") != pool.name:
         messages.error(request, f"Type {pool.name} to delete it.")
         return redirect("web:pool", pk=pk)
-    through = request.POST.get("break_glass") == "true"
     try:
-        delete_object(actor=request.actor, kind="Pool", name=pool.name, account=pool.account.name, break_glass=through)
+        delete_object(actor=request.actor, kind="Pool", name=pool.name, account=pool.account.name)
     except Conflict as error:
         messages.error(request, error.detail)
         return redirect("web:pool", pk=pk)

@@ -128,6 +128,5 @@ def _take_away(request: PageRequest, route: Route) -> None:
         name=route.name,
         account=route.account.name,
         expected_version=int(version) if version.isdecimal() and len(version) < 10 else None,
-        break_glass=request.POST.get("break_glass") == "true",
         reason=request.POST.get("reason", "").strip()[:400],
     )

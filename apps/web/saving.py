@@ -66,7 +66,6 @@ def _save_object(request: PageRequest, typed: Typed) -> Any:
         spec=typed.spec,
         create_only=row is None,
         expected_version=typed.version if row else None,
-        break_glass=request.POST.get("break_glass") == "true",
         reason=typed.reason,
     )
 

@@ -259,7 +259,6 @@ def delete(request: PageRequest, pk: int) -> HttpResponse:
             kind="Schedule",
             name=row.name,
             account=row.account.name,
-            break_glass=request.POST.get("break_glass") == "true",
             reason=_reason(request),
         )
     except (Conflict, Invalid) as error:

@@ -10,6 +10,7 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
 from apps.core.errors import Conflict, Invalid
+from apps.definitions.models import LoadBalancer
 from apps.definitions.selectors import load_balancers, only
 from apps.definitions.services import move_static_ip, release_static_ip
 from apps.fleet import selectors as places
@@ -50,21 +51,24 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
     """One address: where it stands, who follows it, and where it may go."""
     operators_only(request.actor, "static IPs")
     row = only(places.static_ips(request.actor).select_related("pool", "stack", "owner"), pk)
+    listeners, targets = list(row.listeners.select_related("load_balancer").order_by("name")), _targets(request, pk)
+    concerned = [*(each.load_balancer for each in listeners), *targets]
     context: dict[str, Any] = {
         "row": row,
         "words": WORDS[row.kind],
-        "listeners": row.listeners.select_related("load_balancer").order_by("name"),
+        "listeners": listeners,
         "nodes": [(each, WHERE[each.word]) for each in whereabouts(request.actor).get(row.address or "", ())],
         "records": row.records.select_related("zone").order_by("label"),
-        "targets": _targets(request, pk),
+        "targets": [(each.name, each.name) for each in targets],
+        "managed": next((each for each in concerned if each.manager), None),
     }
     return show(request, "pages/static_ips/detail.html", context)
 
 
-def _targets(request: PageRequest, pk: int) -> list[tuple[str, str]]:
+def _targets(request: PageRequest, pk: int) -> list[LoadBalancer]:
     """Load balancers that have listeners and do not bind this address yet, by name."""
     rows = load_balancers(request.actor).filter(listeners__isnull=False).exclude(listeners__static_ip=pk).distinct()
-    return [(row.name, row.name) for row in rows[:SHOWN]]
+    return list(rows[:SHOWN])
 
 
 @require_POST

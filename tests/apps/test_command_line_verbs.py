@@ -110,6 +110,33 @@ def test_a_list_is_read_to_its_end(server: Server, capsys: pytest.CaptureFixture
     assert queries == [{"limit": "500", "account": "acme"}, {"limit": "500", "account": "acme", "cursor": "more"}]
 
 
+CHANGE: dict[str, Any] = {"change": "0123456789abcdef", "objects": [], "live": False, "waits_for": [], "rollouts": []}
+QUARANTINED = {"fleet": "us", "reason": "quarantined", "message": "Pool acme/shop is left out.", "nodes": []}
+
+
+def test_a_change_is_waited_for_until_it_is_live(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+    rollout = {"fleet": "us", "state": "done", "nodes": 2, "nodes_done": 2}
+    server.put("GET changes/0123456789abcdef", CHANGE, CHANGE | {"live": True, "rollouts": [rollout]})
+    assert main(["wait", "0123456789abcdef"]) == 0
+    assert "It is live on every node." in capsys.readouterr().out
+    assert [query["wait"] for _, query, _, _ in server.asked] == ["0", "30"]
+
+
+def test_what_was_refused_is_named_and_not_waited_for(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+    server.put("GET changes/0123456789abcdef", CHANGE | {"waits_for": [QUARANTINED]})
+    assert main(["wait", "0123456789abcdef"]) == 1
+    assert "Pool acme/shop is left out." in capsys.readouterr().out
+    assert len(server.asked) == 1
+
+
+def test_a_change_is_taken_back_under_its_manager(server: Server) -> None:
+    server.put("POST changes/0123456789abcdef/revert", {"counts": {"delete": 1}, "changes": []})
+    assert main(["revert", "0123456789abcdef", "--manager", "shop", "--break-glass", "--reason", "5xx"]) == 0
+    (asked,) = server.asked
+    assert asked[1:] == ({"manager": "shop", "break_glass": "true"}, None, "5xx")
+    assert main(["revert", "../routes"]) == 1
+
+
 @pytest.mark.parametrize(
     ("named", "asked"),
     [

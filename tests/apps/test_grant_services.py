@@ -156,7 +156,9 @@ def test_a_grant_of_one_account_proves_nothing_for_another(tutorial_world: Actor
 
 
 def test_a_hostname_of_one_customer_is_not_granted_to_another(tutorial_world: Actor, globex: Actor) -> None:
-    save_object(actor=globex, kind="Route", name="mine", spec=answer("mine.example"))
+    save_object(actor=globex, kind="Route", name="waits", spec=answer("waits.example"))
+    grant(tutorial_world, "of-waits", hostname="waits.example")
+    save_object(actor=tutorial_world, kind="Route", name="mine", account="globex", spec=answer("mine.example"))
     with pytest.raises(Invalid) as caught:
         grant(tutorial_world, hostname="mine.example")
     assert faults(caught) == {"/spec/hostname": "hostname_taken"}

@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from apps.accounts.actors import Actor
-from apps.core.clock import now
+from apps.core.clock import database_now, now
+from apps.observe import services
 from apps.observe.conditions import Reason, Type
-from apps.observe.models import CollectorLease, Condition, NodeReport
+from apps.observe.fitness import judge_clock
+from apps.observe.models import CollectorLease, Condition, Console, NodeReport
 from tests.apps.observe_world import World
 from tests.apps.overflow_world import make_spilling
 from tests.doors.test_api_objects import Api, assert_problem
@@ -68,3 +70,36 @@ def test_operators_read_nodes_and_fleets_and_customers_do_not(world: World) -> N
     assert [(each["node"], each["status"]) for each in fleet["nodes"]] == [("us-1", "healthy"), ("us-2", "unknown")]
     for path in ("nodes/us-1/health", "fleets/us-fleet/health"):
         assert_problem(Api(world.acme)("GET", path), 404)
+
+
+def clocks(world: World, node_s: float, console_s: float) -> dict[str, list[Any]]:
+    """What the API says of the clocks of a node and of a console that are off by so much."""
+    Console.objects.update_or_create(name="console-1", defaults={"heard_at": database_now()})
+    pk = Console.objects.get().pk
+    verdicts = [judge_clock("node", world.nodes[2].pk, node_s), judge_clock("console", pk, console_s)]
+    services.store_verdicts(verdicts, now())
+    (node,) = (each for each in health(world.operator, "fleets/us-fleet/health")["nodes"] if each["conditions"])
+    assert node["conditions"] == health(world.operator, f"nodes/{node['node']}/health")["conditions"]
+    (console,) = health(world.operator, "consoles/health")["consoles"]
+    found = {node["node"]: node["conditions"], console["console"]: console["conditions"]}
+    return {
+        name: [each["status"], each["reason"], each["message"]]
+        for name, conditions in found.items()
+        for each in conditions
+        if each["type"] == "ClockRight"
+    }
+
+
+def test_a_clock_of_a_node_or_console_that_is_off_by_more_than_a_second_is_a_condition(world: World) -> None:
+    said = "Its clock is {} the database's. Let a time service set it."
+    assert clocks(world, 600, -3) == {
+        "us-1": [False, "ClockOff", said.format("10 min ahead of")],
+        "console-1": [False, "ClockOff", said.format("3 s behind")],
+    }
+    right = [True, "ClockAgrees", "Its clock agrees with the database's."]
+    assert clocks(world, 0.9, -0.9) == {"us-1": right, "console-1": right}
+
+
+def test_consoles_are_the_operators_business(world: World) -> None:
+    clocks(world, 0, 0)
+    assert health(world.acme, "consoles/health") == {"consoles": []}

@@ -16,6 +16,7 @@ from apps.observe.models import NodeReport
 from apps.rollouts import selectors, services, waiting_for
 from apps.rollouts.models import FleetSync, Revision
 from tests.apps.pushed import World, add_route, put_world, remembered, route
+from tests.apps.test_rollouts_quarantine import refuses
 from tests.conftest import actor_of
 from tests.doors.test_api_objects import Api
 
@@ -97,13 +98,80 @@ def test_what_nobody_compiled_yet_and_what_was_left_out_are_named(house: Api, wo
     (found,) = waiting_for.missing(world.operator, [world.fleet.pk])
     assert (found.reason, found.message) == ("not_compiled", "No worker has compiled the change for fleet here yet.")
     world.reconcile()
-    wanted = FleetSync.objects.get(fleet=world.fleet).wanted
-    assert wanted is not None
-    entry = {"code": "x", "object_id": "route-1", "label": "late", "message": "Nobody takes it."}
-    Revision.objects.filter(pk=wanted.pk).update(quarantined=[entry])
-    assert waiting_for.missing(world.operator, [world.fleet.pk], {"other"}) == ()
-    (found,) = waiting_for.missing(world.operator, [world.fleet.pk], {"late"})
-    assert (found.reason, found.message) == ("quarantined", "late is left out of what runs: Nobody takes it.")
+    entry = {"code": "x", "object_id": "route-1", "label": "operator/late", "message": "Nobody takes it."}
+    FleetSync.objects.filter(fleet=world.fleet).update(left_out=[entry])
+    for others in (("Route", "operator/other"), ("Pool", "operator/late")):
+        assert waiting_for.missing(world.operator, [world.fleet.pk], {others}) == ()
+    (found,) = waiting_for.missing(world.operator, [world.fleet.pk], {("Route", "operator/late")})
+    said = "Route operator/late is left out of what runs: Nobody takes it."
+    assert (found.reason, found.message) == ("quarantined", said)
+
+
+@pytest.fixture
+def poisoned(world: World) -> World:
+    """The nodes refuse a pool that balances by turns."""
+    for node in world.memory:
+        node.judge = refuses("roundrobin", names=True)
+    return world
+
+
+BLUE = "pools/operator/blue"
+REFUSED = "Pool operator/blue is left out of what runs: HAProxy refuses this: unknown keyword 'roundrobin'."
+
+
+def writes(house: Api, balance: str = "roundrobin") -> list[Any]:
+    """The answers of each way to write a pool, one after the other, and of an apply that finds it so already."""
+    spec = {**house("GET", BLUE).json()["spec"], "balance": balance}
+    item = {"action": "update", "name": "blue", "spec": spec}
+    whole = {"objects": [{"kind": "Pool", "name": "blue", "spec": spec}]}
+    limit = {"kind": "rate", "value": 11}
+    return [
+        house("PUT", f"{BLUE}?wait=1", {"spec": spec}, If_Match="*"),
+        house("PUT", "apply?wait=1", whole),
+        house("POST", "pools:batch?wait=1", {"items": [item]}),
+        house("PATCH", f"{BLUE}/limits/here?wait=1", limit, If_Match="*"),
+    ]
+
+
+@pytest.mark.slow(reason="nodes refuse each of nine writes, or take it")
+def test_who_waits_for_a_quarantined_object_is_told_which_and_why_and_never_that_it_is_live(
+    house: Api, poisoned: World
+) -> None:
+    for answer in writes(house):
+        assert (answer.status_code, answer["X-Spillway-Live"]) == (200, "false"), answer.content
+        assert answer["X-Spillway-Waits-For"] == "here=quarantined"
+        if "waits_for" in answer.json():
+            assert [each["message"] for each in answer.json()["waits_for"]] == [REFUSED]
+    assert house("PUT", "apply?wait=1", document()).json()["live"] is True  # what is not concerned is live
+    assert all(answer["X-Spillway-Live"] == "true" for answer in writes(house, "source"))
+
+
+def test_a_route_is_live_where_its_pool_runs_as_it_was_and_not_where_the_pool_never_ran(
+    house: Api, poisoned: World
+) -> None:
+    spec = {**house("GET", BLUE).json()["spec"], "balance": "roundrobin"}
+    for number, (pool, live) in enumerate((("blue", "true"), ("new", "false"))):
+        house("PUT", f"pools/operator/{pool}?wait=1", {"spec": spec}, If_Match="*")
+        to_pool = route(f"/{number}") | {"action": {"pools": [{"pool": pool, "weight": 1}]}}
+        answer = house("POST", "routes?wait=1", {"name": f"to-{pool}", "spec": to_pool})
+        assert (answer.status_code, answer["X-Spillway-Live"]) == (201, live)
+
+
+def test_the_command_fails_and_names_what_is_quarantined(
+    house: Api, poisoned: World, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec = {**house("GET", BLUE).json()["spec"], "balance": "roundrobin"}
+    body = {"objects": [{"kind": "Pool", "name": "blue", "spec": spec}]}
+    for _ in (1, 2):
+        assert command(house, tmp_path, body=body) == 1
+        assert REFUSED in capsys.readouterr().err
+
+
+def test_control_without_a_look_at_the_quarantine_it_would_be_called_live(
+    house: Api, poisoned: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waiting_for, "_withheld", lambda _: [])
+    assert [answer["X-Spillway-Live"] for answer in writes(house)] == ["true"] * 4
 
 
 def test_customers_learn_neither_nodes_nor_people(world: World) -> None:
@@ -136,7 +204,7 @@ def command(house: Api, tmp_path: Path, *, body: dict[str, Any] | None = None) -
             return house(method, f"{path}?{words}", text, **sent).json()
 
     words: dict[str, Any] = {"plan": None, "file": str(file), "wait": True, "confirm": [], "manager": ""}
-    words |= {"refuse_overload": False, "prune": False}
+    words |= {"refuse_overload": False, "prune": False, "take_over": []}
     return applying.apply_file(Console(), argparse.Namespace(**words))[2]  # type: ignore[arg-type]  # see above
 
 

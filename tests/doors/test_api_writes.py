@@ -166,7 +166,7 @@ def test_a_plan_is_applied_exactly_so_and_once(api: Api, globex: Any) -> None:
     assert "was applied by token test" in assert_problem(api("POST", f"{url}/apply"), 409)["detail"]
 
 
-@pytest.mark.parametrize("meddling", ["same object", "referenced object", "taken name"])
+@pytest.mark.parametrize("meddling", ["same object", "referenced object", "taken path"])
 def test_a_plan_whose_base_has_moved_is_refused_whole(api: Api, house: Api, meddling: str) -> None:
     objects = [*POOLS["objects"], {"kind": "Route", "name": "new", "spec": ROUTE}]
     plan = api("PUT", "apply?dry_run=true", {"objects": objects}).json()["plan_id"]
@@ -177,7 +177,7 @@ def test_a_plan_whose_base_has_moved_is_refused_whole(api: Api, house: Api, medd
     else:
         made = {
             "name": "x",
-            "account": "globex",
+            "account": "acme",
             "spec": ROUTE | {"action": {"redirect": {"code": 301, "host": "b.example"}}},
         }
         assert house("POST", "routes", made).status_code == 201

@@ -59,6 +59,7 @@ def paths() -> dict[str, str]:
         "region, drain": "/regions/us-central1/drain",
         "fleets": "/fleets",
         "node": f"/nodes/{Node.objects.earliest('id').pk}",
+        "quarantine": "/quarantine",
         "rollouts": "/rollouts",
         "rollout": f"/rollouts/{Rollout.objects.earliest('id').pk}",
         "schedules": "/schedules",

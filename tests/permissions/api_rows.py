@@ -39,6 +39,7 @@ NEW_ROUTE = ROUTE | {"hostname": "new.example"}
 SPARE = {"protocol": "http", "backends": [], "balance": "roundrobin"}
 NAMED_SHOP, NAMED_SPARE = {"account": "acme", "name": "shop"}, {"account": "acme", "name": "spare"}
 
+OF_NOBODY = {"change": "no-such-change"}
 HOOK = {"url": "https://hooks.example/in"}
 OF_HOOK, OF_DELIVERY = {"pk": "$webhook"}, {"pk": "$webhook", "delivery": "$delivery"}
 
@@ -78,6 +79,7 @@ API: tuple[Row, ...] = (
     Row("api:pools-health", "GET", READ_OWN, {"pk": "$pool"}, "pool"),
     Row("api:pools-named-health", "GET", READ_OWN, NAMED_SHOP, "pool"),
     Row("api:fleets-health", "GET", OF_OPERATORS, {"name": "us-central1"}),
+    Row("api:consoles-health", "GET", LIST),
     Row("api:nodes-health", "GET", OF_OPERATORS, {"name": "us-1"}),
     Row("api:pools-limit", "GET", READ_OWN, NAMED_SHOP | {"region": "us-central1"}, "pool"),
     Row(
@@ -132,6 +134,17 @@ API: tuple[Row, ...] = (
     Row("api:trace", "POST", LIST, holds="all", body={"host": "shop.acme.example"}, only_asks=True),
     Row("api:routes-batch", "POST", CHANGE, body={"items": [{"action": "create", "name": "new", "spec": NEW_ROUTE}]}),
     Row("api:pools-batch", "POST", CHANGE, body={"items": [{"action": "create", "name": "new", "spec": SPARE}]}),
+    # Whoever made a change sees it, whatever else the token may read; nobody here made this one.
+    Row("api:changes-detail", "GET", codes(404, 404, 404), OF_NOBODY, odd={"narrow": 404}),
+    Row("api:changes-revert", "POST", codes(*["403 404 404"] * 3), OF_NOBODY, odd={"narrow": 404}),
+    Row("api:quarantine-list", "GET", LIST, holds="all"),
+    Row(
+        "api:quarantine-try-again",
+        "POST",
+        codes("403 404 404", "403 403 403", "403 202 202"),
+        {"pk": "$quarantine"},
+        "quarantine",
+    ),
     Row("api:revisions-roll-back", "POST", PUSH, {"pk": "$revision"}, "revision", headers=WHY),
     Row("api:fleets-push", "POST", PUSH, {"name": "us-central1"}, "fleet", headers=WHY),
     Row("api:fleets-resume", "POST", codes(404, 404, "403 409 409"), {"name": "us-central1"}, "fleet", headers=WHY),

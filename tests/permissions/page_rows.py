@@ -146,6 +146,8 @@ PAGES: tuple[Row, ...] = (
     sent("fleet-push", PUSHED, "", {"pk": "$fleet"}, reason="x"),
     sent("fleet-resume", PUSHED, "", {"pk": "$fleet"}, reason="x"),
     *shown("node", OF_OPERATORS, "node", {"pk": "$node"}),
+    *shown("quarantine", OF_OPERATORS, "quarantine"),
+    sent("quarantine-try-again", PUSHED, "", {"pk": "$quarantine"}),
     *shown("rollouts", OF_OPERATORS, "rollout"),
     *shown("rollout", OF_OPERATORS, "rollout", {"pk": "$rollout"}),
     sent("roll-back", PUSHED, "", {"pk": "$revision"}, reason="x"),

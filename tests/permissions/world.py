@@ -37,7 +37,7 @@ from apps.definitions.models import (
 from apps.definitions.selectors import make_cursor
 from apps.definitions.services import apply_document
 from apps.fleet.models import AddressPool, CloudAccount, Fleet, Node, Region, Stack, StaticIP
-from apps.rollouts.models import FleetSync, Revision, Rollout
+from apps.rollouts.models import FleetSync, Quarantine, Revision, Rollout
 from apps.schedules.models import Fire, Trigger
 from apps.stacks.models import StackRun
 from apps.webhooks.models import Delivery, Webhook
@@ -245,6 +245,9 @@ def _objects(world: World) -> Iterator[tuple[str, Any]]:
         for number in (1, 2)
     ]
     yield "revision", revisions[0]
+    shop = Route.objects.filter(account=own).earliest("pk")
+    refused = {"part_of": f"route-{shop.pk}", "label": f"{own.name}/{shop.name}", "message": "unknown keyword"}
+    yield "quarantine", Quarantine.objects.create(fleet=fleet, object_id=f"route-{shop.pk}", **refused)
     yield (
         "rollout",
         Rollout.objects.create(

@@ -33,7 +33,7 @@ class Move(APIView):
     """POST: let another load balancer be served by the address, in one change."""
 
     def post(self, request: Request, name: str) -> Response:
-        """`{load_balancer, listeners?}`; `dry_run=true`, `wait=SECONDS`, `break_glass=true`."""
+        """`{load_balancer, listeners?}`; `dry_run=true`, `wait=SECONDS`, `break_glass=true`, `manager=NAME`."""
         data = requests.only(request, ("load_balancer", "listeners"))
         if data.get("load_balancer") is None:
             raise Invalid([Fault("/load_balancer", "missing", "Say which load balancer the address shall serve.")])
@@ -43,7 +43,6 @@ class Move(APIView):
             name=name,
             load_balancer=data["load_balancer"],
             listeners=data.get("listeners"),
-            break_glass=requests.flag(request, "break_glass"),
             reason=requests.reason(request),
         )
         return _done(request, change)
@@ -53,12 +52,11 @@ class Release(APIView):
     """POST: let no listener bind the address any more; it stays, with its owner."""
 
     def post(self, request: Request, name: str) -> Response:
-        """No body; `dry_run=true`, `wait=SECONDS`, `break_glass=true`."""
+        """No body; `dry_run=true`, `wait=SECONDS`, `break_glass=true`, `manager=NAME`."""
         change = partial(
             services.release_static_ip,
             actor=requests.actor_of(request),
             name=name,
-            break_glass=requests.flag(request, "break_glass"),
             reason=requests.reason(request),
         )
         return _done(request, change)

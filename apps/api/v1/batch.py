@@ -37,7 +37,6 @@ class Items(APIView):
             kind=self.kind,
             items=requests.only(request, ("items",)).get("items"),
             atomic=_atomic(request),
-            break_glass=requests.flag(request, "break_glass"),
             reason=requests.reason(request),
         )
         if requests.dry_run(request):

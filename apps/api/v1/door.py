@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import Resolver404, resolve
@@ -20,7 +21,7 @@ from apps.api.v1.schemas.operations import operation_of, query_names
 from apps.api.v1.schemas.parameters import QUERY
 from apps.core.errors import Fault, Invalid, SpillwayError
 from apps.core.requests import set_change_origin
-from apps.definitions.services import confirming
+from apps.definitions.services import confirming, managing
 
 Respond = Callable[[HttpRequest], HttpResponse]
 
@@ -61,8 +62,7 @@ class ApiDoor:
             requests.reason(Request(request))
             set_change_origin(requests.origin(Request(request)))
         account = actor.account.pk
-        confirmed = filter(None, request.GET.get("confirm", "").split(","))
-        with bodies.turn(request, account), waiting.turn(request, account) as may_wait, confirming(confirmed):
+        with bodies.turn(request, account), waiting.turn(request, account) as may_wait, said(request):
             key = idempotency.key_of(request)
             # Work that is committed together with its answer becomes live only afterwards; a GET waits by itself.
             writes = request.method in idempotency.METHODS
@@ -73,6 +73,15 @@ class ApiDoor:
             elif not may_wait and not key:
                 response["Retry-After"] = "2"
             return response
+
+
+@contextmanager
+def said(request: HttpRequest) -> Iterator[None]:
+    """What the query says about every write below: losses that are confirmed, managers, fields that are taken over."""
+    confirmed, taken = (filter(None, request.GET.get(word, "").split(",")) for word in ("confirm", "take_over"))
+    glass, manager = requests.flag(Request(request), "break_glass"), request.GET.get("manager", "")
+    with confirming(confirmed), managing(manager=manager, break_glass=glass, take_over=taken):
+        yield
 
 
 def _operation(request: HttpRequest) -> tuple[Operation | None, object]:

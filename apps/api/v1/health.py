@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from rest_framework.request import Request
@@ -16,6 +17,8 @@ from apps.definitions.models import Pool, Server
 from apps.fleet import selectors as places
 from apps.fleet.models import Node
 from apps.observe import selectors as observe
+from apps.observe.consoles import heard_of
+from apps.observe.models import Condition
 from apps.observe.numbers import NodeNumbers, Numbers, ServerRow
 
 Shape = dict[str, Any]
@@ -64,7 +67,17 @@ def _server(row: ServerRow, names: dict[int, str]) -> Shape:
     }
 
 
-def node_health(node: Node, found: NodeNumbers) -> Shape:
+def _condition(row: Condition) -> Shape:
+    return {
+        "type": row.type,
+        "status": row.status,
+        "reason": row.reason,
+        "message": row.message,
+        "since": row.since,
+    }
+
+
+def node_health(node: Node, found: NodeNumbers, conditions: Iterable[Condition]) -> Shape:
     """A node as it last spoke: `unreachable` when it does not answer, `unknown` when nobody asked for a while."""
     words = {None: "unknown", False: "unreachable", True: "healthy" if found.serving else "degraded"}
     return {
@@ -76,6 +89,7 @@ def node_health(node: Node, found: NodeNumbers) -> Shape:
         "haproxy_version": found.haproxy_version,
         "agent_version": found.agent_version,
         "drift": list(found.drift),
+        "conditions": [_condition(each) for each in conditions],
         "traffic": traffic(found.numbers),
     }
 
@@ -104,8 +118,10 @@ class OfFleet(APIView):
         actor = requests.actor_of(request)
         fleet = only(places.fleets(actor).filter(name=name))
         seen = observe.node_numbers(actor)
-        nodes = places.nodes(actor).filter(fleet=fleet).order_by("name")
-        return Response({"fleet": fleet.name, "nodes": [node_health(node, seen[node.pk]) for node in nodes]})
+        nodes = list(places.nodes(actor).filter(fleet=fleet).order_by("name"))
+        said = observe.conditions_of("node", [node.pk for node in nodes])
+        shown = [node_health(node, seen[node.pk], said[node.pk]) for node in nodes]
+        return Response({"fleet": fleet.name, "nodes": shown})
 
 
 class OfNode(APIView):
@@ -115,4 +131,18 @@ class OfNode(APIView):
         """By its name; for operators."""
         actor = requests.actor_of(request)
         node = only(places.nodes(actor).filter(name=name))
-        return Response(node_health(node, observe.node_numbers(actor)[node.pk]))
+        said = observe.conditions_of("node", [node.pk])
+        return Response(node_health(node, observe.node_numbers(actor)[node.pk], said[node.pk]))
+
+
+class OfConsoles(APIView):
+    """GET the health of the machines that the control plane runs on."""
+
+    scope_noun = "nodes"
+
+    def get(self, request: Request) -> Response:
+        """Each that was heard of in the last minute, with its clock; customers have none."""
+        rows = heard_of() if requests.actor_of(request).is_operator else {}
+        said = observe.conditions_of("console", rows)
+        found = [{"console": name, "conditions": [_condition(each) for each in said[pk]]} for pk, name in rows.items()]
+        return Response({"consoles": sorted(found, key=lambda each: str(each["console"]))})

@@ -26,11 +26,12 @@ def refuse_caller(actor: Actor, request: HttpRequest | Request, view: object) ->
     verb = getattr(view, "scope", "") or ("read" if request.method in SAFE else "write")
     if verb == "write":
         actor.may_write()
-    # What an apply or a plan changes is asked object by object; any writing scope may come so far.
-    if verb == "write" and noun in ("apply", "plans"):
+    # What an apply or a plan changes is asked object by object; any writing scope may come so far. A change is shown
+    # to the token that made it, whatever else that may read.
+    if verb == "write" and noun in ("apply", "plans", "changes"):
         if not actor.may_write_anything:
             raise Forbidden(f"This token has no scope that writes; make one that has {noun}:write or another.")
-    elif noun != "apply" and not actor.has_scope(noun, verb):
+    elif noun not in ("apply", "changes") and not actor.has_scope(noun, verb):
         raise Forbidden(f"This token has not the scope {noun}:{verb}; make one that has it.")
 
 

@@ -15,6 +15,7 @@ from apps.api.v1 import requests, shapes
 from apps.api.v1.views import page_response
 from apps.api.v1.writes import refuse_overload
 from apps.core.errors import Fault, Invalid, NotFound
+from apps.core.requests import request_id
 from apps.definitions import selectors, services
 from apps.definitions.models import StoredPlan
 from apps.overflow.foresight import overloads
@@ -29,9 +30,9 @@ def _overloads(actor: Actor, objects: object, change: Callable[[], object]) -> l
     return list(overloads(actor, change)) if kinds & CAPACITY_KINDS else []
 
 
-def _done(plan: services.Plan) -> Response:
+def done(plan: services.Plan) -> Response:
     """What was stored, and what makes it live."""
-    response = Response(shapes.plan(plan))
+    response = Response(shapes.plan(plan) | {"change": request_id()})
     if plan.generations:
         named = (f"{name}={number}" for name, number in plan.generations.items())
         response["X-Spillway-Generation"] = ", ".join(named)
@@ -42,7 +43,8 @@ class Apply(APIView):
     """PUT the whole set of objects in one transaction."""
 
     def put(self, request: Request) -> Response:
-        """`{objects: […]}`; `dry_run=plan`, `prune=true&manager=NAME`, `wait=SECONDS`, `refuse_overload=true`.
+        """`{objects: […]}`; `dry_run=plan`, `prune=true&manager=NAME`, `wait=SECONDS`, `refuse_overload=true`,
+        `take_over=acme/shop/eu` for limits that capacity runs set, which stay else (`kept`).
 
         A plan is kept for 24 hours under `plan_id` and can be applied exactly so. It warns of regions that would be
         over their limits at the traffic of now; `refuse_overload` makes that 409.
@@ -57,14 +59,14 @@ class Apply(APIView):
             with services.confirming([services.ANYTHING]):  # a plan says what would be lost; who applies it confirms
                 found = services.dry_run(actor, change)
                 warnings = [*found.result.losses, *_overloads(actor, objects, change)]
-            foreseen = services.Plan(found.result.changes, found.generations, stored=False)
+            foreseen = services.Plan(found.result.changes, found.generations, stored=False, kept=found.result.kept)
             summary = shapes.plan(foreseen, found) | {"warnings": warnings}
             base = found.result.base
             row = services.store_plan(actor=actor, objects=objects, base=base, summary=summary, **wanted)
             return Response(summary | {"plan_id": row.pk, "expires_at": row.expires_at})
         if requests.flag(request, "refuse_overload"):
             refuse_overload(_overloads(actor, objects, change))
-        return _done(change())
+        return done(change())
 
 
 def _shape(row: StoredPlan) -> dict[str, Any]:
@@ -112,4 +114,4 @@ class PlanApply(APIView):
         if request.query_params.get("dry_run"):
             raise Invalid([Fault("/dry_run", "unsupported", "The plan is its own dry run: GET it.")])
         actor = requests.actor_of(request)
-        return _done(services.apply_plan(actor=actor, plan_id=plan, reason=requests.reason(request)))
+        return done(services.apply_plan(actor=actor, plan_id=plan, reason=requests.reason(request)))

@@ -204,6 +204,7 @@ def plan(found: Plan, foreseen: DryRun[Any] | None = None) -> Shape:
         "fleets": [fleet(entry) for entry in foreseen.fleets] if foreseen else [],
         "stacks": [stack(entry) for entry in foreseen.stacks] if foreseen else [],
         "zones": [zone(entry) for entry in foreseen.zones] if foreseen else [],
+        "kept": list(found.kept),
     }
 
 

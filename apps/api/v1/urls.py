@@ -9,6 +9,7 @@ from apps.api.v1 import (
     adopting,
     batch,
     capacity,
+    changes,
     comparing,
     flows,
     health,
@@ -40,6 +41,7 @@ PK = r"(?P<pk>[0-9]{1,20})"
 DELIVERY = r"(?P<delivery>[0-9]{1,20})"
 NUMBER = r"(?P<number>[0-9]{1,20})"
 NAME = r"[a-z0-9-]{1,63}"
+CHANGE = r"(?P<change>[A-Za-z0-9-]{8,64})"
 PLAN = r"(?P<plan>[0-9a-f]{32})"
 NAMED = rf"(?P<account>{NAME})/(?P<name>{NAME})"
 
@@ -78,9 +80,13 @@ urlpatterns = [
     re_path(rf"^revisions/{PK}/roll-back$", pushing.RollBack.as_view(), name="revisions-roll-back"),
     re_path(rf"^fleets/(?P<name>{NAME})/push$", pushing.PushAgain.as_view(), name="fleets-push"),
     re_path(rf"^fleets/(?P<name>{NAME})/resume$", pushing.Resume.as_view(), name="fleets-resume"),
+    path("quarantine", pushing.QuarantineList.as_view(), name="quarantine-list"),
+    re_path(rf"^quarantine/{PK}/try-again$", pushing.TryAgain.as_view(), name="quarantine-try-again"),
     path("plans", plans.PlanList.as_view(), name="plans-list"),
     re_path(rf"^plans/{PLAN}$", plans.PlanDetail.as_view(), name="plans-detail"),
     re_path(rf"^plans/{PLAN}/apply$", plans.PlanApply.as_view(), name="plans-apply"),
+    re_path(rf"^changes/{CHANGE}$", changes.ChangeDetail.as_view(), name="changes-detail"),
+    re_path(rf"^changes/{CHANGE}/revert$", changes.ChangeRevert.as_view(), name="changes-revert"),
     re_path(rf"^pools/{PK}/overflow$", flows.OfPool.as_view(), name="pools-overflow"),
     re_path(rf"^pools/{NAMED}/limits/(?P<region>{NAME})$", limits.PoolLimit.as_view(), name="pools-limit"),
     re_path(rf"^regions/(?P<name>{NAME})/drain$", limits.RegionDrain.as_view(), name="regions-drain"),
@@ -90,6 +96,7 @@ urlpatterns = [
     re_path(rf"^pools/{NAMED}/health$", health.OfNamedPool.as_view(), name="pools-named-health"),
     re_path(rf"^fleets/(?P<name>{NAME})/health$", health.OfFleet.as_view(), name="fleets-health"),
     re_path(rf"^nodes/(?P<name>{NAME})/health$", health.OfNode.as_view(), name="nodes-health"),
+    path("consoles/health", health.OfConsoles.as_view(), name="consoles-health"),
     path("overflow", flows.Overall.as_view(), name="overflow"),
     path("overflow/what-if", flows.WhatIfAnswer.as_view(), name="overflow-what-if"),
     re_path(rf"^pools/{NAMED}/overflow$", flows.OfNamedPool.as_view(), name="pools-named-overflow"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
@@ -15,13 +15,15 @@ from rest_framework.request import Request
 
 from apps.accounts.actors import Actor
 from apps.api.v1 import requests
+from apps.api.v1.shapes import URLS
 from apps.fleet.models import Fleet
 from apps.fleet.selectors import fleet_ids
 from apps.rollouts.selectors import wait_until_live
-from apps.rollouts.waiting_for import missing
+from apps.rollouts.waiting_for import Named, missing
 
 # Of the 4 threads of a process that work (deploy/systemd): one is always left for requests that do not wait.
 OF_ACCOUNT, OF_PROCESS = 2, 3
+KIND_OF_NOUN = {noun: kind for kind, noun in URLS.items()}
 
 _waiting: Counter[int] = Counter()
 _lock = threading.Lock()
@@ -60,9 +62,9 @@ def until_live(request: HttpRequest, response: HttpResponse, actor: Actor, secon
     if not seconds or response.status_code >= 400 or request.GET.get("dry_run"):
         return
     body = _body(response)
-    fleets = _carrying(actor) if _changed_nothing(body) else fleet_ids(_fleets(response, body))
+    fleets = carrying(actor) if _changed_nothing(body) else fleet_ids(_fleets(response, body))
     live = wait_until_live(fleets, None, seconds)
-    waits_for = missing(actor, fleets, _labels(body))
+    waits_for = missing(actor, fleets, _objects(body))
     live = live and not waits_for
     response["X-Spillway-Live"] = "true" if live else "false"
     if waits_for and not live:
@@ -90,24 +92,35 @@ def _fleets(response: HttpResponse, body: Any) -> list[str]:
 
 
 def _changed_nothing(body: Any) -> bool:
-    """Whether a whole document was as it is stored: then what is stored may still be on its way."""
+    """Whether a whole document or batch was as it is stored: then what is stored may still be on its way."""
+    if isinstance(body, dict) and "results" in body:
+        return not body.get("generations")
     counts = body.get("counts") if isinstance(body, dict) else None
     return isinstance(counts, dict) and not any(counts.get(name) for name in ("create", "update", "delete"))
 
 
-def _carrying(actor: Actor) -> list[int]:
+def carrying(actor: Actor) -> list[int]:
     """The fleets that carry what the caller's account defined; of an operator all that have a load balancer."""
     rows = Fleet.objects.exclude(load_balancers=None)
     own = rows if actor.is_operator else rows.filter(load_balancers__routes__account=actor.account)
     return list(own.order_by().values_list("pk", flat=True).distinct())
 
 
-def _labels(body: Any) -> set[str]:
-    """What the changed objects are called in what nodes run."""
+def _objects(body: Any) -> set[Named]:
+    """What the answer speaks of, and is still there; that it was so already does not make it live."""
     if not isinstance(body, dict):
         return set()
     found = set()
     for each in (body, *body.get("changes", ()), *body.get("results", ())):
-        if isinstance(each, dict) and each.get("name") and each.get("action") not in ("delete", "unchanged"):
-            found |= {str(each["name"]), f"{each.get('account')}/{each['name']}"}
+        if isinstance(each, dict) and each.get("account") and each.get("action") != "delete":
+            found.add(_named(each))
     return found
+
+
+def _named(body: Mapping[str, Any]) -> Named:
+    """The kind and `account/name` of an object, or of the pool of a part."""
+    noun = str(body.get("url") or "").removeprefix("/api/v1/").partition("/")[0]
+    kind, name = body.get("kind") or KIND_OF_NOUN.get(noun, ""), body.get("name")
+    if body.get("pool"):  # a server, or what a pool takes in a region
+        kind, name = "Pool", body["pool"]
+    return str(kind), f"{body['account']}/{name}"

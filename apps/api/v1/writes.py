@@ -65,7 +65,6 @@ def save(request: Request, kind: str, data: dict[str, Any], *, version: int | No
         spec=data.get("spec"),
         expected_version=version,
         create_only=create_only,
-        break_glass=requests.flag(request, "break_glass"),
         reason=requests.reason(request),
     )
 
@@ -126,7 +125,7 @@ class Change(APIView):
         return detail_response(request, shapes.definition(one(self.rows(request), pk), requests.actor_of(request)))
 
     def put(self, request: Request, pk: str) -> Response:
-        """Replace the specification; `dry_run=true`, `wait=SECONDS`, `break_glass=true`."""
+        """Replace the specification; `dry_run=true`, `wait=SECONDS`, `break_glass=true`, `manager=NAME`."""
         return self.replaced(request, self.own(request, pk))
 
     def replaced(self, request: Request, row: Any) -> Response:
@@ -146,7 +145,7 @@ class Change(APIView):
         return save_or_foresee(request, self.kind, data, version=version, create_only=False)
 
     def delete(self, request: Request, pk: str) -> Response:
-        """Delete it; 409 names what uses it. `dry_run=true`, `wait=SECONDS`, `break_glass=true`."""
+        """Delete it; 409 names what uses it. `dry_run=true`, `wait=SECONDS`, `break_glass=true`, `manager=NAME`."""
         row = self.own(request, pk)
         change = partial(
             services.delete_object,
@@ -154,7 +153,6 @@ class Change(APIView):
             kind=self.kind,
             **named(row),
             expected_version=requests.expected_version(request, present=row.version),
-            break_glass=requests.flag(request, "break_glass"),
             reason=requests.reason(request),
         )
         if requests.dry_run(request):
@@ -181,7 +179,7 @@ class ByName(Change):
         return super().get(request, self._pk(request, name))
 
     def put(self, request: Request, **name: str) -> Response:  # type: ignore[override] # another URL
-        """Create or replace; `dry_run=true`, `wait=SECONDS`, `break_glass=true`."""
+        """Create or replace; `dry_run=true`, `wait=SECONDS`, `break_glass=true`, `manager=NAME`."""
         row = self.row(request, name)
         if row and requests.create_only(request):
             raise Stale(f"There is a {self.kind} {row.name} already.", row.version)

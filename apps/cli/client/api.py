@@ -59,12 +59,16 @@ class _Stay(urllib.request.HTTPRedirectHandler):
 
 @dataclass(frozen=True)
 class Api:
-    """A server and a token; `origin` are the headers that say why a change is made and where it comes from."""
+    """A server and a token; `origin` are the headers that say why a change is made and where it comes from.
+
+    `said` stands in the query of every write (words.py).
+    """
 
     url: str
     token: str = field(repr=False)
     origin: Mapping[str, str] = field(default_factory=dict)
     plain_http: bool = False
+    said: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         parts = urlsplit(self.url)
@@ -86,6 +90,7 @@ class Api:
     ) -> Any:
         """The answer's JSON, None where it is empty. `body` is sent as JSON, `text` as YAML. Raises Failure."""
         url = f"{self.url.rstrip('/')}/api/v1/{quote(path, safe='/:')}"
+        query = {**(query or {}), **(self.said if method != "GET" else {})}
         if query:
             url = f"{url}?{urlencode(query)}"
         headers = {

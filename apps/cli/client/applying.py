@@ -11,6 +11,7 @@ from typing import Any
 from . import texts
 from .api import Api, Failure
 from .numbers import number
+from .words import add_glass, add_take_over
 
 WAIT_S = 60
 Done = tuple[Any, str, int]
@@ -20,6 +21,8 @@ def add_to(commands: Any, every: argparse.ArgumentParser) -> None:
     """The words of plan, apply and rollback."""
     plan = commands.add_parser("plan", parents=[every], help="show what apply would change; exit code 2 for changes")
     _file(plan, required=True)
+    add_glass(plan)
+    add_take_over(plan)
     plan.set_defaults(run=plan_file)
     next(action for action in plan._actions if action.dest == "output").choices = ("text", "json", "markdown")
 
@@ -36,6 +39,8 @@ def add_to(commands: Any, every: argparse.ArgumentParser) -> None:
         metavar="ACCOUNT/NAME",
         help="what this may empty, as the refusal names it",
     )
+    add_glass(apply)
+    add_take_over(apply)
     _wait(apply)
     _origin(apply)
     apply.set_defaults(run=apply_file)
@@ -92,8 +97,8 @@ def apply_file(api: Api, asked: argparse.Namespace) -> Done:
 
 
 def _apply_plan(api: Api, asked: argparse.Namespace, query: dict[str, str]) -> Any:
-    if asked.prune or asked.manager or asked.refuse_overload:
-        raise Failure("A plan knows its manager, and what it prunes: leave those words out.")
+    if asked.prune or asked.manager or asked.refuse_overload or asked.take_over:
+        raise Failure("A plan knows its manager, and what it prunes and takes over: leave those words out.")
     if not re.fullmatch(r"[0-9a-f]{32}", asked.plan, re.ASCII):
         raise Failure("The id of a plan has 32 hexadecimal digits, as plan prints it.")
     return api("POST", f"plans/{asked.plan}/apply", query=query)
@@ -102,8 +107,7 @@ def _apply_plan(api: Api, asked: argparse.Namespace, query: dict[str, str]) -> A
 def _query(asked: argparse.Namespace) -> dict[str, str]:
     if asked.prune and not asked.manager:
         raise Failure("Say with --manager whose objects may be pruned.")
-    found = {"manager": asked.manager} if asked.manager else {}
-    return found | ({"prune": "true"} if asked.prune else {})
+    return {"prune": "true"} if asked.prune else {}
 
 
 def _read(asked: argparse.Namespace) -> bytes:

@@ -10,6 +10,7 @@ from . import texts
 from .api import Api, Failure
 from .finding import every, one
 from .numbers import number
+from .words import add_managed
 
 Done = tuple[Any, str, int]
 RUN_FIELDS = ("id", "stack", "revision", "kind", "state", "to_add", "to_change", "to_replace", "to_delete", "message")
@@ -54,6 +55,7 @@ def _addresses(commands: Any, every: argparse.ArgumentParser) -> None:
     move.add_argument("--listener", action="append", metavar="NAME", help="again for more; left out: by its ports")
     for action in (move, release):
         action.add_argument("--reason", help="why, for the audit record")
+        add_managed(action)
 
 
 def _stacks(commands: Any, every: argparse.ArgumentParser) -> None:

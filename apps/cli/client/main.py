@@ -10,10 +10,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from . import __version__, adopting, applying, clouds, looking, managing, measuring, scheduling
+from . import __version__, adopting, applying, changing, clouds, looking, managing, measuring, scheduling
 from .api import Api, Failure, Problem
 from .places import line_of
 from .texts import plain
+from .words import said
 
 NOTHING_TO_DO, ERROR, CHANGES = 0, 1, 2
 EXITS = "Exit codes: 0 done or nothing to do, 1 an error, 2 (plan) there are changes."
@@ -39,7 +40,7 @@ def parser() -> Parser:
     found = Parser(prog="spillway", description="Spillway from the command line.", epilog=EXITS)
     found.add_argument("--version", action="version", version=f"spillway {__version__}")
     commands = found.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
-    for module in (applying, looking, scheduling, measuring, clouds, adopting, managing):
+    for module in (applying, changing, looking, scheduling, measuring, clouds, adopting, managing):
         module.add_to(commands, every)
     version = commands.add_parser("version", help="print the version of this command")
     version.set_defaults(run=None)
@@ -68,7 +69,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def _run(asked: argparse.Namespace) -> int:
     run: Callable[[Api, argparse.Namespace], tuple[Any, str, int]] = asked.run
-    body, text, code = run(Api(asked.url, _token(asked), _origin(asked), asked.plain_http), asked)
+    body, text, code = run(Api(asked.url, _token(asked), _origin(asked), asked.plain_http, said(asked)), asked)
     if asked.output == "json":
         text = json.dumps(body, indent=2, ensure_ascii=False)
     if text:

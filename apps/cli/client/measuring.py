@@ -11,6 +11,7 @@ from . import texts
 from .api import Api, Failure
 from .finding import every, one
 from .numbers import number
+from .words import add_managed
 
 Done = tuple[Any, str, int]
 NOUN = "capacity-tests"
@@ -55,6 +56,7 @@ def _add_for_runs(actions: Any, every: argparse.ArgumentParser) -> None:
     approve.set_defaults(run=approve_run)
     limit = actions.add_parser("set-limit", parents=[every], help="make what a run measured the limit of its pool")
     limit.add_argument("--margin", type=_margin, help="share that is taken off first, 0 to 0.9; default: the test's")
+    add_managed(limit)
     limit.set_defaults(run=set_limit)
     for action in (run, stop, approve, limit):
         action.add_argument("id", metavar="RUN", type=number, help="id of the run")

@@ -9,6 +9,7 @@ from . import texts
 from .api import Api
 from .finding import every, one
 from .numbers import number
+from .words import add_managed
 
 Done = tuple[Any, str, int]
 NOUN = "schedules"
@@ -36,6 +37,8 @@ def add_to(commands: Any, every: argparse.ArgumentParser) -> None:
         action.add_argument("schedule", metavar="SCHEDULE", help="name, account/name or id")
         if name != "show":
             action.add_argument("--reason", help="why, for the audit record")
+        if run in (pause, resume):
+            add_managed(action)
         action.set_defaults(run=run)
 
     fires = actions.add_parser("fires", parents=[every], help="what was fired, newest first")

@@ -74,6 +74,11 @@ def warnings(body: Body) -> list[str]:
     return [plain(warning) for warning in dict.fromkeys(found)]
 
 
+def kept(body: Body) -> list[str]:
+    """Fields that stay as their owner set them, whatever the file says."""
+    return [f"The {plain(line)}." for line in body.get("kept", ())]
+
+
 def stacks(body: Body) -> Iterable[tuple[str, list[str]]]:
     """Each stack with what its plan would hold; those of which nothing is known but warnings are left to these."""
     for stack in body.get("stacks", ()):
@@ -117,16 +122,20 @@ def has_changes(body: Body) -> bool:
     return any(body["counts"].get(action, 0) for action in SIGNS)
 
 
+def _nothing(body: Body) -> str:
+    return f"Nothing to do: everything {'else ' if body.get('kept') else ''}is as the file says."
+
+
 def plan(body: Body) -> str:
     """A plan for the terminal."""
     if not has_changes(body):
-        return "Nothing to do: everything is as the file says."
+        return "\n".join([*kept(body), _nothing(body)])
     parts = [*changes(body), ""]
     for fleet in body.get("fleets", ()):
         parts += [f"Fleet {plain(fleet['fleet'])}", *(f"    {plain(said)}" for said in fleet.get("changes", ()))]
     for head, said in (*stacks(body), *zones(body)):
         parts += [head, *(f"    {line}" for line in said)]
-    parts += [f"Warning: {warning}" for warning in warnings(body)]
+    parts += [f"Warning: {warning}" for warning in warnings(body)] + kept(body)
     parts.append(f"Plan: {counted(body['counts'], done=False)}.")
     if body.get("plan_id"):
         parts.append(f"Exactly this: spillway apply --plan {plain(body['plan_id'])}")
@@ -136,10 +145,13 @@ def plan(body: Body) -> str:
 def markdown(body: Body) -> str:
     """A plan as a comment on a pull request; the last line holds the id of the plan."""
     if not has_changes(body):
-        return "### Spillway: nothing to do\n\nEverything is as the file says."
+        said = [f"\n> {_escaped(line)}" for line in kept(body)]
+        return "\n".join([f"### Spillway: nothing to do\n\n{_nothing(body).partition(': ')[2].capitalize()}", *said])
     parts = [f"### Spillway: {counted(body['counts'], done=False)}", "", *_fenced("diff", changes(body))]
     for warning in warnings(body):
         parts += ["", f"> ⚠️ {_escaped(warning)}"]
+    for line in kept(body):
+        parts += ["", f"> {_escaped(line)}"]
     for fleet in body.get("fleets", ()):
         rendered = lines(str(fleet.get("rendered") or ""))
         if rendered.strip():
@@ -171,11 +183,13 @@ def _escaped(value: object) -> str:
 def applied(body: Body) -> str:
     """What an apply did."""
     if not has_changes(body):
-        return "Nothing to do: everything is as the file says."
-    parts = [*changes(body), "", f"Done: {counted(body['counts'], done=True)}."]
+        return "\n".join([*kept(body), _nothing(body)])
+    parts = [*changes(body), "", *kept(body), f"Done: {counted(body['counts'], done=True)}."]
     parts += [f"Fleet {plain(name)}: generation {number}" for name, number in body.get("generations", {}).items()]
     if body.get("live"):
         parts.append("It is live on every node.")
+    if body.get("change"):
+        parts.append(f"Taken back by: spillway revert {plain(body['change'])}")
     return "\n".join(parts)
 
 

@@ -50,9 +50,7 @@ class Batch:
     generations: dict[str, int]
 
 
-def write_batch(
-    *, actor: Actor, kind: str, items: object, atomic: bool, break_glass: bool = False, reason: str = ""
-) -> Batch:
+def write_batch(*, actor: Actor, kind: str, items: object, atomic: bool, reason: str = "") -> Batch:
     """Create, update and delete up to 1000 objects of a kind.
 
     With `atomic` one transaction does all of it, and one item that is refused refuses all: Invalid names the faults of
@@ -61,7 +59,7 @@ def write_batch(
     KINDS[kind].may_change(actor)
     wanted = _read(items)
     run = _all_or_none if atomic else _each_by_itself
-    return run(wanted, kind, lambda: working(actor, reason=reason, break_glass=break_glass))
+    return run(wanted, kind, lambda: working(actor, reason=reason))
 
 
 def _read(items: object) -> list[Item]:

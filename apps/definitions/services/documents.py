@@ -31,7 +31,7 @@ class Plan:
     `generations` maps the name of each fleet that must be pushed to to the generation that makes it live; in a plan
     nothing is stored and the numbers are those that an apply in this moment would get. `base` is a digest of all that
     the changes were derived from: the version of every object that was read, and the changes themselves. `losses` says
-    what carries traffic and is emptied (emptying.py).
+    what carries traffic and is emptied (emptying.py), `kept` which fields stay as their owner set them.
     """
 
     changes: tuple[Change, ...]
@@ -39,6 +39,7 @@ class Plan:
     stored: bool
     base: str = ""
     losses: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
 
     @property
     def counts(self) -> dict[str, int]:
@@ -59,7 +60,8 @@ def apply_document(*, actor: Actor, objects: object, prune: bool = False, manage
     with working(actor, reason=reason, manager=manager) as work:
         changes = _perform(work, wanted, prune=prune)
         base = _base(work, changes)
-    return Plan(tuple(changes), generations(work.touched.values()), stored=True, base=base, losses=tuple(work.losses))
+    numbers, losses = generations(work.touched.values()), tuple(work.losses)
+    return Plan(tuple(changes), numbers, stored=True, base=base, losses=losses, kept=tuple(work.kept))
 
 
 def plan_document(*, actor: Actor, objects: object, prune: bool = False, manager: str = "") -> Plan:
@@ -70,7 +72,7 @@ def plan_document(*, actor: Actor, objects: object, prune: bool = False, manager
             changes = _perform(work, wanted, prune=prune)
         numbers = generations(work.touched.values())
         transaction.set_rollback(True)
-    return Plan(tuple(changes), numbers, stored=False)
+    return Plan(tuple(changes), numbers, stored=False, kept=tuple(work.kept))
 
 
 def _base(work: Work, changes: Iterable[Change]) -> str:
@@ -123,6 +125,7 @@ def _objects(objects: object, faults: list[Fault]) -> list[Object]:
 
 def _perform(work: Work, wanted: list[Object], *, prune: bool) -> list[Change]:
     """1. Pruned routes go first: they free their match for others. 2. Save in order. 3. Prune backwards."""
+    work.of_document = True
     keep = {(entry.kind, _owner_name(work, entry), entry.name) for entry in wanted}
     _look_up(work, wanted)
     work.coming = {(entry.kind, entry.name) for entry in wanted}

@@ -57,8 +57,8 @@ def _grantee(work: Work, row: Grant, spec: GrantSpec) -> Account | None:
 
 def _refuse_taken(work: Work, row: Grant, account: Account, name: str) -> None:
     claims.lock_hostnames([name])
-    claim = Hostname.objects.filter(name=name, released_at=None).exclude(account=account).select_related("account")
-    taken = claim.exclude(account__kind=Account.Kind.OPERATOR).first()
+    claim = Hostname.objects.filter(name=name, released_at=None).exclude(proof="").select_related("account")
+    taken = claim.exclude(account=account).exclude(account__kind=Account.Kind.OPERATOR).first()
     if taken:
         detail = f"{name} belongs to {taken.account.name}, who must release it first."
         work.fault("/spec/hostname", "hostname_taken", detail)

@@ -34,14 +34,14 @@ PATIENCE = timedelta(days=14)
 BETWEEN_ORDERS = timedelta(seconds=5)
 SEATS: Seats[int] = Seats()
 _looked_at: set[int] = set()  # by this process; two processes that look at one claim do no harm
-KEPT = "Another account verified a wildcard over this name or a name under it; one of the two has to be released first."
+KEPT = "Another account verified this name too, or a wildcard over or a name under it: one has to be released first."
 PROVED_BY_LOOKING = (Hostname.Proof.DNS, Hostname.Proof.HTTP)
 
 
 def claim(*, actor: Actor, name: object, account: str | None = None, reason: str = "") -> Hostname:
     """Claim a name for the actor's account (operators: for any); proved at once where an operator says so.
 
-    Raises Invalid for what is no canonical host name and for a name that somebody else has.
+    Raises Invalid for what is no canonical host name, and to operators for a name that somebody else has verified.
     """
     actor.may_write(NOUN)
     try:

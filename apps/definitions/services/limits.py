@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from apps.accounts.actors import Actor
-from apps.audit import services as audit
 from apps.core.errors import NotFound
 from apps.definitions import selectors
 from apps.definitions.describing import Document, limit_of
 from apps.definitions.documents import read_limit
 from apps.definitions.models import Backend, Pool
-from apps.definitions.services.servers import raise_version, take_pool
+from apps.definitions.services.managed import check_manager
+from apps.definitions.services.parts import hold, note
 from apps.definitions.services.traffic import note_limit
 from apps.definitions.services.work import Work, working
 from apps.definitions.sharing import must_own
@@ -28,23 +28,27 @@ def set_limit(  # noqa: PLR0913 - a limit has this many parts, all named by the 
     capacity_scaler: object = None,
     measured_by: object = None,
     expected_version: int | None = None,
+    of_run: bool = False,
     reason: str = "",
 ) -> Backend:
     """Set what the pool's backend in a region takes; None leaves a part as it is. Runs without a reload.
 
     `kind` none needs no value. `measured_by` names the capacity run that found the limit; it is forgotten when
     somebody sets another limit without one. `expected_version` is that of the pool, whose document this changes.
-    Raises NotFound for a pool that is not the actor's and a region where it has no backend, Invalid, Stale.
+    `of_run` says that a capacity run sets it, who owns limits that runs set before, whoever manages the pool.
+    Raises NotFound for a pool that is not the actor's and a region where it has no backend, Invalid, Stale, Managed.
     """
     sent = {"kind": kind, "value": value, "scope": scope, "measured_by": measured_by}
     sent["capacity_scaler"] = capacity_scaler
     with working(actor, reason=reason) as work:
         pool = selectors.only(selectors.pools(actor), pool_id)
         must_own(actor, pool)
-        take_pool(pool, expected_version)
+        held = hold(pool, expected_version)
         backend = Backend.objects.select_related("region", "account").filter(pool=pool, region__name=region).first()
         if backend is None:
             raise NotFound("The pool has no servers in such a region.")
+        if not (of_run and backend.limit_measured_by):
+            check_manager(work, held)
         wanted = read_limit(_merged(backend, sent), pool.when_full)
         before = _shown(backend)
         note_limit(backend, wanted.limit, wanted.measured_by, actor)
@@ -72,17 +76,7 @@ def _shown(backend: Backend) -> Document:
 
 def _store(work: Work, pool: Pool, backend: Backend, before: Document) -> None:
     backend.save()
-    version = raise_version(pool)
     work.concern(pool)
-    audit.record(
-        actor=work.actor,
-        action="update",
-        kind="Backend",
-        object_id=backend.pk,
-        label=f"{pool.account.name}/{pool.name} in {backend.region.name}",
-        account=backend.account,
-        before=before,
-        after=_shown(backend),
-        version=version,
-        reason=work.reason,
-    )
+    label = f"{pool.account.name}/{pool.name} in {backend.region.name}"
+    after, owner = _shown(backend), backend.account
+    note(work, pool, before=before, after=after, kind="Backend", part=backend, label=label, account=owner)

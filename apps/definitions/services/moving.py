@@ -8,10 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from django.db.models import F
-
 from apps.accounts.actors import Actor
-from apps.audit import services as audit
 from apps.compiler import grammar
 from apps.core.errors import Fault, Invalid, NotFound
 from apps.definitions import selectors
@@ -19,7 +16,9 @@ from apps.definitions.describing import Document, describe
 from apps.definitions.documents import FLEET_PORTS
 from apps.definitions.models import Listener, LoadBalancer
 from apps.definitions.services.load_balancers import expect_fit
-from apps.definitions.services.objects import check_manager, finish
+from apps.definitions.services.managed import check_manager
+from apps.definitions.services.objects import finish
+from apps.definitions.services.parts import note
 from apps.definitions.services.work import Work, working
 from apps.fleet.models import Fleet, StaticIP
 
@@ -33,7 +32,6 @@ def move_static_ip(
     name: str,
     load_balancer: object,
     listeners: object = None,
-    break_glass: bool = False,
     reason: str = "",
 ) -> StaticIP:
     """Let listeners of the load balancer bind the address, and those that do now bind it no more.
@@ -44,7 +42,7 @@ def move_static_ip(
     wanted = _names(load_balancer, listeners)
     actor.may_write(NOUN)
     actor.must_operate(WHAT)
-    with working(actor, reason=reason, break_glass=break_glass) as work:
+    with working(actor, reason=reason) as work:
         row = _held(name)
         balancer = LoadBalancer.objects.filter(name=load_balancer).first()
         if balancer is None:
@@ -53,14 +51,14 @@ def move_static_ip(
     return row
 
 
-def release_static_ip(*, actor: Actor, name: str, break_glass: bool = False, reason: str = "") -> StaticIP:
+def release_static_ip(*, actor: Actor, name: str, reason: str = "") -> StaticIP:
     """Let no listener bind the address; it stays, with its owner and the records that follow it, free for others.
 
     Raises NotFound, Forbidden, Managed, Invalid where a listener could not stand without it.
     """
     actor.may_write(NOUN)
     actor.must_operate(WHAT)
-    with working(actor, reason=reason, break_glass=break_glass) as work:
+    with working(actor, reason=reason) as work:
         row = _held(name)
         _attach(work, row, [])
     return row
@@ -128,11 +126,11 @@ def _attach(work: Work, row: StaticIP, chosen: list[Listener]) -> None:
     Listener.objects.filter(pk__in=[each.pk for each in chosen]).update(static_ip=row)
     _refuse_taken_ports(work, [each for each in former if each.pk not in {one.pk for one in chosen}])
     work.concern(row)
-    StaticIP.objects.filter(pk=row.pk).update(version=F("version") + 1)
-    row.refresh_from_db(fields=("version",))
-    _record(work, row, former, chosen)
+    action = "move" if chosen else "release"
+    note(work, row, before=_served(former), after=_served(chosen), action=action)
     for pk, balancer in sorted(balancers.items()):
-        _record_balancer(work, balancer, before[pk])
+        label, owner = f"{balancer.account.name}/{balancer.name}", balancer.account
+        note(work, balancer, before=before[pk], after=_document(work, pk), label=label, account=owner)
     finish(work)
 
 
@@ -158,37 +156,6 @@ def _refuse_taken_ports(work: Work, left: list[Listener]) -> None:
         raise Invalid(work.take_faults())
 
 
-def _record(work: Work, row: StaticIP, former: list[Listener], chosen: list[Listener]) -> None:
-    audit.record(
-        actor=work.actor,
-        action="move" if chosen else "release",
-        kind="StaticIP",
-        object_id=row.pk,
-        label=row.name,
-        before=_served(former),
-        after=_served(chosen),
-        version=row.version,
-        reason=work.reason,
-    )
-
-
 def _served(listeners: list[Listener]) -> Document:
     balancer = listeners[0].load_balancer.name if listeners else None
     return {"load_balancer": balancer, "listeners": sorted(each.name for each in listeners)}
-
-
-def _record_balancer(work: Work, balancer: LoadBalancer, before: Document) -> None:
-    LoadBalancer.objects.filter(pk=balancer.pk).update(version=F("version") + 1)
-    balancer.refresh_from_db(fields=("version",))
-    audit.record(
-        actor=work.actor,
-        action="update",
-        kind="LoadBalancer",
-        object_id=balancer.pk,
-        label=f"{balancer.account.name}/{balancer.name}",
-        account=balancer.account,
-        before=before,
-        after=_document(work, balancer.pk),
-        version=balancer.version,
-        reason=work.reason,
-    )

@@ -14,7 +14,7 @@ from apps.accounts.actors import Actor
 from apps.accounts.claims import drop_unused_claims
 from apps.accounts.models import Account, Grant
 from apps.audit import services as audit
-from apps.core.errors import Conflict, Fault, Forbidden, Invalid, Managed, NotFound, Stale
+from apps.core.errors import Conflict, Fault, Forbidden, Invalid, NotFound, Stale
 from apps.definitions.describing import Document, Row, describe, settled
 from apps.definitions.documents import Object, read_object
 from apps.definitions.models import (
@@ -43,10 +43,12 @@ from apps.definitions.services import addresses, clouds, places, traffic
 from apps.definitions.services.assertions import refuse_broken
 from apps.definitions.services.capacity_tests import store_capacity_test
 from apps.definitions.services.emptying import refuse_emptying, watch
+from apps.definitions.services.field_owners import keep_measured
 from apps.definitions.services.grants import refuse_loss, store_grant
 from apps.definitions.services.impossible import refuse_impossible
 from apps.definitions.services.load_balancers import store_load_balancer
 from apps.definitions.services.loops import refuse_loops
+from apps.definitions.services.managed import check_manager, managing, reason_of
 from apps.definitions.services.quotas import expect_growth, refuse_over_quota
 from apps.definitions.services.routes import store_route
 from apps.definitions.services.schedules import Booked, store_schedule
@@ -130,7 +132,7 @@ KINDS: dict[str, Kind] = {
 PLATFORM = frozenset(kind for kind, entry in KINDS.items() if entry.platform)
 
 
-def save_object(  # noqa: PLR0913 - a write has this many conditions, all named by the caller
+def save_object(
     *,
     actor: Actor,
     kind: str,
@@ -139,17 +141,16 @@ def save_object(  # noqa: PLR0913 - a write has this many conditions, all named 
     account: str | None = None,
     expected_version: int | None = None,
     create_only: bool = False,
-    break_glass: bool = False,
     reason: str = "",
 ) -> Any:
     """Create or replace one object and return its row.
 
     `spec` is a plain dict (documents.py). Raises Invalid with pointers below `/spec`, Stale (a Conflict) for
     another `expected_version`, Conflict for an existing object with `create_only`, Managed (a Conflict) for an object
-    of a pipeline without `break_glass`, Forbidden.
+    of a pipeline that the caller is not and does not reach past (managed.py), Forbidden.
     """
     found = read_object({"kind": kind, "name": name, "account": account, "spec": spec})
-    with working(actor, reason=reason, break_glass=break_glass) as work:
+    with working(actor, reason=reason) as work:
         row, _ = save(work, found, expected_version=expected_version, create_only=create_only)
         finish(work)
     return row
@@ -162,12 +163,11 @@ def delete_object(
     name: str,
     account: str | None = None,
     expected_version: int | None = None,
-    break_glass: bool = False,
     reason: str = "",
 ) -> list[Fleet]:
     """Delete one object; returns the fleets that lose it. Raises NotFound, Conflict (stale, in use), Forbidden."""
     KINDS[kind].may_change(actor)
-    with working(actor, reason=reason, break_glass=break_glass) as work:
+    with working(actor, reason=reason) as work:
         owner = work.account(account) if not KINDS[kind].platform else actor.account
         row = existing(work, kind, owner, name)
         if row is None:
@@ -221,7 +221,7 @@ def change_for_schedule(booked: Booked, wanted: Object, *, reason: str = "") -> 
     """
     actor = actor_of_schedule(booked.owner, booked.schedule)
     wanted = replace(wanted, account=wanted.account or booked.owner.name)
-    with working(actor, reason=reason) as work:
+    with managing(), working(actor, reason=reason) as work:  # whatever the request says that stores the schedule
         work.pointer = wanted.pointer
         owner = actor.account if KINDS[wanted.kind].platform else work.account(wanted.account)
         row = existing(work, wanted.kind, owner, wanted.name)
@@ -258,6 +258,7 @@ def save(
     owner = work.actor.account if kind.platform else work.account(wanted.account)
     row = existing(work, wanted.kind, owner, wanted.name)
     _check_version(row, wanted, expected_version=expected_version, create_only=create_only)
+    wanted = keep_measured(work, row, wanted)
     before = describe(row) if row else None
     after = settled(before, wanted.spec)
     if wanted.kind != "Schedule":  # which keeps the change that it holds as it was sent
@@ -289,7 +290,7 @@ def save(
         before=before,
         after=after,
         version=row.version,
-        reason=_reason(work, row),
+        reason=reason_of(work, row),
     )
     fields = tuple(differences(before or {}, after))
     return row, Change(wanted.kind, _account_name(wanted.kind, owner), wanted.name, action, fields)
@@ -346,25 +347,6 @@ def _check_version(row: Any, wanted: Object, *, expected_version: int | None, cr
         raise Stale(detail, row.version if row else None)
 
 
-def check_manager(work: Work, row: Any) -> None:
-    """Raise Managed (under a manager: Invalid) for an object of a pipeline, unless the glass is broken."""
-    if row is None or row.manager in ("", work.manager):
-        return
-    if work.manager:
-        work.fault("/name", "managed", f"This object is managed by {row.manager}; apply it under that manager.")
-        raise Invalid(work.take_faults())
-    if not work.break_glass:
-        detail = f"{row.name} is managed by {row.manager}, which will undo what others change; change it there, or "
-        raise Managed(detail + "break the glass: break_glass=true, or the box in the form.")
-
-
-def _reason(work: Work, row: Any) -> str:
-    """Why, with a word in front where somebody reached past a pipeline."""
-    if not work.break_glass or row.manager in ("", work.manager):
-        return work.reason
-    return f"Break glass ({row.manager}). {work.reason}".strip()
-
-
 def _take_version(row: Any) -> None:
     """Raise the version in the database if it is still the one that was read: of two writers one gets it."""
     taken = type(row)._default_manager.filter(pk=row.pk, version=row.version).update(version=row.version + 1)
@@ -413,7 +395,7 @@ def delete(work: Work, kind: str, row: Any, *, expected_version: int | None = No
         account=_concerned(row, owner),
         before=before,
         version=row.version,
-        reason=_reason(work, row),
+        reason=reason_of(work, row),
     )
     return Change(kind, _account_name(kind, owner), row.name, "delete")
 

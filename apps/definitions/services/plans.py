@@ -18,6 +18,7 @@ from apps.definitions.models import StoredPlan
 from apps.definitions.selectors import plans
 from apps.definitions.services.documents import Plan, apply_document
 from apps.definitions.services.emptying import CODE
+from apps.definitions.services.managed import managing, said
 
 KEPT = timedelta(hours=24)
 # Plans that wait to be applied; each new one above that makes the oldest go.
@@ -39,7 +40,7 @@ def store_plan(
             prune=prune,
             sealed_objects=seal(json.dumps(objects).encode()),
             base=base,
-            summary=summary,
+            summary=summary | {"take_over": sorted(said().take_over)},
             expires_at=now() + KEPT,
         )
 
@@ -80,8 +81,10 @@ def _must_wait(row: StoredPlan) -> None:
 
 def _apply(actor: Actor, row: StoredPlan, reason: str) -> Plan:
     objects = json.loads(unseal(row.sealed_objects))
+    taken = row.summary.get("take_over", ())
     try:
-        return apply_document(actor=actor, objects=objects, prune=row.prune, manager=row.manager, reason=reason)
+        with managing(break_glass=said().break_glass, take_over=taken):
+            return apply_document(actor=actor, objects=objects, prune=row.prune, manager=row.manager, reason=reason)
     except Invalid as invalid:
         if all(fault.code == CODE for fault in invalid.faults):
             raise  # a plan says what is lost, and who applies it confirms that

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import F
-
 from apps.accounts.actors import Actor
-from apps.audit import services as audit
 from apps.compiler.grammar import GrammarError
 from apps.core.errors import Fault, Invalid, NotFound
 from apps.definitions.concerns import stacks_of
 from apps.definitions.documents import latency_ms
+from apps.definitions.services.parts import note, take
 from apps.definitions.services.places import set_ms
 from apps.definitions.services.work import Work, working
 from apps.fleet.models import Region, RegionLatency
@@ -25,7 +23,7 @@ def drain_region(*, actor: Actor, region: str, drained: bool, reason: str = "") 
     """
     actor.must_operate("regions")
     with working(actor, reason=reason) as work:
-        row = _locked(region)
+        row = _locked(work, region)
         if row.drained != drained:
             row.set_drained(drained)
             _store(work, row, "drain" if drained else "undrain", {"drained": not drained}, {"drained": drained})
@@ -44,7 +42,7 @@ def set_latency(*, actor: Actor, from_region: str, to_region: str, ms: object, r
     if from_region == to_region:
         raise Invalid([Fault("/to", "self", "A region is no distance from itself; name another one.")])
     with working(actor, reason=reason) as work:
-        row, other = _locked(from_region), _named(to_region)
+        row, other = _locked(work, from_region), _named(to_region)
         work.watch_orders()
         known = RegionLatency.objects.filter(from_region=row, to_region=other).first()
         before = known.set_ms if known else None
@@ -70,22 +68,11 @@ def _named(name: str) -> Region:
     return row
 
 
-def _locked(name: str) -> Region:
-    return Region.objects.select_for_update().get(pk=_named(name).pk)
+def _locked(work: Work, name: str) -> Region:
+    take(work, _named(name))
+    return _named(name)
 
 
 def _store(work: Work, row: Region, action: str, before: dict[str, Any], after: dict[str, Any]) -> None:
     row.save(update_fields=("drained", "drained_at"))
-    Region.objects.filter(pk=row.pk).update(version=F("version") + 1)
-    row.refresh_from_db(fields=("version",))
-    audit.record(
-        actor=work.actor,
-        action=action,
-        kind="Region",
-        object_id=row.pk,
-        label=row.name,
-        before=before,
-        after=after,
-        version=row.version,
-        reason=work.reason,
-    )
+    note(work, row, before=before, after=after, action=action)

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from django.db.models import F
-
 from apps.accounts.actors import Actor
-from apps.audit import services as audit
 from apps.compiler import grammar
 from apps.compiler.model import LimitScope, ServerState
-from apps.core.errors import Fault, Invalid, Stale
+from apps.core.errors import Fault, Invalid
 from apps.definitions import selectors
-from apps.definitions.models import Pool, Server
+from apps.definitions.models import Server
 from apps.definitions.reading import choice
+from apps.definitions.services.parts import note, take
 from apps.definitions.services.work import Work, working
 
 
@@ -40,7 +38,7 @@ def set_server(
         raise Invalid(faults)
     with working(actor, reason=reason) as work:
         server = selectors.only(selectors.servers(actor), server_id)
-        take_pool(server.backend.pool, expected_version)
+        take(work, server.backend.pool, expected_version)
         _set(work, server, {field: value for field, value in wanted.items() if value is not None})
     return server
 
@@ -53,19 +51,6 @@ def _allowed(field: str, value: object, allowed: Callable[[object], Any], faults
     except grammar.GrammarError as error:
         faults.append(Fault(f"/{field}", error.code, error.message))
         return None
-
-
-def take_pool(pool: Pool, expected_version: int | None) -> None:
-    """Wait for others that change this pool; refuse when it is not the one that the sender saw."""
-    current = Pool.objects.select_for_update().only("version").get(pk=pool.pk).version
-    if expected_version is not None and current != expected_version:
-        raise Stale(f"Pool {pool.name} has changed since you read it; read it again and decide again.", current)
-
-
-def raise_version(pool: Pool) -> int:
-    """The next version of a pool whose row this transaction holds (`take_pool`)."""
-    Pool.objects.filter(pk=pool.pk).update(version=F("version") + 1)
-    return Pool.objects.only("version").get(pk=pool.pk).version
 
 
 def _ready(server: Server) -> int:
@@ -88,19 +73,8 @@ def _set(work: Work, server: Server, wanted: dict[str, Any]) -> None:
     for field, value in after.items():
         setattr(server, field, value)
     server.save(update_fields=list(after))
-    version = raise_version(pool)
     work.concern(server)
     if _matters_elsewhere(server, ready, _ready(server)):
         work.concern(pool)
-    audit.record(
-        actor=work.actor,
-        action="update",
-        kind="Server",
-        object_id=server.pk,
-        label=f"{server.account.name}/{pool.name}/{server.name}",
-        account=server.account,
-        before=before,
-        after=after,
-        version=version,
-        reason=work.reason,
-    )
+    label = f"{server.account.name}/{pool.name}/{server.name}"
+    note(work, pool, before=before, after=after, kind="Server", part=server, label=label, account=server.account)

@@ -16,6 +16,7 @@ from apps.definitions.concerns import stacks_of, stacks_of_hostname, stacks_of_l
 from apps.definitions.models import Certificate, LoadBalancer, Pool, Zone
 from apps.definitions.selectors import fleets_of, fleets_of_hostname, fleets_of_load_balancers
 from apps.definitions.services.intent import want_zone_push
+from apps.definitions.services.managed import said
 from apps.definitions.sharing import lock_shared, usable_pools, usable_zones
 from apps.fleet.models import AddressPool, CloudAccount, Fleet, Region, Stack, StaticIP
 from apps.fleet.selectors import overflow_orders
@@ -38,14 +39,16 @@ class Work:
     stood in what was sent, `saved` that of every object by its kind. `seen` are the versions in which rows were met
     first; `break_glass` says that somebody changes objects of a pipeline on purpose. `booked` are changes that
     schedules would make, tried in the end. `emptied` (pointer, row, what it had) and `pruned_routes` (by load balancer)
-    are what emptying.py looks at, `losses` what somebody confirmed.
+    are what emptying.py looks at, `losses` what somebody confirmed. `kept` are fields that a document (`of_document`)
+    does not own (field_owners.py).
     """
 
-    def __init__(self, actor: Actor, *, reason: str = "", manager: str = "", break_glass: bool = False) -> None:
+    def __init__(self, actor: Actor, *, reason: str = "", manager: str = "") -> None:
         self.actor = actor
         self.reason = reason
-        self.manager = manager
-        self.break_glass = break_glass
+        self.manager = manager or said().manager
+        self.break_glass = said().break_glass
+        self.take_over = said().take_over
         self.seen: dict[tuple[str, int, str], int] = {}
         self.routed: set[tuple[int, str]] = set()
         self.saved_routes: dict[int, str] = {}
@@ -58,6 +61,8 @@ class Work:
         self.emptied: list[tuple[str, Any, list[str]]] = []
         self.pruned_routes: dict[int, list[str]] = {}
         self.losses: list[str] = []
+        self.of_document = False
+        self.kept: list[str] = []
         self.booked: list[Booked] = []
         self.touched: dict[int, Fleet] = {}
         self.touched_stacks: dict[int, Stack] = {}
@@ -213,7 +218,7 @@ USABLE: dict[type[Model], Callable[[Account], Any]] = {Pool: usable_pools, Zone:
 
 
 @contextmanager
-def working(actor: Actor, *, reason: str = "", manager: str = "", break_glass: bool = False) -> Iterator[Work]:
+def working(actor: Actor, *, reason: str = "", manager: str = "") -> Iterator[Work]:
     """A transaction that ends with the intent: raised generations of all that was touched, workers woken after commit.
 
     Raises Forbidden for viewers, Conflict when somebody made the same thing in the same moment.
@@ -221,7 +226,7 @@ def working(actor: Actor, *, reason: str = "", manager: str = "", break_glass: b
     actor.may_write()
     try:
         with transaction.atomic():
-            work = Work(actor, reason=reason, manager=manager, break_glass=break_glass)
+            work = Work(actor, reason=reason, manager=manager)
             yield work
             if work.touched:
                 want_push(work.touched.values())

@@ -173,8 +173,8 @@ def _belongs_to_others(owner: Account, zone: Zone, base: str) -> bool:
 
 
 def _is_claimed(owner: Account, name: str) -> bool:
-    """Whether another account has claimed the hostname, or another customer one that a wildcard joins with it."""
+    """Whether another account has verified the hostname, or another customer one that a wildcard joins with it."""
     lock_hostnames([name])
-    others = Hostname.objects.filter(released_at=None).exclude(account=owner)
-    joined = overlapping(name).filter(released_at=None).exclude(account=owner)
+    others = Hostname.objects.filter(released_at=None).exclude(account=owner).exclude(proof="")
+    joined = overlapping(name).filter(released_at=None).exclude(account=owner).exclude(proof="")
     return others.filter(name=name).exists() or joined.exclude(account__kind=Account.Kind.OPERATOR).exists()

@@ -15,6 +15,7 @@ Schema = type[serializers.Serializer[Any]]
 NOTHING: Mapping[int, Schema | None] = MappingProxyType({})
 READ_REFUSALS = (401, 403, 405, 406, 414, 422, 429, 500)
 WRITE_REFUSALS = (400, *READ_REFUSALS, 409, 413, 415)
+MANAGED = ("break_glass", "manager")
 ORIGIN = ("X-Change-Reason", "X-Change-Commit", "X-Change-Pipeline")
 
 
@@ -131,6 +132,11 @@ def at_once(operation: Operation) -> Operation:
     return replace(operation, query=query, tells=tells)
 
 
+def managed(operation: Operation) -> Operation:
+    """The same for what a pipeline may manage."""
+    return replace(operation, query=(*operation.query, *MANAGED))
+
+
 def by_name(operation: Operation) -> Operation:
     """The same by name, where PUT may create as well."""
     shown = {**operation.shown, 201: operation.shown[200]}
@@ -181,13 +187,13 @@ Table = dict[tuple[str, str], Operation]
 
 def written(noun_name: str, kind: Noun, *filters: str) -> Table:
     """The URLs of a noun whose objects are written one by one."""
-    put = change(f"Replace {kind.one}", {200: kind.item}, kind.changed, "break_glass", "confirm")
-    patch = change(f"Change {kind.one}", {200: kind.item}, kind.patched, "break_glass", "confirm")
-    delete = change(f"Delete {kind.one}", {204: None}, None, "break_glass", tags=False)
+    put = change(f"Replace {kind.one}", {200: kind.item}, kind.changed, *MANAGED, "confirm")
+    patch = change(f"Change {kind.one}", {200: kind.item}, kind.patched, *MANAGED, "confirm")
+    delete = change(f"Delete {kind.one}", {204: None}, None, *MANAGED, tags=False)
     # A plan is shown instead of the object when it is only asked what would be.
     return {
         (f"{noun_name}-list", "GET"): listing(kind.item, kind.many, *filters),
-        (f"{noun_name}-list", "POST"): create(kind.item, kind.new, kind.one),
+        (f"{noun_name}-list", "POST"): managed(create(kind.item, kind.new, kind.one)),
         (f"{noun_name}-detail", "GET"): detail(kind.item, kind.one),
         (f"{noun_name}-detail", "PUT"): put,
         (f"{noun_name}-detail", "PATCH"): patch,

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from apps.api.v1.schemas import clouds, zones
 from apps.api.v1.schemas.building import (
+    MANAGED,
     READ_REFUSALS,
     Operation,
     Schema,
@@ -29,7 +30,7 @@ RECORD = noun(zones.Record, zones.RecordEnvelope, "a set of records", "sets of r
 
 def _moved(summary: str, sent: Schema | None) -> Operation:
     """Something that is done to an address and travels to nodes."""
-    found = write(summary, {200: clouds.StaticIP}, sent, "break_glass")
+    found = write(summary, {200: clouds.StaticIP}, sent, *MANAGED)
     return replace(found, tells=("ETag", *found.tells), refuses=(*found.refuses, 404))
 
 

@@ -47,6 +47,16 @@ class PoolHealth(words.Shown):
     servers = ServerHealth(many=True)
 
 
+class Verdict(words.Shown):
+    """A verdict: `status` false is bad, null is not known."""
+
+    type = serializers.CharField(help_text="Reachable, Serving, Converged, Supported, TakesChanges, ClockRight, …")
+    status = serializers.BooleanField(allow_null=True)
+    reason = serializers.CharField(help_text="A stable word for programs.")
+    message = serializers.CharField(allow_blank=True)
+    since = words.instant()
+
+
 class NodeHealth(words.Shown):
     """A node as it last spoke."""
 
@@ -58,6 +68,7 @@ class NodeHealth(words.Shown):
     haproxy_version = serializers.CharField(allow_blank=True)
     agent_version = serializers.CharField(allow_blank=True)
     drift = serializers.ListField(child=serializers.CharField())
+    conditions = Verdict(many=True)
     traffic = Traffic()
 
 
@@ -66,3 +77,16 @@ class FleetHealth(words.Shown):
 
     fleet = words.name()
     nodes = NodeHealth(many=True)
+
+
+class ConsoleHealth(words.Shown):
+    """A machine of the control plane that was heard of in the last minute."""
+
+    console = serializers.CharField()
+    conditions = Verdict(many=True)
+
+
+class ConsolesHealth(words.Shown):
+    """All of them."""
+
+    consoles = ConsoleHealth(many=True)

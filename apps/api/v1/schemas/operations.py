@@ -22,6 +22,7 @@ from apps.api.v1.schemas import (
 )
 from apps.api.v1.schemas.adopting import OPERATIONS as OF_ADOPTING
 from apps.api.v1.schemas.building import (
+    MANAGED,
     READ_REFUSALS,
     Operation,
     Schema,
@@ -31,6 +32,7 @@ from apps.api.v1.schemas.building import (
     create,
     detail,
     listing,
+    managed,
     noun,
     of_one,
     read,
@@ -52,8 +54,8 @@ ENTRIES = (
     *("object_id", "request_id", "since", "until"),
 )
 REPLAYED = ("Idempotency-Replayed",)
-DRAIN = write("Take a region's traffic away", {200: platform.Region})
-BATCH = replace(write("", {200: writing.BatchDone}, writing.Batch, "atomic", "break_glass", "confirm"), tells=REPLAYED)
+DRAIN = write("Take a region's traffic away", {200: platform.Region}, None, *MANAGED)
+BATCH = replace(write("", {200: writing.BatchDone}, writing.Batch, "atomic", *MANAGED, "confirm"), tells=REPLAYED)
 
 
 def _run(summary: str, status: int, sent: Schema | None = None) -> Operation:
@@ -93,7 +95,7 @@ OPERATIONS: Table = {
     ),
     ("capacity-runs-stop", "POST"): _run("End the load of a run; whoever sees it may", 202),
     ("capacity-runs-approve", "POST"): _run("Let a run begin that waits for an operator", 202),
-    ("capacity-runs-set-limit", "POST"): _run("Make what a run measured a limit", 200, capacity.LimitOrder),
+    ("capacity-runs-set-limit", "POST"): managed(_run("Make what a run measured a limit", 200, capacity.LimitOrder)),
     **read("capacity-comparisons", capacity.Comparison, "a comparison", "comparisons", version=False),
     ("capacity-comparisons-list", "POST"): replace(
         at_once(write("Compare two capacity tests, A B A B", {202: capacity.Comparison}, capacity.ComparisonOrder)),
@@ -159,11 +161,15 @@ OPERATIONS: Table = {
     ("webhooks-delivery", "GET"): detail(watching.Delivery, "a delivery with its attempts", version=False),
     ("webhooks-redeliver", "POST"): of_one("Send an event again, with the same id", {202: watching.Delivery}),
     ("servers-detail", "PATCH"): change(
-        "Change the state or the weight of a server", {200: pools.Server}, pools.ServerChange
+        "Change the state or the weight of a server", {200: pools.Server}, pools.ServerChange, *MANAGED
     ),
     ("pools-limit", "GET"): detail(pools.MeasuredBackend, "what a pool takes in a region"),
     ("pools-limit", "PATCH"): change(
-        "Change what a pool takes in a region", {200: pools.MeasuredBackend}, pools.LimitChange, "refuse_overload"
+        "Change what a pool takes in a region",
+        {200: pools.MeasuredBackend},
+        pools.LimitChange,
+        "refuse_overload",
+        *MANAGED,
     ),
     ("regions-drain", "POST"): replace(DRAIN, refuses=(*DRAIN.refuses, 404)),
     ("regions-undrain", "POST"): replace(DRAIN, summary="Give a region's traffic back", refuses=(*DRAIN.refuses, 404)),
@@ -182,6 +188,9 @@ OPERATIONS: Table = {
     ("pools-named-health", "GET"): detail(health.PoolHealth, "the health of a pool by its name", version=False),
     ("fleets-health", "GET"): detail(health.FleetHealth, "the health of a fleet's nodes", version=False),
     ("nodes-health", "GET"): detail(health.NodeHealth, "the health of a node", version=False),
+    ("consoles-health", "GET"): detail(
+        health.ConsolesHealth, "the health of the control plane's machines", version=False
+    ),
     ("overflow-what-if", "POST"): Operation(
         summary="Ask what would be if",
         shown={200: progress.WhatIf},
@@ -195,9 +204,15 @@ OPERATIONS: Table = {
         {200: writing.Applied},
         writing.Objects,
         "prune",
-        "manager",
+        *MANAGED,
         "refuse_overload",
         "confirm",
+        "take_over",
+    ),
+    ("changes-detail", "GET"): detail(progress.Change, "what one request of yours changed", "wait", version=False),
+    ("changes-revert", "POST"): replace(
+        write("Take back what one request of yours changed", {200: writing.Applied}, None, *MANAGED, "confirm"),
+        refuses=(*DRAIN.refuses, 404),
     ),
     ("trace", "POST"): Operation(
         summary="Ask what would happen to a request, and why",
@@ -213,11 +228,13 @@ OPERATIONS: Table = {
     ),
     ("fleets-push", "POST"): of_one("Try again what nodes refused", {202: None}),
     ("fleets-resume", "POST"): of_one("Let changes go out again to a fleet that is held", {202: None}),
+    ("quarantine-list", "GET"): listing(progress.Quarantined, "what nodes refuse, and why"),
+    ("quarantine-try-again", "POST"): of_one("Try one object in quarantine again", {202: None}),
     ("plans-list", "GET"): listing(plans.Plan, "the plans that wait or were applied"),
     ("plans-detail", "GET"): detail(plans.PlanDetail, "a plan with all that it would do", version=False),
     ("plans-apply", "POST"): replace(
         write("Do exactly what a plan says", {200: writing.Applied}),
-        query=("wait", "confirm"),
+        query=("wait", "confirm", "break_glass"),
         refuses=(*DRAIN.refuses, 404),
     ),
 }

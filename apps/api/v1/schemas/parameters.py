@@ -69,12 +69,19 @@ QUERY: dict[str, tuple[Schema, str]] = {
         "Say what would be done, and do nothing.",
     ),
     "prune": (BOOLEAN, "Delete what the same manager made and the document does not name."),
-    "manager": ({"type": "string", "maxLength": 63}, "Which pipeline manages the objects from now on."),
+    "manager": (
+        {"type": "string", "maxLength": 63},
+        "The pipeline that sends this: it changes what it manages, and manages what it makes or nobody does yet.",
+    ),
     "atomic": (BOOLEAN, "All items or none (the default), or each by itself."),
     "break_glass": (BOOLEAN, "Change an object that a pipeline manages all the same; the audit record says so."),
     "confirm": (
         {"type": "string", "maxLength": 4000},
         "Names (`account/name`, commas between) of what this may empty: pools in use, load balancers.",
+    ),
+    "take_over": (
+        {"type": "string", "maxLength": 4000},
+        "Limits (`account/pool/region`, commas between) to set although a capacity run set them.",
     ),
     "refuse_overload": (BOOLEAN, "409 when a region would be over its limit at the traffic of now."),
 }
@@ -126,6 +133,7 @@ PATH: dict[str, tuple[Schema, str]] = {
     "delivery": ({"type": "integer", "minimum": 1, "maximum": 2**63 - 1}, "The delivery's id."),
     "to": ({"type": "string", "pattern": NAME}, "The other region's name."),
     "plan": ({"type": "string", "pattern": "^[0-9a-f]{32}$"}, "The plan's id."),
+    "change": ({"type": "string", "pattern": "^[A-Za-z0-9-]{8,64}$"}, "The `X-Request-ID` of the write."),
 }
 
 REFUSALS: dict[int, tuple[str, str]] = {

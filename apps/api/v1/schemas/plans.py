@@ -31,3 +31,5 @@ class PlanDetail(Plan):
     stacks = writing.StackDifference(many=True)
     zones = writing.ZoneDifference(many=True)
     warnings = serializers.ListField(child=serializers.CharField())
+    kept = serializers.ListField(child=serializers.CharField(), help_text=writing.KEPT)
+    take_over = serializers.ListField(child=serializers.CharField(), help_text="Fields that it sets all the same.")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from rest_framework import serializers
 
 from apps.api.v1.schemas import words
+from apps.api.v1.schemas.writing import WaitsFor
+from apps.definitions.documents import READERS
 from apps.rollouts.models import Rollout as RolloutRow
 from apps.rollouts.states import RolloutState, StepState
 
@@ -55,6 +57,50 @@ class Rollout(words.Shown):
     created_at = words.instant()
     finished_at = words.instant(allow_null=True)
     steps = Step(many=True)
+
+
+class Quarantined(words.Shown):
+    """An object that nodes of a fleet refuse: it runs as it was before, or not at all."""
+
+    id = words.ident()
+    fleet = words.name()
+    kind = words.word(("Certificate", "Pool", "Route", "Server"))
+    object = words.text(400, help_text="`account/name`, of a server `account/pool/server`.")
+    message = words.text(1000)
+    haproxy_versions = serializers.ListField(child=serializers.CharField(), help_text="Of the nodes, at that time.")
+    since = words.instant()
+
+
+class ChangedObject(words.Shown):
+    """One object of a change."""
+
+    action = words.word(("create", "update", "delete"))
+    kind = words.word(list(READERS))
+    account = words.name(allow_null=True)
+    name = words.text(400)
+
+
+class Travel(words.Shown):
+    """How far a change has come on one fleet."""
+
+    fleet = words.name()
+    state = words.word(RolloutState.values)
+    terminal = serializers.BooleanField()
+    nodes = words.count()
+    nodes_done = words.count()
+    created_at = words.instant()
+    finished_at = words.instant(allow_null=True)
+
+
+class Change(words.Shown):
+    """What one request of the caller changed, whether that is live, and what it waits for."""
+
+    change = serializers.CharField()
+    at = words.instant(allow_null=True)
+    objects = ChangedObject(many=True)
+    live = serializers.BooleanField()
+    waits_for = WaitsFor(many=True)
+    rollouts = Travel(many=True)
 
 
 class Capacity(words.Shown):

@@ -13,6 +13,7 @@ from apps.api.v1.schemas.building import (
     change,
     create,
     detail,
+    managed,
     noun,
     of_one,
     read,
@@ -38,8 +39,8 @@ OPERATIONS: Table = {
         refuses=(*READ_REFUSALS, 404),
     ),
     ("schedules-run", "POST"): replace(RUN, tells=("Location", *RUN.tells)),
-    ("schedules-pause", "POST"): of_one("Book no more instants of a schedule", {200: schedules.Schedule}),
-    ("schedules-resume", "POST"): of_one("Book instants of a schedule again", {200: schedules.Schedule}),
+    ("schedules-pause", "POST"): managed(of_one("Book no more instants of a schedule", {200: schedules.Schedule})),
+    ("schedules-resume", "POST"): managed(of_one("Book instants of a schedule again", {200: schedules.Schedule})),
     ("schedules-secret", "POST"): of_one(
         "Make a new signing secret; the one before signs as well for a day", {200: schedules.SigningSecret}
     ),

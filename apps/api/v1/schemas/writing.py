@@ -10,6 +10,7 @@ from apps.definitions.portability import TARGETS
 from apps.definitions.services import Decision
 
 ACTIONS = ("create", "update", "delete", "unchanged")
+KEPT = "Fields that stay as their owner set them, although the document says otherwise, and what would set them."
 
 
 class FieldChange(words.Shown):
@@ -114,7 +115,7 @@ class Applied(words.Shown):
     The plan of an apply has a `plan_id`, by which exactly this can be done until `expires_at`.
     """
 
-    may_be_absent = ("warnings", "live", "waits_for", "plan_id", "expires_at")
+    may_be_absent = ("warnings", "live", "waits_for", "plan_id", "expires_at", "change")
 
     stored = serializers.BooleanField()
     counts = Counts()
@@ -123,9 +124,11 @@ class Applied(words.Shown):
     fleets = FleetDifference(many=True)
     stacks = StackDifference(many=True)
     zones = ZoneDifference(many=True)
+    kept = serializers.ListField(child=serializers.CharField(), help_text=KEPT)
     warnings = serializers.ListField(child=serializers.CharField())
     live = serializers.BooleanField(help_text="With `wait`: whether the change was live when the answer was sent.")
     waits_for = WaitsFor(many=True)
+    change = serializers.CharField(help_text="What `changes/{change}` shows, and `revert` takes back.")
     plan_id = serializers.RegexField("^[0-9a-f]{32}$")
     expires_at = words.instant()
 

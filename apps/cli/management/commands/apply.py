@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from apps.accounts.actors import platform_actor
 from apps.core.errors import Invalid, Malformed, SpillwayError
-from apps.definitions.services import Plan, apply_document, confirming, plan_document
+from apps.definitions.services import Plan, apply_document, confirming, managing, plan_document
 from apps.definitions.texts import read_json, read_yaml
 
 
@@ -28,6 +28,8 @@ class Command(BaseCommand):
         parser.add_argument(
             "--confirm", action="append", default=[], help="what this may empty, as the refusal names it"
         )
+        parser.add_argument("--take-over", action="append", default=[], help="a limit to set although a run set it")
+        parser.add_argument("--break-glass", action="store_true", help="change what a pipeline manages")
 
     def handle(self, *_args: Any, **options: Any) -> None:
         text = sys.stdin.buffer.read() if options["file"] == "-" else Path(options["file"]).read_bytes()
@@ -39,7 +41,10 @@ class Command(BaseCommand):
         objects = document.get("objects") if isinstance(document, dict) else None
         shared = {"prune": options["prune"], "manager": options["manager"]}
         try:
-            with confirming(options["confirm"]):
+            with (
+                confirming(options["confirm"]),
+                managing(break_glass=options["break_glass"], take_over=options["take_over"]),
+            ):
                 if options["dry_run"]:
                     plan = plan_document(actor=platform_actor(), objects=objects, **shared)
                 else:
@@ -56,5 +61,7 @@ class Command(BaseCommand):
             if change.action != "unchanged":
                 owner = f"{change.account}/" if change.account else ""
                 self.stdout.write(f"{change.action:<7} {change.kind} {owner}{change.name}")
+        for line in plan.kept:
+            self.stdout.write(line)
         counts = ", ".join(f"{count} {action}" for action, count in plan.counts.items())
         self.stdout.write(f"{'Applied' if plan.stored else 'Would do'}: {counts}.")

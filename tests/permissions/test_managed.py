@@ -1,0 +1,217 @@
+"""What a pipeline manages is managed on every path: each URL that changes an object refuses others, in one sentence.
+
+Every row of the table that changes what definitions hold is asked as nobody's object, as a pipeline's, with broken
+glass, and (the API) under the pipeline's own name. So a URL that comes later is asked too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from django.contrib.messages import get_messages
+from django.db import connection
+from django.db.models import Model
+
+from apps.definitions.models import Backend, HealthCheck, Listener, RoutePool, Server
+from apps.definitions.services import KINDS, limits, parts
+from apps.fleet.models import RegionLatency
+from tests.permissions.asking import send, undone, writes
+from tests.permissions.callers import ADMIN, OWNER, Caller, callers_of
+from tests.permissions.kind_rows import KINDS as NOUNS
+from tests.permissions.rows import Row, codes
+from tests.permissions.table import TABLE
+from tests.permissions.world import World
+
+pytestmark = pytest.mark.django_db
+MANAGER = "pipeline"
+SENTENCE = re.compile(f"[a-z0-9-]+ is managed by {MANAGER}, which will undo what others change; change it there, or ")
+PARTS: tuple[type[Model], ...] = (Backend, HealthCheck, Listener, RoutePool, Server, RegionLatency)
+# What stands in rows of definitions and is no definition: the intent, and when something is due or was seen.
+PASSING = {"desired_generation", "updated_at", "next_at", "missed"}
+ANSWERS = codes(404, "403 200 200", "403 200 200")
+
+
+def edited(url: str, holds: str, **form: str) -> Row:
+    """A form sent back as it was shown, but for this."""
+    path = {"name": holds} if url in ("account-edit", "grant-edit") else {"pk": f"${holds}"}
+    return Row(f"web:{url}", "POST", ANSWERS, path, form=form)
+
+
+# Where the table sends something that is refused anyway, or that is new.
+EDITS = (
+    edited("route-edit", "route"),
+    edited("pool-edit", "spare"),
+    edited("schedule-edit", "schedule"),
+    edited("capacity-test-edit", "capacitytest"),
+    edited("static-ip-edit", "staticip"),
+    edited("address-pool-edit", "addresspool"),
+    edited("cloud-account-edit", "cloudaccount"),
+    edited("stack-edit", "stack"),
+    edited(
+        "zone-edit",
+        "zone",
+        **{"/spec/driver": "powerdns", "/spec/server": "https://192.0.2.9", "/spec/credentials": "env:X"},
+    ),
+    edited("record-edit", "record"),
+    edited("account-edit", "acme"),
+    edited("grant-edit", "of-acme"),
+)
+SPARE = {"kind": "Pool", "name": "spare", "account": "acme", "spec": {"balance": "random"}}
+CHANGED = {"name": "spare", "account": "acme", "spec": {"balance": "random"}}
+SERVER = {"server": "$server", "confirmed": "yes"}
+GONE = {"action": "delete"}
+MORE = (
+    Row("api:apply", "PUT", ANSWERS, body={"objects": [SPARE]}),
+    *(
+        Row(f"api:{noun}-batch", "POST", ANSWERS, query={"atomic": word}, body={"items": [{**GONE, "id": pk}]})
+        for word in ("true", "false")
+        for noun, pk in (("pools", "$spare"), ("routes", "$route"))
+    ),
+    Row("api:pools-batch", "POST", ANSWERS, body={"items": [{"action": "update", **CHANGED}]}),
+    Row("api:schedules-resume", "POST", ANSWERS, {"pk": "$schedule"}),
+    Row("web:schedules-bulk", "POST", ANSWERS, form={"schedule": "$schedule", "do": "pause"}),
+    Row("web:region-drain", "POST", ANSWERS, {"name": "us-central1"}, form={"reason": "x", "confirmed": "yes"}),
+    Row("web:pool-servers", "POST", ANSWERS, {"pk": "$pool"}, form={**SERVER, "do": "drain"}),
+)  # fmt: skip
+ASKED = {f"{row} {at}": row for at, row in enumerate((*TABLE, *MORE)) if row.writes and not row.only_asks}
+
+
+@contextmanager
+def managed() -> Iterator[None]:
+    """Every object belongs to a pipeline."""
+    for kind in KINDS.values():
+        kind.model._default_manager.update(manager=MANAGER)
+    yield
+
+
+def caller_of(row: Row) -> Caller:
+    """Who may ask this: an operator, else the owner."""
+    told = callers_of(row)
+    return next((each for each in (ADMIN, OWNER) if told.get(each, 500) < 400), ADMIN)
+
+
+def held() -> dict[tuple[str, int], dict[str, Any]]:
+    """What every definition and each of its parts says."""
+    models = (*(kind.model for kind in KINDS.values()), *PARTS)
+    return {
+        (model.__name__, values["id"]): {name: value for name, value in values.items() if name not in PASSING}
+        for model in models
+        for values in model._base_manager.values()
+    }
+
+
+@contextmanager
+def watched() -> Iterator[set[str]]:
+    """In the end the kinds of what was there and is not as it was; nothing is read where nothing is written."""
+    changed: set[str] = set()
+    before: dict[tuple[str, int], dict[str, Any]] = {}
+
+    def note(execute: Any, sql: str, *args: Any) -> Any:
+        if not before and writes(sql):
+            before.update(held())
+        return execute(sql, *args)
+
+    with connection.execute_wrapper(note):
+        yield changed
+    after = held() if before else {}
+    changed |= {kind for (kind, pk), values in before.items() if after.get((kind, pk)) != values}
+
+
+def asked(world: World, row: Row, **said: str) -> tuple[int, str, set[str]]:
+    """The answer, all that it says, and the kinds of what was there and is not as it was."""
+    if said:
+        row = (
+            replace(row, query={**row.query, **said}) if row.is_api else replace(row, form={**(row.form or {}), **said})
+        )
+    with watched() as changed:
+        answer = send(world, row, caller_of(row))
+    text = b"".join(getattr(answer, "streaming_content", None) or [answer.content]).decode(errors="replace")
+    messages = " ".join(str(each) for each in get_messages(answer.wsgi_request)) if not row.is_api else ""
+    return answer.status_code, f"{text} {messages}", changed
+
+
+def escapes(world: World, row: Row) -> list[str]:
+    """What is wrong with how a row answers for objects of a pipeline; None of it where it changes no object."""
+    with undone():
+        code, said, free = asked(world, row)
+    with undone(), managed():
+        _, refused, changed = asked(world, row)
+    found = [f"{row}: changed {', '.join(sorted(changed))} of a pipeline"] if changed else []
+    if free and not SENTENCE.search(refused):
+        found.append(f"{row}: does not say whose it is: {refused[:200]}")
+    if not SENTENCE.search(refused):
+        return found
+    for words in ({"break_glass": "true"}, {"manager": MANAGER})[: 2 if row.is_api else 1]:
+        with undone(), managed():
+            again, text, _ = asked(world, row, **words)
+        if again != code or (SENTENCE.search(text) and not SENTENCE.search(said)):
+            found.append(f"{row}: {again} instead of {code} with {words}: {text[:200]}")
+    return found
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_no_url_changes_an_object_of_a_pipeline_for_others(world: World, name: str) -> None:
+    assert escapes(world, ASKED[name]) == []
+
+
+def form_of(world: World, row: Row) -> dict[str, str]:
+    """What the form of a page sends back untouched."""
+    page = send(world, replace(row, method="GET"), ADMIN).content.decode()
+    inside = max(re.findall(r"<form [^>]*method=\"post\".*?</form>", page, flags=re.DOTALL), key=len)
+    inside = re.sub(r"<template>.*?</template>", "", inside, flags=re.DOTALL)
+    found = {}
+    for tag in re.findall(r"<input [^>]*>", inside):
+        name, value = re.search(r'name="([^"]*)"', tag), re.search(r'value="([^"]*)"', tag)
+        is_choice = 'type="checkbox"' in tag or 'type="radio"' in tag
+        if name and (not is_choice or " checked" in tag):
+            found[name[1]] = value[1].replace("&quot;", '"').replace("&#x27;", "'") if value else ""
+    for name, text in re.findall(r'<textarea [^>]*name="([^"]*)"[^>]*>\n?(.*?)</textarea>', inside, flags=re.DOTALL):
+        found[name] = text.replace("&quot;", '"').replace("&#x27;", "'")
+    for name, options in re.findall(r'<select [^>]*name="([^"]*)".*?>(.*?)</select>', inside, flags=re.DOTALL):
+        chosen = re.search(r'value="([^"]*)" selected', options)
+        found[name] = chosen[1] if chosen else ""
+    return found
+
+
+@pytest.mark.parametrize("at", range(len(EDITS)), ids=lambda at: str(EDITS[at]))
+def test_a_form_of_a_pipelines_object_says_whose_it_is_and_has_the_box(world: World, at: int) -> None:
+    with undone(), managed():
+        row = replace(EDITS[at], form={**form_of(world, EDITS[at]), **(EDITS[at].form or {})})
+        page = send(world, replace(row, method="GET"), ADMIN).content.decode()
+    assert escapes(world, row) == []
+    with undone(), managed():
+        assert SENTENCE.search(asked(world, row)[1])
+    assert 'name="break_glass"' in page
+
+
+def urls_that_refuse(world: World, rows: list[Row]) -> set[str]:
+    """The URLs among the rows that name the pipeline."""
+    found = set()
+    for row in rows:
+        with undone(), managed():
+            if SENTENCE.search(asked(world, row)[1]):
+                found.add(str(row))
+    return found
+
+
+@pytest.mark.slow(reason="asks each of a hundred writes of single objects")
+def test_every_write_of_a_kind_of_object_refuses_whatever_else_would_keep_it_from_happening(world: World) -> None:
+    urls = [f"api:{noun.noun}-{end}" for noun in NOUNS for end in ("detail", "named")]
+    names = {f"{method} {url}" for url in urls for method in ("PUT", "PATCH", "DELETE")}
+    rows = [row for row in ASKED.values() if str(row) in names]
+    assert names - urls_that_refuse(world, rows) == set()
+
+
+@pytest.mark.parametrize(("url", "module"), [("PATCH api:servers-detail", parts), ("PATCH api:pools-limit", limits)])
+def test_a_path_around_the_managers_is_found(
+    world: World, url: str, module: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = next(row for row in ASKED.values() if str(row) == url)
+    assert escapes(world, row) == []
+    monkeypatch.setattr(module, "check_manager", lambda *_: None)
+    assert any("of a pipeline" in fault for fault in escapes(world, row))
