@@ -239,7 +239,7 @@ def test_apply_reads_yaml(api: Api) -> None:
 
 def test_apply_stores_all_or_nothing_and_names_what_was_wrong(api: Api) -> None:
     good = {"kind": "Pool", "name": "extra", "spec": {}}
-    bad = {"kind": "Route", "name": "extra", "spec": ROUTE | {"hostname": "api.globex.example"}}
+    bad = {"kind": "Route", "name": "extra", "spec": ROUTE | {"hostname": "co.uk"}}
     foreign = {"kind": "Pool", "name": "x", "account": "globex", "spec": {}}
     body = assert_problem(api("PUT", "apply", {"objects": [good, bad, foreign]}), 422)
     assert {error["pointer"] for error in body["errors"]} == {"/objects/1/spec/hostname", "/objects/2/account"}
