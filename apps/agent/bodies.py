@@ -62,11 +62,12 @@ class Manifest:
 
 @dataclass(frozen=True)
 class BundleBody:
-    """PUT /v1/bundle: `{"generation", "digest", "files": {path: base64}}`, digests verified."""
+    """PUT /v1/bundle: `{"generation", "digest", "files": {path: base64}, "only_check"}`, digests verified."""
 
     generation: int
     manifest: Manifest
     files: Mapping[str, bytes]
+    only_check: bool = False
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,7 @@ def read_bundle(body: bytes, same: Callable[[Mapping[str, str], Mapping[str, str
         raise Malformed("The files do not have the digests that the manifest names.")
     if data.get("digest") != manifest.digest:
         raise Malformed("The digest asked for is not the manifest's.")
-    return BundleBody(_generation(data), manifest, files)
+    return BundleBody(_generation(data), manifest, files, data.get("only_check") is True)
 
 
 def read_runtime(body: bytes) -> RuntimeBody:

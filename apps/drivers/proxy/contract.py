@@ -161,6 +161,12 @@ class ProxyDriver(Protocol):
         Raises Refused or Unavailable (the node keeps its old configuration), or Superseded.
         """
 
+    def check_bundle(self, bundle: Bundle, generation: int) -> NodeState:
+        """What `push_bundle` raises before it would switch, and the node goes on as it is.
+
+        An agent that is older than this call runs the bundle: the state says so.
+        """
+
     def run_operations(
         self, operations: tuple[Operation, ...], bundle: Bundle, base_digest: str, generation: int
     ) -> NodeState:

@@ -58,6 +58,7 @@ class MemoryNode:
     epoch: int = 0
     last_error: str = ""
     pushes: int = 0
+    checks: int = 0
     operations: list[Operation] = field(default_factory=list)
     lock: threading.RLock = field(default_factory=threading.RLock)
 
@@ -118,6 +119,20 @@ class MemoryDriver:
             self._node.reloads += 1
             self._node.epoch += 1
             self._node.pushes += 1
+            return self._node.state()
+
+    def check_bundle(self, bundle: Bundle, generation: int) -> NodeState:
+        """As a push, short of the switch; what would be refused there is not seen here either."""
+        with self._node.lock:
+            self._reach()
+            self._fence(generation)
+            _verify(bundle)
+            try:
+                self._object(bundle)
+            except Refused as refusal:
+                if refusal.stage in ("validate", "taste"):
+                    raise
+            self._node.checks += 1
             return self._node.state()
 
     def run_operations(
