@@ -79,13 +79,13 @@ class Node:
         return self.state()
 
     def check(self, body: BundleBody) -> dict[str, Any]:
-        """Whether a push of the bundle would come as far as the switch; raises as a push does, and changes nothing."""
+        """Whether a push of the bundle would come beyond a stage; raises as a push does, and changes nothing."""
         self._fence(body.generation)
         with self._preparing:
             self._guards.supported(self.proxy.version())
             draft = self._draft(body)
             try:
-                self._try(draft, body)
+                self._try(draft, body, body.only_check)
             finally:
                 shutil.rmtree(draft, ignore_errors=True)
         return self.state()
@@ -218,12 +218,13 @@ class Node:
         self._write_node_cfg(draft, body.manifest, body.generation)
         return draft
 
-    def _try(self, release: Path, body: BundleBody) -> None:
-        """All that is asked of a release before it takes the place of another one."""
+    def _try(self, release: Path, body: BundleBody, until: str = "taste") -> None:
+        """All that is asked of a release, up to a stage, before it takes the place of another one."""
         self._check_words(body)
         self._unless_it_crashes(self._check, release, body.manifest, body.generation)
         self._guards.addresses(self.addresses, release, body.manifest)
-        self._unless_it_crashes(self._taste, release, body.manifest, body.generation)
+        if until == "taste":
+            self._unless_it_crashes(self._taste, release, body.manifest, body.generation)
 
     def _check(self, release: Path, _manifest: Manifest, _generation: int) -> None:
         self._guards.check(self._box, release, release / "node.cfg")

@@ -1,7 +1,8 @@
 """PUSH, the search: which of the changed objects a node refuses, asked of that very node, in a bounded number of tries.
 
 An agent is asked to check, as far as it had come with what it refused. What only the switch tells it is asked by
-pushing: what it takes is a part of what was wanted and good, so it may run until the search is over. Where HAProxy names nobody, the changed objects are halved until one is left.
+pushing: what it takes is a part of what was wanted and good, so it may run until the search is over. Where HAProxy
+names nobody, the changed objects are halved until one is left.
 """
 
 from __future__ import annotations
@@ -9,11 +10,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
+from functools import partial
 
 from apps.compiler.compile import CompileError, compile_snapshot
 from apps.compiler.model import Snapshot
 from apps.compiler.withholding import suspects, withhold
-from apps.drivers.proxy.contract import NodeState, Refused
+from apps.drivers.proxy.contract import CHECKED, NodeState, Refused
 from apps.drivers.proxy.registry import open_driver
 from apps.rollouts import claims, quarantine, shelf, travel
 from apps.rollouts.blaming import owners_named
@@ -25,7 +27,6 @@ from apps.rollouts.quarantine import Culprits
 logger = logging.getLogger(__name__)
 
 MOST_TRIES = 24
-BEFORE_THE_SWITCH = {"validate", "taste"}
 WITH_THE_REST = "Several objects of this account are refused by nodes; what it changed meanwhile waits with them."
 NOT_NAMED = "A node refuses every configuration that holds this, and takes it without; HAProxy does not say why."
 
@@ -36,7 +37,7 @@ class _Inconclusive(Exception):
 
 def find_culprits(claim: Claim, rollout: Rollout, job: Job, refusal: Refused, good: Revision | None) -> Culprits | None:
     """Who has to be left out so that the node of `job` takes the rest; None when that would not help."""
-    search = _Search(claim, rollout, job, good, only_check=refusal.stage in BEFORE_THE_SWITCH)
+    search = _Search(claim, rollout, job, good, refusal.stage)
     try:
         found = search.named(refusal) or dict.fromkeys(search.halved(), NOT_NAMED)
     except (_Inconclusive, CompileError) as error:
@@ -46,10 +47,8 @@ def find_culprits(claim: Claim, rollout: Rollout, job: Job, refusal: Refused, go
 
 
 class _Search:
-    def __init__(
-        self, claim: Claim, rollout: Rollout, job: Job, good: Revision | None, *, only_check: bool = False
-    ) -> None:
-        self._only_check = only_check
+    def __init__(self, claim: Claim, rollout: Rollout, job: Job, good: Revision | None, stage: str) -> None:
+        self._stage = stage
         self._claim, self._rollout, self._job, self._tries = claim, rollout, job, 0
         self._snapshot = shelf.snapshot_of(rollout.revision_id, rollout.revision.digest)
         self._bundle = shelf.bundle_of(rollout.revision_id, rollout.revision.digest)
@@ -107,10 +106,9 @@ class _Search:
     def _put(self, generation: int) -> NodeState | Refused:
         """The whole bundle, also where the node runs it already: then what it refused is no trouble of its own."""
         driver = open_driver(self._job.target)
+        ask = partial(driver.check_bundle, stage=self._stage) if self._stage in CHECKED else driver.push_bundle
         with ThreadPoolExecutor(1) as threads:
-            asked = threads.submit(
-                driver.check_bundle if self._only_check else driver.push_bundle, self._bundle, generation
-            )
+            asked = threads.submit(ask, self._bundle, generation)
             while not wait([asked], timeout=claims.RENEW_SECONDS).done:
                 claims.renew(self._claim)
         error = asked.exception()

@@ -46,13 +46,13 @@ class AgentDriver:
 
     def push_bundle(self, bundle: Bundle, generation: int) -> NodeState:
         """PUT /v1/bundle."""
-        return self._put(bundle, generation, only_check=False)
+        return self._put(bundle, generation)
 
-    def check_bundle(self, bundle: Bundle, generation: int) -> NodeState:
-        """PUT /v1/bundle, short of the switch."""
-        return self._put(bundle, generation, only_check=True)
+    def check_bundle(self, bundle: Bundle, generation: int, stage: str) -> NodeState:
+        """PUT /v1/bundle, as far as a stage before the switch."""
+        return self._put(bundle, generation, stage)
 
-    def _put(self, bundle: Bundle, generation: int, *, only_check: bool) -> NodeState:
+    def _put(self, bundle: Bundle, generation: int, only_check: str = "") -> NodeState:
         body = {"generation": generation, "digest": bundle.digest, "only_check": only_check}
         content = body | {"files": encode(bundle.files)}
         return read_node_state(self._call("PUT", "/v1/bundle", content, push_seconds(bundle)))

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from apps.compiler.bundle import MANIFEST, Bundle, digest_of, digest_of_all
 from apps.compiler.operations import DeleteMapEntry, Operation, ReplaceMap, SetMapEntry
 from apps.drivers.proxy.contract import (
+    CHECKED,
     CounterReading,
     CounterRow,
     NodeState,
@@ -121,8 +122,8 @@ class MemoryDriver:
             self._node.pushes += 1
             return self._node.state()
 
-    def check_bundle(self, bundle: Bundle, generation: int) -> NodeState:
-        """As a push, short of the switch; what would be refused there is not seen here either."""
+    def check_bundle(self, bundle: Bundle, generation: int, stage: str) -> NodeState:
+        """As a push, as far as that stage; what would be refused later is not seen here either."""
         with self._node.lock:
             self._reach()
             self._fence(generation)
@@ -130,7 +131,7 @@ class MemoryDriver:
             try:
                 self._object(bundle)
             except Refused as refusal:
-                if refusal.stage in ("validate", "taste"):
+                if refusal.stage in CHECKED[: CHECKED.index(stage) + 1]:
                     raise
             self._node.checks += 1
             return self._node.state()
