@@ -41,7 +41,8 @@ class Trial:
 def trial(tried: str, control: str) -> Iterator[Trial]:
     """An attack; it has held when the block ends.
 
-    `control` is the test, or the planted defect (`mutant:NAME`), that takes the safeguard away and sees it succeed.
+    `control` is the test, or the planted defect (`mutant:NAME`), that takes the safeguard away and sees it succeed;
+    or `none: …` where there is nothing to take away, and why.
     """
     assert control_exists(control), f"there is no control {control}"
     found = Trial(tried)
@@ -59,6 +60,8 @@ def trial(tried: str, control: str) -> Iterator[Trial]:
 
 def control_exists(control: str) -> bool:
     """Whether the suite has this test, or `make mutants` this defect."""
+    if control.startswith("none: "):
+        return True
     if control.startswith("mutant:"):
         files = (ROOT / "tests" / "mutants").glob("*.toml")
         names = {each["name"] for file in files for each in tomllib.loads(file.read_text())["mutant"]}
