@@ -49,7 +49,7 @@ kill: .venv/.stamp ## a dead HAProxy in the demo: make kill NODE=eu-1
 seed: .venv/.stamp ## fill the database: make seed ROUTES=10000 ACCOUNTS=100
 	@$(PY) -m deploy.demo manage seed --routes $(or $(ROUTES),10000) --accounts $(or $(ACCOUNTS),100)
 
-TESTED_WITH := haproxy redis-server python3-venv postgresql chromium chromium-driver iproute2 keepalived bird2 bind9 pdns-server pdns-backend-sqlite3
+TESTED_WITH := haproxy redis-server python3-venv postgresql chromium chromium-driver iproute2 keepalived bird2 bind9 pdns-server pdns-backend-sqlite3 libfaketime
 
 quick: .venv/.stamp-tests frontend/static/vendor/.stamp ## while typing, 20 s: what needs neither a process nor a database
 	@$(PY) -m tests.run_suite quick $(ARGS)
@@ -65,6 +65,10 @@ test-all: .venv/.stamp-tests frontend/static/vendor/.stamp ## before a tag: ever
 mutants: .venv/.stamp-tests frontend/static/vendor/.stamp ## plant one defect after the other and see that the tests find it; ARGS="--only NAME"
 	@deploy/packages.sh $(TESTED_WITH)
 	@$(PY) -m tests.mutants $(ARGS)
+
+attacks: .venv/.stamp-tests frontend/static/vendor/.stamp ## attacks and faults of machines against what runs, a line each: held or not held
+	@deploy/packages.sh $(TESTED_WITH)
+	@$(PY) -m tests.run_suite attacks $(ARGS)
 
 bench: .venv/.stamp-tests ## measure, print tables, write var/bench.json
 	@deploy/packages.sh haproxy redis-server python3-venv wrk httperf
@@ -130,4 +134,4 @@ fmt: .venv/.stamp-tests ## put the code in order
 clean: down ## remove what was made: the demo's data, caches, fetched assets; the venv stays
 	rm -rf var frontend/static/vendor frontend/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-.PHONY: help lock openapi bench-stack-kills bench-synthesis bench-schedules bench-calendars bench-api-fuzz check frontend packages up down traffic kill seed quick test test-all mutants bench fmt clean agent
+.PHONY: help lock openapi bench-stack-kills bench-synthesis bench-schedules bench-calendars bench-api-fuzz check frontend packages up down traffic kill seed quick test test-all attacks mutants bench fmt clean agent

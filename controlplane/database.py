@@ -75,5 +75,10 @@ def _guarded(given: dict[str, Any], patience: Patience) -> dict[str, Any]:
         **{f"tcp_{name}": str(value) for name, value in KEEPALIVES.items()},
     }
     words = " ".join(f"-c {name}={value}" for name, value in session.items())
-    ours = {"connect_timeout": CONNECT_S, "keepalives": 1, **KEEPALIVES, "tcp_user_timeout": int(patience.silent_s * 1000)}
+    ours = {
+        "connect_timeout": CONNECT_S,
+        "keepalives": 1,
+        **KEEPALIVES,
+        "tcp_user_timeout": int(patience.silent_s * 1000),
+    }
     return {**ours, **given, "options": f"{words} {given.get('options', '')}".strip()}

@@ -218,7 +218,9 @@ class Machines:
         self.postgresql("start")
         self.sql("CREATE DATABASE spillway", database="postgres")
         self.manage("a", "migrate", "--verbosity", "0")
-        self.token = json.loads(self.manage("a", "bootstrap", "--tokens", told="a-long-pass-phrase-9\n"))["operator_token"]
+        self.token = json.loads(self.manage("a", "bootstrap", "--tokens", told="a-long-pass-phrase-9\n"))[
+            "operator_token"
+        ]
 
     def manage(self, machine: str, *words: str, told: str = "") -> str:
         """`manage.py` on a console."""

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from cryptography import x509
-from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
@@ -131,13 +131,17 @@ def poison_certificate(owner: Account) -> tuple[str, str]:
 
 def certificate(host: str, bits: int) -> dict[str, str]:
     """A certificate with an RSA key of that size."""
-    key = rsa.generate_private_key(65537, bits)
+    return signed(host, rsa.generate_private_key(65537, bits))
+
+
+def signed(host: str, key: rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey) -> dict[str, str]:
+    """A certificate with this key, signed by itself."""
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, host)])
     begin = datetime.now(UTC) - timedelta(days=1)
     made = x509.CertificateBuilder(name, name, key.public_key(), 1, begin, begin + timedelta(days=90))
-    signed = made.add_extension(x509.SubjectAlternativeName([x509.DNSName(host)]), critical=False)
+    whole = made.add_extension(x509.SubjectAlternativeName([x509.DNSName(host)]), critical=False)
     secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
-    return {"chain": signed.sign(key, SHA256()).public_bytes(Encoding.PEM).decode(), "key": secret}
+    return {"chain": whole.sign(key, SHA256()).public_bytes(Encoding.PEM).decode(), "key": secret}
 
 
 KINDS = {

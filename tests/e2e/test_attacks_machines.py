@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
@@ -42,7 +43,14 @@ with transaction.atomic():
     print("held", flush=True)
     time.sleep(3600)
 """
-NOBODY_NOTICES = "?options=-c%20idle_in_transaction_session_timeout%3D0%20-c%20tcp_keepalives_idle%3D7200"
+NOBODY_NOTICES = "?options=" + "%20".join(
+    f"-c%20{name}%3D{value}"
+    for name, value in (
+        ("idle_in_transaction_session_timeout", 0),
+        ("tcp_keepalives_idle", 7200),
+        ("tcp_user_timeout", 0),
+    )
+)
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +135,9 @@ def test_control_without_limits_of_sessions_nobody_writes_again(five: Machines) 
 
 
 def test_a_node_that_falls_silent_keeps_the_other_one_from_nothing(five: Machines) -> None:
-    control = "tests/apps/test_rollouts_pace.py::test_control_a_worker_that_waits_for_all_nodes_keeps_the_healthy_one_waiting"
+    control = (
+        "tests/apps/test_rollouts_pace.py::test_control_a_worker_that_waits_for_all_nodes_keeps_the_healthy_one_waiting"
+    )
     with trial("14: node d loses its cable, changes go on", control) as seen:
         with pulled(five, "d"):
             for what in ("the first change", "the next one", "the one after"):
@@ -203,6 +213,24 @@ def test_without_redis_writes_are_taken_and_reach_the_nodes(five: Machines) -> N
             assert "redis" in five.ask("a/readyz").json()["degraded"]
         finally:
             five.start_redis()
+
+
+def test_names_that_are_this_machine_or_a_metadata_service_are_no_servers(five: Machines) -> None:
+    """What other names resolve to is not asked here."""
+    with trial("5: loopback and metadata services by name", "mutant:metadata-services-are-servers") as seen:
+        names = ("localhost", "localhost6", "broadcasthost", "metadata.azure.internal", "metadata.google.internal")
+        for name in (*names, "169.254.169.254", "127.0.0.1"):
+            answer = five.api("a", "pools", "POST", pool_of(name))
+            assert answer.status == 422, (name, answer)
+            seen.saw(f"{name}: 422")
+        answer = five.api("a", "pools", "POST", pool_of("app.internal.example"))
+        assert answer.status == 201, "the control, a name of somebody's own"
+
+
+def pool_of(address: str) -> dict[str, Any]:
+    """A pool with a server there."""
+    servers = [{"name": "s", "address": address, "port": 8080}]
+    return {"name": "names", "spec": {"protocol": "http", "backends": [{"region": "here", "servers": servers}]}}
 
 
 def test_a_console_with_another_key_is_not_ready_and_takes_no_write(five: Machines) -> None:
@@ -296,21 +324,23 @@ def test_a_full_disk_on_a_console_costs_no_write(five: Machines) -> None:
 
 def conditions(five: Machines, kind: str) -> dict[str, tuple[bool, str]]:
     """What is said of the clocks of this kind of machine."""
-    rows = five.sql(
-        f"SELECT object_id, status, message FROM observe_condition WHERE type = 'ClockRight' AND object_kind = '{kind}'"
-    )
-    return {str(number): (status, message) for number, status, message in rows}
+    rows = five.sql("SELECT object_kind, object_id, status, message FROM observe_condition WHERE type = 'ClockRight'")
+    return {str(number): (status, message) for of, number, status, message in rows if of == kind}
 
 
 @pytest.mark.parametrize("by", [600, -600])
 def test_a_node_whose_clock_is_wrong_is_named_and_serves(five: Machines, by: int) -> None:
-    control = "tests/apps/test_clocks.py::test_control_without_what_the_database_said_the_machines_own_clock_is_believed"
+    control = (
+        "tests/apps/test_clocks.py::test_control_without_what_the_database_said_the_machines_own_clock_is_believed"
+    )
     side = "ahead of" if by > 0 else "behind"
     with trial(f"17: clock of node d {by:+} s", control) as seen:
         five.stop("d", "agent", signal.SIGTERM)
         five.start_agent("d", **clock_off(by))
         try:
-            wait_until(lambda: any(f"10 min {side}" in words for _, words in conditions(five, "node").values()), "named")
+            wait_until(
+                lambda: any(f"10 min {side}" in words for _, words in conditions(five, "node").values()), "named"
+            )
             text = fresh()
             assert five.write("a", text).status in WRITTEN
             seen.saw(f"10 min {side} the database's, it says; nodes have a change after {five.served(text):.1f} s")
@@ -322,7 +352,9 @@ def test_a_node_whose_clock_is_wrong_is_named_and_serves(five: Machines, by: int
 
 @pytest.mark.parametrize("by", [600, -600])
 def test_a_console_whose_clock_is_wrong_is_named_and_judges_nobody_by_it(five: Machines, by: int) -> None:
-    control = "tests/apps/test_clocks.py::test_control_without_what_the_database_said_the_machines_own_clock_is_believed"
+    control = (
+        "tests/apps/test_clocks.py::test_control_without_what_the_database_said_the_machines_own_clock_is_believed"
+    )
     side = "ahead of" if by > 0 else "behind"
     with trial(f"17: clock of console a {by:+} s", control) as seen:
         five.stop_console("b", "collect")  # the one that reads the nodes is the one whose clock is wrong
