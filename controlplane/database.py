@@ -32,7 +32,7 @@ class Patience:
 # By kind of process. Whoever waits for a lock of a machine that vanished is answered 503 before that machine is thrown
 # out, and asks again: threads are free again sooner than the lock is.
 PATIENCE = {
-    "web": Patience(idle_s=10, lock_s=5, statement_s=30, silent_s=0.7),  # whoever asks is told within a second
+    "web": Patience(idle_s=10, lock_s=5, statement_s=30, silent_s=0.5),  # whoever asks is told within a second
     "worker": Patience(idle_s=10, lock_s=15, statement_s=300),
     # Migrations, and what people run by hand: one statement may take as long as the table is large.
     "command": Patience(idle_s=60, lock_s=30, statement_s=0),

@@ -58,7 +58,9 @@ class DatabaseWrapper(base.DatabaseWrapper):
         began = time.monotonic()
         usable = bool(super().is_usable())
         place = _place(self.get_connection_params())
-        if not usable and place is not None and time.monotonic() - began >= _patience():
+        if (
+            not usable and place is not None and time.monotonic() - began >= _patience() / 2
+        ):  # who is there says so at once
             silence.note(place, time.monotonic())
         return usable
 

@@ -59,7 +59,12 @@ def test_the_next_requests_do_not_even_knock(
 ) -> None:
     knocks: list[object] = []
     knock = socket.create_connection
-    monkeypatch.setattr(socket, "create_connection", lambda *words: (knocks.append(words), knock(*words))[1])
+
+    def counted(*words: Any) -> socket.socket:
+        knocks.append(words)
+        return knock(*words)
+
+    monkeypatch.setattr(socket, "create_connection", counted)
     with django_db_blocker.unblock():
         assert all(base.SILENT in str(refused(settings_of)) for _ in range(3))
         assert knocks == [(("127.0.0.1", silent_port), database.PATIENCE["web"].silent_s)]
@@ -73,7 +78,12 @@ def test_control_as_django_has_it_each_request_waits_for_the_host(
 ) -> None:
     asked: list[object] = []
     connect = psycopg.connect
-    monkeypatch.setattr(psycopg, "connect", lambda **words: (asked.append(words), connect(**words))[1])
+
+    def counted(**words: Any) -> Any:
+        asked.append(words)
+        return connect(**words)
+
+    monkeypatch.setattr(psycopg, "connect", counted)
     wrapper = Djangos({**ConnectionHandler({"default": settings_of})["default"].settings_dict})
     with django_db_blocker.unblock():
         for _ in range(2):

@@ -56,18 +56,12 @@ PROGRAMS: dict[str, Callable[[str], list[str]]] = {
 
 def missing() -> str:
     """Why this machine cannot have five; empty when it can."""
-    return missing_here("haproxy", "redis-server") or ("" if _faketime() else "there is no libfaketime on this machine")
-
-
-def _faketime() -> str:
-    """The library that shows a program another time (Debian's libfaketime)."""
-    given = os.environ.get("FAKETIME_LIBRARY", "")
-    return next(iter([given] if given else map(str, Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"))), "")
+    return missing_here("haproxy", "redis-server")
 
 
 def clock_off(seconds: int) -> dict[str, str]:
-    """The environment of a program whose clock is off by so much; what counts seconds only is right."""
-    return {"LD_PRELOAD": _faketime(), "FAKETIME": f"{seconds:+}s", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+    """The environment of a program whose clock is off by so much."""
+    return {"PYTHONPATH": str(ROOT / "tests" / "e2e" / "other_clock"), "CLOCK_OFF_S": str(seconds)}
 
 
 def address(name: str) -> str:
@@ -184,7 +178,7 @@ class Machines:
         pair = ["--certificate", f"{self.folder}/{machine}.pem", "--key", f"{self.folder}/{machine}-key.pem"]
         command = [sys.executable, "-m", "apps.agent", "--name", machine, "--address", address(machine)]
         command += ["--state-dir", str(self.state_dir(machine)), "--ca", f"{self.folder}/ca.pem", *pair]
-        command += ["--listen", f"{address(machine)}:{AGENT_PORT}", "--leave-running"]
+        command += ["--listen", f"{address(machine)}:{AGENT_PORT}", "--leave-running", "--reload-gap", "0"]
         self.start(machine, "agent", command, **environment)
 
     def state_dir(self, machine: str) -> Path:

@@ -17,7 +17,8 @@ def holds(cost: float, parts: list[int]) -> list[float]:
 
 def parts(cost: float, documents: int) -> list[int]:
     """What is written at a time."""
-    found, part = [], seed.FIRST_PART
+    part = seed.FIRST_PART
+    found: list[int] = []
     while sum(found) < documents:
         found.append(part)
         part = seed.next_part(part, part * cost)
