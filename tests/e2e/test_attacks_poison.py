@@ -17,7 +17,8 @@ from apps.accounts.models import Account
 from apps.definitions.models import Certificate, Pool, Route
 from apps.fleet.models import Fleet
 from apps.rollouts import selectors
-from apps.rollouts.models import Quarantine, Rollout
+from apps.rollouts.models import Quarantine, Rollout, Step
+from apps.rollouts.states import StepState
 from tests.conformance.slow_haproxy import SlowHaproxy
 from tests.conftest import actor_of
 from tests.database_url import database_url
@@ -92,7 +93,9 @@ def clean(stage: Stage, slow: SlowHaproxy) -> Iterator[Stage]:
     wait_until(lambda: in_sync(stage), "it is all taken back")
 
 
-@pytest.mark.parametrize(("says", "how"), [("names the line", poison.NAMED), ("names nothing", poison.UNNAMED)])
+@pytest.mark.parametrize(
+    ("says", "how"), [("names the line", poison.NAMED), ("names nothing", poison.UNNAMED)], ids=["named", "unnamed"]
+)
 @pytest.mark.parametrize("kind", poison.KINDS)
 def test_what_one_customer_wrote_and_haproxy_refuses_holds_up_nobody(
     clean: Stage, slow: SlowHaproxy, kind: str, says: str, how: str
@@ -102,6 +105,21 @@ def test_what_one_customer_wrote_and_haproxy_refuses_holds_up_nobody(
 
 def test_what_one_customer_wrote_and_haproxy_crashes_on_holds_up_nobody(clean: Stage, slow: SlowHaproxy) -> None:
     poisoned(clean, slow, "pool", "pool on which HAProxy crashes by a signal", poison.CRASHES)
+
+
+def test_a_check_that_was_merely_slow_is_made_again_without_another_change(clean: Stage, slow: SlowHaproxy) -> None:
+    with trial("3: haproxy -c takes longer than its limit on every node", "mutant:a-slow-check-is-a-refusal") as seen:
+        path = f"round-{next(rounds)}"
+        poison.everybody_adds_a_route(path)
+        slow.before("check", "sleep 60")
+        poison.spread()
+        away = Step.objects.filter(state=StepState.UNREACHABLE, message__contains="did not come to an end")
+        wait_until(away.exists, "a node says that it had no time")
+        assert not Quarantine.objects.exists()
+        slow.before("check", "")
+        begun = time.monotonic()
+        wait_until(poison.Visits(clean, path, ()).all_answered, "all are live by themselves")
+        seen.saw(f"nobody is blamed, all 100 live {elapsed(begun):.1f} s after checks are quick again")
 
 
 def poisoned(stage: Stage, slow: SlowHaproxy, kind: str, tried: str, how: str) -> None:
