@@ -66,6 +66,10 @@ mutants: .venv/.stamp-tests frontend/static/vendor/.stamp ## plant one defect af
 	@deploy/packages.sh $(TESTED_WITH)
 	@$(PY) -m tests.mutants $(ARGS)
 
+attacks: .venv/.stamp-tests frontend/static/vendor/.stamp ## attacks and faults of machines against what runs, a line each: held or not held
+	@deploy/packages.sh $(TESTED_WITH)
+	@$(PY) -m tests.run_suite attacks $(ARGS)
+
 bench: .venv/.stamp-tests ## measure, print tables, write var/bench.json
 	@deploy/packages.sh haproxy redis-server python3-venv wrk httperf
 	$(PY) -m tests.bench
@@ -130,4 +134,4 @@ fmt: .venv/.stamp-tests ## put the code in order
 clean: down ## remove what was made: the demo's data, caches, fetched assets; the venv stays
 	rm -rf var frontend/static/vendor frontend/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-.PHONY: help lock openapi bench-stack-kills bench-synthesis bench-schedules bench-calendars bench-api-fuzz check frontend packages up down traffic kill seed quick test test-all mutants bench fmt clean agent
+.PHONY: help lock openapi bench-stack-kills bench-synthesis bench-schedules bench-calendars bench-api-fuzz check frontend packages up down traffic kill seed quick test test-all attacks mutants bench fmt clean agent

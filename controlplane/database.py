@@ -13,21 +13,26 @@ from typing import Any
 import dj_database_url
 
 SQLITE, POSTGRESQL = "django.db.backends.sqlite3", "django.db.backends.postgresql"
+OURS = "controlplane.postgresql"
 
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """Seconds: of a transaction in which nobody says anything, of waiting for a lock, of a statement (0: no end)."""
+    """Seconds: of a transaction in which nobody says anything, of waiting for a lock, of a statement (0: no end).
+
+    `silent_s`: after so long without any sign of life from the host itself it is away, however busy its database is.
+    """
 
     idle_s: int
     lock_s: int
     statement_s: int
+    silent_s: float = 10.0
 
 
 # By kind of process. Whoever waits for a lock of a machine that vanished is answered 503 before that machine is thrown
 # out, and asks again: threads are free again sooner than the lock is.
 PATIENCE = {
-    "web": Patience(idle_s=10, lock_s=5, statement_s=30),
+    "web": Patience(idle_s=10, lock_s=5, statement_s=30, silent_s=0.5),  # whoever asks is told within a second
     "worker": Patience(idle_s=10, lock_s=15, statement_s=300),
     # Migrations, and what people run by hand: one statement may take as long as the table is large.
     "command": Patience(idle_s=60, lock_s=30, statement_s=0),
@@ -55,6 +60,7 @@ def database(url: str) -> dict[str, Any]:
             "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;",
         }
     elif found["ENGINE"] == POSTGRESQL:
+        found["ENGINE"] = OURS
         found["OPTIONS"] = _guarded(found.get("OPTIONS", {}), PATIENCE[os.environ.get("SPILLWAY_PROCESS", "command")])
     return found
 
@@ -69,5 +75,10 @@ def _guarded(given: dict[str, Any], patience: Patience) -> dict[str, Any]:
         **{f"tcp_{name}": str(value) for name, value in KEEPALIVES.items()},
     }
     words = " ".join(f"-c {name}={value}" for name, value in session.items())
-    ours = {"connect_timeout": CONNECT_S, "keepalives": 1, **KEEPALIVES, "tcp_user_timeout": USER_TIMEOUT_MS}
+    ours = {
+        "connect_timeout": CONNECT_S,
+        "keepalives": 1,
+        **KEEPALIVES,
+        "tcp_user_timeout": int(patience.silent_s * 1000),
+    }
     return {**ours, **given, "options": f"{words} {given.get('options', '')}".strip()}

@@ -1,4 +1,4 @@
-"""Runs the suite: `python -m tests.run_suite quick|test|all`; further arguments go to pytest.
+"""Runs the suite: `python -m tests.run_suite quick|test|all|attacks`; further arguments go to pytest.
 
 `quick` asks what needs neither a process nor a database. `test` asks everything but what is marked `exhaustive`, on
 PostgreSQL, and what is marked `both_engines` on SQLite as well. `all` asks everything, on both engines. What computes
@@ -30,6 +30,7 @@ LEDGERS = ROOT / "var" / "suite"
 WORKERS = os.environ.get("SPILLWAY_TEST_WORKERS") or str(len(os.sched_getaffinity(0)))
 PURE = ("tests/pure", "tests/golden", "tests/architecture")
 COMPUTING = (*PURE, "tests/apps", "tests/doors", "tests/hostile", "tests/permissions")
+ATTACKS = ("requests", "poison", "machines")
 PROCESSES = ("tests/architecture", "tests/conformance", "tests/e2e")
 # Images for containers often say that modules are read anew by each process: here very many are started.
 KEEP_BYTECODE = {"PYTHONDONTWRITEBYTECODE": ""}
@@ -103,7 +104,13 @@ def everything(on: Engines) -> list[Phase]:
     ]
 
 
-SUITES = {"test": changed, "all": everything}
+def attacks(on: Engines) -> list[Phase]:
+    """What was once done to an installation, done again: one line each, at the end."""
+    files = [f"tests/e2e/test_attacks_{each}.py" for each in ATTACKS]
+    return [Phase("attacks", files, "processes", "0", on.postgresql)]
+
+
+SUITES = {"test": changed, "all": everything, "attacks": attacks}
 
 
 @contextmanager

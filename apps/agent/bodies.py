@@ -15,6 +15,7 @@ from typing import Any
 from apps.agent.errors import Malformed
 
 MANIFEST = "manifest.json"
+STAGES = ("validate", "taste")  # of a push, before the switch
 PATH = re.compile(
     r"haproxy\.cfg|keepalived\.conf|bird\.conf|manifest\.json|(?:maps|secrets)/[a-z0-9-]{1,100}\.map|certs/[a-z0-9-]{1,100}\.(?:pem|list)"
 )
@@ -62,11 +63,15 @@ class Manifest:
 
 @dataclass(frozen=True)
 class BundleBody:
-    """PUT /v1/bundle: `{"generation", "digest", "files": {path: base64}}`, digests verified."""
+    """PUT /v1/bundle: `{"generation", "digest", "files": {path: base64}}`, digests verified.
+
+    With `"only_check": "validate"`, or "taste", nothing is done beyond that stage.
+    """
 
     generation: int
     manifest: Manifest
     files: Mapping[str, bytes]
+    only_check: str = ""
 
 
 @dataclass(frozen=True)
@@ -111,7 +116,7 @@ def read_bundle(body: bytes, same: Callable[[Mapping[str, str], Mapping[str, str
         raise Malformed("The files do not have the digests that the manifest names.")
     if data.get("digest") != manifest.digest:
         raise Malformed("The digest asked for is not the manifest's.")
-    return BundleBody(_generation(data), manifest, files)
+    return BundleBody(_generation(data), manifest, files, _only_check(data))
 
 
 def read_runtime(body: bytes) -> RuntimeBody:
@@ -180,6 +185,13 @@ def _ip(value: Any, whose: str) -> str:
         return str(ipaddress.ip_address(value))
     except ValueError:
         raise Malformed(f"{whose}: the address is not an IP address.") from None
+
+
+def _only_check(data: Mapping[str, Any]) -> str:
+    stage = data.get("only_check", "")
+    if stage not in ("", *STAGES):
+        raise Malformed(f"only_check is one of {', '.join(STAGES)}.")
+    return str(stage)
 
 
 def _generation(data: Mapping[str, Any]) -> int:

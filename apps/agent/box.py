@@ -6,11 +6,12 @@ import os
 import pwd
 import re
 import shutil
+import signal
 import subprocess
 from math import ceil
 from pathlib import Path
 
-from apps.agent.errors import Refusal, Unavailable
+from apps.agent.errors import Crashed, Refusal, Unavailable
 from apps.agent.load_time import load_seconds
 from apps.agent.settings import SYSTEM_PATH, Settings
 
@@ -23,6 +24,8 @@ SHORTAGE = re.compile(
     r"|no space left|too many open files",
     re.IGNORECASE,
 )
+# Signals by which a program is ended for what it did itself; the others come from outside, or from a limit.
+CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)
 CLEAN_ENV = {"PATH": SYSTEM_PATH}
 
 
@@ -87,6 +90,8 @@ def failure_from(output: str, stage: str, release: Path | None, status: int | No
 
     `status` is how the process ended where that is known; below zero a signal ended it.
     """
+    if status is not None and -status in CRASHES:
+        return Crashed(f"haproxy crashed on the file (signal {-status}).", stage)
     if status is not None and status < 0:
         return Unavailable(f"haproxy was ended by signal {-status} before it could judge the file.", stage)
     alerts = [line for line in output.splitlines() if "[ALERT]" in line]

@@ -44,6 +44,10 @@ class Unavailable(Exception):
         return {"error": "unavailable", "stage": self.stage, "message": self.message}
 
 
+class Crashed(Unavailable):
+    """HAProxy itself broke down on the files: by the files, or by this machine, which only another try can tell."""
+
+
 # How a push may end without what was asked for: the node goes on running what it ran.
 FAILURES = (Refusal, Unavailable, OSError, subprocess.TimeoutExpired)
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import shutil
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from apps.agent.addresses import Addresses
 from apps.agent.bodies import MOVED_BY, BundleBody, Manifest, RuntimeBody, read_bundle
 from apps.agent.box import readable_group
 from apps.agent.confirm import Wanted, worker_identity
-from apps.agent.errors import FAILURES, Malformed, Refusal, Unavailable, unavailable
+from apps.agent.errors import FAILURES, Crashed, Malformed, Refusal, Unavailable, unavailable
 from apps.agent.events import Events
 from apps.agent.load_time import load_seconds
 from apps.agent.proxy import Proxy
@@ -67,17 +68,26 @@ class Node:
         with self._preparing, self._failing_aloud(body.generation, "switch"):
             self._fence(body.generation)
             self._guards.supported(self.proxy.version())
-            release = self._write(body)
-            self._check_words(body)
-            self._guards.check(self._box, release, release / "node.cfg")
-            self._guards.addresses(self.addresses, release, body.manifest)
-            self._guards.taste(self.settings, self._box, release, body.manifest, body.generation, self.probe_secret)
+            release = self.releases.seal(self._draft(body), body.generation)
+            self._try(release, body)
             with self.switching:
                 self._fence(body.generation)
                 self._refuse_taken_ports(release, body.manifest)
                 self._respect_gap()
                 self.switch(release, body.manifest, body.generation)
         self.events.add("state", f"generation {body.generation} runs, digest {body.manifest.digest[:12]}")
+        return self.state()
+
+    def check(self, body: BundleBody) -> dict[str, Any]:
+        """Whether a push of the bundle would come beyond a stage; raises as a push does, and changes nothing."""
+        self._fence(body.generation)
+        with self._preparing:
+            self._guards.supported(self.proxy.version())
+            draft = self._draft(body)
+            try:
+                self._try(draft, body, body.only_check)
+            finally:
+                shutil.rmtree(draft, ignore_errors=True)
         return self.state()
 
     def operate(self, body: RuntimeBody) -> dict[str, Any]:
@@ -97,7 +107,7 @@ class Node:
                 draft = self.releases.prepare(body.generation, files, old, same)
                 self._write_node_cfg(draft, body.manifest, body.generation)
                 if files.keys() - {"manifest.json"} - {path for path in files if path.startswith("maps/")}:
-                    self._guards.check(self._box, draft, draft / "node.cfg")
+                    self._unless_it_crashes(self._check, draft, body.manifest, body.generation)
                 release = self.releases.seal(draft, body.generation)
                 self.releases.point_live(release)
                 self._run(commands, old, base)
@@ -203,10 +213,38 @@ class Node:
             if path in body.files:
                 self._guards.only_allowed(path, body.files[path].decode("latin-1"))
 
-    def _write(self, body: BundleBody) -> Path:
+    def _draft(self, body: BundleBody) -> Path:
         draft = self.releases.prepare(body.generation, body.files, None, frozenset())
         self._write_node_cfg(draft, body.manifest, body.generation)
-        return self.releases.seal(draft, body.generation)
+        return draft
+
+    def _try(self, release: Path, body: BundleBody, until: str = "taste") -> None:
+        """All that is asked of a release, up to a stage, before it takes the place of another one."""
+        self._check_words(body)
+        self._unless_it_crashes(self._check, release, body.manifest, body.generation)
+        self._guards.addresses(self.addresses, release, body.manifest)
+        if until == "taste":
+            self._unless_it_crashes(self._taste, release, body.manifest, body.generation)
+
+    def _check(self, release: Path, _manifest: Manifest, _generation: int) -> None:
+        self._guards.check(self._box, release, release / "node.cfg")
+
+    def _taste(self, release: Path, manifest: Manifest, generation: int) -> None:
+        self._guards.taste(self.settings, self._box, release, manifest, generation, self.probe_secret)
+
+    def _unless_it_crashes(
+        self, attempt: Callable[[Path, Manifest, int], None], release: Path, manifest: Manifest, generation: int
+    ) -> None:
+        """Files on which HAProxy crashes twice are refused, unless it crashes on those that it runs as well."""
+        with contextlib.suppress(Crashed):  # once may be anybody's fault
+            attempt(release, manifest, generation)
+            return
+        try:
+            attempt(release, manifest, generation)
+        except Crashed as crash:
+            if (live := self.releases.live()) is not None:
+                attempt(live, self.releases.manifest(live), self.confirmed.generation)
+            raise Refusal(f"{crash.message} It does so each time, and only on these files.", crash.stage) from crash
 
     def _write_node_cfg(self, draft: Path, manifest: Manifest, generation: int) -> None:
         write_file(draft / "node.cfg", self.node_cfg(manifest, generation).encode(), readable_group(self.settings))

@@ -63,7 +63,12 @@ class Handler(BaseHTTPRequestHandler):
             return
         body = self._body()
         if body is not None:
-            self._answer(lambda: self.server.node.push(self.server.node.read(body)))
+            self._answer(lambda: self._take(body))
+
+    def _take(self, body: bytes) -> dict[str, Any]:
+        node = self.server.node
+        bundle = node.read(body)
+        return node.check(bundle) if bundle.only_check else node.push(bundle)
 
     def do_POST(self) -> None:
         """Runtime operations."""

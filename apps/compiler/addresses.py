@@ -12,8 +12,18 @@ Network = IPv4Network | IPv6Network
 _LOOPBACK = (IPv4Network("127.0.0.0/8"), IPv6Network("::1/128"))
 
 # Names that are this machine or a cloud's metadata service whatever the resolver says.
-_LOCAL_NAMES = frozenset({"localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback"})
-_METADATA_NAMES = frozenset({"metadata", "metadata.google.internal", "instance-data", "instance-data.ec2.internal"})
+_LOCAL_NAMES = frozenset(
+    {
+        *("localhost", "localhost.localdomain", "localhost4", "localhost4.localdomain4", "localhost6"),
+        *("localhost6.localdomain6", "ip6-localhost", "ip6-loopback", "broadcasthost"),
+    }
+)
+_METADATA_NAMES = frozenset(
+    {
+        *("metadata", "metadata.google.internal", "metadata.azure.internal"),
+        *("instance-data", "instance-data.ec2.internal"),
+    }
+)
 
 # Ranges in the order in which they are asked: the first one that holds the address gives the reason.
 _FORBIDDEN: tuple[tuple[Network, str], ...] = (

@@ -1,7 +1,8 @@
 """PUSH, the search: which of the changed objects a node refuses, asked of that very node, in a bounded number of tries.
 
-An agent is asked by pushing: what it takes is a part of what was wanted and good, so it may run until the search is
-over. Where HAProxy names nobody, the changed objects are halved until one is left.
+An agent is asked to check, as far as it had come with what it refused. What only the switch tells it is asked by
+pushing: what it takes is a part of what was wanted and good, so it may run until the search is over. Where HAProxy
+names nobody, the changed objects are halved until one is left.
 """
 
 from __future__ import annotations
@@ -9,12 +10,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
+from functools import partial
 
 from apps.compiler.compile import CompileError, compile_snapshot
 from apps.compiler.model import Snapshot
 from apps.compiler.withholding import suspects, withhold
 from apps.definitions.node_words import in_words
-from apps.drivers.proxy.contract import Refused
+from apps.drivers.proxy.contract import CHECKED, NodeState, Refused
 from apps.drivers.proxy.registry import open_driver
 from apps.rollouts import claims, quarantine, shelf, travel
 from apps.rollouts.blaming import owners_named
@@ -36,7 +38,7 @@ class _Inconclusive(Exception):
 
 def find_culprits(claim: Claim, rollout: Rollout, job: Job, refusal: Refused, good: Revision | None) -> Culprits | None:
     """Who has to be left out so that the node of `job` takes the rest; None when that would not help."""
-    search = _Search(claim, rollout, job, good)
+    search = _Search(claim, rollout, job, good, refusal.stage)
     try:
         found = search.named(refusal) or dict.fromkeys(search.halved(), NOT_NAMED)
     except (_Inconclusive, CompileError) as error:
@@ -46,7 +48,8 @@ def find_culprits(claim: Claim, rollout: Rollout, job: Job, refusal: Refused, go
 
 
 class _Search:
-    def __init__(self, claim: Claim, rollout: Rollout, job: Job, good: Revision | None) -> None:
+    def __init__(self, claim: Claim, rollout: Rollout, job: Job, good: Revision | None, stage: str) -> None:
+        self._stage = stage
         self._claim, self._rollout, self._job, self._tries = claim, rollout, job, 0
         self._snapshot = shelf.snapshot_of(rollout.revision_id, rollout.revision.digest)
         self._bundle = shelf.bundle_of(rollout.revision_id, rollout.revision.digest)
@@ -98,18 +101,24 @@ class _Search:
         self._tries += 1
         self._bundle = compile_snapshot(withhold(self._snapshot, out, self._good)).bundle
         generation = travel.raise_generation(self._claim, self._rollout.generation, self._rollout)
-        refused = self._push(generation)
-        if refused is None:
+        answer = self._put(generation)
+        if isinstance(answer, Refused):
+            return answer
+        if answer.generation == generation:
             travel.note_taken(self._rollout, self._job.node_id)
-        return refused
+        return None
 
-    def _push(self, generation: int) -> Refused | None:
+    def _put(self, generation: int) -> NodeState | Refused:
         """The whole bundle, also where the node runs it already: then what it refused is no trouble of its own."""
+        driver = open_driver(self._job.target)
+        ask = partial(driver.check_bundle, stage=self._stage) if self._stage in CHECKED else driver.push_bundle
         with ThreadPoolExecutor(1) as threads:
-            push = threads.submit(open_driver(self._job.target).push_bundle, self._bundle, generation)
-            while not wait([push], timeout=claims.RENEW_SECONDS).done:
+            asked = threads.submit(ask, self._bundle, generation)
+            while not wait([asked], timeout=claims.RENEW_SECONDS).done:
                 claims.renew(self._claim)
-        error = push.exception()
-        if error is None or isinstance(error, Refused):
+        error = asked.exception()
+        if error is None:
+            return asked.result()
+        if isinstance(error, Refused):
             return error
         raise _Inconclusive(f"{self._job.target.name}: {error}")

@@ -6,6 +6,7 @@ import pytest
 from django.db import connection, transaction
 
 from apps.core import events, queue
+from tests.e2e.stage import broker
 
 
 @pytest.mark.both_engines
@@ -20,3 +21,8 @@ def test_who_waits_for_a_change_is_told_after_its_commit(monkeypatch: pytest.Mon
             events.publish_after_commit("definitions")
             transaction.set_rollback(undone)
     assert told == [("reconcile", False), ("definitions", False)]
+
+
+def test_a_broker_that_is_away_fails_no_write() -> None:
+    with broker("redis://127.0.0.1:1/0"):
+        assert queue.wake("apps.rollouts.tasks.sweep") is False

@@ -81,14 +81,14 @@ def everybody_writes(world: World, many: int = 5) -> None:
     want_push([world.fleet])
 
 
-def refuses(*words: str, names: bool) -> Judge:
+def refuses(*words: str, names: bool, stage: str = "taste") -> Judge:
     """What a node says of a bundle with one of these words in any of its files; HAProxy names the place or does not."""
 
     def judge(bundle: Bundle) -> Refused | None:
         for path, content in bundle.files.items():
             for word in words:
                 if path != "manifest.json" and word.encode() in content:
-                    return _refused(bundle, path, word, content) if names else Refused("no", stage="taste")
+                    return _refused(bundle, path, word, content) if names else Refused("no", stage=stage)
         return None
 
     return judge
@@ -173,7 +173,7 @@ def test_one_poison_object_among_a_hundred_customers_is_named_and_all_others_are
     assert [row.object_id for row in Quarantine.objects.all()] == [object_id]
     assert served(world) >= {f"{customer(number)}.example" for number in range(CUSTOMERS) if number != 42}
     assert (Rollout.objects.latest("id").state, selectors.is_live(world.fleet.pk, world.desired())) == ("done", True)
-    refused = Rollout.objects.filter(state="failed").latest("id")
+    refused = Rollout.objects.filter(state="rolled_back").latest("id")
     assert customer(42) in refused.object_label
     assert "operator" not in refused.object_label
     assert len({node.digest for node in world.memory}) == 1
@@ -190,6 +190,21 @@ def test_what_nobody_names_is_found_by_halving(world: World) -> None:
     row = Quarantine.objects.get()
     assert (row.object_id, row.message) == (object_id, culprits.NOT_NAMED)
     assert Rollout.objects.latest("id").state == "done"
+
+
+@pytest.mark.parametrize(("stage", "runs"), [("taste", 0), ("switch", 1)])
+def test_a_node_is_asked_by_a_check_where_that_tells_and_by_a_push_where_only_that_does(
+    world: World, stage: str, runs: int
+) -> None:
+    for number in range(4):
+        add_route(world.operator, f"r{number}", f"/r{number}")
+    pushes = [node.pushes for node in world.memory]
+    judged(world, refuses("/r2", names=False, stage=stage))
+    world.reconcile()
+    assert Quarantine.objects.get().label == "operator/r2"
+    assert Rollout.objects.latest("id").state == "done"
+    assert any(node.checks for node in world.memory) is not bool(runs)
+    assert any(node.pushes > before + 1 for node, before in zip(world.memory, pushes, strict=True)) is bool(runs)
 
 
 def test_without_the_search_one_object_holds_up_everybody(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

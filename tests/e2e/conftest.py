@@ -10,7 +10,14 @@ from pytest_django import DjangoDbBlocker
 
 from apps.compiler.model import WhenFull
 from tests.conformance.real_agent import RealAgent, running_agent
+from tests.e2e import verdicts
 from tests.e2e.overflow_stage import Place, Stage, rate, regions
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """One line for each attack and fault that was tried."""
+    for line in verdicts.LINES:
+        terminalreporter.write_line(line)
 
 
 @pytest.fixture(scope="session")

@@ -64,6 +64,38 @@ def test_control_the_same_node_refuses_what_haproxy_itself_objects_to() -> None:
         assert (refusal.value.stage, refusal.value.line, node.node.state()["unavailable"]) == ("validate", 21, "")
 
 
+CRASH = "grep -q two {config} && kill -11 $$"
+
+
+@pytest.mark.parametrize(("word", "stage"), [("check", "validate"), ("trial", "taste")])
+def test_files_on_which_haproxy_crashes_each_time_are_refused(word: str, stage: str) -> None:
+    with node_with_slow_haproxy() as (node, slow):
+        slow.before(word, CRASH.format(config="haproxy.cfg"))
+        with pytest.raises(Refusal, match="signal 11") as refusal:
+            node.push(make_bundle(node.port, answer="two"), 2)
+        assert (refusal.value.stage, node.get(), node.live) == (stage, (200, "one"), "1")
+        assert node.push(make_bundle(node.port, answer="three"), 3)["generation"] == 3
+
+
+@pytest.mark.parametrize("word", ["check", "trial"])
+def test_a_haproxy_that_crashes_once_or_on_everything_has_judged_nothing(word: str) -> None:
+    with node_with_slow_haproxy() as (node, slow):
+        slow.before(word, "kill -11 $$")
+        with pytest.raises(Unavailable, match="signal 11"):
+            node.push(make_bundle(node.port, answer="two"), 2)
+        slow.before(word, "[ -e $(dirname $0)/crashed ] || { touch $(dirname $0)/crashed; kill -11 $$; }")
+        assert node.push(make_bundle(node.port, answer="two"), 2)["generation"] == 2
+
+
+def test_a_runtime_change_on_which_haproxy_crashes_is_refused_as_well() -> None:
+    with node_with_slow_haproxy() as (node, slow):
+        base, wanted = make_bundle(node.port), make_bundle(node.port, answer="two")
+        slow.before("check", CRASH.format(config="haproxy.cfg"))
+        with pytest.raises(Refusal, match="signal 11"):
+            node.operate((), wanted, base.digest, 2, "haproxy.cfg")
+        assert (node.live, node.get()) == ("1", (200, "one"))
+
+
 def test_a_large_bundle_is_given_longer_than_an_empty_one() -> None:
     """Eighty certificates are worth 1.6 seconds: a check of two and a half ends in time."""
     with node_with_slow_haproxy() as (node, slow):

@@ -46,8 +46,16 @@ class AgentDriver:
 
     def push_bundle(self, bundle: Bundle, generation: int) -> NodeState:
         """PUT /v1/bundle."""
-        body = {"generation": generation, "digest": bundle.digest, "files": encode(bundle.files)}
-        return read_node_state(self._call("PUT", "/v1/bundle", body, push_seconds(bundle)))
+        return self._put(bundle, generation)
+
+    def check_bundle(self, bundle: Bundle, generation: int, stage: str) -> NodeState:
+        """PUT /v1/bundle, as far as a stage before the switch."""
+        return self._put(bundle, generation, stage)
+
+    def _put(self, bundle: Bundle, generation: int, only_check: str = "") -> NodeState:
+        body = {"generation": generation, "digest": bundle.digest, "only_check": only_check}
+        content = body | {"files": encode(bundle.files)}
+        return read_node_state(self._call("PUT", "/v1/bundle", content, push_seconds(bundle)))
 
     def run_operations(
         self, operations: tuple[Operation, ...], bundle: Bundle, base_digest: str, generation: int

@@ -14,6 +14,8 @@ from typing import Protocol
 from apps.compiler.bundle import Bundle
 from apps.compiler.operations import Operation
 
+CHECKED = ("validate", "taste")
+
 
 class ProxyError(Exception):
     """A node did not do what it was asked; `message` is a sentence for operators."""
@@ -159,6 +161,12 @@ class ProxyDriver(Protocol):
         """Make the node run `bundle`: validate, taste, switch, reload, and wait until a new worker answers with it.
 
         Raises Refused or Unavailable (the node keeps its old configuration), or Superseded.
+        """
+
+    def check_bundle(self, bundle: Bundle, generation: int, stage: str) -> NodeState:
+        """What `push_bundle` raises as far as this stage, one of CHECKED; the node goes on as it is.
+
+        An agent that is older than this call runs the bundle: the state says so.
         """
 
     def run_operations(

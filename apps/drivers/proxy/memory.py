@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from apps.compiler.bundle import MANIFEST, Bundle, digest_of, digest_of_all
 from apps.compiler.operations import DeleteMapEntry, Operation, ReplaceMap, SetMapEntry
 from apps.drivers.proxy.contract import (
+    CHECKED,
     CounterReading,
     CounterRow,
     NodeState,
@@ -58,6 +59,7 @@ class MemoryNode:
     epoch: int = 0
     last_error: str = ""
     pushes: int = 0
+    checks: int = 0
     operations: list[Operation] = field(default_factory=list)
     lock: threading.RLock = field(default_factory=threading.RLock)
 
@@ -118,6 +120,20 @@ class MemoryDriver:
             self._node.reloads += 1
             self._node.epoch += 1
             self._node.pushes += 1
+            return self._node.state()
+
+    def check_bundle(self, bundle: Bundle, generation: int, stage: str) -> NodeState:
+        """As a push, as far as that stage; what would be refused later is not seen here either."""
+        with self._node.lock:
+            self._reach()
+            self._fence(generation)
+            _verify(bundle)
+            try:
+                self._object(bundle)
+            except Refused as refusal:
+                if refusal.stage in CHECKED[: CHECKED.index(stage) + 1]:
+                    raise
+            self._node.checks += 1
             return self._node.state()
 
     def run_operations(

@@ -14,7 +14,11 @@ from apps.definitions.selectors import load_balancers
 from apps.definitions.services import apply_document
 from apps.fleet.selectors import regions
 
-PART = 1000
+# Of documents in one transaction; how many depends on how long the last one held the database, on whatever machine.
+FIRST_PART, LEAST_PART, MOST_PART = 50, 5, 1000
+HOLD_S = 1.0
+# SQLite has no queue: whoever waits looks ten times a second, and somebody has to find it free.
+PAUSE_S = 0.25
 
 
 class Command(BaseCommand):
@@ -42,13 +46,20 @@ class Command(BaseCommand):
                 documents += seeding.documents_of(
                     name, count, load_balancer=front, regions=places, port=options["port"]
                 )
-            # In parts, so that nobody else waits for the database longer than a moment.
-            for start in range(0, len(documents), PART):
-                apply_document(actor=actor, objects=documents[start : start + PART], reason="seed")
+            self._apply_in_parts(actor, documents)
         except Invalid as invalid:
             raise CommandError("\n".join(f"{fault.pointer}: {fault.detail}" for fault in invalid.faults[:20])) from None
         spent = time.monotonic() - started
         self.stdout.write(f"{options['routes']} routes of {accounts} accounts in {spent:.1f} s.")
+
+    def _apply_in_parts(self, actor: Actor, documents: list[dict[str, Any]]) -> None:
+        """In transactions of about a second, so that nobody else waits for the database longer than a moment."""
+        start, part = 0, FIRST_PART
+        while start < len(documents):
+            began = time.monotonic()
+            apply_document(actor=actor, objects=documents[start : start + part], reason="seed")
+            start, part = start + part, next_part(part, time.monotonic() - began)
+            time.sleep(PAUSE_S if start < len(documents) else 0)
 
     def _world(self, actor: Actor, wanted: str) -> tuple[str, list[str]]:
         rows = load_balancers(actor)
@@ -57,3 +68,8 @@ class Command(BaseCommand):
         if front is None or not places:
             raise CommandError("Apply a world first: a load balancer, and fleets for local development.")
         return front.name, places
+
+
+def next_part(part: int, held_s: float) -> int:
+    """How many documents to write next, after so many held the database for so long."""
+    return max(LEAST_PART, min(MOST_PART, 2 * part, int(part * HOLD_S / max(held_s, 0.001))))

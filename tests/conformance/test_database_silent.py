@@ -1,0 +1,113 @@
+"""A database host that says nothing: nobody waits for it longer than a moment, and nobody at all for the next one."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+from django.db import OperationalError
+from django.db.backends.postgresql.base import DatabaseWrapper as Djangos
+from django.db.utils import ConnectionHandler
+
+from apps.core import unavailable
+from controlplane import database
+from controlplane.postgresql import base
+
+pytestmark = pytest.mark.slow(reason="nobody answers, which only a time-out shows")
+
+
+@pytest.fixture
+def silent_port() -> Iterator[int]:
+    """A port whose queue is full: whatever else comes is dropped without a word, as by a host whose cable is out."""
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen(0)
+        waiting: list[socket.socket] = []
+        for _ in range(4):
+            waiting.append(socket.socket())
+            waiting[-1].setblocking(False)
+            waiting[-1].connect_ex(server.getsockname())
+        yield server.getsockname()[1]
+        for each in waiting:
+            each.close()
+
+
+@pytest.fixture
+def settings_of(silent_port: int, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """As a web process has them."""
+    monkeypatch.setenv("SPILLWAY_PROCESS", "web")
+    monkeypatch.setattr(base, "silence", base.Silence())
+    return database.database(f"postgresql://u@127.0.0.1:{silent_port}/s")
+
+
+def refused(settings: dict[str, Any]) -> OperationalError:
+    """What a request is told."""
+    connection = ConnectionHandler({"default": settings})["default"]
+    with pytest.raises(OperationalError) as caught:
+        connection.ensure_connection()
+    said = unavailable.unavailable(caught.value)
+    assert said is not None
+    assert (said.status, said.detail) == (503, unavailable.AWAY)
+    return caught.value
+
+
+def test_the_next_requests_do_not_even_knock(
+    settings_of: dict[str, Any], silent_port: int, monkeypatch: pytest.MonkeyPatch, django_db_blocker: Any
+) -> None:
+    knocks: list[object] = []
+    knock = socket.create_connection
+
+    def counted(*words: Any) -> socket.socket:
+        knocks.append(words)
+        return knock(*words)
+
+    monkeypatch.setattr(socket, "create_connection", counted)
+    with django_db_blocker.unblock():
+        assert all(base.SILENT in str(refused(settings_of)) for _ in range(3))
+        assert knocks == [(("127.0.0.1", silent_port), database.PATIENCE["web"].silent_s)]
+        monkeypatch.setattr(base.silence, "holds", lambda *_: False)
+        refused(settings_of)
+    assert len(knocks) == 2, "after a moment it is tried again"
+
+
+def test_control_as_django_has_it_each_request_waits_for_the_host(
+    settings_of: dict[str, Any], monkeypatch: pytest.MonkeyPatch, django_db_blocker: Any
+) -> None:
+    asked: list[object] = []
+    connect = psycopg.connect
+
+    def counted(**words: Any) -> Any:
+        asked.append(words)
+        return connect(**words)
+
+    monkeypatch.setattr(psycopg, "connect", counted)
+    wrapper = Djangos({**ConnectionHandler({"default": settings_of})["default"].settings_dict})
+    with django_db_blocker.unblock():
+        for _ in range(2):
+            with pytest.raises(OperationalError) as caught:
+                wrapper.ensure_connection()
+            assert base.SILENT not in str(caught.value)
+        assert len(asked) == 2, "each of them waits as long as libpq does"
+        refused(settings_of)
+    assert len(asked) == 2, "ours does not even begin"
+
+
+def test_a_host_that_refuses_is_no_silent_one(settings_of: dict[str, Any], django_db_blocker: Any) -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        port = closed.getsockname()[1]
+    with django_db_blocker.unblock():
+        error = refused({**settings_of, "PORT": port})
+    assert base.SILENT not in str(error)
+    assert not base.silence.holds(("127.0.0.1", port), 0.0)
+
+
+@pytest.mark.parametrize(
+    ("host", "place"),
+    [("db.example", ("db.example", 5433)), ("/run/pg", None), ("a,b", None), ("", None), ("@abstract", None)],
+)
+def test_only_one_host_that_is_reached_by_tcp_is_knocked_at(host: str, place: object) -> None:
+    assert base._place({"host": host, "port": "5433"}) == place

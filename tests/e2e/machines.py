@@ -1,0 +1,379 @@
+"""CHECK, for tests: five machines in network namespaces: consoles a and b, PostgreSQL and Redis on c, nodes d and e.
+
+Every process is the product's own, started as the units in deploy/systemd start it. A cable that is pulled tells
+nobody: what was sent is lost and no connection is closed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import datetime as dt
+import http.client
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from apps.fleet import pki
+from tests.e2e.address_stage import missing_here, run
+from tests.e2e.stage import ROOT, wait_until
+from tests.servers import as_user, postgresql_bin
+
+NUMBERS = {"a": 1, "b": 2, "c": 3, "d": 4, "e": 5}
+CONSOLES, NODES = ("a", "b"), ("d", "e")
+BRIDGE = 254
+HOST = "www.example.org"
+CLONE_NEWNET = 0x40000000
+TOOLS = Path(sys.executable).parent
+WEB_THREADS = 5
+AGENT_PORT, HTTP_PORT, CONSOLE_PORT = 9443, 8080, 8000
+PROGRAMS: dict[str, Callable[[str], list[str]]] = {
+    "web": lambda at: [
+        *(str(TOOLS / "gunicorn"), "controlplane.wsgi:application", "--bind", f"{at}:{CONSOLE_PORT}"),
+        *("--workers", "2", "--threads", str(WEB_THREADS)),
+    ],
+    "worker": lambda _: [
+        *(str(TOOLS / "celery"), "-A", "controlplane.celery", "worker", "--pool", "threads", "--concurrency", "8"),
+        *("-Q", "default,push", "--without-mingle"),
+    ],
+    "schedule": lambda _: [sys.executable, "manage.py", "schedule"],
+    "collect": lambda _: [sys.executable, "manage.py", "collect"],
+}
+
+
+def missing() -> str:
+    """Why this machine cannot have five; empty when it can."""
+    return missing_here("haproxy", "redis-server")
+
+
+def clock_off(seconds: int) -> dict[str, str]:
+    """The environment of a program whose clock is off by so much."""
+    return {"PYTHONPATH": str(ROOT / "tests" / "e2e" / "other_clock"), "CLOCK_OFF_S": str(seconds)}
+
+
+def address(name: str) -> str:
+    """Of a machine."""
+    return f"10.78.0.{NUMBERS[name]}"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Of one request; status 0 when nobody answered. `seconds` is how long it took."""
+
+    status: int
+    headers: Mapping[str, str]
+    text: str
+    seconds: float
+
+    def json(self) -> Any:
+        """The body."""
+        return json.loads(self.text)
+
+
+class Machines:
+    """All five, and hands to pull cables, stop programs and set clocks."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.tag = f"sw{os.getpid() % 100000}"
+        self.processes: dict[tuple[str, str], subprocess.Popen[bytes]] = {}
+        self.token = ""
+        self._outside = ThreadPoolExecutor(16, initializer=_enter, initargs=(self.space("x"),))
+
+    # Cables
+
+    def space(self, name: str) -> str:
+        """The namespace of a machine; x has the switch between them, and whoever asks."""
+        return f"{self.tag}-{name}"
+
+    def lay_cables(self) -> None:
+        """A switch, and a cable from each machine to it."""
+        run("ip", "netns", "add", self.space("x"))
+        self._ip("x", "link set lo up")
+        self._ip("x", "link add br0 type bridge")
+        self._ip("x", "link set br0 up")
+        self._ip("x", f"address add 10.78.0.{BRIDGE}/24 dev br0")
+        for name in NUMBERS:
+            run("ip", "netns", "add", self.space(name))
+            self._ip(name, "link set lo up")
+            self._ip("x", f"link add port-{name} type veth peer name eth0 netns {self.space(name)}")
+            self._ip("x", f"link set port-{name} master br0 up")
+            self._ip(name, f"address add {address(name)}/24 dev eth0")
+            self._ip(name, "link set eth0 up")
+
+    def _ip(self, name: str, words: str) -> None:
+        run("ip", "-n", self.space(name), *words.split())
+
+    def unplug(self, name: str) -> None:
+        """Pull the cable of a machine."""
+        self._ip("x", f"link set port-{name} down")
+
+    def plug(self, name: str) -> None:
+        """Put it in again."""
+        self._ip("x", f"link set port-{name} up")
+
+    # Programs
+
+    def start(self, machine: str, name: str, command: list[str], **environment: str) -> None:
+        """Start a program on a machine, with the product's settings."""
+        line = ["ip", "netns", "exec", self.space(machine), *command]
+        with (self.folder / f"{machine}-{name}.log").open("ab") as log:
+            settings = self.environment(machine) | environment
+            self.processes[machine, name] = subprocess.Popen(line, cwd=ROOT, env=settings, stdout=log, stderr=log)
+
+    def stop(self, machine: str, name: str, number: int = signal.SIGTERM) -> None:
+        """End it."""
+        process = self.processes.pop((machine, name))
+        process.send_signal(number)
+        try:
+            process.wait(30)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    def environment(self, machine: str) -> dict[str, str]:
+        """What every process that loads Django's settings gets."""
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(("SPILLWAY_", "CELERY_", "DJANGO_", "PYTEST"))}
+        ours = {
+            "SPILLWAY_VAR": str(self.folder / f"var-{machine}"),
+            "SPILLWAY_SECRET_KEY": "first-" + "k" * 50,
+            "SPILLWAY_TOKEN_PEPPERS": "1:" + "p" * 50,
+            "SPILLWAY_ALLOWED_HOSTS": "*",
+            "SPILLWAY_DATABASE_URL": f"postgresql://spillway@{address('c')}:5432/spillway",
+            "SPILLWAY_REDIS_URL": f"redis://{address('c')}:6379/0",
+            "SPILLWAY_WEB_THREADS": str(WEB_THREADS),
+            "SPILLWAY_API_RATE_LIMITS": "off",
+            "SPILLWAY_AGENT_CA": str(self.folder / "ca.pem"),
+            "SPILLWAY_AGENT_CERTIFICATE": str(self.folder / "console.pem"),
+            "SPILLWAY_AGENT_KEY": str(self.folder / "console-key.pem"),
+        }
+        return kept | ours
+
+    def start_console(self, machine: str, *names: str, **environment: str) -> None:
+        """Its programs, or some of them."""
+        (self.folder / f"var-{machine}").mkdir(exist_ok=True)
+        for name in names or PROGRAMS:
+            self.start(machine, name, PROGRAMS[name](address(machine)), **environment)
+
+    def stop_console(self, machine: str, *names: str) -> None:
+        """The same programs."""
+        for name in names or PROGRAMS:
+            self.stop(machine, name)
+
+    def start_agent(self, machine: str, **environment: str) -> None:
+        """The agent of a node."""
+        pair = ["--certificate", f"{self.folder}/{machine}.pem", "--key", f"{self.folder}/{machine}-key.pem"]
+        command = [sys.executable, "-m", "apps.agent", "--name", machine, "--address", address(machine)]
+        command += ["--state-dir", str(self.state_dir(machine)), "--ca", f"{self.folder}/ca.pem", *pair]
+        command += ["--listen", f"{address(machine)}:{AGENT_PORT}", "--leave-running", "--reload-gap", "0"]
+        self.start(machine, "agent", command, **environment)
+
+    def state_dir(self, machine: str) -> Path:
+        """Of a node's agent."""
+        return self.folder / machine
+
+    def start_redis(self) -> None:
+        """Redis on c."""
+        words = ["--bind", address("c"), "--protected-mode", "no", "--save", "", "--dir", str(self.folder)]
+        self.start("c", "redis", ["redis-server", *words])
+
+    def postgresql(self, *action: str) -> None:
+        """PostgreSQL on c: start or stop, as pg_ctl says it."""
+        data = self.folder / "pg" / "data"
+        control = [*as_user()[0], str(postgresql_bin() / "pg_ctl"), "-D", str(data), "-l", str(data.parent / "log")]
+        line = ["ip", "netns", "exec", self.space("c"), *control, "-w", *action]
+        subprocess.run(line, check=True, stdout=subprocess.DEVNULL, cwd=data.parent)
+
+    def make_database(self) -> None:
+        """A cluster that the other machines reach, with every migration and the operator's token."""
+        prefix, user = as_user()
+        home = self.folder / "pg"
+        home.mkdir()
+        shutil.chown(home, user)
+        initdb = [*prefix, str(postgresql_bin() / "initdb"), "-D", str(home / "data"), "-U", "spillway", "-A", "trust"]
+        subprocess.run([*initdb, "--no-sync", "-E", "UTF8"], check=True, stdout=subprocess.DEVNULL, cwd=home)
+        with (home / "data" / "pg_hba.conf").open("a") as rules:
+            rules.write("host all all 10.78.0.0/24 trust\n")
+        with (home / "data" / "postgresql.conf").open("a") as settings:
+            settings.write(f"listen_addresses='{address('c')}'\nunix_socket_directories=''\nfsync=off\n")
+        self.postgresql("start")
+        self.sql("CREATE DATABASE spillway", database="postgres")
+        self.manage("a", "migrate", "--verbosity", "0")
+        self.token = json.loads(self.manage("a", "bootstrap", "--tokens", told="a-long-pass-phrase-9\n"))[
+            "operator_token"
+        ]
+
+    def manage(self, machine: str, *words: str, told: str = "") -> str:
+        """`manage.py` on a console."""
+        line = ["ip", "netns", "exec", self.space(machine), sys.executable, "manage.py", *words]
+        (self.folder / f"var-{machine}").mkdir(exist_ok=True)
+        done = subprocess.run(
+            line, cwd=ROOT, env=self.environment(machine), input=told, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    # Questions
+
+    def sql(self, statement: str, database: str = "spillway") -> list[tuple[Any, ...]]:
+        """A statement, asked from outside."""
+
+        def ask() -> list[tuple[Any, ...]]:
+            place = f"postgresql://spillway@{address('c')}/{database}"
+            with psycopg.connect(place, autocommit=True) as connection:
+                found = connection.execute(statement.encode())
+                return found.fetchall() if found.description else []
+
+        return self._outside.submit(ask).result()
+
+    def ask(self, url: str, method: str = "GET", body: Any = None, timeout: float = 30, **headers: str) -> Answer:
+        """One request from outside; `url` is `a/healthz`."""
+        return self._outside.submit(_ask, url, method, body, timeout, headers).result()
+
+    def api(self, machine: str, path: str, method: str = "GET", body: Any = None, timeout: float = 30) -> Answer:
+        """One request to a console's API, as the operator."""
+        bearer = {"authorization": f"Bearer {self.token}", "content-type": "application/json"}
+        return self.ask(f"{machine}/api/v1/{path}", method, body, timeout, **bearer)
+
+    def write(self, machine: str, text: str, timeout: float = 30) -> Answer:
+        """The route that everybody asks for answers with this text from now on."""
+        action = {"fixed_response": {"status": 200, "body": text}}
+        spec = {"load_balancer": "front", "hostname": HOST, "path": "/", "action": action}
+        document = {"objects": [{"kind": "Route", "name": "home", "spec": spec}]}
+        return self.api(machine, "apply", "PUT", document, timeout)
+
+    def serves(self, node: str, text: str) -> bool:
+        """Whether a node answers with it."""
+        answer = self.ask(f"{node}/", timeout=5, host=HOST)
+        return (answer.status, answer.text) == (200, text)
+
+    def served(self, text: str, *nodes: str) -> float:
+        """Wait until all nodes, or these, answer with it; the seconds that it took."""
+        return wait_until(lambda: all(self.serves(node, text) for node in nodes or NODES), f"{text} is served")
+
+    def ready(self, machine: str) -> bool:
+        """Whether the console says so."""
+        return self.ask(f"{machine}/readyz").status == 200
+
+    # The whole
+
+    def set_up(self) -> None:
+        """Everything runs, and both nodes answer the first route."""
+        self.lay_cables()
+        self._issue()
+        self.start_redis()
+        self.make_database()
+        for name in NODES:
+            self.start_agent(name)
+        for name in CONSOLES:
+            self.start_console(name)
+        for name in CONSOLES:
+            wait_until(lambda: self.ready(name), f"console {name} is ready")  # noqa: B023 - called at once
+        answer = self.api("a", "apply", "PUT", {"objects": document()})
+        assert answer.status in (200, 201, 202), answer.text
+        assert self.write("a", "first").status in (200, 201, 202)
+        self.served("first")
+
+    def _issue(self) -> None:
+        moment = dt.datetime.now(dt.UTC)
+        authority = pki.make_authority(moment)
+        pairs = {"ca": authority, "console": pki.issue(authority, "control-plane", client=True, now=moment)}
+        pairs |= {name: pki.issue(authority, name, client=False, now=moment) for name in NODES}
+        for name, pair in pairs.items():
+            (self.folder / f"{name}.pem").write_bytes(pair.certificate)
+            (self.folder / f"{name}-key.pem").write_bytes(pair.key)
+
+    def tear_down(self) -> None:
+        """End everything that runs in the namespaces, and them."""
+        for name in (*NUMBERS, "x"):
+            for _ in range(100):
+                pids = run("ip", "netns", "pids", self.space(name), check=False).stdout.split()
+                if not [pid for pid in pids if int(pid) != os.getpid()]:
+                    break
+                for pid in pids:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(int(pid), signal.SIGKILL)
+                for process in self.processes.values():
+                    process.poll()
+                time.sleep(0.05)
+            run("ip", "netns", "del", self.space(name), check=False)
+        self._outside.shutdown()
+
+    def logs(self) -> str:
+        """The end of what every program said."""
+        return "\n".join(f"{path.name}\n{path.read_text()[-3000:]}" for path in sorted(self.folder.glob("*.log")))
+
+
+def document() -> list[dict[str, Any]]:
+    """A region with a fleet of two nodes, and a load balancer."""
+    nodes = [
+        {
+            "kind": "Node",
+            "name": name,
+            "spec": {"fleet": "here", "url": f"https://{address(name)}:{AGENT_PORT}", "address": address(name)},
+        }
+        for name in NODES
+    ]
+    listener = {"name": "http", "protocol": "http", "port": HTTP_PORT}
+    return [
+        {"kind": "Region", "name": "here", "spec": {"title": "Here"}},
+        {"kind": "Fleet", "name": "here", "spec": {"region": "here"}},
+        *nodes,
+        {"kind": "LoadBalancer", "name": "front", "spec": {"fleets": ["here"], "listeners": [listener]}},
+    ]
+
+
+def _enter(space: str) -> None:
+    """This thread lives in a network namespace from now on: its sockets are opened there (setns(2))."""
+    library = ctypes.CDLL(None, use_errno=True)
+    with Path(f"/run/netns/{space}").open() as there:
+        assert library.setns(there.fileno(), CLONE_NEWNET) == 0, os.strerror(ctypes.get_errno())
+
+
+def _ask(url: str, method: str, body: Any, timeout: float, headers: dict[str, str]) -> Answer:
+    name, _, path = url.partition("/")
+    port = CONSOLE_PORT if name in CONSOLES else HTTP_PORT
+    began = time.monotonic()
+    connection = http.client.HTTPConnection(address(name), port, timeout=timeout)
+    try:
+        connection.request(method, f"/{path}", None if body is None else json.dumps(body), headers)
+        response = connection.getresponse()
+        text = response.read().decode()
+        found = {key.lower(): value for key, value in response.getheaders()}
+        return Answer(response.status, found, text, time.monotonic() - began)
+    except (OSError, http.client.HTTPException) as error:
+        return Answer(0, {}, str(error), time.monotonic() - began)
+    finally:
+        connection.close()
+
+
+@contextmanager
+def five_machines() -> Iterator[Machines]:
+    """All of them, taken away afterwards with everything in them."""
+    if why := missing():
+        raise AssertionError(f"five machines are needed for this, and {why}")
+    folder = Path(tempfile.mkdtemp(prefix="sw-"))
+    folder.chmod(0o755)
+    machines = Machines(folder)
+    try:
+        machines.set_up()
+        yield machines
+    except BaseException:
+        print(machines.logs())
+        raise
+    finally:
+        machines.tear_down()
+        shutil.rmtree(folder, ignore_errors=True)
