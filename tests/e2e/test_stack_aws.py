@@ -167,15 +167,10 @@ def _another_vpc(
     """The dry run counts what the provider then plans, and says what clients notice; applied, all stands there."""
     spec = describe(Stack.objects.get())
     network = spec["network"] | {"vpc": vpc, "subnets": list(subnets or ("subnet-0f0f0f0a", "subnet-0f0f0f0b"))}
-    written: dict[str, Any] = {
-        "kind": "Stack",
-        "name": "shop",
-        "spec": spec | {"network": network},
-        "break_glass": True,
-    }
-    change = partial(save_object, actor=operator, **written)
-    (told,) = dry_run(operator, change).stacks
-    change()
+    change = partial(save_object, actor=operator, kind="Stack", name="shop", spec=spec | {"network": network})
+    with managing(break_glass=True):
+        (told,) = dry_run(operator, change).stacks
+        change()
     stage.wait("a plan", lambda: StackRun.objects.filter(state="planned").exists())
     run = StackRun.objects.get(state="planned")
     assert (run.to_add, run.to_replace, run.to_delete) == (told.to_add, told.to_replace, told.to_delete)
