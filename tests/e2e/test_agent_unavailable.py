@@ -96,6 +96,7 @@ def test_a_runtime_change_on_which_haproxy_crashes_is_refused_as_well() -> None:
         assert (node.live, node.get()) == ("1", (200, "one"))
 
 
+@pytest.mark.exhaustive  # how long is asked in tests/pure
 def test_a_large_bundle_is_given_longer_than_an_empty_one() -> None:
     """Eighty certificates are worth 1.6 seconds: a check of two and a half ends in time."""
     with node_with_slow_haproxy() as (node, slow):
@@ -137,6 +138,7 @@ def test_a_disk_that_fills_up_behind_the_switch_puts_the_old_release_back() -> N
         assert (node.live, node.get()) == ("1", (200, "one"))
 
 
+@pytest.mark.exhaustive  # of checks and trial runs it is asked above
 def test_a_worker_that_comes_up_too_late_is_no_verdict_on_the_bundle() -> None:
     with node_with_slow_haproxy(confirm_timeout=1.0) as (node, slow):
         slow.before("reload", "sleep 3")

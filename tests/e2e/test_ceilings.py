@@ -217,6 +217,7 @@ def test_connections_count_as_requests_do(tmp_path: Path) -> None:
         assert shown.proxy.ask("lst-1", "site.example", "/").status == 200
 
 
+@pytest.mark.exhaustive  # the control of requests is asked above
 def test_connections_without_a_ceiling_fill_the_node(tmp_path: Path) -> None:
     with stage(tmp_path, shares=()) as shown:
         shown.flood(MANY, "lst-2")
@@ -233,6 +234,7 @@ def test_http_and_tcp_of_an_account_count_together_and_its_other_pool_is_served(
         assert shown.proxy.ask("lst-1", "second.example", "/").status == 200
 
 
+@pytest.mark.exhaustive  # what the map then says is asked in tests/apps
 def test_an_operator_gives_an_account_more(tmp_path: Path) -> None:
     shares = (AccountShare("acc-1", "acme", 80), SHARES[1])
     with stage(tmp_path, shares) as shown:
@@ -260,6 +262,7 @@ def test_one_address_that_asks_for_nothing_leaves_room_for_the_others(tmp_path: 
         assert shown.proxy.ask("lst-1", "site.example", "/").status == 200
 
 
+@pytest.mark.exhaustive  # of one it is asked above
 def test_of_many_addresses_each_gets_its_own(tmp_path: Path) -> None:
     with stage(tmp_path) as shown:
         shown.connect(MANY, sources=MANY)
@@ -305,6 +308,7 @@ def test_what_comes_from_another_region_counts_where_it_is_served() -> None:
         assert stage.nodes[0][0].flows()[f"{POOL}/refuse/rgn-1/full"] == NODE // 2 - held
 
 
+@pytest.mark.exhaustive  # the control of requests is asked above
 def test_without_ceilings_another_region_takes_all_of_it() -> None:
     with regions(Place(in_flight(1), held=True), Place(held=True)) as stage:
         assert flooded(stage, NODE // 2) == (NODE // 2, 0)
