@@ -2,7 +2,7 @@
 
 `quick` asks what needs neither a process nor a database. `test` asks everything but what is marked `exhaustive`, on
 PostgreSQL, and what is marked `both_engines` on SQLite as well. `all` asks everything, on both engines. What computes
-shares one pool of workers; what needs processes runs afterwards, by itself. PostgreSQL and Redis are private instances
+shares one pool of workers; what needs processes runs afterwards, file by file. PostgreSQL and Redis are private instances
 in a temporary folder. What each test cost is kept in `var/suite/`, and judged at the end (`tests.suite_report`).
 """
 
@@ -39,12 +39,13 @@ SUCCEEDED, NONE_FOUND = 0, 5
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """One run of pytest: which tests, how many at a time, and on which engine (its environment)."""
+    """One run of pytest: which tests, how many at a time, dealt out how, and on which engine (its environment)."""
 
     name: str
     folders: Sequence[str]
     marks: str
     workers: str = WORKERS
+    dealt: str = "worksteal"
     environment: Mapping[str, str] = field(default_factory=dict)
 
     def run(self, suite: str, extra: Sequence[str]) -> Run:
@@ -54,7 +55,7 @@ class Phase:
         ledger.unlink(missing_ok=True)
         folders = () if any(Path(word.partition("::")[0]).exists() for word in extra) else self.folders
         command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.ledger", "--ledger", str(ledger)]
-        command += ["-n", self.workers, "--dist", "worksteal", "-m", self.marks, *folders, *extra]
+        command += ["-n", self.workers, "--dist", self.dealt, "-m", self.marks, *folders, *extra]
         begun = time.monotonic()
         code = _run(command, os.environ | {**KEEP_BYTECODE, **self.environment})
         return Run(self.name, SUCCEEDED if code == NONE_FOUND else code, time.monotonic() - begun, ledger)
@@ -90,7 +91,8 @@ def changed(on: Engines) -> list[Phase]:
     return [
         Phase("computing", COMPUTING, rest, environment=on.postgresql),
         Phase("both engines", COMPUTING, f"both_engines and {rest}", environment=on.sqlite),
-        Phase("processes", PROCESSES, "processes and not exhaustive", "0", on.postgresql),
+        # Whole files: what a module has started is started once.
+        Phase("processes", PROCESSES, "processes and not exhaustive", dealt="loadfile", environment=on.postgresql),
     ]
 
 
@@ -99,15 +101,15 @@ def everything(on: Engines) -> list[Phase]:
     return [
         Phase("computing", COMPUTING, "not processes", environment=on.postgresql),
         Phase("computing on SQLite", COMPUTING, "database and not processes", environment=on.sqlite),
-        Phase("processes", PROCESSES, "processes", "0", on.postgresql),
-        Phase("processes on SQLite", PROCESSES, "processes and database", "0", on.sqlite),
+        Phase("processes", PROCESSES, "processes", "0", environment=on.postgresql),
+        Phase("processes on SQLite", PROCESSES, "processes and database", "0", environment=on.sqlite),
     ]
 
 
 def attacks(on: Engines) -> list[Phase]:
     """What was once done to an installation, done again: one line each, at the end."""
     files = [f"tests/e2e/test_attacks_{each}.py" for each in ATTACKS]
-    return [Phase("attacks", files, "processes", "0", on.postgresql)]
+    return [Phase("attacks", files, "processes", "0", environment=on.postgresql)]
 
 
 SUITES = {"test": changed, "all": everything, "attacks": attacks}
