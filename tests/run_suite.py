@@ -2,8 +2,9 @@
 
 `quick` asks what needs neither a process nor a database. `test` asks everything but what is marked `exhaustive`, on
 PostgreSQL, and what is marked `both_engines` on SQLite as well. `all` asks everything, on both engines. What computes
-shares one pool of workers; what needs processes runs afterwards, file by file. PostgreSQL and Redis are private instances
-in a temporary folder. What each test cost is kept in `var/suite/`, and judged at the end (`tests.suite_report`).
+shares one pool of workers; what needs processes runs afterwards, file by file. PostgreSQL and Redis are private
+instances in a temporary folder. What each test cost is kept in `var/suite/`, and judged at the end
+(`tests.suite_report`).
 """
 
 from __future__ import annotations
