@@ -57,10 +57,9 @@ class DatabaseWrapper(base.DatabaseWrapper):
         """As Django does; a host that says nothing is not asked for another connection."""
         began = time.monotonic()
         usable = bool(super().is_usable())
+        said_nothing = time.monotonic() - began >= _patience() / 2  # who is there says no at once
         place = _place(self.get_connection_params())
-        if (
-            not usable and place is not None and time.monotonic() - began >= _patience() / 2
-        ):  # who is there says so at once
+        if not usable and said_nothing and place is not None:
             silence.note(place, time.monotonic())
         return usable
 

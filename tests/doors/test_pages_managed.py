@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 from django.test import Client
 
 from apps.accounts.actors import Actor
 from apps.audit.models import Entry
 from apps.definitions.models import Pool, Route
+from tests.doors.forms import untouched
 from tests.doors.people import client_of
 
 
@@ -22,19 +21,8 @@ def managed(tutorial_world: Actor, acme: Actor) -> Client:
 
 
 def fields_of(page: str, form: str) -> dict[str, str]:
-    """Name → value of what the form of a page would send untouched, checkboxes left out."""
-    inside = page.split(f'id="{form}"')[1].split("</form>", maxsplit=1)[0]
-    inside = re.sub(r"<template>.*?</template>", "", inside, flags=re.DOTALL)
-    found = {}
-    for tag in re.findall(r"<input [^>]*>", inside):
-        name, value = re.search(r'name="([^"]*)"', tag), re.search(r'value="([^"]*)"', tag)
-        is_choice = 'type="checkbox"' in tag or 'type="radio"' in tag
-        if name and (not is_choice or " checked" in tag):
-            found[name[1]] = value[1].replace("&quot;", '"').replace("&#x27;", "'") if value else ""
-    for name, options in re.findall(r'<select name="([^"]*)".*?>(.*?)</select>', inside, flags=re.DOTALL):
-        chosen = re.search(r'value="([^"]*)" selected', options)
-        found[name] = chosen[1] if chosen else ""
-    return found
+    """What the form with this id would send untouched."""
+    return untouched(page.split(f'id="{form}"')[1].split("</form>", maxsplit=1)[0])
 
 
 @pytest.mark.parametrize(("noun", "form"), [("route", "route-form"), ("pool", "pool-form")])

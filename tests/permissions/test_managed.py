@@ -20,6 +20,7 @@ from django.db.models import Model
 from apps.definitions.models import Backend, HealthCheck, Listener, RoutePool, Server
 from apps.definitions.services import KINDS, limits, parts
 from apps.fleet.models import RegionLatency
+from tests.doors.forms import untouched
 from tests.permissions.asking import send, undone, writes
 from tests.permissions.callers import ADMIN, OWNER, Caller, callers_of
 from tests.permissions.kind_rows import KINDS as NOUNS
@@ -163,19 +164,7 @@ def form_of(world: World, row: Row) -> dict[str, str]:
     """What the form of a page sends back untouched."""
     page = send(world, replace(row, method="GET"), ADMIN).content.decode()
     inside = max(re.findall(r"<form [^>]*method=\"post\".*?</form>", page, flags=re.DOTALL), key=len)
-    inside = re.sub(r"<template>.*?</template>", "", inside, flags=re.DOTALL)
-    found = {}
-    for tag in re.findall(r"<input [^>]*>", inside):
-        name, value = re.search(r'name="([^"]*)"', tag), re.search(r'value="([^"]*)"', tag)
-        is_choice = 'type="checkbox"' in tag or 'type="radio"' in tag
-        if name and (not is_choice or " checked" in tag):
-            found[name[1]] = value[1].replace("&quot;", '"').replace("&#x27;", "'") if value else ""
-    for name, text in re.findall(r'<textarea [^>]*name="([^"]*)"[^>]*>\n?(.*?)</textarea>', inside, flags=re.DOTALL):
-        found[name] = text.replace("&quot;", '"').replace("&#x27;", "'")
-    for name, options in re.findall(r'<select [^>]*name="([^"]*)".*?>(.*?)</select>', inside, flags=re.DOTALL):
-        chosen = re.search(r'value="([^"]*)" selected', options)
-        found[name] = chosen[1] if chosen else ""
-    return found
+    return untouched(inside)
 
 
 @pytest.mark.parametrize("at", range(len(EDITS)), ids=lambda at: str(EDITS[at]))
