@@ -26,9 +26,9 @@ from tests.apps.test_definitions_services import pem_pair
 from tests.conftest import actor_of
 from tests.doors.people import client_of
 from tests.doors.test_api_objects import Api
+from tests.poisoned import poison_answer, poison_pool, poison_route
 
 CUSTOMERS = 100
-POISON = "poison"
 NO = Refused("no", stage="switch")
 Judge = Callable[[Bundle], ProxyError | None]
 
@@ -105,29 +105,6 @@ def _refused(bundle: Bundle, path: str, word: str, content: bytes) -> Refused:
         where = next(number for number, who in bundle.line_owners.items() if who.startswith("lst-"))
         said = f"config : parsing [haproxy.cfg:{where}] : 'bind' : unable to load SSL certificate '{path}'."
     return Refused(f"HAProxy refuses the file: {said}", stage="validate", line=line, output=f"[ALERT]  (7) : {said}\n")
-
-
-def poison_route(owner: str) -> tuple[str, str]:
-    """A path that nodes are to refuse; its word in the bundle and its id."""
-    row = Route.objects.get(account__name=owner)
-    Route.objects.filter(pk=row.pk).update(path=f"/{POISON}")
-    return POISON, f"route-{row.pk}"
-
-
-def poison_answer(owner: str) -> tuple[str, str]:
-    """A body that nodes are to refuse: a section of its own in haproxy.cfg."""
-    row = Route.objects.get(account__name=owner)
-    RoutePool.objects.filter(route=row).delete()
-    answer = {"status": 200, "content_type": "text/plain", "body": POISON}
-    Route.objects.filter(pk=row.pk).update(fixed_response=answer, action="fixed_response")
-    return POISON, f"route-{row.pk}"
-
-
-def poison_pool(owner: str) -> tuple[str, str]:
-    """A time-out that nodes are to refuse."""
-    row = Pool.objects.get(account__name=owner)
-    Pool.objects.filter(pk=row.pk).update(server_timeout_ms=31_337)
-    return "31337", f"pool-{row.pk}"
 
 
 def poison_server(owner: str) -> tuple[str, str]:

@@ -23,10 +23,10 @@ from apps.fleet.models import Fleet, Region
 from apps.fleet.services import want_push
 from tests.conftest import actor_of
 from tests.e2e.stage import FLEETS, HOST, NODES, OFFSETS, Stage
+from tests.poisoned import poison_answer, poison_pool, poison_route
 from tests.ports import spare_port
 
 CUSTOMERS = 100
-WORD = "poison-of-a-customer"
 # What HAProxy says where it names the line, where it names nothing, and where it says nothing at all. The files are
 # looked through by the check of the real binary's place-holder (tests/conformance/slow_haproxy.py).
 NAMED = (
@@ -88,43 +88,19 @@ def spread() -> None:
     want_push(Fleet.objects.all())
 
 
-def poison_route(owner: Account) -> tuple[str, str]:
-    """A path; its word in the files and the id of the object."""
-    row = Route.objects.filter(account=owner).latest("id")
-    Route.objects.filter(pk=row.pk).update(path=f"/{WORD}")
-    return WORD, f"route-{row.pk}"
-
-
-def poison_answer(owner: Account) -> tuple[str, str]:
-    """The body of an answer."""
-    row = Route.objects.filter(account=owner).latest("id")
-    RoutePool.objects.filter(route=row).delete()
-    answer = {"status": 200, "content_type": "text/plain", "body": WORD}
-    Route.objects.filter(pk=row.pk).update(fixed_response=answer, action="fixed_response")
-    return WORD, f"route-{row.pk}"
-
-
-def poison_pool(owner: Account) -> tuple[str, str]:
-    """A time-out."""
-    row = Pool.objects.get(account=owner)
-    Pool.objects.filter(pk=row.pk).update(server_timeout_ms=31_337)
-    return "31337", f"pool-{row.pk}"
-
-
-def poison_server(owner: Account) -> tuple[str, str]:
+def poison_server(owner: str) -> tuple[str, str]:
     """An address."""
-    backends = Pool.objects.get(account=owner).backends.order_by("pk")
-    rows = [each.servers.create(account=owner, name="bad", address="10.66.6.6", port=80) for each in backends]
+    pool = Pool.objects.get(account__name=owner)
+    backends = pool.backends.order_by("pk")
+    rows = [each.servers.create(account=pool.account, name="bad", address="10.66.6.6", port=80) for each in backends]
     return "10.66.6.6", f"srv-{rows[0].pk}"
 
 
-def poison_certificate(owner: Account) -> tuple[str, str]:
+def poison_certificate(owner: str) -> tuple[str, str]:
     """A key of 1 024 bits, past the vetting: HAProxy itself refuses it."""
-    spec = certificate(f"{owner.name}.example", 2048)
-    row: Certificate = save_object(
-        actor=actor_of(owner.name, Account.Kind.CUSTOMER), kind="Certificate", name="bad", spec=spec
-    )
-    weak = certificate(f"{owner.name}.example", 1024)
+    spec, actor = certificate(f"{owner}.example", 2048), actor_of(owner, Account.Kind.CUSTOMER)
+    row: Certificate = save_object(actor=actor, kind="Certificate", name="bad", spec=spec)
+    weak = certificate(f"{owner}.example", 1024)
     Certificate.objects.filter(pk=row.pk).update(chain_pem=weak["chain"], encrypted_key=seal(weak["key"].encode()))
     return weak["chain"].splitlines()[-3], f"crt-{row.pk}"
 

@@ -127,7 +127,7 @@ def poisoned(stage: Stage, slow: SlowHaproxy, kind: str, tried: str, how: str) -
     with trial(f"1: {tried}, among {poison.CUSTOMERS} customers", CONTROL) as seen:
         path = f"round-{next(rounds)}"
         poison.everybody_adds_a_route(path)
-        word, culprit = poison.KINDS[kind](Account.objects.get(name=poison.name_of(CULPRIT)))
+        word, culprit = poison.KINDS[kind](poison.name_of(CULPRIT))
         by_itself = kind == "certificate" and how == poison.NAMED  # HAProxy refuses that one without our help
         slow.before("check", "" if by_itself else how.format(word=word))
         asked = len(slow.calls("check"))

@@ -8,16 +8,10 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 import redis
-from cryptography import x509
-from cryptography.hazmat.primitives.asymmetric import rsa
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from cryptography.x509.oid import NameOID
 from django.db.models import F
 from standardwebhooks import Webhook
 
@@ -31,6 +25,7 @@ from apps.rollouts import selectors
 from apps.rollouts.models import Quarantine, Rollout
 from tests.conftest import actor_of
 from tests.database_url import database_url
+from tests.e2e.poison import certificate
 from tests.e2e.stage import FLEETS, HOST, NODES, OFFSETS, Stage, broker, built, route, wait_until
 from tests.e2e.test_webhooks import change, listen, told
 from tests.ports import spare_port
@@ -217,21 +212,10 @@ def test_what_one_node_refuses_leaves_its_fleet_on_the_old_revision_and_a_free_p
     assert all(spoilt.digest(node) != before[node] for node in NODES)
 
 
-def certificate(bits: int, host: str = HOST) -> dict[str, str]:
-    """A certificate with an RSA key of that size."""
-    key = rsa.generate_private_key(65537, bits)
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, host)])
-    begin = datetime.now(UTC) - timedelta(days=1)
-    made = x509.CertificateBuilder(name, name, key.public_key(), 1, begin, begin + timedelta(days=90))
-    signed = made.add_extension(x509.SubjectAlternativeName([x509.DNSName(host)]), critical=False)
-    secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
-    return {"chain": signed.sign(key, SHA256()).public_bytes(Encoding.PEM).decode(), "key": secret}
-
-
 def store(actor: Actor, name: str, bits: int, host: str = HOST) -> None:
     """A certificate of that strength, past the vetting: below 2 048 bits only the node's OpenSSL objects."""
-    save_object(actor=actor, kind="Certificate", name=name, spec=certificate(2048, host))
-    weak = certificate(bits, host)
+    save_object(actor=actor, kind="Certificate", name=name, spec=certificate(host, 2048))
+    weak = certificate(host, bits)
     rows = Certificate.objects.filter(account=actor.account, name=name)
     rows.update(chain_pem=weak["chain"], encrypted_key=seal(weak["key"].encode()))
 
