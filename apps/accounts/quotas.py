@@ -23,6 +23,8 @@ DEFAULTS = {
     "static_ips": 10,
     # How much of what a node can have at once (connections, requests in flight) its pools get, all together.
     "node_share_percent": 25,
+    # How many requests (tcp: new connections) per second a node takes for its pools, all together.
+    "node_rps": 5000,
     # What capacity tests may do; without a word from an operator: nothing.
     "capacity_tests": 20,
     "test_runs_at_once": 0,
@@ -31,7 +33,7 @@ DEFAULTS = {
     "test_seconds": 0,
 }
 HIGHEST = 1_000_000
-_BOUNDS = {"node_share_percent": (1, 100)}
+_BOUNDS = {"node_share_percent": (1, 100), "node_rps": (1, HIGHEST)}
 
 
 def bounds(name: str) -> tuple[int, int]:

@@ -357,11 +357,13 @@ class RunPass:
 
 @dataclass(frozen=True, slots=True)
 class AccountShare:
-    """The most that the pools of an account (`id` is `acc-3`) together have of a node's connections, in percent."""
+    """The most that the pools of an account (`id` is `acc-3`) together have of a node: percent of its connections, and
+    requests (tcp: new connections) per second."""
 
     id: str
     account: str
     percent: int
+    rps: int = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)

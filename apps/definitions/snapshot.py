@@ -38,7 +38,6 @@ from apps.fleet.selectors import latency_table, places_of_installation
 
 OVERFLOW_KEY = "spillway overflow between fleets 1"
 LOOP_MARK = "spillway loops 1"
-ALL_OF_A_NODE = 100
 _VIP = model.FleetAddressKind.VIP
 PassesOf = Callable[[int], Iterable[model.RunPass]]
 _passes_of: list[PassesOf] = []
@@ -90,11 +89,11 @@ def snapshot_of(fleet: Fleet) -> model.Snapshot:
 def _shares(fleet: Fleet) -> tuple[model.AccountShare, ...]:
     """Of the accounts whose pools the fleet carries, as far as they have a ceiling."""
     rows = Account.objects.filter(pk__in=_carried_pools(fleet).values("account")).order_by("pk")
-    percents = ((row, quota(row, "node_share_percent")) for row in rows)
+    found = ((row, quota(row, "node_share_percent"), quota(row, "node_rps")) for row in rows)
     return tuple(
-        model.AccountShare(f"acc-{row.pk}", row.name, percent)
-        for row, percent in percents
-        if percent is not None and percent < ALL_OF_A_NODE
+        model.AccountShare(f"acc-{row.pk}", row.name, percent, rps)
+        for row, percent, rps in found
+        if percent is not None and rps is not None
     )
 
 

@@ -21,8 +21,10 @@ from apps.observe.numbers import Numbers
 from apps.observe.selectors import pool_numbers
 from apps.overflow.planner import capacity_of_flight
 
-# Reasons of refusals that the account's ceiling made: in the pool, and on the way out to another region.
-CEILINGS = ("ceiling", "ceiling-out")
+# Reasons of refusals that the account's ceilings made, at once and per second: in the pool, and, with OUT, on the way
+# out to another region.
+AT_ONCE, PER_SECOND = "ceiling", "ceiling-rate"
+OUT = "-out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,7 @@ class PoolFacts:
     guests: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     refused: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     capped: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    rate_capped: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     busy: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     lanes: dict[tuple[str, str, str], float] = field(default_factory=lambda: defaultdict(float))
 
@@ -158,10 +161,13 @@ def _add_rates(pools: Mapping[str, PoolFacts], measured: Rates, home: Mapping[in
 
 
 def _add_capped(facts: PoolFacts, region: str, reason: str, rate: float) -> None:
-    """Refused by the account's ceiling; what was refused within the pool was counted as served there."""
-    if reason in CEILINGS:
+    """Refused by the account's ceilings; what was refused within the pool was counted as served there."""
+    ceiling = reason.removesuffix(OUT)
+    if ceiling in (AT_ONCE, PER_SECOND):
         facts.capped[region] += rate
-    if reason == CEILINGS[0]:
+    if ceiling == PER_SECOND:
+        facts.rate_capped[region] += rate
+    if reason in (AT_ONCE, PER_SECOND):
         facts.served[region] = max(0.0, facts.served[region] - rate)
 
 

@@ -38,7 +38,8 @@ class RegionUse:
     served). Limits are a pool's: with one pool `capacity_per_s` is its rate limit times its scaler (0 when drained),
     None where it has none, and then `unlimited` says whether nothing else bounds it; `measured_by` names the capacity
     run that the limit came from; `in_flight` and `flight_limit` count requests under way where limits count those.
-    `capped_per_s` is the part of what is refused that the account's ceiling refuses.
+    `capped_per_s` is the part of what is refused that the account's ceilings refuse, `rate_capped_per_s` what of that
+    came too fast.
     With several pools there is no such number, because the room of one is of no use to another: `pools` has each by
     itself, worst first.
     """
@@ -64,6 +65,7 @@ class RegionUse:
     sentences: tuple[str, ...] = ()
     queued_per_s: float = 0.0
     capped_per_s: float = 0.0
+    rate_capped_per_s: float = 0.0
     pools: tuple[PoolUse, ...] = ()
 
     @property

@@ -105,9 +105,13 @@ def _where(use: RegionUse, out: Sequence[Lane]) -> str:
     if no_room > NEARLY:
         refused = f"{number(no_room)}/s are refused because there is no room anywhere"
         text = f"{text}, {refused}" if text else refused
-    if use.capped_per_s > NEARLY:
-        refused = f"{number(use.capped_per_s)}/s are refused because the account has its share of a node's connections"
-        text = f"{text}, {refused}" if text else refused
+    for capped, why in (
+        (use.capped_per_s - use.rate_capped_per_s, "has its share of a node's connections"),
+        (use.rate_capped_per_s, "has as many per second as it may on a node"),
+    ):
+        if capped > NEARLY:
+            refused = f"{number(capped)}/s are refused because the account {why}"
+            text = f"{text}, {refused}" if text else refused
     if use.queued_per_s > NEARLY:
         waiting = f"{number(use.queued_per_s)}/s wait for a free slot because there is no room anywhere"
         text = f"{text}, {waiting}" if text else waiting

@@ -125,6 +125,7 @@ def _measured(facts: Facts, pool: PoolFacts) -> Part:
             "guests": pool.guests[region],
             "refused": pool.refused[region],
             "capped": pool.capped[region],
+            "rate_capped": pool.rate_capped[region],
         }
         uses[region] = _use(facts, pool, region, rates)
     lanes = {key: rate for key, rate in pool.lanes.items() if key[0] != key[1]}
@@ -150,6 +151,7 @@ def _use(facts: Facts, pool: PoolFacts, region: str, rates: Mapping[str, float])
         in_per_s=rates["guests"],
         refused_per_s=rates["refused"],
         capped_per_s=rates.get("capped", 0.0),
+        rate_capped_per_s=rates.get("rate_capped", 0.0),
         capacity_per_s=share.per_s if share else None,
         unlimited=backend is not None and backend.limit_kind == LimitKind.NONE and not row.drained,
         capacity_set_by=backend.limit_set_by if backend and backend.limit_set_at else "",

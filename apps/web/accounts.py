@@ -33,6 +33,7 @@ UNITS = {
     "static_ips": "Static IPs",
     "requests_per_minute": "API requests per minute",
     "node_share_percent": "Percent of a node's connections",
+    "node_rps": "Requests/s and new connections/s of a node",
     "test_runs_at_once": "capacity tests at once",
     "test_rate": "requests/s of a capacity test",
     "test_connections": "connections of a capacity test",

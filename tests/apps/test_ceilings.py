@@ -7,6 +7,7 @@ import pytest
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account
 from apps.compiler.compile import compile_snapshot
+from apps.compiler.model import AccountShare
 from apps.compiler.targets.haproxy.ceilings import CEILINGS_MAP
 from apps.core.errors import Invalid
 from apps.definitions.models import Pool
@@ -23,25 +24,25 @@ def us(tutorial_world: Actor) -> Fleet:
     return Fleet.objects.get(name="us-central1")
 
 
-def shares(fleet: Fleet) -> dict[str, int]:
-    """Account → percent of each of the fleet's nodes."""
-    return {share.account: share.percent for share in snapshot_of(fleet).shares}
+def shares(fleet: Fleet) -> dict[str, AccountShare]:
+    """Account → what it may have of each of the fleet's nodes."""
+    return {share.account: share for share in snapshot_of(fleet).shares}
 
 
-def give(operator: Actor, percent: int) -> None:
-    """An operator writes the quota."""
-    spec = {"title": "Acme", "quotas": {"node_share_percent": percent}}
+def give(operator: Actor, **quotas: int) -> None:
+    """An operator writes quotas."""
+    spec = {"title": "Acme", "quotas": quotas}
     save_object(actor=operator, kind="Account", name="acme", spec=spec)
 
 
 def test_a_customer_has_a_quarter_of_a_node_unless_an_operator_says_otherwise(us: Fleet, tutorial_world: Actor) -> None:
-    assert shares(us)["acme"] == 25
+    assert shares(us)["acme"].percent == 25
+    assert shares(us)["acme"].rps == 5000
     before = Fleet.objects.get(pk=us.pk).desired_generation
-    give(tutorial_world, 60)
-    assert shares(us)["acme"] == 60
+    give(tutorial_world, node_share_percent=60, node_rps=40_000)
+    assert shares(us)["acme"].percent == 60
+    assert shares(us)["acme"].rps == 40_000
     assert Fleet.objects.get(pk=us.pk).desired_generation > before
-    give(tutorial_world, 100)
-    assert "acme" not in shares(us)
 
 
 def test_pools_of_operators_have_no_ceiling(us: Fleet) -> None:
@@ -50,18 +51,29 @@ def test_pools_of_operators_have_no_ceiling(us: Fleet) -> None:
     assert not set(Account.objects.filter(kind="operator").values_list("name", flat=True)) & shares(us).keys()
 
 
-@pytest.mark.parametrize("percent", [0, 101])
-def test_a_share_is_from_1_to_100_percent(us: Fleet, tutorial_world: Actor, percent: int) -> None:
+@pytest.mark.parametrize(
+    ("quota", "value", "allowed"),
+    [
+        ("node_share_percent", 0, "from 1 to 100"),
+        ("node_share_percent", 101, "from 1 to 100"),
+        ("node_rps", 0, "from 1 to 1000000"),
+        ("node_rps", 1_000_001, "from 1 to 1000000"),
+    ],
+)
+def test_what_an_account_may_have_of_a_node_has_bounds(
+    us: Fleet, tutorial_world: Actor, quota: str, value: int, allowed: str
+) -> None:
     with pytest.raises(Invalid) as caught:
-        give(tutorial_world, percent)
+        give(tutorial_world, **{quota: value})
     (fault,) = caught.value.faults
-    assert fault.pointer == "/spec/quotas/node_share_percent"
-    assert "from 1 to 100" in fault.detail
+    assert fault.pointer == f"/spec/quotas/{quota}"
+    assert allowed in fault.detail
 
 
-def test_another_share_is_a_change_of_a_map_alone(us: Fleet, tutorial_world: Actor) -> None:
+@pytest.mark.parametrize("quotas", [{"node_share_percent": 60}, {"node_rps": 100}, {"node_share_percent": 100}])
+def test_another_share_is_a_change_of_a_map_alone(us: Fleet, tutorial_world: Actor, quotas: dict[str, int]) -> None:
     before = compile_snapshot(snapshot_of(us)).bundle.files
-    give(tutorial_world, 60)
+    give(tutorial_world, **quotas)
     after = compile_snapshot(snapshot_of(us)).bundle.files
     changed = {path for path in after if path != "manifest.json" and before.get(path) != after[path]}
     assert changed == {CEILINGS_MAP}

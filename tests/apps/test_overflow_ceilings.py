@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def world(live_redis: object) -> World:
-    """us is asked 10/s for acme's pool and refuses 4/s of them."""
+    """us is asked 10/s for acme's pool and refuses 4/s of them, 3/s because there are too many at once."""
     del live_redis
     made = make_world()
     start = datetime.fromtimestamp(start_of(now().timestamp(), SHORT) - 2 * SHORT, UTC)
@@ -25,8 +25,9 @@ def world(live_redis: object) -> World:
     pool = f"pool-{made.pools['acme'].pk}"
     recorder = Recorder()
     for second in range(0, SHORT + 1, 2):
-        refused = row("flow", f"{pool}/refuse/rgn-{us.pk}/ceiling", 4 * second, parent_id=pool)
-        rows = (row("backend", pool, 10 * second), refused)
+        refused = f"{pool}/refuse/rgn-{us.pk}/ceiling"
+        flows = (("", 3 * second), ("-rate", second))
+        rows = (row("backend", pool, 10 * second), *(row("flow", refused + end, n, parent_id=pool) for end, n in flows))
         recorder.gather([reading(made.nodes[2], start + timedelta(seconds=second), rows)])
     recorder.flush()
     return made
@@ -38,5 +39,6 @@ def test_what_the_ceiling_refuses_is_said_and_is_neither_served_nor_without_room
     rates = (us.offered_per_s, us.served_per_s, us.refused_per_s, us.capped_per_s)
     assert rates == pytest.approx((10, 6, 4, 4), rel=0.05)
     (sentence,) = us.sentences
-    assert "because the account has its share of a node's connections" in sentence
+    assert "3/s are refused because the account has its share of a node's connections" in sentence
+    assert "1/s are refused because the account has as many per second as it may on a node" in sentence
     assert "no room" not in sentence

@@ -201,6 +201,7 @@ class Stage:
     without: str = ""
     real_windows: bool = False
     connections: tuple[int, ...] = ()
+    rps: tuple[int, ...] = ()
     nodes: list[list[Node]] = field(default_factory=list)
     servers: list[list[int]] = field(default_factory=list)
     stop_servers: list[Callable[[], None]] = field(default_factory=list)
@@ -255,8 +256,13 @@ class Stage:
             regions=self.regions,
             overflow_key=KEY,
             overflow_ports=OverflowPorts(),
-            shares=(AccountShare("acc-1", "acme", 25),) if self.connections else (),
+            shares=self._shares(index),
         )
+
+    def _shares(self, index: int) -> tuple[AccountShare, ...]:
+        if self.rps:
+            return (AccountShare("acc-1", "acme", 100, self.rps[index]),)
+        return (AccountShare("acc-1", "acme", 25),) if self.connections else ()
 
     def bundle(self, index: int) -> Bundle:
         """Compiled; fails when anything was left out."""
@@ -395,16 +401,18 @@ def regions(
     without: str = "",
     real_windows: bool = False,
     connections: tuple[int, ...] = (),
+    rps: tuple[int, ...] = (),
     **pool_changes: Any,
 ) -> Iterator[Stage]:
     """Start everything, wait until it is ready, stop it at the end; `without` takes a safeguard away.
 
-    `connections` are those that a node of each region can have, and then an account gets a quarter of them.
+    `connections` are those that a node of each region can have, and then an account gets a quarter of them; `rps` are
+    the requests or connections per second that an account has on a node of each region.
     Without `real_windows` limits are those of `in_ten_seconds`, for machines that are busy.
     """
     with ExitStack() as stack:
         root = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sw-")))
-        stage = Stage(list(places), when_full, root, pool_changes, without, real_windows, connections)
+        stage = Stage(list(places), when_full, root, pool_changes, without, real_windows, connections, rps)
         stage.servers = _start_servers(stack, stage, places)
         number = 0
         for place in places:

@@ -33,6 +33,10 @@ class Gate:
         finally:
             self._open.set()
 
+    def open(self) -> None:
+        """Whoever waits is answered, and nobody waits any more."""
+        self._open.set()
+
     def pass_through(self) -> None:
         """Wait until it is open."""
         with self._lock:

@@ -28,7 +28,7 @@ from apps.compiler.model import (
     WeightedPool,
     WhenFull,
 )
-from tests.e2e.overflow_stage import POOL, Place, in_flight, regions
+from tests.e2e.overflow_stage import KEY, POOL, Place, in_flight, regions
 from tests.e2e.overflow_stage import Stage as OverflowStage
 from tests.e2e.region_servers import HOST, Gate, SlowServer
 from tests.e2e.rendered_proxy import PATIENCE_S, RenderedProxy, running
@@ -306,6 +306,20 @@ def test_what_comes_from_another_region_counts_where_it_is_served() -> None:
         held, _ = flooded(stage, NODE // 2)
         assert held <= CEILING + 2
         assert stage.nodes[0][0].flows()[f"{POOL}/refuse/rgn-1/full"] == NODE // 2 - held
+
+
+def test_a_region_is_not_full_because_an_account_is_above_its_own_part() -> None:
+    with regions(Place(), Place(held=True), connections=(NODE, NODE)) as stage:
+        port = stage.nodes[1][0].facts.overflow_port
+        words = f"x-spillway-key: {KEY}\r\nx-spillway-pool: {POOL}\r\nx-spillway-from: rgn-1"
+        clients = [socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) for _ in range(CEILING - AT_ONCE)]
+        with stage.gate.closed():
+            for client in clients:
+                client.sendall(f"GET / HTTP/1.1\r\nHost: {HOST}\r\n{words}\r\n\r\n".encode())
+            wait_until(lambda: stage.gate.waiting == len(clients))
+        answers = [client.recv(4096) for client in clients]
+        assert all(b" 200 " in answer for answer in answers)
+        assert not any(b"x-spillway-over" in answer for answer in answers)
 
 
 @pytest.mark.exhaustive  # the control of requests is asked above

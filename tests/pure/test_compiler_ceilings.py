@@ -28,13 +28,18 @@ def entries(*shares: AccountShare) -> dict[str, str]:
 
 
 def test_half_of_a_share_is_divided_among_pools_and_queues_and_half_is_for_all() -> None:
-    found = entries(AccountShare("acc-1", "acme", 30), AccountShare("acc-2", "globex", 25))
+    found = entries(AccountShare("acc-1", "acme", 30, 5000), AccountShare("acc-2", "globex", 25, 1))
     assert found == {
-        "pool-1": "acc-1|500|1500",
-        "pool-2": "acc-1|500|1500",
-        "queue-2": "acc-1|500|1500",
-        "pool-3": "acc-2|1250|1250",
+        "pool-1": "acc-1|500|1500|833|2501",
+        "pool-2": "acc-1|500|1500|833|2501",
+        "queue-2": "acc-1|500|1500|833|2501",
+        "pool-3": "acc-2|1250|1250|0|1",
     }
+
+
+def test_all_of_a_node_is_no_ceiling_for_any_pool() -> None:
+    found = entries(AccountShare("acc-1", "acme", 100, 600))
+    assert set(found.values()) == {"acc-1|10000|10000|100|300"}
 
 
 def test_without_a_share_nothing_is_bounded() -> None:

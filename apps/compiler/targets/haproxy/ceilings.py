@@ -1,26 +1,32 @@
-"""COMPILE for HAProxy: no account and no client takes all the connections of a node.
+"""COMPILE for HAProxy: no account and no client takes all of a node.
 
-An account's ceiling is its share (a quota) of what a node can have. Half of it is divided among its pools: what a pool
-has within its own part is neither counted nor refused. The other half is for whichever pool needs more, and counted by
-account in `st_accounts`. So an account never has more in flight than its share, and one pool cannot take what the
-account's others need. `maps/ceilings.map` says it in ten thousandths of a node: `pool-17` → `acc-3|250|1250`.
+An account's ceiling is its share (a quota) of what a node can have at once, and so many requests or connections per
+second (another quota). Half of either is divided among its pools: what a pool has within its own part is neither
+counted nor refused. The other half is for whichever pool needs more, and counted by account in `st_accounts`. So an
+account never has more than its share, and one pool cannot take what the account's others need.
+`maps/ceilings.map` says it in ten thousandths of a node and per second: `pool-17` → `acc-3|250|1250|500|2500`.
+
+HAProxy knows how many come to a pool per second without counting them again. Of a pool that is asked for more than its
+own part each request is beyond it by chance, in proportion; so it does not matter how many are refused.
 
 A stream has three counters and all can be taken. Where the pool's limit has the last one, the account takes that of the
 latency: requests beyond their pool's own part are then served without being measured. A connection that waits for a
-slot, or is spread over full regions, has none left and gets no more than its pool's own part.
+slot, or is spread over full regions, has none left and gets no more than its pool's own part. One counter does for both
+ceilings: what is beyond its part per second alone is tracked under `acc-3/rate`, so that it is none of those at once.
 
 What sends no request yet belongs to no account: of the last quarter of a node a client's address gets a little, and
 connections do not idle after an answer where their listeners have many. HAProxy has no counter to spare for addresses
-before that, so on a connection of the last quarter the account of a pool with a limit has none.
+before that, so on a connection of the last quarter the account of a pool with a limit has none. What no pool answers
+(redirects, fixed responses, 404) has no ceiling.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 
-from apps.compiler.model import Pool, Protocol, Region, Snapshot
+from apps.compiler.model import AccountShare, Pool, Protocol, Region, Snapshot
 from apps.compiler.routing import number_of
-from apps.compiler.targets.haproxy.admission import FLOW_TABLE, Rules, Words, found, no, variable
+from apps.compiler.targets.haproxy.admission import FLOW_TABLE, Rules, Words, equals, found, no, variable
 from apps.compiler.targets.haproxy.maps import Entries
 from apps.compiler.targets.haproxy.overflow import QUEUE, needs_queue, own_region
 from apps.compiler.targets.haproxy.settings import HTTP, TCP
@@ -32,6 +38,7 @@ SOURCE_TABLE = "st_sources"
 POOL_HTTP = "pool-http"
 POOL_TCP = "pool-tcp"
 WHOLE = 10_000
+ALL = 100  # percent of a node are no ceiling
 # What the agent knows (nodecfg.py); one that does not say it is so old that nothing is refused there.
 NODE = "${SPILLWAY_CONNECTIONS-2000000}"
 LAST_PERCENT = 75
@@ -39,7 +46,14 @@ SOURCE_PERCENT = 5
 IDLE_PERCENT = 60
 GATES_PERCENT = 10
 FEW = 10  # so many at once harm nobody, whatever the shares say
+SAMPLED = 8  # of what leaves for other regions one in so many is counted, so many times
+RATE = "/rate"
+AT_ONCE, PER_SECOND = "ceiling", "ceiling-rate"
+OUT = "-out"
 CEILING = "The account of this service has as many requests under way as this node has room for.\n"
+TOO_FAST = "The account of this service is asked for more per second than its share of this node.\n"
+_MANY = ("{", "be_conn", "gt", str(FEW), "}")
+_OFTEN = ("{", "be_sess_rate", "gt", str(FEW), "}")
 
 
 def defaults_of(pool: Pool, snapshot: Snapshot) -> str:
@@ -57,7 +71,8 @@ def add_ceilings(document: Document, snapshot: Snapshot) -> None:
     if own is None or not _apply(snapshot):
         return
     accounts = document.section("backend", ACCOUNT_TABLE, "from", HTTP)
-    accounts.add("stick-table", "type", "string", "len", "32", "size", "100k", "store", "conn_cur")
+    stored = "conn_cur,gpc0,gpc0_rate(1s)"
+    accounts.add("stick-table", "type", "string", "len", "32", "size", "100k", "store", stored)
     for name, parent in ((POOL_HTTP, HTTP), (POOL_TCP, TCP)):
         _add_pool_rules(Rules(document.section("defaults", name, "from", parent), is_http=parent == HTTP), own)
 
@@ -75,33 +90,44 @@ def ceiling_map(snapshot: Snapshot) -> dict[str, Entries]:
     twins = [pool for pool in snapshot.pools if needs_queue(pool) and pool.account in shares]
     names += [(pool.id.replace("pool-", QUEUE), pool.account) for pool in twins]
     backends = Counter(account for _, account in names)
-    entries = {}
-    for name, account in names:
-        half = shares[account].percent * WHOLE // 200
-        entries[name] = f"{shares[account].id}|{half // backends[account]}|{half}"
+    entries = {name: _entry(shares[account], backends[account]) for name, account in names}
     return {CEILINGS_MAP: entries}
+
+
+def _entry(share: AccountShare, backends: int) -> str:
+    """The account, each backend's own part and what is for all of them: at once, and per second."""
+    half = WHOLE if share.percent == ALL else share.percent * WHOLE // (2 * ALL)
+    part = half if share.percent == ALL else half // backends
+    part_rps = share.rps // (2 * backends)
+    return f"{share.id}|{part}|{half}|{part_rps}|{share.rps - backends * part_rps}"
 
 
 def _add_pool_rules(rules: Rules, own: Region) -> None:
     """For every request or connection that enters a pool, from clients or from another region."""
-    ceiling, over = found("ceiling"), found("over")
-    rules.let("ceiling", f"be_name,map_str({CEILINGS_MAP})", ("{", "be_conn", "gt", str(FEW), "}"))
-    rules.let("part", _of_node(2), ceiling)
-    rules.let("over", "str(yes)", (*ceiling, "{", "be_conn,sub(txn.part)", "-m", "int", "gt", "0", "}"))
-    _add_verdict(rules, over)
+    above, beyond = found("above"), found("beyond")
+    rules.let("pace", "be_sess_rate", _OFTEN)
+    rules.let("ceiling", f"be_name,map_str({CEILINGS_MAP})", (*_MANY, "or", *found("pace")))
+    rules.let("part", _of_node(2), (*found("ceiling"), *_MANY))
+    rules.let("above", f"str({AT_ONCE})", (*found("part"), "{", "be_conn,sub(txn.part)", "-m", "int", "gt", "0", "}"))
+    rules.let("own_rps", "var(txn.ceiling),field(4,|),add(0)", (*found("pace"), *found("ceiling")))
+    chance = ("{", "rand,mod(txn.pace),sub(txn.own_rps)", "-m", "int", "ge", "0", "}")
+    rules.let("beyond", f"str({PER_SECOND})", (*found("own_rps"), *chance))
+    _add_verdict(rules)
+    _name_account(rules, beyond)
     limit = variable("limit", own)
     uncounted = ("{", f"var(txn.{limit})", "-m", "beg", "|||", "}")
-    taken = (*over, "{", "sc1_tracked", "}")
-    rules.let("capped", "str(yes)", (*taken, *found(limit), *no(uncounted)))
-    rules.let("capped", "str(yes)", (*taken, *found("from")))
+    rules.let("narrow", "str(yes)", (*found("account"), *found(limit), *no(uncounted)))
+    rules.let("narrow", "str(yes)", (*found("account"), *found("from")))  # of a guest every pool counts, limited or not
+    taken = (*found("narrow"), "{", "sc1_tracked", "}")
+    rules.let("capped", "var(txn.beyond)", (*taken, *beyond))
+    rules.let("capped", "var(txn.above)", (*taken, *above))
     if rules.is_http:  # who sent a guest may ask the next region
-        refusal = ("hdr", "x-spillway-refused", "ceiling", "hdr", "x-spillway-region", own.id)
+        refusal = ("hdr", "x-spillway-refused", "%[var(txn.capped)]", "hdr", "x-spillway-region", own.id)
         rules.add("return", "status", "425", *refusal, given=(*found("capped"), *found("from")))
-    _add_refusal(rules, f"%[be_name]/refuse/{own.id}/ceiling")
-    _track(rules, "sc2", (*over, *no(found(limit))))
-    _track(rules, "sc2", (*over, *uncounted, *no(found("from"))))
-    _track(rules, "sc1", (*over, *found(limit), *no(uncounted)))
-    _track(rules, "sc1", (*over, *found("from")))  # of a guest every pool counts, limited or not
+    _add_refusal(rules, f"%[be_name]/refuse/{own.id}/%[var(txn.capped)]")
+    for counter, given in (("1", found("narrow")), ("2", no(found("narrow")))):
+        _track(rules, counter, (*found("account"), *given))
+        rules.add(f"sc-inc-gpc0({counter})", given=(*beyond, *given))
 
 
 def add_gate_ceilings(document: Document, snapshot: Snapshot) -> None:
@@ -121,19 +147,34 @@ def add_gate_ceilings(document: Document, snapshot: Snapshot) -> None:
 
 
 def _add_gate_rules(rules: Rules, own: Region, part: int) -> None:
-    many = ("{", _per_node("be_conn"), "gt", str(part), "}", "{", "be_conn", "gt", str(FEW), "}")
+    """The counter is the one by which a region is remembered as full: per second, a sample of the requests has it."""
+    many = ("{", _per_node("be_conn"), "gt", str(part), "}", *_MANY)
     rules.let("ceiling", f"var(txn.pool),map_str({CEILINGS_MAP})", many)
-    _add_verdict(rules, found("ceiling"))
-    _add_refusal(rules, f"%[var(txn.pool)]/refuse/{own.id}/ceiling-out")
-    _track(rules, "sc1", found("ceiling"))
+    rules.let("above", f"str({AT_ONCE})", found("ceiling"))
+    rules.let("ceiling", f"var(txn.pool),map_str({CEILINGS_MAP})", _OFTEN)
+    rules.let("beyond", f"str({PER_SECOND})", (*found("ceiling"), *_OFTEN))
+    _add_verdict(rules)
+    _add_refusal(rules, f"%[var(txn.pool)]/refuse/{own.id}/%[var(txn.capped)]{OUT}")
+    rules.let("drawn", "str(yes)", (*found("beyond"), "{", f"rand({SAMPLED})", "0", "}"))
+    _name_account(rules, found("drawn"))
+    _track(rules, "1", found("account"))
+    for _ in range(SAMPLED):
+        rules.add("sc-inc-gpc0(1)", given=found("drawn"))
 
 
-def _add_verdict(rules: Rules, given: Words) -> None:
-    """`capped` when the account has as much as it may beyond the own parts of its pools."""
-    rules.let("share", _of_node(3), given)
-    rules.let("held", f"var(txn.ceiling),field(1,|),table_conn_cur({ACCOUNT_TABLE})", given)
+def _add_verdict(rules: Rules) -> None:
+    """`capped` says why when the account has as much as it may beyond the own parts of its pools."""
+    above, beyond = found("above"), found("beyond")
+    account, rate = "var(txn.ceiling),field(1,|)", f"table_gpc0_rate({ACCOUNT_TABLE})"
+    rules.let("shared_rps", "var(txn.ceiling),field(5,|),add(0)", beyond)
+    rules.let("rps", f"{account},{rate}", beyond)
+    rules.let("rps", f"{account},concat({RATE}),{rate},add(txn.rps)", beyond)
+    fast = ("{", "var(txn.rps),sub(txn.shared_rps)", "-m", "int", "ge", "0", "}")
+    rules.let("capped", "var(txn.beyond)", (*beyond, *fast))
+    rules.let("share", _of_node(3), above)
+    rules.let("held", f"{account},table_conn_cur({ACCOUNT_TABLE})", above)
     full = ("{", "var(txn.held),sub(txn.share)", "-m", "int", "ge", "0", "}")
-    rules.let("capped", "str(yes)", (*given, *full))
+    rules.let("capped", "var(txn.above)", (*above, *full))
 
 
 def _of_node(field: int) -> Expanded:
@@ -145,7 +186,10 @@ def _per_node(count: str) -> Expanded:
 
 
 def _add_refusal(rules: Rules, flow: str) -> None:
-    """503, or the end of the connection; counted as a flow unless the stream counts as another one already."""
+    """503 or 429, or the end of the connection; counted as a flow unless the stream counts as another one already.
+
+    Who is too fast keeps the connection: a new one would cost the node more.
+    """
     given = found("capped")
     rules.let("told", "str(yes)", (*given, *no(found("flow")), *no(found("from"))))
     rules.say("flow", flow, found("told"))
@@ -154,12 +198,20 @@ def _add_refusal(rules: Rules, flow: str) -> None:
     if not rules.is_http:
         rules.add("reject", given=given)
         return
-    text: tuple[Argument, ...] = ("content-type", "text/plain; charset=utf-8", "string", CEILING)
-    rules.add("return", "status", "503", *text, "hdr", "retry-after", "1", "hdr", "connection", "close", given=given)
+    plain: tuple[Argument, ...] = ("content-type", "text/plain; charset=utf-8", "string")
+    again = ("hdr", "retry-after", "1")
+    rules.add("return", "status", "429", *plain, TOO_FAST, *again, given=equals("capped", PER_SECOND))
+    rules.add("return", "status", "503", *plain, CEILING, *again, "hdr", "connection", "close", given=given)
+
+
+def _name_account(rules: Rules, counted: Words) -> None:
+    """`account` is the key under which a request is tracked that is beyond a part at once, or `counted` per second."""
+    rules.let("account", "var(txn.ceiling),field(1,|)", found("above"))
+    rules.let("account", f"var(txn.ceiling),field(1,|),concat({RATE})", (*counted, *no(found("above"))))
 
 
 def _track(rules: Rules, counter: str, given: Words) -> None:
-    rules.add(f"track-{counter}", "var(txn.ceiling),field(1,|)", "table", ACCOUNT_TABLE, given=given)
+    rules.add(f"track-sc{counter}", "var(txn.account)", "table", ACCOUNT_TABLE, given=given)
 
 
 def add_source_rules(section: Section, snapshot: Snapshot) -> None:
