@@ -17,7 +17,7 @@ ceilings: what is beyond its part per second alone is tracked under `acc-3/rate`
 What sends no request yet belongs to no account: of the last quarter of a node a client's address gets a little, and
 connections do not idle after an answer where their listeners have many. HAProxy has no counter to spare for addresses
 before that, so on a connection of the last quarter the account of a pool with a limit has none. What no pool answers
-(redirects, fixed responses, 404) has no ceiling.
+(redirects, fixed responses, 404) has no ceiling: a refusal would cost as much.
 """
 
 from __future__ import annotations
@@ -109,15 +109,16 @@ def _add_pool_rules(rules: Rules, own: Region) -> None:
     rules.let("ceiling", f"be_name,map_str({CEILINGS_MAP})", (*_MANY, "or", *found("pace")))
     rules.let("part", _of_node(2), (*found("ceiling"), *_MANY))
     rules.let("above", f"str({AT_ONCE})", (*found("part"), "{", "be_conn,sub(txn.part)", "-m", "int", "gt", "0", "}"))
-    rules.let("own_rps", "var(txn.ceiling),field(4,|),add(0)", (*found("pace"), *found("ceiling")))
+    rules.let("own_rps", "var(txn.ceiling),field(4,|),add(0)", found("pace"))
     chance = ("{", "rand,mod(txn.pace),sub(txn.own_rps)", "-m", "int", "ge", "0", "}")
     rules.let("beyond", f"str({PER_SECOND})", (*found("own_rps"), *chance))
     _add_verdict(rules)
     _name_account(rules, beyond)
     limit = variable("limit", own)
     uncounted = ("{", f"var(txn.{limit})", "-m", "beg", "|||", "}")
-    rules.let("narrow", "str(yes)", (*found("account"), *found(limit), *no(uncounted)))
-    rules.let("narrow", "str(yes)", (*found("account"), *found("from")))  # of a guest every pool counts, limited or not
+    counts = (*found("account"), *found(limit), *no(uncounted))
+    guest = (*found("account"), *found("from"))  # of a guest every pool counts, limited or not
+    rules.let("narrow", "str(yes)", (*counts, "or", *guest))
     taken = (*found("narrow"), "{", "sc1_tracked", "}")
     rules.let("capped", "var(txn.beyond)", (*taken, *beyond))
     rules.let("capped", "var(txn.above)", (*taken, *above))
@@ -168,12 +169,11 @@ def _add_verdict(rules: Rules) -> None:
     account, rate = "var(txn.ceiling),field(1,|)", f"table_gpc0_rate({ACCOUNT_TABLE})"
     rules.let("shared_rps", "var(txn.ceiling),field(5,|),add(0)", beyond)
     rules.let("rps", f"{account},{rate}", beyond)
-    rules.let("rps", f"{account},concat({RATE}),{rate},add(txn.rps)", beyond)
-    fast = ("{", "var(txn.rps),sub(txn.shared_rps)", "-m", "int", "ge", "0", "}")
+    total = f"{account},concat({RATE}),{rate},add(txn.rps)"
+    fast = ("{", f"{total},sub(txn.shared_rps)", "-m", "int", "ge", "0", "}")
     rules.let("capped", "var(txn.beyond)", (*beyond, *fast))
     rules.let("share", _of_node(3), above)
-    rules.let("held", f"{account},table_conn_cur({ACCOUNT_TABLE})", above)
-    full = ("{", "var(txn.held),sub(txn.share)", "-m", "int", "ge", "0", "}")
+    full = ("{", f"{account},table_conn_cur({ACCOUNT_TABLE}),sub(txn.share)", "-m", "int", "ge", "0", "}")
     rules.let("capped", "var(txn.above)", (*above, *full))
 
 
