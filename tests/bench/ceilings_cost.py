@@ -9,7 +9,8 @@ each time, on one connection without a pause. They differ in the account's share
 * *refused*: nearly every request is answered 429.
 
 What a request costs is the processor time of the node's worker, servers and clients not included; of all turns the
-calmest quarter, because others on the machine only ever add to it. Requests that come one by one cost more, with and without.
+calmest quarter, because others on the machine only ever add to it. Requests that come one by one cost more, with and
+without.
 """
 
 from __future__ import annotations

@@ -40,6 +40,7 @@ pytestmark = pytest.mark.e2e
 NODE = 200  # connections that the node can have
 MANY = 260
 SHARES = (AccountShare("acc-1", "acme", 25), AccountShare("acc-2", "globex", 25))
+GANG = ("one", "two", "three", "four")
 CEILING = NODE // 4
 BUSY = Limit(LimitKind.RATE, 1_000_000)
 # Threads of HAProxy look at a count at the same moment.
@@ -146,11 +147,16 @@ def world(shop: int, site: int, shares: tuple[AccountShare, ...], **fields: Any)
         of(2, "globex", site),
         of(3, "acme", shop, protocol=Protocol.TCP),
         of(4, "acme", site),
+        *(of(number, account, shop) for number, account in enumerate(GANG, 5)),
     )
     routes = (
         route(1, HOST, pools=(WeightedPool("pool-1", 1),)),
         route(2, "site.example", account="globex", pools=(WeightedPool("pool-2", 1),)),
         route(3, "second.example", pools=(WeightedPool("pool-4", 1),)),
+        *(
+            route(number, f"{account}.{HOST}", account=account, pools=(WeightedPool(f"pool-{number}", 1),))
+            for number, account in enumerate(GANG, 5)
+        ),
     )
     listeners = (listener(1), listener(2, protocol=Protocol.TCP, default_pool_id="pool-3"))
     node = RegionNode("node-1", "one", "127.0.0.1", spare_port(), spare_port(), spare_port())
@@ -190,6 +196,23 @@ def test_without_a_ceiling_one_account_fills_the_node_and_the_other_waits(tmp_pa
         shown.flood(MANY)
         wait_until(lambda: shown.served() >= NODE)
         assert not answered(shown.ask("lst-1", "site.example"))
+
+
+def test_four_accounts_with_a_quarter_each_do_not_fill_a_node(tmp_path: Path) -> None:
+    shares = tuple(AccountShare(f"acc-{number}", account, 25) for number, account in enumerate(GANG, 5))
+    with stage(tmp_path, (*SHARES, *shares)) as shown:
+        for account in GANG:
+            shown.flood(NODE // 2, host=f"{account}.{HOST}")
+            wait_until(lambda: shown.served() in (NODE, len(shown.clients) - shown.refused()))
+        assert shown.served() <= NODE - CEILING // 2
+        assert {shown.proxy.ask("lst-1", "site.example", "/").status for _ in range(AT_ONCE)} == {200}
+
+
+def test_a_share_of_all_is_all_of_the_node(tmp_path: Path) -> None:
+    with stage(tmp_path, (AccountShare("acc-1", "acme", 100),)) as shown:
+        shown.flood(NODE - AT_ONCE)
+        wait_until(lambda: shown.served() + shown.refused() == NODE - AT_ONCE)
+        assert shown.refused() == 0
 
 
 @pytest.mark.parametrize(

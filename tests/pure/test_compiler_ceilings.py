@@ -39,7 +39,7 @@ def test_half_of_a_share_is_divided_among_pools_and_queues_and_half_is_for_all()
 
 def test_all_of_a_node_is_no_ceiling_for_any_pool() -> None:
     found = entries(AccountShare("acc-1", "acme", 100, 600))
-    assert set(found.values()) == {"acc-1|10000|10000|100|300"}
+    assert set(found.values()) == {"acc-1|100000|100000|100|300"}
 
 
 def test_without_a_share_nothing_is_bounded() -> None:

@@ -14,6 +14,9 @@ latency: requests beyond their pool's own part are then served without being mea
 slot, or is spread over full regions, has none left and gets no more than its pool's own part. One counter does for both
 ceilings: what is beyond its part per second alone is tracked under `acc-3/rate`, so that it is none of those at once.
 
+Accounts together could fill a node all the same. So in its last quarter nobody gets the other half, and of its own part
+a pool gets a fifth: with shares of a quarter it takes thirteen accounts that all take what they can, not four.
+
 What sends no request yet belongs to no account: of the last quarter of a node a client's address gets a little, and
 connections do not idle after an answer where their listeners have many. HAProxy has no counter to spare for addresses
 before that, so on a connection of the last quarter the account of a pool with a limit has none. What no pool answers
@@ -39,6 +42,8 @@ POOL_HTTP = "pool-http"
 POOL_TCP = "pool-tcp"
 WHOLE = 10_000
 ALL = 100  # percent of a node are no ceiling
+NO_CEILING = 10 * WHOLE
+SCARCE = 5  # in the last quarter of a node a pool gets one in so many of its own part
 # What the agent knows (nodecfg.py); one that does not say it is so old that nothing is refused there.
 NODE = "${SPILLWAY_CONNECTIONS-2000000}"
 LAST_PERCENT = 75
@@ -74,7 +79,8 @@ def add_ceilings(document: Document, snapshot: Snapshot) -> None:
     stored = "conn_cur,gpc0,gpc0_rate(1s)"
     accounts.add("stick-table", "type", "string", "len", "32", "size", "100k", "store", stored)
     for name, parent in ((POOL_HTTP, HTTP), (POOL_TCP, TCP)):
-        _add_pool_rules(Rules(document.section("defaults", name, "from", parent), is_http=parent == HTTP), own)
+        rules = Rules(document.section("defaults", name, "from", parent), is_http=parent == HTTP)
+        _add_pool_rules(rules, own, _listeners(snapshot))
 
 
 def _apply(snapshot: Snapshot) -> bool:
@@ -96,19 +102,21 @@ def ceiling_map(snapshot: Snapshot) -> dict[str, Entries]:
 
 def _entry(share: AccountShare, backends: int) -> str:
     """The account, each backend's own part and what is for all of them: at once, and per second."""
-    half = WHOLE if share.percent == ALL else share.percent * WHOLE // (2 * ALL)
+    half = NO_CEILING if share.percent == ALL else share.percent * WHOLE // (2 * ALL)
     part = half if share.percent == ALL else half // backends
     part_rps = share.rps // (2 * backends)
     return f"{share.id}|{part}|{half}|{part_rps}|{share.rps - backends * part_rps}"
 
 
-def _add_pool_rules(rules: Rules, own: Region) -> None:
+def _add_pool_rules(rules: Rules, own: Region, listeners: list[str]) -> None:
     """For every request or connection that enters a pool, from clients or from another region."""
     above, beyond = found("above"), found("beyond")
     rules.let("pace", "be_sess_rate", _OFTEN)
     rules.let("ceiling", f"be_name,map_str({CEILINGS_MAP})", (*_MANY, "or", *found("pace")))
     rules.let("part", _of_node(2), (*found("ceiling"), *_MANY))
     rules.let("above", f"str({AT_ONCE})", (*found("part"), "{", "be_conn,sub(txn.part)", "-m", "int", "gt", "0", "}"))
+    some = ("{", f"be_conn,mul({SCARCE}),sub(txn.part)", "-m", "int", "gt", "0", "}")
+    _add_scarcity(rules, listeners, (*found("part"), *some))
     rules.let("own_rps", "var(txn.ceiling),field(4,|),add(0)", found("pace"))
     chance = ("{", "rand,mod(txn.pace),sub(txn.own_rps)", "-m", "int", "ge", "0", "}")
     rules.let("beyond", f"str({PER_SECOND})", (*found("own_rps"), *chance))
@@ -143,15 +151,18 @@ def add_gate_ceilings(document: Document, snapshot: Snapshot) -> None:
     for section in gates:
         before, section.lines = section.lines, []
         is_http = section.title.startswith("backend to-")
-        _add_gate_rules(Rules(section, is_http=is_http), own, GATES_PERCENT * WHOLE // 100 // len(gates))
+        part = GATES_PERCENT * WHOLE // 100 // len(gates)
+        _add_gate_rules(Rules(section, is_http=is_http), own, part, _listeners(snapshot))
         section.lines += before
 
 
-def _add_gate_rules(rules: Rules, own: Region, part: int) -> None:
+def _add_gate_rules(rules: Rules, own: Region, part: int, listeners: list[str]) -> None:
     """The counter is the one by which a region is remembered as full: per second, a sample of the requests has it."""
     many = ("{", _per_node("be_conn"), "gt", str(part), "}", *_MANY)
     rules.let("ceiling", f"var(txn.pool),map_str({CEILINGS_MAP})", many)
     rules.let("above", f"str({AT_ONCE})", found("ceiling"))
+    boundless = ("{", "var(txn.ceiling),field(3,|)", "-m", "int", "ge", str(NO_CEILING), "}")
+    _add_scarcity(rules, listeners, (*found("above"), *no(boundless)))
     rules.let("ceiling", f"var(txn.pool),map_str({CEILINGS_MAP})", _OFTEN)
     rules.let("beyond", f"str({PER_SECOND})", (*found("ceiling"), *_OFTEN))
     _add_verdict(rules)
@@ -161,6 +172,15 @@ def _add_gate_rules(rules: Rules, own: Region, part: int) -> None:
     _track(rules, "1", found("account"))
     for _ in range(SAMPLED):
         rules.add("sc-inc-gpc0(1)", given=found("drawn"))
+
+
+def _add_scarcity(rules: Rules, listeners: list[str], given: Words) -> None:
+    """`capped` for who has that much, where all listeners together have three quarters of what the node can have."""
+    rules.let("near", "str(yes)", given)
+    for index, listener in enumerate(listeners):
+        rules.let("crowd", f"fe_conn({listener})" + (",add(txn.crowd)" if index else ""), found("near"))
+    full = ("{", _per_node("var(txn.crowd)"), "-m", "int", "gt", str(LAST_PERCENT * WHOLE // ALL), "}")
+    rules.let("capped", f"str({AT_ONCE})", (*found("near"), *full))
 
 
 def _add_verdict(rules: Rules) -> None:
@@ -214,13 +234,16 @@ def _track(rules: Rules, counter: str, given: Words) -> None:
     rules.add(f"track-sc{counter}", "var(txn.account)", "table", ACCOUNT_TABLE, given=given)
 
 
+def _listeners(snapshot: Snapshot) -> list[str]:
+    return sorted((each.id for front in snapshot.load_balancers for each in front.listeners), key=number_of)
+
+
 def add_source_rules(section: Section, snapshot: Snapshot) -> None:
     """Before a byte of a client is read: where the node is nearly full, its address gets no more than a few.
 
     2.6 cannot say how many connections the process has, so those of the listeners are added up.
     """
-    listeners = [each.id for front in snapshot.load_balancers for each in front.listeners]
-    for index, listener_id in enumerate(sorted(listeners, key=number_of)):
+    for index, listener_id in enumerate(_listeners(snapshot)):
         so_far = ",add(sess.all)" if index else ""
         section.add("tcp-request", "connection", "set-var(sess.all)", f"fe_conn({listener_id}){so_far}")
     nearly = ("{", _per_node("var(sess.all)"), "-m", "int", "gt", str(LAST_PERCENT * WHOLE // 100), "}")
