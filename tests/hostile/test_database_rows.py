@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -53,8 +54,15 @@ def _route(column: str, wrap: Callable[[Any], Any] = lambda value: value, name: 
 
 
 def kept_whole(lowest: int, highest: int) -> Legal:
-    """A whole number; a column of whole numbers keeps nothing of a fraction, so there a fraction is one as well."""
-    return lambda value: isinstance(value, float) or whole(lowest, highest)(value)
+    """A whole number; a column of whole numbers keeps what Python reads as one: no fraction, digits of any script."""
+
+    def legal(value: Any) -> bool:
+        if isinstance(value, str | bool):
+            with contextlib.suppress(ValueError):
+                return whole(lowest, highest)(int(value))
+        return isinstance(value, float) or whole(lowest, highest)(value)
+
+    return legal
 
 
 # What is written straight into a column, and which of the values that column may hold.

@@ -77,9 +77,9 @@ class Wire:
 
 
 def texts_of(value: Any) -> set[str]:
-    """Every text of a snapshot."""
+    """Every text of a snapshot but our own identifiers."""
     if isinstance(value, dict):
-        return {text for entry in value.values() for text in texts_of(entry)}
+        return {text for name, entry in value.items() if name != "id" for text in texts_of(entry)}
     if isinstance(value, list | tuple):
         return {text for entry in value for text in texts_of(entry)}
     return {value} if isinstance(value, str) else set()
