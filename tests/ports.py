@@ -12,6 +12,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import IO
 
+import pytest
+
 # The kernel hands 32 768 and above to outgoing connections (ip_local_port_range): a port up there that is free
 # now may be somebody's source port a second later, and then the program under test cannot bind it.
 RANGE = range(10_000, 32_000)
@@ -48,3 +50,11 @@ def _locked(port: int) -> IO[str]:
         lock.close()
         raise
     return lock
+
+
+def address_of_this_machine() -> str:
+    """An address of this machine that is not loopback; skips the test where there is none."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking, contextlib.suppress(OSError):
+        asking.connect(("192.0.2.1", 9))  # nothing is sent
+        return str(asking.getsockname()[0])
+    pytest.skip("this machine has no address but loopback")

@@ -8,6 +8,7 @@ import fcntl
 import ipaddress
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -61,6 +62,14 @@ def parse(words: list[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument("--drift-every", default=10.0, type=float, help="seconds between two looks for drift")
     parser.add_argument("--leave-running", action="store_true", help="do not end haproxy when the agent ends")
+    parser.add_argument(
+        "--resolver",
+        default=[],
+        type=name_server,
+        action="append",
+        metavar="ADDRESS[:PORT]",
+        help="a name server for servers' names, may be given again; else those of /etc/resolv.conf",
+    )
     parser.add_argument("--interface", default="", help="where static IPs of VRRP are put; else the one of --address")
     parser.add_argument("--bgp-as", default=0, type=int, help="AS number by which this node announces static IPs")
     parser.add_argument(
@@ -84,6 +93,17 @@ def neighbour(word: str) -> tuple[int, str]:
         return int(number), str(ipaddress.ip_address(address))
     except ValueError:
         raise argparse.ArgumentTypeError(f"{address!r} is no IP address") from None
+
+
+def name_server(word: str) -> tuple[str, int]:
+    """`192.0.2.53` → ("192.0.2.53", 53); `[2001:db8::53]:5353` → ("2001:db8::53", 5353)."""
+    found = re.fullmatch(r"\[(.+)\]:(\d{1,5})|([^:]+):(\d{1,5})|(.+)", word)
+    groups = found.groups() if found else ()
+    address, port = next(filter(None, groups[::2]), ""), next(filter(None, groups[1::2]), "53")
+    try:
+        return str(ipaddress.ip_address(address)), int(port)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{word!r} is no address of a name server, such as 192.0.2.53:53") from None
 
 
 def interface_of(address: str) -> str:
@@ -118,6 +138,7 @@ def settings_from(words: argparse.Namespace) -> Settings:
         bgp_as=words.bgp_as,
         bgp_neighbours=tuple(words.bgp_neighbour),
         bgp_password_file=words.bgp_password_file,
+        resolvers=tuple(words.resolver),
     )
     if not settings.interface and settings.own_ip is not None:
         settings = dataclasses.replace(settings, interface=interface_of(str(settings.own_ip)))

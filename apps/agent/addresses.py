@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import pkgutil
-import socket
 import sys
 import time
 from collections.abc import Iterable
@@ -22,6 +21,7 @@ from apps.agent.errors import Refusal
 from apps.agent.releases import replace_file, write_json
 from apps.agent.sentry import ask_once
 from apps.agent.settings import Settings
+from apps.agent.sockets import is_here
 
 VIP, ANYCAST = "vip", "anycast"
 # Others take an address over within this time after they heard that it is free.
@@ -179,17 +179,6 @@ class Addresses:
 def of_kind(manifest: Manifest, kind: str) -> list[str]:
     """The release's addresses of one kind."""
     return [address for address, each in manifest.addresses.items() if each == kind]
-
-
-def is_here(address: str) -> bool:
-    """Whether this machine has the address now: only then would it speak to it from itself."""
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    with socket.socket(family, socket.SOCK_DGRAM) as trial:
-        try:
-            trial.connect((address, 9))
-        except OSError:
-            return False
-        return bool(trial.getsockname()[0] == address)
 
 
 def _spelled(identity: Identity) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from apps.agent.proxy import Proxy
@@ -17,6 +17,7 @@ ADMITTED = re.compile(r"key=(\S+) .*?gpc0_rate\(\d+\)=(\d+)")
 PEER = re.compile(r"id=(node-[0-9]+)\((remote|local)")
 GATE = re.compile(r"to-(rgn-[0-9]+)")
 QUEUE = re.compile(r"queue-[0-9]+")
+UNRESOLVED = "MAINT (resolution)"
 SUMMED = (
     "requests", "status_2xx", "status_3xx", "status_4xx", "status_5xx", "connections", "connections_now", "queue_now",
     "bytes_in", "bytes_out", "errors",
@@ -25,8 +26,11 @@ TABLES = ("st_latency", "st_routes", "st_flow", "st_limits")
 COMMAND = ";".join(("show info", "show stat", *(f"show table {table}" for table in TABLES), "show peers"))
 
 
-def read(proxy: Proxy) -> dict[str, Any]:
-    """GET /v1/samples; raises OSError when no worker answers."""
+def read(proxy: Proxy, why_unresolved: Callable[[], Mapping[tuple[str, str], str]]) -> dict[str, Any]:
+    """GET /v1/samples; raises OSError when no worker answers.
+
+    `why_unresolved` is asked only where servers have no address: (pool, server) → why in words.
+    """
     text = proxy.worker(COMMAND, timeout=10.0)
     read_at = time.time()
     info, stat, tables = _split(text.splitlines())
@@ -34,6 +38,7 @@ def read(proxy: Proxy) -> dict[str, Any]:
     probes = {found.group(1): int(found.group(2)) for _, found in counted if not found.group(1).startswith("route-")}
     shown = list(csv.DictReader(stat))
     rows = [_without_probes(row, probes) for row in map(_row, shown) if row]
+    _explain(rows, why_unresolved)
     _add_queues(rows, shown)
     rows += [_route_row(line, found) for line, found in counted if found.group(1) not in probes]
     rows += [_flow_row(found) for line in tables.get("st_flow", []) if (found := TABLE_ROW.search(line))]
@@ -112,6 +117,14 @@ def _without_probes(row: dict[str, Any], probes: dict[str, int]) -> dict[str, An
         for name in ("requests", "status_2xx"):
             row[name] = max(0, row[name] - probes.get(row["object_id"], 0))
     return row
+
+
+def _explain(rows: list[dict[str, Any]], why_unresolved: Callable[[], Mapping[tuple[str, str], str]]) -> None:
+    """A server without an address has no check that could say what is wrong."""
+    unresolved = [row for row in rows if row["status"] == UNRESOLVED]
+    reasons = why_unresolved() if unresolved else {}
+    for row in unresolved:
+        row["check"] = reasons.get((row["parent_id"], row["object_id"]), "")
 
 
 def _add_queues(rows: list[dict[str, Any]], shown: list[dict[str, str]]) -> None:

@@ -1,43 +1,67 @@
-"""PUSH, what a reload must not forget: which servers were down, as a state file for the new worker.
+"""PUSH, what a reload must not forget: which servers were down and what names led to, as a state file.
 
 A new worker believes that every server is up until its checks say otherwise, so each reload would send requests to
-servers that are known to be dead. Of HAProxy's `show servers state` only the rows of servers that are down are handed
-on, and of them only that they are down: weights, maintenance and addresses are the configuration's alone.
+servers that are known to be dead; and it has no address for a server with a name until a name server has answered, so
+each reload would lose requests. Of HAProxy's `show servers state` only the rows of such servers are handed on, and of
+them only that: weights, maintenance and the addresses of others are the configuration's alone.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 HEADER = "# be_id be_name"
 BACKEND = re.compile(r"^(?:backend|listen|frontend|defaults|global|resolvers)\b\s*(\S*)")
-STOPPED = "0"
+STOPPED, RUNNING = "0", "2"
 WAS_DISABLED = 4  # stays on a server that the file disabled, also after it was made ready: it says nothing of now
+UNRESOLVED = 0x20  # in maintenance, because its name leads nowhere
+NONE = "-"
 
 
-def state_file(shown: str, config: str) -> str:
+@dataclass(frozen=True)
+class Server:
+    """What a file says of a server: `place` is `host:port`."""
+
+    place: str
+    checked: bool
+
+    @property
+    def host(self) -> str:
+        """Its name or address."""
+        return self.place.rpartition(":")[0].strip("[]")
+
+
+def state_file(shown: str, config: str, may_stay: Callable[[str], bool] = bool) -> str:
     """Text for `server-state-file`: `shown` is the running worker's `show servers state`, `config` the new file.
 
-    A server is left out, and starts as up, when the new file does not check it or has it at another address.
+    A server is left out, and starts as up, when the new file does not check it or has it at another address. Of names
+    those addresses are handed on that `may_stay`.
     """
-    checked = dict(_checked_servers(config))
+    servers = dict(servers_of(config))
     lines = shown.splitlines()
     head = [line for line in lines if line.startswith(HEADER)]
     if not head:
         return "1\n"
-    names = head[0].lstrip("# ").split()
+    columns = head[0].lstrip("# ").split()
     rows = []
     for line in lines:
-        row = dict(zip(names, line.split()))
-        if len(row) == len(names) and _is_down(row) and checked.get(_key(row)) in _addresses(row):
-            row.update(srv_uweight=row["srv_iweight"], srv_admin_state="0")
-            rows.append(" ".join(row[name] for name in names))
+        row = dict(zip(columns, line.split()))
+        server = servers.get((row.get("be_name", ""), row.get("srv_name", "")))
+        if len(row) == len(columns) and server and _is_handed_on(row, server, may_stay):
+            down = server.checked and _is_down(row)
+            row.update(srv_uweight=row["srv_iweight"], srv_admin_state="0", srv_op_state=STOPPED if down else RUNNING)
+            rows.append(" ".join(row[name] for name in columns))
     return "\n".join(["1", head[0], *rows]) + "\n"
 
 
-def _key(row: dict[str, str]) -> tuple[str, str]:
-    return row["be_name"], row["srv_name"]
+def _is_handed_on(row: dict[str, str], server: Server, may_stay: Callable[[str], bool]) -> bool:
+    port = row["srv_port"]
+    if server.place == f"{row['srv_fqdn']}:{port}":
+        return row["srv_addr"] != NONE and not int(row["srv_admin_state"]) & UNRESOLVED and may_stay(row["srv_addr"])
+    at_home = server.place in (f"{row['srv_addr']}:{port}", f"[{row['srv_addr']}]:{port}")
+    return at_home and server.checked and _is_down(row)
 
 
 def _is_down(row: dict[str, str]) -> bool:
@@ -45,13 +69,8 @@ def _is_down(row: dict[str, str]) -> bool:
     return row["srv_op_state"] == STOPPED and int(row["srv_admin_state"]) & ~WAS_DISABLED == 0
 
 
-def _addresses(row: dict[str, str]) -> tuple[str, ...]:
-    hosts = [row["srv_addr"], f"[{row['srv_addr']}]", row["srv_fqdn"]]
-    return tuple(f"{host}:{row['srv_port']}" for host in hosts)
-
-
-def _checked_servers(config: str) -> Iterator[tuple[tuple[str, str], str]]:
-    """(backend, server) → `host:port` of servers that the file has checked and not disabled."""
+def servers_of(config: str) -> Iterator[tuple[tuple[str, str], Server]]:
+    """(backend, server) → what the file says, of servers that it has not disabled."""
     backend, all_checked = "", False
     for line in config.splitlines():
         found = BACKEND.match(line)
@@ -61,6 +80,5 @@ def _checked_servers(config: str) -> Iterator[tuple[tuple[str, str], str]]:
         words = [word.strip("\"'") for word in line.split()]
         if words[:1] == ["default-server"]:
             all_checked = all_checked or "check" in words
-        is_server = words[:1] == ["server"] and len(words) > 2
-        if is_server and "disabled" not in words and (all_checked or "check" in words):
-            yield (backend, words[1]), words[2]
+        if words[:1] == ["server"] and len(words) > 2 and "disabled" not in words:
+            yield (backend, words[1]), Server(words[2], all_checked or "check" in words)

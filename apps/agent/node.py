@@ -9,19 +9,23 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from apps.agent import VERSION, memo, nodecfg, runtime
+from apps.agent import VERSION, counters, memo, nodecfg, runtime
 from apps.agent.addresses import Addresses
 from apps.agent.bodies import MOVED_BY, BundleBody, Manifest, RuntimeBody, read_bundle
 from apps.agent.box import readable_group
 from apps.agent.confirm import Wanted, worker_identity
 from apps.agent.errors import FAILURES, Crashed, Malformed, Refusal, Unavailable, unavailable
 from apps.agent.events import Events
+from apps.agent.health import servers_of
 from apps.agent.load_time import load_seconds
+from apps.agent.nodecfg import Surroundings
 from apps.agent.proxy import Proxy
 from apps.agent.releases import Releases, make_dir, write_file
+from apps.agent.resolver import Resolver
 from apps.agent.safeguards import Safeguards
 from apps.agent.settings import Settings
 from apps.agent.taste import end_left_over
@@ -42,6 +46,7 @@ class Node:
         self.releases = Releases(settings.state_dir, group, safeguards.replace_link)
         self.proxy = Proxy(settings, self.releases.live_link)
         self.addresses = Addresses(settings, self.releases.live_link)
+        self.resolver = Resolver(settings, self.releases.live_link, events, safeguards.names)
         self.switching = threading.RLock()
         self.drift: tuple[str, ...] = ()
         self.unavailable = ""
@@ -150,6 +155,16 @@ class Node:
             "clock": time.time(),
         }
 
+    def samples(self) -> dict[str, Any]:
+        """GET /v1/samples; raises OSError when no worker answers."""
+        return counters.read(self.proxy, self._why_unresolved)
+
+    def _why_unresolved(self) -> dict[tuple[str, str], str]:
+        """(pool, server) → why a server with a name has no address, in words."""
+        live = self.releases.live()
+        config = (live / "haproxy.cfg").read_text() if live else ""
+        return {key: self.resolver.why_unresolved(server.host) for key, server in servers_of(config)}
+
     # The switch
 
     def switch(self, release: Path, manifest: Manifest, generation: int) -> None:
@@ -192,12 +207,13 @@ class Node:
         """Write down which servers are down now, so that the next worker does not have to find out by requests."""
         try:
             shown = self.proxy.worker("show servers state", timeout=5.0)
-            self._write_health(shown, (release / "haproxy.cfg").read_text())
+            may_stay = partial(self.resolver.may_stay, release=release)
+            self._write_health(shown, (release / "haproxy.cfg").read_text(), may_stay)
         except (OSError, ValueError):
             self._write_health("", "")  # nobody runs: nothing is known
 
-    def _write_health(self, shown: str, config: str) -> None:
-        text = self._guards.health(shown, config)
+    def _write_health(self, shown: str, config: str, may_stay: Callable[[str], bool] = bool) -> None:
+        text = self._guards.health(shown, config, may_stay)
         write_file(self.settings.health_file, text.encode(), readable_group(self.settings))
 
     # The parts
@@ -257,10 +273,9 @@ class Node:
             manifest,
             generation=generation,
             probe=self.probe_secret,
-            run_dir=self.settings.run_dir,
+            around=Surroundings(self.settings.run_dir, self.settings.health_file, self.resolver.address),
             endpoints={bind.listener_id: nodecfg.endpoint(self.settings, bind) for bind in manifest.binds},
             rights=(self.settings.user, self.settings.state_dir / "empty") if self.settings.drops_rights else None,
-            health=self.settings.health_file,
             node=self._id(manifest),
         )
 
@@ -426,6 +441,7 @@ class Node:
 
     def close(self) -> None:
         """The agent ends; haproxy too, unless it was asked to leave it running."""
+        self.resolver.close()
         with self.switching:
             self._stopping = True
             if not self.settings.leave_running:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import resource
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from apps.agent.bodies import Bind, Manifest
@@ -15,6 +16,19 @@ from apps.agent.settings import Settings
 UNKNOWN_NODE = "node-0"
 LARGEST = 10_000_000
 PEER = re.compile(r"^\s+peer (\S+) (\S+):(\d+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What one haproxy process finds around it.
+
+    `run_dir` has its sockets, the file `health` what the last worker knew of servers; `resolver` (`address:port`)
+    answers for names.
+    """
+
+    run_dir: Path
+    health: Path
+    resolver: str
 
 
 def endpoint(settings: Settings, bind: Bind) -> tuple[str, int]:
@@ -53,31 +67,31 @@ def render(
     *,
     generation: int,
     probe: str,
-    run_dir: Path,
+    around: Surroundings,
     endpoints: Mapping[str, tuple[str, int]],
-    health: Path,
     node: str = UNKNOWN_NODE,
     rights: tuple[str, Path] | None = None,
 ) -> str:
     """Text of node.cfg; `rights` are the user to become and the empty directory to be locked into.
 
-    `health` is the file that says which servers were down before a reload. `node` is this node's id, under which it
+    `node` is this node's id, under which it
     counts with its peers.
     """
     values = {
-        "SPILLWAY_RUN": str(run_dir),
+        "SPILLWAY_RUN": str(around.run_dir),
         "SPILLWAY_GENERATION": str(generation),
         "SPILLWAY_DIGEST": manifest.digest,
         "SPILLWAY_PROBE": probe,
         "SPILLWAY_NODE": node,
         "SPILLWAY_CONNECTIONS": str(connections()),
+        "SPILLWAY_RESOLVER": around.resolver,
     }
     for bind in manifest.binds:
         values[bind.variable] = written(*endpoints[bind.listener_id])
     lines = ["global", *(f'    setenv {name} "{value}"' for name, value in values.items())]
     if manifest.nodes:
         lines.append(f"    localpeer {node}")
-    lines.append(f"    server-state-file {health}")
+    lines.append(f"    server-state-file {around.health}")
     if rights is not None:
         user, cell = rights
         lines += [f"    user {user}", f"    chroot {cell}"]

@@ -19,9 +19,11 @@ from apps.agent.box import Box
 from apps.agent.confirm import Wanted, confirm
 from apps.agent.errors import Refusal, Superseded, Unavailable
 from apps.agent.health import state_file
+from apps.agent.names import Address
 from apps.agent.probes import taken
 from apps.agent.proxy import Proxy
 from apps.agent.releases import Releases, replace_link
+from apps.agent.resolver import Refused, refusal
 from apps.agent.settings import Settings
 from apps.agent.taste import taste
 
@@ -66,7 +68,8 @@ class Safeguards:
     taste: Callable[[Settings, Box, Path, Manifest, int, str], None] = taste
     port_taken: Callable[[str, int, bool], str | None] = taken
     replace_link: Callable[[Path, Path], None] = replace_link
-    health: Callable[[str, str], str] = state_file
+    names: Callable[[Address, Refused], str] = refusal
+    health: Callable[[str, str, Callable[[str], bool]], str] = state_file
     confirm: Callable[[Settings, Proxy, Wanted, int], None] = confirm
     put_back: Callable[[Releases, Path | None], None] = Releases.point_live
     base: Callable[[str, str, str], None] = same_base

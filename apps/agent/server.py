@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, Callable
 from urllib.parse import parse_qs, urlsplit
 
-from apps.agent import counters
 from apps.agent.bodies import read_runtime
 from apps.agent.errors import Malformed, Missing, Refusal, Superseded, Unavailable, unavailable
 from apps.agent.node import Node
@@ -50,7 +49,7 @@ class Handler(BaseHTTPRequestHandler):
         if path == "/v1/state":
             self._answer(self.server.node.state)
         elif path == "/v1/samples":
-            self._answer(lambda: counters.read(self.server.node.proxy))
+            self._answer(self.server.node.samples)
         elif path == "/v1/events":
             self._stream()
         else:

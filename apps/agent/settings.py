@@ -25,6 +25,7 @@ class Settings:
 
     `check_timeout` and `confirm_timeout` are given to an empty release; each is longer for a large one (load_time.py).
 
+    `resolvers` are the name servers (address, port) that are asked for servers' names, else those of resolv.conf.
     `interface` is where addresses that VRRP moves are put; `bgp_neighbours` are (AS number, address) of the routers.
     """
 
@@ -47,6 +48,7 @@ class Settings:
     bgp_as: int = 0
     bgp_neighbours: tuple[tuple[int, str], ...] = ()
     bgp_password_file: Path | None = None
+    resolvers: tuple[tuple[str, int], ...] = ()
 
     def __post_init__(self) -> None:
         """One haproxy from now on: for its version, checks, trial runs and the service."""

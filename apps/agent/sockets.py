@@ -1,4 +1,4 @@
-"""PUSH + OBSERVE, the wire to HAProxy: one command on a Unix socket, the whole answer back."""
+"""PUSH + OBSERVE, sockets: one command to HAProxy and the whole answer back; which addresses are this machine's."""
 
 from __future__ import annotations
 
@@ -23,3 +23,14 @@ def ask(path: Path, command: str, timeout: float = 3.0, *, half_close: bool = Fa
             if not part:
                 return b"".join(parts).decode("utf-8", "replace")
             parts.append(part)
+
+
+def is_here(address: str) -> bool:
+    """Whether this machine has the address now: only then would it speak to it from itself."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.socket(family, socket.SOCK_DGRAM) as trial:
+        try:
+            trial.connect((address, 9))
+        except OSError:
+            return False
+        return bool(trial.getsockname()[0] == address)

@@ -18,6 +18,9 @@ from apps.agent.load_time import load_seconds
 from apps.agent.releases import make_dir, write_file
 from apps.agent.settings import Settings
 
+# A trial connects to no server, so it needs no addresses of theirs: names must not cost time there.
+NOBODY = "127.0.0.1:9"
+
 
 def taste(settings: Settings, box: Box, release: Path, manifest: Manifest, generation: int, probe: str) -> None:
     """Start, ask every listener, end; raises Refusal or Unavailable with stage "taste".
@@ -36,9 +39,8 @@ def taste(settings: Settings, box: Box, release: Path, manifest: Manifest, gener
         manifest,
         generation=generation,
         probe=probe,
-        run_dir=folder,
+        around=nodecfg.Surroundings(folder, settings.health_file, NOBODY),
         endpoints=endpoints,
-        health=settings.health_file,
     )
     node_cfg = folder / "node.cfg"
     write_file(node_cfg, text.encode(), readable_group(settings))

@@ -14,7 +14,7 @@ from apps.core.errors import Conflict
 from apps.definitions.capacity_tests import is_local, routes_to
 from apps.definitions.models import CapacityTest, Listener, Server
 from apps.drivers.load.contract import Endpoint, Tls
-from apps.fleet.models import Node
+from apps.fleet.models import Fleet, Node
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,12 @@ def _of_server(test: CapacityTest, *, local: bool, asked: str) -> tuple[Endpoint
         raise Conflict(f"The pool has no server {test.server} in {test.region.name} any more.")
     known = [Endpoint(str(address), server.port) for address in _resolve(server.address, server.port)]
     found = next((endpoint for endpoint in known if _shown(endpoint) == asked), known[0])
-    _refuse(ipaddress.ip_address(found.host), local=local, private=local or test.account.is_operator)
+    address = ipaddress.ip_address(found.host)
+    _refuse(address, local=local, private=local or test.account.is_operator)
+    for networks in Fleet.objects.filter(region=test.region).values_list("private_networks", flat=True):
+        reason = addresses.refusal_of_private(address, map(ipaddress.ip_network, networks))
+        if reason:
+            raise Conflict(f"No test may load {address}: it {reason}.")
     return (found,)
 
 

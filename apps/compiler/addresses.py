@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
@@ -10,6 +10,15 @@ Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
 _LOOPBACK = (IPv4Network("127.0.0.0/8"), IPv6Network("::1/128"))
+
+# RFC 1918, RFC 6598 (shared by carriers and clusters) and RFC 4193: whose servers may be there is a fleet's policy.
+PRIVATE_NETWORKS: tuple[Network, ...] = (
+    IPv4Network("10.0.0.0/8"),
+    IPv4Network("172.16.0.0/12"),
+    IPv4Network("192.168.0.0/16"),
+    IPv4Network("100.64.0.0/10"),
+    IPv6Network("fc00::/7"),
+)
 
 # Names that are this machine or a cloud's metadata service whatever the resolver says.
 _LOCAL_NAMES = frozenset(
@@ -57,6 +66,14 @@ def refusal_of_address(address: Address, *, local_development: bool) -> str | No
     return next((reason for network, reason in _FORBIDDEN if address in network), None)
 
 
+def refusal_of_private(address: Address, allowed: Iterable[Network]) -> str | None:
+    """Why a fleet that allows these private networks refuses the address, as the end of a sentence; else None."""
+    private = any(address in network for network in PRIVATE_NETWORKS)
+    if not private or any(address in network for network in allowed):
+        return None
+    return "is in a private network that this fleet does not allow (private_networks)"
+
+
 def refusal_of_target(address: Address, *, allowed: Iterable[Network] = ()) -> str | None:
     """Why we may not call this address (webhooks, proofs of hostnames), as the end of a sentence; None when we may.
 
@@ -97,6 +114,33 @@ class OwnPlaces:
         if inside or address in self.names:
             return "is where this load balancer itself is reached, so requests would go round in circles"
         return None
+
+
+def refused_networks(own: OwnPlaces, private: Iterable[Network], *, local_development: bool) -> dict[str, str]:
+    """Every network that a server's name may not lead to → why, in one word; the same rules as for literals."""
+    refused = {} if local_development else {str(network): "loopback" for network in _LOOPBACK}
+    for network, _ in _FORBIDDEN:  # one of them holds ::1
+        refused |= {str(rest): "reserved" for rest in _without(network, _LOOPBACK)}
+    allowed = tuple(private)
+    for network in PRIVATE_NETWORKS:
+        refused |= {str(rest): "private" for rest in _without(network, allowed)}
+    refused |= {str(network): "balancer" for network in own.networks}
+    return refused | {str(ip_network(name)): "balancer" for name in own.names if is_literal(name)}
+
+
+def _without(network: Network, allowed: tuple[Network, ...]) -> Iterator[Network]:
+    """What is left of a network when the allowed ones are taken out of it."""
+    inside = [each for each in allowed if overlap(each, network)]
+    if not inside:
+        yield network
+    elif all(each.prefixlen > network.prefixlen for each in inside):
+        for half in network.subnets():
+            yield from _without(half, tuple(inside))
+
+
+def overlap(one: Network, other: Network) -> bool:
+    """Whether the networks share an address."""
+    return one.version == other.version and one.overlaps(other)
 
 
 def own_places(places: Iterable[str], hostnames: Iterable[str] = ()) -> OwnPlaces:

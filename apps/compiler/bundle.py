@@ -11,6 +11,7 @@ every node of a fleet, and the taste on spare ports runs the very file that will
 | `SPILLWAY_GENERATION`, `SPILLWAY_DIGEST` | what this worker runs; answered on the probe path | agent |
 | `SPILLWAY_PROBE` | secret path segment of the probe, new for each node | agent |
 | `SPILLWAY_NODE` | id of this node (`node-5`), under which it counts as a peer | agent, from `manifest.nodes` |
+| `SPILLWAY_RESOLVER` | where the agent answers for names of servers | agent |
 | `SPILLWAY_BIND_<listener id, upper case, - as _>` | `address:port` of one listener | agent, from `manifest.binds` |
 
 Where static IPs move among the nodes, `keepalived.conf` and `bird.conf` lie beside it, equal on every node as well: the
@@ -25,6 +26,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 MANIFEST = "manifest.json"
+# Read by the agent as it resolves, and by no running worker: a change of it alone goes the long way.
+REFUSED_ADDRESSES = "maps/refused-addresses.map"
 
 
 @dataclass(frozen=True, slots=True)

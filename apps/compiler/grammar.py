@@ -11,10 +11,18 @@ All text is ASCII and compared with `fullmatch`; `$` and `\\d` would let a final
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
 
-from apps.compiler.addresses import OwnPlaces, refusal_of_address, refusal_of_name
+from apps.compiler.addresses import (
+    PRIVATE_NETWORKS,
+    Network,
+    OwnPlaces,
+    refusal_of_address,
+    refusal_of_name,
+    refusal_of_private,
+)
 
 MAX_PATH = 1024
 MAX_HOSTNAME = 253
@@ -113,6 +121,11 @@ def server_weight(value: object) -> int:
 def route_weight(value: object) -> int:
     """0 to 1000."""
     return integer(value, 0, 1000)
+
+
+def limit_value(value: object) -> int:
+    """Requests per second, or connections: up to ten million, of which sums over regions stay far from overflowing."""
+    return integer(value, 0, 10_000_000)
 
 
 def time_ms(value: object) -> int:
@@ -305,14 +318,23 @@ def header_value(value: object) -> str:
     return text
 
 
-def server_address(value: object, *, local_development: bool = False, own: OwnPlaces | None = None) -> str:
+def server_address(
+    value: object,
+    *,
+    local_development: bool = False,
+    own: OwnPlaces | None = None,
+    private: Iterable[Network] = PRIVATE_NETWORKS,
+) -> str:
     """A server's address: canonical IPv4 or IPv6, or a resolvable name; never this machine or a metadata service.
 
-    Nor one of `own`, where the installation itself is reached.
+    Nor one of `own`, where the installation itself is reached, nor a private one outside of `private`. What a name
+    leads to is looked at by the agent that resolves it, with the same rules (`refused_networks`).
     """
     text = _text(value, MAX_HOSTNAME)
     if _LOOKS_NUMERIC.fullmatch(text):
-        reason = refusal_of_address(_literal(text), local_development=local_development)
+        address = _literal(text)
+        reason = refusal_of_address(address, local_development=local_development)
+        reason = reason or refusal_of_private(address, private)
     elif _SERVER_NAME.fullmatch(text):
         reason = refusal_of_name(text, local_development=local_development)
     else:

@@ -13,6 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from apps.compiler.addresses import PRIVATE_NETWORKS
+
 
 class Protocol(StrEnum):
     """What a listener speaks with clients."""
@@ -378,7 +380,8 @@ class Snapshot:
     `test_passes` are those of the capacity tests that run in this region now. `addresses` are the static IPs of
     listeners that are not simply there: the nodes hold or announce them only while they serve. `loop_mark` is the word
     by which forwarded requests are known when they come back; `own_places` are addresses, networks and names at which
-    the installation itself is reached, where no server may be. `shares` are those of the accounts that have a ceiling.
+    the installation itself is reached, where no server may be. Of private networks servers may only be in
+    `private_networks`. `shares` are those of the accounts that have a ceiling.
     """
 
     fleet: str
@@ -397,6 +400,7 @@ class Snapshot:
     addresses: tuple[FleetAddress, ...] = ()
     loop_mark: str = ""
     own_places: tuple[str, ...] = ()
+    private_networks: tuple[str, ...] = tuple(map(str, PRIVATE_NETWORKS))
     shares: tuple[AccountShare, ...] = ()
 
 

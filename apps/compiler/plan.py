@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from apps.compiler.bundle import MANIFEST, Bundle
+from apps.compiler.bundle import MANIFEST, REFUSED_ADDRESSES, Bundle
 from apps.compiler.operations import (
     DeleteMapEntry,
     Operation,
@@ -73,7 +73,7 @@ def _compare_file_sets(running: Bundle, wanted: Bundle) -> list[str]:
     reasons = [f"{path} is new" for path in sorted(wanted.files.keys() - running.files.keys())]
     reasons += [f"{path} is gone" for path in sorted(running.files.keys() - wanted.files.keys())]
     for path in sorted(running.files.keys() & wanted.files.keys()):
-        reachable = path in (CONFIG, MANIFEST) or path.startswith("maps/")
+        reachable = path in (CONFIG, MANIFEST) or _is_map(path)
         if not reachable and running.files[path] != wanted.files[path]:
             reasons.append(f"{path} changed")
     return reasons
@@ -135,13 +135,18 @@ def _compare_maps(running: Bundle, wanted: Bundle) -> tuple[list[Operation], lis
     """Additions and changes in safe order, deletions in the opposite one."""
     additions: list[Operation] = []
     deletions: list[Operation] = []
-    for path in sorted((path for path in wanted.files if path.startswith("maps/")), key=_found_after):
+    for path in sorted(filter(_is_map, wanted.files), key=_found_after):
         before, after = running.files.get(path, b""), wanted.files[path]
         if before != after:
             added, deleted = _compare_map(path, read_map(before), read_map(after))
             additions += added
             deletions = deleted + deletions
     return additions, deletions
+
+
+def _is_map(path: str) -> bool:
+    """Whether a running worker has loaded it and can be told of entries."""
+    return path.startswith("maps/") and path != REFUSED_ADDRESSES
 
 
 def _found_after(path: str) -> tuple[bool, str]:

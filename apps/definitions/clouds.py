@@ -10,7 +10,7 @@ from typing import Any
 from django.conf import settings
 
 from apps.compiler import grammar
-from apps.compiler.addresses import refusal_of_address
+from apps.compiler.addresses import overlap, refusal_of_address
 from apps.compiler.grammar import GrammarError
 from apps.compiler.stacks import ON_FLEETS, AddressKind, Cloud, Network
 from apps.core.errors import Fault
@@ -20,7 +20,6 @@ from apps.definitions.specs import AddressPoolSpec, CloudAccountSpec, StackSpec,
 from apps.fleet.models import AddressPool, CloudAccount, Stack, StaticIP
 
 Document = dict[str, Any]
-IPNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
 EVERYBODY = Network().client_networks
 GLOBAL = "global"
 MAX_BLOCKS = 50
@@ -185,11 +184,6 @@ def read_address_pool(reader: Reader) -> AddressPoolSpec:
             detail = f"This network overlaps {other}; name every address once."
             reader.faults.append(Fault(f"{reader.pointer}/blocks/{index}", "overlap", detail))
     return AddressPoolSpec(blocks, reader.optional("region", grammar.name, None))
-
-
-def overlap(one: IPNetwork, other: IPNetwork) -> bool:
-    """Whether the networks share an address."""
-    return one.version == other.version and one.overlaps(other)
 
 
 def read_static_ip(reader: Reader) -> StaticIPSpec:

@@ -115,6 +115,10 @@ def _server(server: Any) -> Document:
     return _fields(server, _SERVER) | {"state": str(server.state)}
 
 
+def _fleet(source: Any) -> Document:
+    return {**_fields(source, ("local_development", *_PORTS)), "private_networks": sorted(source.private_networks)}
+
+
 def limit_document(limit: Limit, measured_by: str) -> Document:
     """A limit as it is shown; `measured_by` only where a capacity run found it."""
     found = {"kind": str(limit.kind), "value": limit.value, "scope": str(limit.scope)}
@@ -272,7 +276,7 @@ def settled(before: Document | None, spec: Spec) -> Document:
 _OF_SPEC: dict[type[Any], Callable[[Any], Document]] = {
     AccountSpec: _account,
     RegionSpec: _region,
-    FleetSpec: lambda spec: _fields(spec, ("region", "local_development", *_PORTS)),
+    FleetSpec: lambda spec: {"region": spec.region} | _fleet(spec),
     NodeSpec: lambda spec: _fields(spec, ("fleet", "url", "address", "port_offset")),
     CloudAccountSpec: cloud_account_document,
     StackSpec: stack_document,
@@ -354,7 +358,7 @@ def _route_row(row: Route | ListedRoute) -> Document:
 _OF_ROW: dict[type[Any], Callable[[Any], Document]] = {
     Account: _account_row,
     Region: _region_row,
-    Fleet: lambda row: {"region": row.region.name} | _fields(row, ("local_development", *_PORTS)),
+    Fleet: lambda row: {"region": row.region.name} | _fleet(row),
     Node: lambda row: {"fleet": row.fleet.name} | _fields(row, ("url", "address", "port_offset")),
     CloudAccount: cloud_account_document,
     Stack: stack_row,

@@ -38,13 +38,13 @@ from apps.definitions.asserting import read_assertions
 from apps.definitions.capacity_tests import read_capacity_test
 from apps.definitions.certificates import canonical_pem
 from apps.definitions.clouds import read_address_pool, read_cloud_account, read_stack, read_static_ip
+from apps.definitions.fleets import read_fleet
 from apps.definitions.reading import Reader, agent_url, boolean, choice, integer, number, reference, title
 from apps.definitions.schedules import read_schedule
 from apps.definitions.specs import (
     AccountSpec,
     BackendSpec,
     CertificateSpec,
-    FleetSpec,
     LatencySpec,
     ListenerSpec,
     LoadBalancerSpec,
@@ -60,7 +60,6 @@ from apps.definitions.tags import read_grant, read_tags
 from apps.definitions.zones import read_record, read_zone
 
 MAX_POOLS_OF_ROUTE = 8
-FLEET_PORTS = {"peer_port": 9700, "overflow_port": 9800, "overflow_tcp_port": 9900}
 latency_ms = number(0, 60_000)
 
 
@@ -116,19 +115,6 @@ def _latencies(reader: Reader) -> tuple[LatencySpec, ...]:
     return tuple(found)
 
 
-def _fleet(reader: Reader) -> FleetSpec:
-    spec = FleetSpec(
-        reader.required("region", grammar.name),
-        reader.optional("local_development", boolean, default=False),
-        *(reader.optional(name, grammar.port, default) for name, default in FLEET_PORTS.items()),
-    )
-    ports = [spec.peer_port, spec.overflow_port, spec.overflow_tcp_port]
-    for index, (name, port) in enumerate(zip(FLEET_PORTS, ports, strict=True)):
-        if port is not None and port in ports[:index]:
-            reader.fault(name, "twice", f"Port {port} is another one of this fleet's own ports; use three different.")
-    return spec
-
-
 def _node(reader: Reader) -> NodeSpec:
     return NodeSpec(
         reader.required("fleet", grammar.name),
@@ -170,7 +156,7 @@ def _limit(reader: Reader | None) -> tuple[Limit, str]:
     if reader is None:
         return Limit(), ""
     kind = reader.required("kind", choice(LimitKind))
-    value = reader.optional("value", integer(0, 10_000_000), 0)
+    value = reader.optional("value", grammar.limit_value, 0)
     scope = reader.optional("scope", choice(LimitScope), LimitScope.BACKEND)
     if kind is LimitKind.NONE and value:
         reader.fault("value", "limit", "A limit of kind none has no value; leave it out.")
@@ -420,7 +406,7 @@ def _route(reader: Reader) -> RouteSpec:
 READERS: dict[str, Callable[[Reader], Spec]] = {
     "Account": _account,
     "Region": _region,
-    "Fleet": _fleet,
+    "Fleet": read_fleet,
     "Node": _node,
     "CloudAccount": read_cloud_account,
     "Stack": read_stack,

@@ -82,6 +82,7 @@ def snapshot_of(fleet: Fleet) -> model.Snapshot:
         addresses=_addresses(fleet),
         loop_mark=f"spillway-{derived_key(LOOP_MARK)[:32]}",
         own_places=tuple(sorted(places_of_installation())),
+        private_networks=tuple(fleet.private_networks),
         shares=_shares(fleet),
     )
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from apps.compiler.addresses import PRIVATE_NETWORKS
 from apps.compiler.model import (
     Assertion,
     Balance,
@@ -56,10 +57,14 @@ class RegionSpec:
 
 @dataclass(frozen=True, slots=True)
 class FleetSpec:
-    """The nodes of a region that run the same; the ports are those of the nodes among themselves."""
+    """The nodes of a region that run the same; the ports are those of the nodes among themselves.
+
+    Of private networks its servers may only be in `private_networks`.
+    """
 
     region: str
     local_development: bool = False
+    private_networks: tuple[str, ...] = tuple(map(str, PRIVATE_NETWORKS))
     peer_port: int = 9700
     overflow_port: int = 9800
     overflow_tcp_port: int = 9900

@@ -6,6 +6,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from apps.accounts.models import Account
+from apps.compiler.addresses import PRIVATE_NETWORKS
 from apps.compiler.stacks import AddressKind, Cloud
 from apps.core.clock import now
 
@@ -60,11 +61,17 @@ class RegionLatency(models.Model):
         return f"{self.from_region} to {self.to_region}"
 
 
+def all_private() -> list[str]:
+    """Every private network: what a fleet allows until an operator says less."""
+    return list(map(str, PRIVATE_NETWORKS))
+
+
 class Fleet(models.Model):
     """HAProxy nodes of one region that run the same configuration.
 
     `desired_generation` rises in the transaction of every change that may concern the fleet; it is the intent.
-    `local_development` allows loopback server addresses. The three ports are those of the nodes among themselves, to
+    `local_development` allows loopback server addresses; of private networks servers may only be in
+    `private_networks` (CIDR). The three ports are those of the nodes among themselves, to
     which each node adds its offset: for counting together, for overflow of requests and for that of TCP connections.
     """
 
@@ -72,6 +79,7 @@ class Fleet(models.Model):
     region = models.ForeignKey(Region, on_delete=models.PROTECT, related_name="fleets")
     name = models.CharField(max_length=63, unique=True)
     local_development = models.BooleanField(default=False)
+    private_networks = models.JSONField(default=all_private)
     peer_port = models.PositiveIntegerField(default=9700)
     overflow_port = models.PositiveIntegerField(default=9800)
     overflow_tcp_port = models.PositiveIntegerField(default=9900)

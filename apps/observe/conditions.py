@@ -92,6 +92,7 @@ SEVERITY = {
 ERRORS_SHARE = 0.05
 ERRORS_MINIMUM = 20  # responses, below which a share says nothing
 QUEUE_MINIMUM = 5
+UNRESOLVED = "MAINT (resolution)"
 _TOOK = re.compile(r" in \d+ ms\b")
 
 
@@ -172,7 +173,12 @@ def _drifted(facts: NodeFacts) -> Verdict:
 
 
 def server_word(status: str) -> str:
-    """HAProxy's status (`UP`, `UP 1/3`, `DOWN`, `MAINT (via …)`, `DRAIN`, `no check`) as one of our words."""
+    """HAProxy's status (`UP`, `UP 1/3`, `DOWN`, `MAINT (via …)`, `DRAIN`, `no check`) as one of our words.
+
+    A server whose name leads nowhere is down: nobody took it out.
+    """
+    if status == UNRESOLVED:
+        return "down"
     first = status.split(" ", 1)[0].upper()
     words = {"UP": "up", "OPEN": "up", "DOWN": "down", "NOLB": "drain", "DRAIN": "drain", "MAINT": "maintenance"}
     return "unchecked" if status.lower() == "no check" else words.get(first, "unknown")
@@ -183,6 +189,8 @@ def judge_server(facts: ServerFacts) -> Verdict:
     words = {server_word(status) for status in facts.statuses}
     check = _TOOK.sub("", facts.check)
     said = f"Last check: {check}." if check else "No check has answered yet."
+    if UNRESOLVED in facts.statuses:
+        said = f"Without an address: {check}." if check else "Its name has no address."
     status: bool | None
     if not words or words == {"unknown"}:
         status, reason, message = None, Reason.NOT_OBSERVED, "No node reports on this server."

@@ -18,7 +18,7 @@ SAFETY = (
     'stats socket "${SPILLWAY_RUN}/worker.sock" mode 600 ',
     "option idle-close-on-response",
     "option http-restrict-req-hdr-names reject",
-    "default-server init-addr none ",
+    "default-server init-addr last,none ",
 )
 
 

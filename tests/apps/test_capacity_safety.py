@@ -162,6 +162,11 @@ def public_address_of_somebody_else() -> None:
     Server.objects.update(address=PUBLIC)
 
 
+def private_network_that_the_fleet_refuses() -> None:
+    Server.objects.update(address="10.9.9.9")
+    Fleet.objects.update(private_networks=["10.1.0.0/16"])
+
+
 def routed_elsewhere() -> None:
     Route.objects.filter(name="shop").update(path="/other", path_kind="exact")
 
@@ -175,7 +180,11 @@ WRONGS: tuple[Callable[[], None], ...] = (
     *(loopback_in_production, metadata_service, routed_elsewhere, blacked_out),
 )
 # Wrong through the load balancer and directly, or directly only.
-WRONG_FOR = (*((wrong, server) for wrong in WRONGS for server in ("", "one")), (public_address_of_somebody_else, "one"))
+WRONG_FOR = (
+    *((wrong, server) for wrong in WRONGS for server in ("", "one")),
+    (public_address_of_somebody_else, "one"),
+    (private_network_that_the_fleet_refuses, "one"),
+)
 
 
 @pytest.mark.parametrize("tries", [20, pytest.param(500, marks=pytest.mark.exhaustive)])

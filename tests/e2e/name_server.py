@@ -1,4 +1,4 @@
-"""A small real name server for tests: answers TXT questions over UDP from a dictionary that the test changes."""
+"""A small real name server for tests: answers over UDP from dictionaries that the test changes."""
 
 from __future__ import annotations
 
@@ -8,16 +8,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import dns.message
+import dns.name
 import dns.rcode
 import dns.rdatatype
 import dns.rrset
 
 
 class NameServer:
-    """`records` maps a name without its final dot to the texts at it; every other name does not exist."""
+    """By name without its final dot: `records` are texts, `addresses` IPv4 and IPv6, `aliases` another name.
+
+    Every other name does not exist.
+    """
 
     def __init__(self) -> None:
         self.records: dict[str, list[str]] = {}
+        self.addresses: dict[str, list[str]] = {}
+        self.aliases: dict[str, str] = {}
         self.silent = False
         self.asked: list[str] = []
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -40,11 +46,22 @@ class NameServer:
         asked = question.question[0]
         name = asked.name.to_text(omit_final_dot=True)
         self.asked.append(name)
-        texts = self.records.get(name)
-        if texts is None:
+        owner = asked.name
+        if name in self.aliases:
+            owner = dns.name.from_text(self.aliases[name])
+            answer.answer.append(dns.rrset.from_text(asked.name, 1, "IN", "CNAME", owner.to_text()))
+            name = self.aliases[name]
+        texts = [f'"{text}"' for text in self.records.get(name, ())]
+        places = self.addresses.get(name, ())
+        found = {
+            dns.rdatatype.TXT: texts,
+            dns.rdatatype.A: [place for place in places if ":" not in place],
+            dns.rdatatype.AAAA: [place for place in places if ":" in place],
+        }.get(asked.rdtype, [])
+        if not texts and not places:
             answer.set_rcode(dns.rcode.NXDOMAIN)
-        elif asked.rdtype == dns.rdatatype.TXT:
-            answer.answer.append(dns.rrset.from_text(asked.name, 1, "IN", "TXT", *(f'"{text}"' for text in texts)))
+        elif found:
+            answer.answer.append(dns.rrset.from_text(owner, 1, "IN", dns.rdatatype.to_text(asked.rdtype), *found))
         return answer
 
     def close(self) -> None:

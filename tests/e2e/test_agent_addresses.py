@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from apps.agent import nodecfg, probes
-from apps.agent.addresses import is_here
 from apps.agent.bodies import Bind as AgentBind
 from apps.agent.errors import Malformed, Refusal
 from apps.agent.settings import Settings
+from apps.agent.sockets import is_here
 from apps.compiler.bundle import Bundle, assemble
 from apps.compiler.model import FleetAddress, FleetAddressKind
 from apps.compiler.targets.haproxy.vrrp import render_vrrp

@@ -126,7 +126,7 @@ def test_a_server_that_is_down_before_a_reload_gets_no_request_after_it() -> Non
 
 
 def test_without_handing_on_health_a_reload_sends_requests_to_a_server_that_is_down() -> None:
-    found = _requests_to_a_sick_server(_with_more_pools, health=lambda _shown, _config: "1\n")
+    found = _requests_to_a_sick_server(_with_more_pools, health=lambda _shown, _config, _may_stay: "1\n")
     assert found > 0
 
 

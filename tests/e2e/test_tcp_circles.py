@@ -16,18 +16,11 @@ from apps.compiler.bundle import Bundle
 from apps.compiler.compile import compile_snapshot
 from apps.compiler.model import Protocol
 from tests.e2e.rendered_proxy import PATIENCE_S, running
+from tests.ports import address_of_this_machine
 from tests.pure.compiler_worlds import front, listener, pool, server, snapshot
 
 pytestmark = pytest.mark.e2e
 ENOUGH = 20
-
-
-def own_address() -> str:
-    """An address of this machine that is not loopback."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking, contextlib.suppress(OSError):
-        asking.connect(("192.0.2.1", 9))  # nothing is sent
-        return str(asking.getsockname()[0])
-    pytest.skip("this machine has no address but loopback")
 
 
 @dataclass
@@ -90,7 +83,7 @@ def bundle_with(door: int, *places: str) -> Bundle:
 
 def round_trip(directory: Path, *places: str) -> tuple[int, bytes]:
     """One client's connection: how often the relay was reached, and what the client got."""
-    with relay(own_address()) as made, running(bundle_with(made.port, *places), directory) as proxy:
+    with relay(address_of_this_machine()) as made, running(bundle_with(made.port, *places), directory) as proxy:
         before, made.target = made.came, proxy.ports["lst-1"]
         with socket.create_connection(("127.0.0.1", made.target), PATIENCE_S) as client:
             client.sendall(b"x")
@@ -105,11 +98,11 @@ def refused_at_once(directory: Path, *places: str) -> bool:
 
 
 def test_a_connection_that_comes_from_an_address_of_ours_is_refused_at_its_first_return(tmp_path: Path) -> None:
-    assert refused_at_once(tmp_path, own_address(), "203.0.113.0/24")
+    assert refused_at_once(tmp_path, address_of_this_machine(), "203.0.113.0/24")
 
 
 def test_so_it_is_where_the_address_is_one_of_a_network_of_ours(tmp_path: Path) -> None:
-    network = ".".join((*own_address().split(".")[:3], "0")) + "/24"
+    network = ".".join((*address_of_this_machine().split(".")[:3], "0")) + "/24"
     assert refused_at_once(tmp_path, network)
 
 
@@ -120,5 +113,5 @@ def test_without_knowing_its_own_addresses_one_connection_goes_round_and_round(t
 
 
 def test_more_places_than_a_line_holds_and_both_families_are_taken_by_haproxy(tmp_path: Path) -> None:
-    many = [f"198.51.100.{number}" for number in range(100)] + ["2001:db8::1", "fd12::/64", own_address()]
+    many = [f"198.51.100.{number}" for number in range(100)] + ["2001:db8::1", "fd12::/64", address_of_this_machine()]
     assert refused_at_once(tmp_path, *many)

@@ -110,7 +110,7 @@ EXAMPLES: dict[str, tuple[str, Document]] = {
         "Fleet",
         {
             "region": "us-central1", "local_development": True, "peer_port": 9700, "overflow_port": 9800,
-            "overflow_tcp_port": 9900,
+            "overflow_tcp_port": 9900, "private_networks": ["10.0.0.0/8"],
         },
     ),
     "node": (
@@ -234,6 +234,7 @@ RULES: dict[str, Legal] = {
     "approval": one_of("by_hand", "automatic_safe", "automatic"),
     "vpc": maybe(text(200, r"vpc-[0-9a-f]{8,17}|[a-z0-9.:/-]+")), "subnets": text(24, r"subnet-[0-9a-f]{8,17}"),
     "client_networks": is_network, "vpc_networks": is_network, "blocks": is_network,
+    "private_networks": is_network,
     "log_bucket": maybe(text(63, LABEL)),
     "zones/us-central1": text(40, r"[a-z]+-[a-z]+[0-9]+-[a-z]"), "owner": NAME, "protected": boolean,
     "router_id": whole(1, 255), "stack": NAME, "stacks": NAME,

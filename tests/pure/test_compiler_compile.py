@@ -43,7 +43,7 @@ def _config(*fronts_: LoadBalancer, pools: tuple[Pool, ...] | None = None) -> st
         "    hard-stop-after 30s",
         "    option idle-close-on-response",
         "    option http-restrict-req-hdr-names reject",
-        "    default-server init-addr none resolvers dns pool-purge-delay 5000ms",
+        "    default-server init-addr last,none resolvers dns pool-purge-delay 5000ms",
         "    load-server-state-from-file global",
         "    parse-resolv-conf",
         "    retry-on conn-failure",

@@ -30,7 +30,7 @@ def server(*statuses: str, region: str = "us", name: str = "web-1", check: str =
         ("DOWN", "down"),
         ("DOWN 1/2", "down"),
         ("MAINT", "maintenance"),
-        ("MAINT (resolution)", "maintenance"),
+        ("MAINT (resolution)", "down"),
         ("DRAIN", "drain"),
         ("no check", "unchecked"),
         ("", "unknown"),
@@ -64,6 +64,13 @@ def test_a_pool_with_one_server_down_is_degraded_and_says_which_and_why() -> Non
     verdict = judge_pool(1, [server("UP"), server("DOWN", name="web-2", check="L4CON refused in 0 ms")])
     assert (verdict.status, verdict.reason) == (False, Reason.SOME_SERVERS_DOWN)
     assert verdict.message == "1 of 2 servers is down: web-2 (L4CON refused)."
+
+
+def test_a_server_whose_name_leads_nowhere_is_down_and_says_so() -> None:
+    verdict = judge_server(server("MAINT (resolution)", check="shop.example has no address"))
+    assert (verdict.reason, verdict.message) == (
+        Reason.CHECK_FAILS, "Without an address: shop.example has no address.",
+    )  # fmt: skip
 
 
 def test_a_pool_without_a_server_that_is_up_is_down() -> None:

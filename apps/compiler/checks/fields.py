@@ -5,8 +5,9 @@ The doors have asked the same grammar already; this wall holds for values that r
 
 from __future__ import annotations
 
+from typing import Any
+
 from apps.compiler import grammar
-from apps.compiler.addresses import OwnPlaces
 from apps.compiler.checks.examination import Notes
 from apps.compiler.model import (
     Certificate,
@@ -36,10 +37,12 @@ def check_certificate(notes: Notes, certificate: Certificate) -> None:
 
 
 def check_pool(notes: Notes, pool: Pool) -> None:
-    """Identifier, times, health check; the servers have a check of their own."""
+    """Identifier, times, limits, health check; the servers have a check of their own."""
     notes.ask(pool, "id", grammar.object_id, pool.id)
     for name in ("connect_timeout_ms", "server_timeout_ms", "queue_timeout_ms"):
         notes.ask(pool, name, grammar.time_ms, getattr(pool, name))
+    for limit in (pool.limit, *(share.limit for share in pool.elsewhere)):
+        notes.ask(pool, "limit", grammar.limit_value, limit.value)
     if pool.health_check is not None:
         _check_health_check(notes, pool, pool.health_check)
 
@@ -56,10 +59,10 @@ def _check_health_check(notes: Notes, pool: Pool, check: HealthCheck) -> None:
         notes.ask(pool, "health_check.host", grammar.redirect_host, check.host)
 
 
-def check_server(notes: Notes, server: Server, *, local_development: bool, own: OwnPlaces | None = None) -> None:
-    """Identifier, address (none at which the installation itself is reached), port, weight."""
+def check_server(notes: Notes, server: Server, **walls: Any) -> None:
+    """Identifier, address (`walls` are those of `grammar.server_address`), port, weight."""
     notes.ask(server, "id", grammar.object_id, server.id)
-    notes.ask(server, "address", grammar.server_address, server.address, local_development=local_development, own=own)
+    notes.ask(server, "address", grammar.server_address, server.address, **walls)
     notes.ask(server, "port", grammar.port, server.port)
     notes.ask(server, "weight", grammar.server_weight, server.weight)
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from ipaddress import ip_network
 
 from apps.compiler.addresses import own_places
 from apps.compiler.checks.addresses import accepted_addresses, check_addresses, check_listeners_of_addresses
@@ -102,13 +103,17 @@ def _accepted_certificates(notes: Notes, snapshot: Snapshot) -> dict[str, Certif
 
 
 def _accepted_pools(notes: Notes, snapshot: Snapshot) -> dict[str, Pool]:
-    own = own_places(
-        snapshot.own_places, {route.hostname for front in snapshot.load_balancers for route in front.routes}
-    )
+    walls = {
+        "local_development": snapshot.local_development,
+        "own": own_places(
+            snapshot.own_places, {route.hostname for front in snapshot.load_balancers for route in front.routes}
+        ),
+        "private": tuple(map(ip_network, snapshot.private_networks)),
+    }
     for pool in snapshot.pools:
         check_pool(notes, pool)
         for server in pool.servers:
-            check_server(notes, server, local_development=snapshot.local_development, own=own)
+            check_server(notes, server, **walls)
     return {
         pool.id: replace(pool, servers=tuple(server for server in pool.servers if not notes.is_out(server.id)))
         for pool in snapshot.pools

@@ -9,10 +9,10 @@ import ipaddress
 from collections.abc import Collection, Iterable
 
 from apps.accounts.models import Account
+from apps.compiler.addresses import overlap
 from apps.compiler.stacks import OF_CLOUD, ON_FLEETS, AddressKind, Cloud
 from apps.core.errors import Conflict, Invalid
 from apps.core.locks import lock_words
-from apps.definitions.clouds import overlap
 from apps.definitions.models import Listener
 from apps.definitions.services.quotas import expect_growth
 from apps.definitions.services.work import Work

@@ -9,7 +9,7 @@ from apps.compiler.model import Protocol
 from apps.compiler.stacks import ON_FLEETS, Cloud
 from apps.core.errors import Fault, Invalid
 from apps.definitions.clouds import network_of
-from apps.definitions.documents import FLEET_PORTS
+from apps.definitions.fleets import FLEET_PORTS
 from apps.definitions.models import Certificate, Listener, LoadBalancer, Pool
 from apps.definitions.services.work import Work
 from apps.definitions.specs import ListenerSpec, LoadBalancerSpec

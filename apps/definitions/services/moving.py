@@ -13,7 +13,7 @@ from apps.compiler import grammar
 from apps.core.errors import Fault, Invalid, NotFound
 from apps.definitions import selectors
 from apps.definitions.describing import Document, describe
-from apps.definitions.documents import FLEET_PORTS
+from apps.definitions.fleets import FLEET_PORTS
 from apps.definitions.models import Listener, LoadBalancer
 from apps.definitions.services.load_balancers import expect_fit
 from apps.definitions.services.managed import check_manager

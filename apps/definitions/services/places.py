@@ -8,7 +8,7 @@ from apps.accounts.models import Account
 from apps.core.clock import now
 from apps.core.errors import Invalid
 from apps.definitions.concerns import zones_of
-from apps.definitions.documents import FLEET_PORTS
+from apps.definitions.fleets import FLEET_PORTS
 from apps.definitions.models import Listener
 from apps.definitions.services.work import Work
 from apps.definitions.specs import AccountSpec, FleetSpec, NodeSpec, RegionSpec
@@ -95,6 +95,7 @@ def store_fleet(work: Work, owner: Account, row: Fleet, spec: FleetSpec) -> None
         raise Invalid(work.take_faults())
     moved = row.pk is not None and any(getattr(row, name) != port for name, port in ports.items())
     row.account, row.region, row.local_development = owner, region, spec.local_development
+    row.private_networks = list(spec.private_networks)
     for name, port in ports.items():
         setattr(row, name, port)
     row.save()

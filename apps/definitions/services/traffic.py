@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
+from ipaddress import ip_network
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Hostname
 from apps.compiler import grammar
-from apps.compiler.addresses import OwnPlaces, is_literal, own_places
+from apps.compiler.addresses import PRIVATE_NETWORKS, Network, OwnPlaces, is_literal, own_places
 from apps.compiler.model import Limit
 from apps.core.clock import now
 from apps.core.errors import Invalid
@@ -72,10 +73,11 @@ def _region_of_backend(work: Work, backend: BackendSpec, index: int) -> Region |
     if region is None or not backend.servers:
         return region
     own = _own_places(work, backend)
-    loopback = _may_be_loopback(work, region)
+    loopback, private = _allowed_in(work, region)
     for position, server in enumerate(backend.servers):
         try:
-            grammar.server_address(server.address, local_development=loopback, own=own)
+            for networks in private:
+                grammar.server_address(server.address, local_development=loopback, own=own, private=networks)
         except grammar.GrammarError as error:
             work.fault(f"{place}/servers/{position}/address", error.code, error.message)
     return region
@@ -92,14 +94,16 @@ def _own_places(work: Work, backend: BackendSpec) -> OwnPlaces:
     return own_places(places, set(served.values_list("name", flat=True)) if names else ())
 
 
-def _may_be_loopback(work: Work, region: Region) -> bool:
-    """Whether every fleet of the region is marked for local development."""
+def _allowed_in(work: Work, region: Region) -> tuple[bool, set[tuple[Network, ...]]]:
+    """Whether every fleet of the region is marked for local development, and which private networks each allows."""
 
-    def look_up() -> bool:
-        marks = set(Fleet.objects.filter(region=region).values_list("local_development", flat=True))
-        return marks == {True}
+    def look_up() -> tuple[bool, set[tuple[Network, ...]]]:
+        fleets = Fleet.objects.filter(region=region).values_list("local_development", "private_networks")
+        private = {tuple(map(ip_network, networks)) for _, networks in fleets} or {PRIVATE_NETWORKS}
+        return {mark for mark, _ in fleets} == {True}, private
 
-    return bool(work.once(("local", region.pk, len(work.touched)), look_up))
+    found: tuple[bool, set[tuple[Network, ...]]] = work.once(("allowed", region.pk, len(work.touched)), look_up)
+    return found
 
 
 def _store_check(row: Pool, spec: PoolSpec) -> None:

@@ -10,6 +10,7 @@ from apps.accounts.models import Account as AccountRow
 from apps.accounts.quotas import DEFAULTS, bounds
 from apps.api.v1.schemas import words
 from apps.api.v1.schemas.envelopes import Definition, Envelope
+from apps.definitions.fleets import MAX_PRIVATE_NETWORKS
 
 
 class Quotas(serializers.Serializer[Any]):
@@ -53,6 +54,12 @@ class FleetSpec(serializers.Serializer[Any]):
 
     region = words.name()
     local_development = serializers.BooleanField(required=False)
+    private_networks = serializers.ListField(
+        child=serializers.CharField(max_length=43),
+        required=False,
+        max_length=MAX_PRIVATE_NETWORKS,
+        help_text="private networks in which servers may be, all of them by default; [] for none",
+    )
     peer_port = words.port(required=False)
     overflow_port = words.port(required=False)
     overflow_tcp_port = words.port(required=False)

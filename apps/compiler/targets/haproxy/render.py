@@ -21,6 +21,7 @@ from apps.compiler.targets.haproxy.frontends import (
 from apps.compiler.targets.haproxy.guests import HTTP_LISTENER, TCP_LISTENER, add_http_guests, add_tcp_guests
 from apps.compiler.targets.haproxy.limits import limit_maps
 from apps.compiler.targets.haproxy.maps import Entries, RouteMaps, map_content, route_maps
+from apps.compiler.targets.haproxy.names import refused_map
 from apps.compiler.targets.haproxy.overflow import (
     KEY_MAP,
     add_gates,
@@ -152,7 +153,7 @@ def _has_tcp(snapshot: Snapshot) -> bool:
 
 
 def _maps(snapshot: Snapshot, of_routes: Mapping[str, RouteMaps]) -> dict[str, Entries]:
-    maps = {settings.LATENCY_MAP: settings.latency_entries()}
+    maps = {settings.LATENCY_MAP: settings.latency_entries()} | refused_map(snapshot)
     if own_region(snapshot) is not None:
         maps |= limit_maps(snapshot) | ceiling_map(snapshot) | pass_map(snapshot)
         maps |= {KEY_MAP: {"key": snapshot.overflow_key}}

@@ -59,14 +59,25 @@ def add_global(document: Document) -> None:
 
 
 def add_resolvers(document: Document) -> None:
-    """Server names are resolved while running, by the resolvers of the machine."""
+    """Server names are resolved while running, by the agent: it looks at each address first (agent/resolver.py).
+
+    An address stays while nobody answers. One that was refused goes soon after the name has no other.
+    """
     section = document.section("resolvers", "dns")
+    section.add(".if", "defined(SPILLWAY_RESOLVER)")
+    section.add("nameserver", "spillway", Expanded("${SPILLWAY_RESOLVER}"))
+    section.add(".else")  # an agent of before
     section.add("parse-resolv-conf")
+    section.add(".endif")
+    section.add("accepted_payload_size", "1232")
     section.add("resolve_retries", "3")
     section.add("timeout", "resolve", "1s")
     section.add("timeout", "retry", "1s")
     section.add("hold", "valid", "10s")
     section.add("hold", "obsolete", "30s")
+    section.add("hold", "refused", "10s")
+    section.add("hold", "timeout", "24h")
+    section.add("hold", "other", "24h")
 
 
 def add_defaults(document: Document) -> None:
@@ -97,8 +108,10 @@ def _add_common(section: Section) -> None:
     section.add("timeout", "connect", "2s")
     section.add("timeout", "server", "30s")
     section.add("timeout", "queue", "10s")
-    # One name that does not resolve must not make the whole file invalid.
-    section.add("default-server", "init-addr", "none", "resolvers", "dns", "pool-purge-delay", f"{SERVER_IDLE_MS}ms")
+    # One name that does not resolve must not make the whole file invalid; the agent hands on what one resolved to.
+    section.add(
+        "default-server", "init-addr", "last,none", "resolvers", "dns", "pool-purge-delay", f"{SERVER_IDLE_MS}ms"
+    )
 
 
 def add_tables(document: Document) -> None:
