@@ -20,6 +20,8 @@ from deploy.demo.ready import call
 from tests.e2e.demo import RunningDemo, running_demo
 from tests.e2e.poison import certificate, signed
 from tests.e2e.stage import wait_until
+from tests.e2e.test_server_names import BAD, GOOD, compiled, status_of, world
+from tests.e2e.test_server_names import NAME as RENAMED
 from tests.e2e.verdicts import trial
 
 pytestmark = [pytest.mark.e2e, pytest.mark.exhaustive, pytest.mark.timeout(600)]
@@ -182,6 +184,20 @@ def succeeded(demo: RunningDemo, schedule: int) -> int:
     status, answer = ask(demo, "GET", f"schedules/{schedule}/fires", who="operator")
     assert status == 200, answer
     return sum(each["state"] == "done" for each in answer["items"])
+
+
+def test_a_name_that_rebinds_leads_to_no_place_of_ours() -> None:
+    """On a node of its own, whose name server is ours: the demo asks the machine's."""
+    control = "tests/e2e/test_server_names.py::test_without_looking_at_addresses_a_name_leads_anywhere"
+    tried = "5: a server's name that leads to a place of the installation, later or at once"
+    with trial(tried, control) as seen, world() as (names, node, good, bad):
+        names.addresses[RENAMED] = [GOOD]
+        node.push(compiled(node, good), 1)
+        wait_until(lambda: node.get()[0] == 200, "it leads to a server")
+        names.addresses[RENAMED] = [BAD]
+        wait_until(lambda: node.get()[0] == 503, "it is given up")
+        seen.saw(f"503, {good.asked} requests at the server and {bad.asked} there; {status_of(node)['check']}")
+        assert (good.asked > 0, bad.asked) == (True, 0)
 
 
 def viewer(demo: RunningDemo) -> str:
