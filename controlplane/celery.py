@@ -2,8 +2,10 @@
 
 import os
 import sys
+import time
 
 from celery import Celery
+from celery.signals import worker_init
 
 from controlplane import database
 
@@ -14,3 +16,11 @@ if "celery" in sys.argv[0]:  # every process imports this module, the workers ar
 app = Celery("spillway")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+
+
+@worker_init.connect
+def wait_for_the_key(**_: object) -> None:
+    """A worker takes nothing before it is known to have the key of its database (apps/core/keys.py)."""
+    from apps.core import keys
+
+    keys.wait_until_it_fits(time.sleep)

@@ -1,14 +1,17 @@
 """Kernel: whether this process has the key with which the database was sealed; without it nothing may be written.
 
-A process with another key would take changes that no worker can compile, and say 200 to them.
+A console with another key would take changes that no worker can compile, and say 200 to them. A worker with another
+key would push to nodes without the certificates that it cannot open, under a word that other fleets do not know.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 
 from django.apps import apps
 from django.conf import settings
+from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse
 
 from apps.core.errors import Unavailable
@@ -16,6 +19,7 @@ from apps.core.models import KeyCheck
 from apps.core.sealed_columns import SEALED
 from apps.core.sealing import Unsealable, is_newest, seal, unseal
 
+logger = logging.getLogger(__name__)
 READS = frozenset({"GET", "HEAD", "OPTIONS"})
 OPENS_NOTHING = (
     "SPILLWAY_SECRET_KEY of this console opens nothing of what its database holds, so nothing is written. "
@@ -23,6 +27,7 @@ OPENS_NOTHING = (
 )
 FALLBACK = "sealed with a fallback: run manage.py rotate_keys"
 WAIT_S = 30
+PAUSE_S = 5.0
 
 _fitting: set[tuple[str, ...]] = set()
 
@@ -31,6 +36,22 @@ def must_fit() -> None:
     """Raise Unavailable when this process has a wrong key; asks the database once, and as long as it is wrong."""
     if _keys() not in _fitting and said() == OPENS_NOTHING:
         raise Unavailable(OPENS_NOTHING, WAIT_S)
+
+
+def wait_until_it_fits(is_over: Callable[[float], object]) -> bool:
+    """True when this process has the right key; False when `is_over`, which waits some seconds, says so first.
+
+    A database that is away is waited for as well: until it answers nobody knows.
+    """
+    while True:
+        try:
+            must_fit()
+        except (Unavailable, DatabaseError) as error:
+            logger.error("this process does nothing yet: %s", error)
+        else:
+            return True
+        if is_over(PAUSE_S):
+            return False
 
 
 def said() -> str:

@@ -1,7 +1,7 @@
 """Webhooks, second half: send what waits for one endpoint, in order, and write down what came of it.
 
 1. Claim the endpoint with a lease (compare and set, by the database's clock). One worker at a time speaks to one
-   endpoint, so a slow one keeps one worker and delays no other endpoint.
+   endpoint, so a slow one keeps one worker; nobody else's waits for that, its own account's for one time-out.
 2. Send what is due, oldest first. Nothing is locked while the request is under way.
 3. Write the outcome, if the claim is still ours: 2xx is delivered, 410 switches the endpoint off, everything else is
    tried again later. After a failure the endpoint is left alone for a while and the worker goes.
@@ -73,7 +73,8 @@ def deliver_in_turns() -> int:
 def _due() -> QuerySet[Webhook]:
     instant = database_now()
     waiting = Delivery.objects.filter(state=Delivery.State.WAITING, next_at__lte=instant)
-    return _free(instant).filter(pk__in=waiting.values("webhook")).order_by("pk")
+    # Who failed last goes last: an account has few seats, and its dead endpoints would keep its others from them.
+    return _free(instant).filter(pk__in=waiting.values("webhook")).order_by("failures", "pk")
 
 
 def deliver(*, webhook_id: int) -> float:

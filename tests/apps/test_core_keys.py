@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 
 import pytest
 from allauth.mfa.models import Authenticator
@@ -15,11 +16,13 @@ from pytest_django.fixtures import Settings
 from apps.accounts.actors import Actor
 from apps.accounts.models import User
 from apps.accounts.tokens import create_token
+from apps.cli.management.commands import schedule
 from apps.core import keys, sealed_columns
 from apps.core.models import KeyCheck
 from apps.core.sealing import is_newest, seal, unseal
 from apps.definitions.models import Route
 from apps.webhooks.models import Webhook
+from controlplane.celery import wait_for_the_key
 
 pytestmark = pytest.mark.django_db
 OLD, NEW = "the-key-of-yesterday", "the-key-of-today"
@@ -129,6 +132,33 @@ def test_a_key_that_opens_nothing_is_not_ready_and_nothing_is_written(
     settings.SECRET_KEY_FALLBACKS = [OLD]
     assert client.get("/readyz").status_code == 200
     assert client.get("/readyz").json()["degraded"] == ["key", "collector"]
+
+
+def test_no_process_works_with_a_key_that_opens_nothing(
+    operator: Actor, settings: Settings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A worker would push bundles without the certificates that it cannot open."""
+    assert keys.said() == "ok"
+    keys._fitting.clear()
+    settings.SECRET_KEY = NEW
+    swept: list[str] = []
+    monkeypatch.setattr(schedule, "schedules_tick", lambda: swept.append("tick"))
+    call_command("schedule", once=True)
+    for command in (["apply", os.devnull], ["seed", "--routes", "1"]):
+        with pytest.raises(CommandError, match="opens nothing"):
+            call_command(*command)
+    pauses: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        settings.SECRET_KEY = NEW if len(pauses) < 3 else OLD
+
+    monkeypatch.setattr("time.sleep", sleep)
+    wait_for_the_key()  # at the start of a worker, which takes nothing meanwhile
+    assert (swept, pauses) == ([], [keys.PAUSE_S] * 3)
+    assert keys.OPENS_NOTHING in caplog.text
+    call_command("schedule", once=True)
+    assert swept == ["tick"]
 
 
 def test_a_database_from_before_the_check_is_known_by_what_is_sealed_in_it(operator: Actor, settings: Settings) -> None:

@@ -37,12 +37,12 @@ def free_place(var: Path) -> Place:
 
 
 def until(done: Callable[[], bool], seconds: float = PATIENCE_S) -> bool:
-    """Whether `done` became true in time; asked twenty times a second."""
+    """Whether `done` became true in time; asked five times a second: tokens have a rate."""
     deadline = time.monotonic() + seconds
     while not done():
         if time.monotonic() > deadline:
             return False
-        time.sleep(0.05)
+        time.sleep(0.2)
     return True
 
 

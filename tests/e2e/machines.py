@@ -312,6 +312,10 @@ class Machines:
             run("ip", "netns", "del", self.space(name), check=False)
         self._outside.shutdown()
 
+    def log(self, machine: str, program: str) -> str:
+        """What one program said."""
+        return (self.folder / f"{machine}-{program}.log").read_text()
+
     def logs(self) -> str:
         """The end of what every program said."""
         return "\n".join(f"{path.name}\n{path.read_text()[-3000:]}" for path in sorted(self.folder.glob("*.log")))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import select
+import selectors
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -110,7 +110,7 @@ class Stage:
     def refused(self) -> int:
         """How many were turned away: an answer, or the end of the connection."""
         waiting = [client for client in self.clients if client not in self.answers]
-        for client in select.select(waiting, [], [], 0)[0]:
+        for client in readable(waiting):
             self.answers[client] = _received(client)
         return len(self.answers) + self.turned_away
 
@@ -132,7 +132,15 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 def answered(client: socket.socket) -> bool:
     """Whether an answer lies there within a moment."""
-    return bool(select.select([client], [], [], 0.5)[0])
+    return bool(readable([client], 0.5))
+
+
+def readable(clients: Iterable[socket.socket], seconds: float = 0.0) -> list[socket.socket]:
+    """Those at which something lies; select() itself knows no descriptor above 1 023."""
+    with selectors.DefaultSelector() as chosen:
+        for client in clients:
+            chosen.register(client, selectors.EVENT_READ, client)
+        return [key.data for key, _ in chosen.select(seconds)]
 
 
 def world(shop: int, site: int, shares: tuple[AccountShare, ...], **fields: Any) -> Snapshot:
@@ -304,7 +312,7 @@ def flooded(stage: OverflowStage, count: int) -> tuple[int, int]:
     clients: list[socket.socket] = []
 
     def found() -> tuple[int, int]:
-        return stage.gate.waiting, len(select.select(clients, [], [], 0)[0])
+        return stage.gate.waiting, len(readable(clients))
 
     with stage.gate.closed():
         for _ in range(count):

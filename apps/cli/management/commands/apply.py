@@ -9,6 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from apps.accounts.actors import platform_actor
+from apps.core import keys
 from apps.core.errors import Invalid, Malformed, SpillwayError
 from apps.definitions.services import Plan, apply_document, confirming, managing, plan_document
 from apps.definitions.texts import read_json, read_yaml
@@ -41,6 +42,7 @@ class Command(BaseCommand):
         objects = document.get("objects") if isinstance(document, dict) else None
         shared = {"prune": options["prune"], "manager": options["manager"]}
         try:
+            keys.must_fit()
             with (
                 confirming(options["confirm"]),
                 managing(break_glass=options["break_glass"], take_over=options["take_over"]),

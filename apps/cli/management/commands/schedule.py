@@ -19,6 +19,7 @@ from apps.audit import chain
 from apps.capacity import comparisons
 from apps.capacity import services as capacity
 from apps.capacity.ageing import judge_measurements
+from apps.core import keys
 from apps.core.clock import now
 from apps.core.queue import wake
 from apps.definitions.services import hostnames
@@ -75,6 +76,8 @@ class Command(BaseCommand):
         if not once:
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, lambda *_: ended.set())
+        if not keys.wait_until_it_fits(lambda seconds: once or ended.wait(seconds)):
+            return
         while not ended.is_set():
             for index, (seconds, work) in enumerate(turns):
                 if time.monotonic() >= due[index]:

@@ -8,7 +8,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from apps.accounts.actors import Actor, platform_actor
-from apps.core.errors import Invalid
+from apps.core import keys
+from apps.core.errors import Invalid, SpillwayError
 from apps.definitions import seeding
 from apps.definitions.selectors import load_balancers
 from apps.definitions.services import apply_document
@@ -37,6 +38,7 @@ class Command(BaseCommand):
         """Make what is not there yet; running it twice changes nothing."""
         started, accounts = time.monotonic(), max(1, options["accounts"])
         try:
+            keys.must_fit()
             actor = platform_actor()
             front, places = self._world(actor, options["load_balancer"])
             apply_document(actor=actor, objects=seeding.account_documents(accounts), reason="seed")
@@ -49,6 +51,8 @@ class Command(BaseCommand):
             self._apply_in_parts(actor, documents)
         except Invalid as invalid:
             raise CommandError("\n".join(f"{fault.pointer}: {fault.detail}" for fault in invalid.faults[:20])) from None
+        except SpillwayError as error:
+            raise CommandError(error.detail) from error
         spent = time.monotonic() - started
         self.stdout.write(f"{options['routes']} routes of {accounts} accounts in {spent:.1f} s.")
 
