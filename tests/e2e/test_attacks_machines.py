@@ -284,6 +284,8 @@ def test_a_full_disk_on_a_node_holds_up_nobody_and_is_named(five: Machines) -> N
                 five.state_dir("e").chmod(0o711)
                 five.start_agent("e")
                 settle(five)
+                # Clients are served a moment before the agent has written down what it runs.
+                wait_until((five.state_dir("e") / "state.json").exists, "the agent remembers its first generation")
                 fill()
                 text = fresh()
                 assert five.write("a", text).status in WRITTEN
