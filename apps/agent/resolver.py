@@ -75,10 +75,11 @@ class Resolver:
         code, found = self._look_up(question)
         good = [each for each in found if not self._refusal(each.address)]
         self._note(question, found if found and not good else [])
-        if good or code in (names.SUCCESS, names.NXDOMAIN):
-            code = names.SUCCESS if good else names.NXDOMAIN
-            return names.answer(question, names.REFUSED if not good and self._why(question.name) else code, good)
-        return names.answer(question, names.SERVFAIL, [])
+        if good:
+            return names.answer(question, names.SUCCESS, good)
+        if code not in (names.SUCCESS, names.NXDOMAIN):
+            return names.answer(question, names.SERVFAIL, [])
+        return names.answer(question, names.REFUSED if self._why(question.name) else names.NXDOMAIN, [])
 
     def why_unresolved(self, name: str) -> str:
         """Why a name has no address now, in words."""
