@@ -17,10 +17,19 @@ PIP := .venv/bin/pip install -q --disable-pip-version-check --require-hashes
 	$(PIP) -r requirements.txt -r tests/requirements.txt
 	touch $@
 
-lock: .venv/.stamp-tests ## compile requirements.in and tests/requirements.in with hashes
+var/docs-venv/.stamp: docs/requirements.txt
+	python3 -m venv var/docs-venv
+	var/docs-venv/bin/pip install -q --disable-pip-version-check --require-hashes -r docs/requirements.txt
+	touch $@
+
+docs: var/docs-venv/.stamp ## build the site of the documents into var/site; links that lead nowhere fail
+	NO_MKDOCS_2_WARNING=1 var/docs-venv/bin/mkdocs build -q
+
+lock: .venv/.stamp-tests ## compile requirements.in, tests/requirements.in and docs/requirements.in with hashes
 	.venv/bin/pip install -q uv
 	.venv/bin/uv pip compile -q --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --python-version 3.11 requirements.in -o requirements.txt
 	.venv/bin/uv pip compile -q --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --python-version 3.11 tests/requirements.in -o tests/requirements.txt
+	.venv/bin/uv pip compile -q --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --python-version 3.11 docs/requirements.in -o docs/requirements.txt
 
 frontend/static/vendor/.stamp: .venv/.stamp frontend/package.json frontend/package-lock.json frontend/install.py frontend/static/icons/lucide.txt
 	$(PY) frontend/install.py
@@ -134,4 +143,4 @@ fmt: .venv/.stamp-tests ## put the code in order
 clean: down ## remove what was made: the demo's data, caches, fetched assets; the venv stays
 	rm -rf var frontend/static/vendor frontend/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-.PHONY: help lock openapi bench-stack-kills bench-synthesis bench-schedules bench-calendars bench-api-fuzz check frontend packages up down traffic kill seed quick test test-all attacks mutants bench fmt clean agent
+.PHONY: help docs lock openapi bench-stack-kills bench-synthesis bench-schedules bench-calendars bench-api-fuzz check frontend packages up down traffic kill seed quick test test-all attacks mutants bench fmt clean agent

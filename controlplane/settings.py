@@ -1,34 +1,58 @@
 """Wiring of Django: every setting that differs between places is read from the environment here, nowhere else."""
 
-import os
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from csp.constants import SELF
 from django.core.exceptions import ImproperlyConfigured
 
+from controlplane import environment
 from controlplane.database import database
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-VAR_DIR = Path(os.environ.get("SPILLWAY_VAR", BASE_DIR / "var"))
 
+environment.group("The installation")
 # Development is what a person gets who sets nothing; production must say so and then must bring its secrets.
-DEVELOPMENT = os.environ.get("SPILLWAY_ENV", "development") == "development"
-DEBUG = os.environ.get("SPILLWAY_DEBUG", "") == "1"
+DEVELOPMENT = (
+    environment.one_of(
+        "SPILLWAY_ENV", ("development", "production"), "`production` refuses to start on secrets meant for development"
+    )
+    == "development"
+)
+VAR_DIR = Path(
+    environment.text("SPILLWAY_VAR", str(BASE_DIR / "var"), "directory of what is made at run time", shown="var")
+)
+DEBUG = (
+    environment.one_of("SPILLWAY_DEBUG", ("0", "1"), "`1` shows Django's page for errors; never in production") == "1"
+)
 DEVELOPMENT_SECRET = "development-only-secret-never-used-in-production"  # noqa: S105 - refused below outside development
-SECRET_KEY = os.environ.get("SPILLWAY_SECRET_KEY", DEVELOPMENT_SECRET)
-# Earlier secrets, separated by commas: what was sealed with them is still opened (docs/monitoring.md).
-SECRET_KEY_FALLBACKS = [key for key in os.environ.get("SPILLWAY_SECRET_KEY_FALLBACKS", "").split(",") if key]
+SECRET_KEY = environment.text(
+    "SPILLWAY_SECRET_KEY", DEVELOPMENT_SECRET, "seals private keys and sessions; the same on every console", shown=""
+)
+SECRET_KEY_FALLBACKS = environment.listed(
+    "SPILLWAY_SECRET_KEY_FALLBACKS",
+    "",
+    "earlier keys, separated by commas: what they sealed is still opened ([rotation](monitoring.md#keys-at-rest))",
+)
 LOOPBACK = {"127.0.0.1", "::1", "localhost"}
-# Numbered peppers of API token digests, newest first: "2:abc,1:old".
 TOKEN_PEPPERS = dict(
-    entry.split(":", 1) for entry in os.environ.get("SPILLWAY_TOKEN_PEPPERS", f"1:{SECRET_KEY}").split(",")
+    entry.split(":", 1)
+    for entry in environment.text(
+        "SPILLWAY_TOKEN_PEPPERS",
+        f"1:{SECRET_KEY}",
+        "numbered peppers of the digests of API tokens, newest first: `2:new,1:old`",
+        shown="1:SPILLWAY_SECRET_KEY",
+    ).split(",")
 )
 if not DEVELOPMENT and SECRET_KEY == DEVELOPMENT_SECRET:
     raise ImproperlyConfigured("Set SPILLWAY_SECRET_KEY: the development secret is refused outside development.")
 
-ALLOWED_HOSTS = os.environ.get("SPILLWAY_ALLOWED_HOSTS", "127.0.0.1,localhost,testserver").split(",")
-CSRF_TRUSTED_ORIGINS = [origin for origin in os.environ.get("SPILLWAY_ORIGINS", "").split(",") if origin]
+ALLOWED_HOSTS = environment.listed(
+    "SPILLWAY_ALLOWED_HOSTS", "127.0.0.1,localhost,testserver", "names by which the console is called"
+)
+CSRF_TRUSTED_ORIGINS = environment.listed(
+    "SPILLWAY_ORIGINS", "", "origins of the pages behind a proxy that ends TLS: `https://console.example`"
+)
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 
 INSTALLED_APPS = [
@@ -67,7 +91,9 @@ INSTALLED_APPS = [
 ]
 
 # Threads of one process of the web server, of which one is kept for who asks whether it lives; 0 where nobody counts.
-WEB_THREADS = int(os.environ.get("SPILLWAY_WEB_THREADS", "0"))
+WEB_THREADS = environment.whole(
+    "SPILLWAY_WEB_THREADS", 0, "threads of a web process, of which one is kept for `/healthz`; 0 keeps none"
+)
 MIDDLEWARE = [
     "apps.core.requests.RequestIdMiddleware",
     "apps.core.threads.OneThreadFree",
@@ -108,7 +134,20 @@ TEMPLATES = [
     }
 ]
 
-DATABASES = {"default": database(os.environ.get("SPILLWAY_DATABASE_URL", f"sqlite:///{VAR_DIR / 'spillway.sqlite3'}"))}
+environment.group("Database and Redis")
+DATABASES = {
+    "default": database(
+        environment.text(
+            "SPILLWAY_DATABASE_URL",
+            f"sqlite:///{VAR_DIR / 'spillway.sqlite3'}",
+            "`postgresql://user@host/name`, or SQLite for one machine",
+            shown="sqlite:///var/spillway.sqlite3",
+        )
+    )
+}
+REDIS_URL = environment.text(
+    "SPILLWAY_REDIS_URL", "redis://127.0.0.1:6379/0", "wakes workers and carries live numbers; it may lose everything"
+)
 
 AUTH_USER_MODEL = "accounts.User"
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.ScryptPasswordHasher"]
@@ -127,10 +166,12 @@ SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not DEVELOPMENT
 CSRF_FAILURE_VIEW = "apps.web.errors.csrf_failure"
 
-# Who has no second factor sets one up before anything else: "operators", "everyone", or "" for nobody.
-REQUIRE_SECOND_FACTOR = os.environ.get("SPILLWAY_REQUIRE_SECOND_FACTOR", "")
-if REQUIRE_SECOND_FACTOR not in {"", "operators", "everyone"}:
-    raise ImproperlyConfigured("SPILLWAY_REQUIRE_SECOND_FACTOR is operators, everyone or empty.")
+environment.group("Signing in and mail")
+REQUIRE_SECOND_FACTOR = environment.one_of(
+    "SPILLWAY_REQUIRE_SECOND_FACTOR",
+    ("", "operators", "everyone"),
+    "who sets up a second factor before anything else: `operators`, `everyone`; nobody by default",
+)
 ACCOUNT_ADAPTER = "apps.accounts.allauth_adapter.AccountAdapter"
 ACCOUNT_LOGIN_METHODS = {"username"}
 ACCOUNT_SIGNUP_FIELDS = ["username*", "password1*", "password2*"]
@@ -168,21 +209,29 @@ MFA_FORMS = {
     "reauthenticate_webauthn": "apps.web.sign_in_forms.GivePasskeyAgain",
 }
 # Without an address mails go to the log, and pages send people to an operator instead of promising a mail.
-MAILS = bool(os.environ.get("SPILLWAY_EMAIL_URL", ""))
+_mail_url = environment.text(
+    "SPILLWAY_EMAIL_URL", "", "`smtp://user:password@host:port?tls=1` starts TLS, `smtps://` begins with it"
+)
+MAILS = bool(_mail_url)
 EMAIL_BACKEND = f"django.core.mail.backends.{'smtp' if MAILS else 'console'}.EmailBackend"
 if MAILS:
-    # smtp://user:password@host:port?tls=1 starts TLS, smtps:// begins with it.
-    _mail = urlsplit(os.environ["SPILLWAY_EMAIL_URL"])
+    _mail = urlsplit(_mail_url)
     EMAIL_HOST, EMAIL_PORT = _mail.hostname or "localhost", _mail.port or (465 if _mail.scheme == "smtps" else 25)
     EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = unquote(_mail.username or ""), unquote(_mail.password or "")
     EMAIL_USE_SSL, EMAIL_USE_TLS = _mail.scheme == "smtps", "tls=1" in _mail.query
 EMAIL_TIMEOUT = 10
-DEFAULT_FROM_EMAIL = os.environ.get("SPILLWAY_EMAIL_FROM", "spillway@localhost")
-# OpenID Connect: one provider, known by its issuer; people connect by a verified e-mail only when this says so.
-OIDC_ISSUER = os.environ.get("SPILLWAY_OIDC_ISSUER", "").rstrip("/")
-OIDC_NAME = os.environ.get("SPILLWAY_OIDC_NAME", "OpenID Connect")
+DEFAULT_FROM_EMAIL = environment.text("SPILLWAY_EMAIL_FROM", "spillway@localhost", "sender of those mails")
+OIDC_ISSUER = environment.text("SPILLWAY_OIDC_ISSUER", "", "issuer of one OpenID Connect provider").rstrip("/")
+_OIDC_CLIENT_ID = environment.text("SPILLWAY_OIDC_CLIENT_ID", "", "the client's id at the provider")
+_OIDC_CLIENT_SECRET = environment.text("SPILLWAY_OIDC_CLIENT_SECRET", "", "and its secret")
+OIDC_NAME = environment.text("SPILLWAY_OIDC_NAME", "OpenID Connect", "what its button says")
 SOCIALACCOUNT_ADAPTER = "apps.web.sign_in_openid.OpenIDAdapter"
-OIDC_CONNECT_BY_EMAIL = os.environ.get("SPILLWAY_OIDC_CONNECT_BY_EMAIL", "") == "1"
+OIDC_CONNECT_BY_EMAIL = (
+    environment.one_of(
+        "SPILLWAY_OIDC_CONNECT_BY_EMAIL", ("0", "1"), "`1` connects people whose verified e-mail the provider names"
+    )
+    == "1"
+)
 SOCIALACCOUNT_EMAIL_VERIFICATION = "none"
 SOCIALACCOUNT_PROVIDERS = {
     "openid_connect": {
@@ -191,8 +240,8 @@ SOCIALACCOUNT_PROVIDERS = {
             {
                 "provider_id": "sso",
                 "name": OIDC_NAME,
-                "client_id": os.environ.get("SPILLWAY_OIDC_CLIENT_ID", ""),
-                "secret": os.environ.get("SPILLWAY_OIDC_CLIENT_SECRET", ""),
+                "client_id": _OIDC_CLIENT_ID,
+                "secret": _OIDC_CLIENT_SECRET,
                 "settings": {"server_url": OIDC_ISSUER},
             }
         ]
@@ -245,10 +294,12 @@ SPECTACULAR_SETTINGS = {
     "POSTPROCESSING_HOOKS": [],
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
 }
-# Off for measurements: a single account then may ask as often as it can.
-API_RATE_LIMITS = os.environ.get("SPILLWAY_API_RATE_LIMITS", "on") != "off"
+environment.group("API and workers")
+API_RATE_LIMITS = (
+    environment.one_of("SPILLWAY_API_RATE_LIMITS", ("on", "off"), "`off` lets an account ask as often as it can")
+    == "on"
+)
 
-REDIS_URL = os.environ.get("SPILLWAY_REDIS_URL", "redis://127.0.0.1:6379/0")
 CACHES = {
     "default": {
         "BACKEND": "apps.core.caching.ForgivingRedisCache",
@@ -269,9 +320,12 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "socket_timeout": 5,
     "visibility_timeout": 600,
 }
-# Threads of one process that waits for receivers, name servers and clouds, and of one that carries out capacity tests.
-COURIER_THREADS = int(os.environ.get("SPILLWAY_COURIER_THREADS", "28"))
-TESTER_THREADS = int(os.environ.get("SPILLWAY_TESTER_THREADS", "8"))
+COURIER_THREADS = environment.whole(
+    "SPILLWAY_COURIER_THREADS", 28, "threads of a process that waits for receivers, name servers and clouds", 1
+)
+TESTER_THREADS = environment.whole(
+    "SPILLWAY_TESTER_THREADS", 8, "threads of a process that carries out capacity tests", 1
+)
 CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_TASK_ROUTES = {
     "apps.rollouts.tasks.*": {"queue": "push"},
@@ -284,45 +338,56 @@ CELERY_TASK_ROUTES = {
     "apps.capacity.tasks.*": {"queue": "capacity"},
 }
 
-# Capacity tests: above so many requests/s a run waits for an operator's approval; so many run at once,
-# whoever's, of which one account has less than half.
-TEST_APPROVAL_RATE = int(os.environ.get("SPILLWAY_TEST_APPROVAL_RATE", "1000"))
-TEST_RUNS_AT_ONCE = int(os.environ.get("SPILLWAY_TEST_RUNS_AT_ONCE", "5"))
+environment.group("Capacity tests")
+TEST_APPROVAL_RATE = environment.whole(
+    "SPILLWAY_TEST_APPROVAL_RATE", 1000, "requests/s above which a run waits for an operator's approval"
+)
+TEST_RUNS_AT_ONCE = environment.whole(
+    "SPILLWAY_TEST_RUNS_AT_ONCE", 5, "runs at once, of which one account has less than half", 1
+)
+CAPACITY_STALE_DAYS = environment.whole(
+    "SPILLWAY_CAPACITY_STALE_DAYS", 30, "days after which what a capacity test found counts as old"
+)
 
-# Stacks: the program that plans and applies (terraform, tofu, or memory for looking at pages), where it finds the
-# state that this console keeps, how many stacks a worker plans or applies side by side (of a cloud account one, since
-# each may need a gigabyte), and seconds: for which changes wait for each other, between two looks for drift, after
-# which a worker that died is missed, and after which a lock of which nothing is heard is taken away.
-TERRAFORM_BIN = os.environ.get("TERRAFORM_BIN", "terraform")
-STATE_URL = os.environ.get("SPILLWAY_STATE_URL", "http://127.0.0.1:8000").rstrip("/")
-STACK_RUNS_AT_ONCE = int(os.environ.get("SPILLWAY_STACK_RUNS_AT_ONCE", "2"))
-STACK_COALESCE_S = float(os.environ.get("SPILLWAY_STACK_COALESCE_S", "5"))
-STACK_CHECK_S = float(os.environ.get("SPILLWAY_STACK_CHECK_S", "3600"))
-STACK_LEASE_S = float(os.environ.get("SPILLWAY_STACK_LEASE_S", "15"))
-STACK_LOCK_GRACE_S = float(os.environ.get("SPILLWAY_STACK_LOCK_GRACE_S", "120"))
+environment.group("Stacks")
+TERRAFORM_BIN = environment.text(
+    "TERRAFORM_BIN", "terraform", "the program that plans and applies; `memory` applies nothing, for looking at pages"
+)
+STATE_URL = environment.text(
+    "SPILLWAY_STATE_URL", "http://127.0.0.1:8000", "where Terraform finds the state that this console keeps"
+).rstrip("/")
+STACK_RUNS_AT_ONCE = environment.whole(
+    "SPILLWAY_STACK_RUNS_AT_ONCE", 2, "stacks that a worker plans or applies at once, each with up to a gigabyte", 1
+)
+STACK_COALESCE_S = environment.seconds("SPILLWAY_STACK_COALESCE_S", 5, "seconds for which changes wait for each other")
+STACK_CHECK_S = environment.seconds("SPILLWAY_STACK_CHECK_S", 3600, "seconds between two looks for drift")
+STACK_LEASE_S = environment.seconds("SPILLWAY_STACK_LEASE_S", 15, "seconds after which a worker that died is missed")
+STACK_LOCK_GRACE_S = environment.seconds(
+    "SPILLWAY_STACK_LOCK_GRACE_S", 120, "seconds of silence after which a lock is taken away"
+)
 if not DEVELOPMENT and urlsplit(STATE_URL).scheme != "https" and urlsplit(STATE_URL).hostname not in LOOPBACK:
     raise ImproperlyConfigured("SPILLWAY_STATE_URL begins with https:// unless it leads to this very machine.")
 
-# PEM files with which the control plane shows itself to agents over HTTPS.
-AGENT_CA_FILE = os.environ.get("SPILLWAY_AGENT_CA", "")
-AGENT_CERTIFICATE_FILE = os.environ.get("SPILLWAY_AGENT_CERTIFICATE", "")
-AGENT_KEY_FILE = os.environ.get("SPILLWAY_AGENT_KEY", "")
+environment.group("Agents")
+AGENT_CA_FILE = environment.text("SPILLWAY_AGENT_CA", "", "PEM file: the authority of the agents' certificates")
+AGENT_CERTIFICATE_FILE = environment.text("SPILLWAY_AGENT_CERTIFICATE", "", "PEM file: the console's certificate")
+AGENT_KEY_FILE = environment.text("SPILLWAY_AGENT_KEY", "", "PEM file: its key")
 
-# Networks that webhooks and proofs of hostnames may call although they are private or loopback, comma-separated CIDR.
-OUTBOUND_NETWORKS = [
-    network
-    for network in os.environ.get("SPILLWAY_WEBHOOK_NETWORKS", "127.0.0.0/8,::1/128" if DEVELOPMENT else "").split(",")
-    if network
-]
-# Who is asked whether a hostname is proved ("address" or "address:port"); empty for the machine's own resolvers.
-RESOLVERS = [entry for entry in os.environ.get("SPILLWAY_RESOLVERS", "").split(",") if entry]
-# Seconds between two looks at what the server of a DNS zone serves.
-DNS_LOOK_S = int(os.environ.get("SPILLWAY_DNS_LOOK_S", "60"))
-# Days for which a released hostname rests before another account may claim it.
-HOSTNAME_GRACE_DAYS = int(os.environ.get("SPILLWAY_HOSTNAME_GRACE_DAYS", "7"))
-# Days after which what a capacity test found counts as old.
-CAPACITY_STALE_DAYS = int(os.environ.get("SPILLWAY_CAPACITY_STALE_DAYS", "30"))
+environment.group("Webhooks, hostnames and zones")
+OUTBOUND_NETWORKS = environment.listed(
+    "SPILLWAY_WEBHOOK_NETWORKS",
+    "127.0.0.0/8,::1/128" if DEVELOPMENT else "",
+    "private networks that webhooks and proofs of hostnames may call; in production none by default",
+)
+RESOLVERS = environment.listed(
+    "SPILLWAY_RESOLVERS", "", "name servers (`address` or `address:port`) that are asked for proofs; else the machine's"
+)
+DNS_LOOK_S = environment.whole("SPILLWAY_DNS_LOOK_S", 60, "seconds between two looks at what a zone's server serves", 1)
+HOSTNAME_GRACE_DAYS = environment.whole(
+    "SPILLWAY_HOSTNAME_GRACE_DAYS", 7, "days before another account may claim a released hostname"
+)
 
+environment.group("Logs")
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
@@ -333,5 +398,8 @@ LOGGING = {
         }
     },
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain"}},
-    "root": {"handlers": ["stderr"], "level": os.environ.get("SPILLWAY_LOG_LEVEL", "INFO")},
+    "root": {
+        "handlers": ["stderr"],
+        "level": environment.text("SPILLWAY_LOG_LEVEL", "INFO", "least level of what is logged"),
+    },
 }

@@ -24,7 +24,7 @@ def readable() -> Iterator[Path]:
 
 
 def missing_in(text: str) -> list[str]:
-    """Paths that name nothing; the beginning of one name (`docs/adr/0009`) is enough, and patterns are."""
+    """Paths that name nothing; the beginning of one name (`docs/decisions/0009`) is enough, and patterns are."""
     return [path for path in NAMED.findall(text) if not any(ROOT.glob(path.rstrip("/") + "*"))]
 
 
@@ -38,7 +38,7 @@ def test_every_file_that_a_page_or_a_document_names_is_there() -> None:
     [
         ("python manage.py apply deploy/examples/nothing.yaml", ["deploy/examples/nothing.yaml"]),
         ("See `docs/no-such-page.md`.", ["docs/no-such-page.md"]),
-        ("See docs/clouds.md, apps/core/ and docs/adr/0009.", []),
+        ("See docs/use/clouds.md, apps/core/ and docs/decisions/0009.", []),
         ("https://example.com/docs/no-such-page.md is somebody else's.", []),
     ],
 )

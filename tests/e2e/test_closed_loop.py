@@ -1,7 +1,7 @@
 """CHECK, the closed loop: a scheduled test finds what a region can take, that becomes its limit, what is over spills.
 
 The demo's own processes and machines: the shop of us-central1 on three machines of 5.2 requests/s each. It takes three
-minutes, most of which is the search; with `CLOSED_LOOP_PICTURES` set its pictures go to `docs/closed-loop/`.
+minutes, most of which is the search; with `CLOSED_LOOP_PICTURES` set its pictures go to `docs/start/closed-loop/`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MARGIN, BEFORE = 0.15, 10
 # Ten seconds of bursts are let through before the long window of a limit is full (ADR 10): counted is what comes then,
 # for whole windows, because admission comes and goes with them.
 SPILL_S, FILLING_S = 30.0, 10.0
-PICTURES = Path(settings.BASE_DIR) / "docs" / "closed-loop"
+PICTURES = Path(settings.BASE_DIR) / "docs" / "start" / "closed-loop"
 
 
 @pytest.fixture(scope="module")

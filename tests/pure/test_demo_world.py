@@ -119,15 +119,15 @@ def test_commands_without_its_variables_reach_the_copy_that_was_started(
     assert running().client_port == 31000
 
 
-def readme_commands() -> str:
-    """The blocks of README that people paste, from the first change on."""
-    text = (ROOT / "README.md").read_text()
-    text = text[text.index("## A first change") : text.index("## How it is put together")]
-    return "\n".join(line for line in text.splitlines() if line.startswith("    "))
+def pasted_commands() -> str:
+    """The blocks that people paste of README and of the pages for newcomers."""
+    pages = [ROOT / "README.md", *(path for path in ROOT.glob("docs/start/*.md") if path.name != "demo.md")]
+    lines = [line for page in pages for line in page.read_text().splitlines()]
+    return "\n".join(line for line in lines if line.startswith("    "))
 
 
-def test_commands_of_the_readme_name_no_port_and_no_process_of_another_copy(place: Place) -> None:
-    commands = readme_commands()
+def test_pasted_commands_name_no_port_and_no_process_of_another_copy(place: Place) -> None:
+    commands = pasted_commands()
     assert not re.search(r"127\.0\.0\.1:(?!5353)\d+|localhost:\d+|pgrep|pkill|killall", commands)
     known = set(re.findall(r"^export (\w+)=", shell(World(place), {"operator_token": "t"}), re.MULTILINE))
     set_by_hand = set(re.findall(r"^ *(\w+)=", commands, re.MULTILINE))

@@ -32,7 +32,7 @@ TITLE = "Spillway API"
 ABOUT = """\
 The control plane for load balancers. Errors are `application/problem+json` (RFC 9457), one entry in `errors` per fault.
 Objects have versions: read the `ETag`, send it back as `If-Match`. Send an `Idempotency-Key` with whatever you may have
-to send again. Lists go on with `cursor`. docs/api.md says more."""
+to send again. Lists go on with `cursor`. docs/use/api.md says more."""
 
 # Served by the process of controlplane/events.py.
 EVENTS: Document = {
