@@ -1,0 +1,56 @@
+"""COMPILE for people who look: `manage.py compile <fleet>` says what its nodes would run, and changes nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from apps.compiler.bundle import Bundle
+from apps.compiler.compile import Compilation, CompileError, compile_snapshot
+from apps.definitions.snapshot import snapshot_of
+from apps.fleet.models import Fleet
+
+# Private keys and the word by which fleets know each other are for nodes alone.
+HIDDEN = ("certs/", "secrets/")
+
+
+class Command(BaseCommand):
+    """Exit code 0: it compiles. 1: there is no such fleet or file, or nothing can be compiled."""
+
+    help = "Compile the definitions of a fleet as they are now; print what was left out, the files, or one of them."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """The fleet, and the file to print instead of the list."""
+        parser.add_argument("fleet", help="name of the fleet")
+        parser.add_argument(
+            "--show", nargs="?", const="haproxy.cfg", default="", metavar="FILE", help="print this file"
+        )
+
+    def handle(self, *_: Any, fleet: str, show: str, **__: Any) -> None:
+        """Compile; what was left out goes to standard error, so that a file can be piped."""
+        row = Fleet.objects.select_related("region").filter(name=fleet).first()
+        if row is None:
+            known = ", ".join(Fleet.objects.values_list("name", flat=True)) or "none"
+            raise CommandError(f"There is no fleet {fleet}; known are {known}.")
+        try:
+            compilation = compile_snapshot(snapshot_of(row))
+        except CompileError as error:
+            raise CommandError(str(error)) from error
+        for finding in compilation.quarantined:
+            self.stderr.write(f"left out: {finding.label}: {finding.message}")
+        self.stdout.write(_file(compilation.bundle, show) if show else _summary(compilation))
+
+
+def _summary(compilation: Compilation) -> str:
+    files = [f"{len(content):>9}  {path}" for path, content in sorted(compilation.bundle.files.items())]
+    return "\n".join(["    bytes  file", *files, f"digest {compilation.bundle.digest}"])
+
+
+def _file(bundle: Bundle, path: str) -> str:
+    """Raises CommandError for a file that is not there or not for people."""
+    if path.startswith(HIDDEN):
+        raise CommandError(f"{path} is for nodes alone.")
+    if path not in bundle.files:
+        raise CommandError(f"The bundle has no file {path}; without --show you see which it has.")
+    return bundle.files[path].decode()
