@@ -395,9 +395,19 @@ LOGGING = {
         "plain": {
             "class": "apps.core.redaction.WithoutSecrets",
             "format": "%(asctime)s %(levelname)s %(name)s %(message)s",
+        },
+        "json": {"class": "apps.core.redaction.JsonLines"},
+    },
+    "handlers": {
+        "stderr": {
+            "class": "logging.StreamHandler",
+            "formatter": environment.one_of(
+                "SPILLWAY_LOG_FORMAT",
+                ("plain", "json"),
+                "`json` writes one object a line, with the ids of request, account and rollout",
+            ),
         }
     },
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain"}},
     "root": {
         "handlers": ["stderr"],
         "level": environment.text("SPILLWAY_LOG_LEVEL", "INFO", "least level of what is logged"),

@@ -8,6 +8,7 @@ from typing import Any
 
 from apps.accounts.actors import Actor, actor_among, memberships_of, viewer_of
 from apps.accounts.models import Account, Membership, User
+from apps.core import log_context
 from apps.core.clock import now
 
 # Keys of the session. CHOSEN is the id of an account, VIEWING is {"account": id, "until": Unix seconds}.
@@ -21,7 +22,10 @@ def actor_of_session(user: User, session: Session, memberships: Sequence[Members
     rows = memberships_of(user) if memberships is None else memberships
     own = actor_among(user, rows, session.get(CHOSEN))
     account = account_viewed(own, session) if own else None
-    return viewer_of(own, account) if own and account else own
+    actor = viewer_of(own, account) if own and account else own
+    if actor:
+        log_context.note(account=actor.account.name)
+    return actor
 
 
 def account_viewed(actor: Actor, session: Session) -> Account | None:

@@ -1,9 +1,14 @@
-"""Kernel: keeps secrets that stand in paths (links of invitations, of new passwords) and tokens out of the log."""
+"""Kernel: how the log is written: without secrets that stand in paths (links of invitations) and without tokens."""
 
 from __future__ import annotations
 
+import datetime as dt
+import json
 import logging
 import re
+
+from apps.core.log_context import subjects
+from apps.core.requests import request_id
 
 _SECRETS = (
     re.compile(r"(/invitations/)[\w-]{8,}"),
@@ -25,3 +30,20 @@ class WithoutSecrets(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """One entry of the log."""
         return without_secrets(super().format(record))
+
+
+class JsonLines(WithoutSecrets):
+    """One JSON object for each entry: time (UTC), level, logger, message, and what it is about as far as known."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line; a traceback stands in `exception`."""
+        entry = {
+            "time": dt.datetime.fromtimestamp(record.created, dt.UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": record.getMessage(),
+            "request_id": request_id(),
+            **subjects(),
+            "exception": self.formatException(record.exc_info) if record.exc_info else "",
+        }
+        return without_secrets(json.dumps({name: value for name, value in entry.items() if value}, ensure_ascii=False))

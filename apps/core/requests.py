@@ -8,7 +8,11 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
 
+from django.core.signals import request_finished
+from django.dispatch import receiver
 from django.http import HttpRequest, HttpResponse
+
+from apps.core import log_context
 
 _GIVEN = re.compile(r"[A-Za-z0-9-]{8,64}")
 _current: ContextVar[str] = ContextVar("request_id", default="")
@@ -48,12 +52,15 @@ class RequestIdMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         given = request.headers.get("X-Request-ID", "")
-        token = _current.set(given if _GIVEN.fullmatch(given) else secrets.token_hex(8))
-        origin = _origin.set(ChangeOrigin())
-        try:
-            response = self.get_response(request)
-            response["X-Request-ID"] = request_id()
-        finally:
-            _origin.reset(origin)
-            _current.reset(token)
+        _current.set(given if _GIVEN.fullmatch(given) else secrets.token_hex(8))
+        response = self.get_response(request)
+        response["X-Request-ID"] = request_id()
         return response
+
+
+@receiver(request_finished)
+def forget(**_: object) -> None:
+    """Django logs a request that failed after every middleware, so what is known of it is kept until it is over."""
+    _current.set("")
+    _origin.set(ChangeOrigin())
+    log_context.forget()

@@ -9,6 +9,7 @@ from functools import partial
 
 from django.db import transaction
 
+from apps.core import log_context
 from apps.core.clock import now
 from apps.core.queue import wake
 from apps.drivers.proxy.contract import NodeState, Refused, Superseded
@@ -73,12 +74,13 @@ def _push(claim: Claim, seen: Seen | None) -> bool:
     rollout = travel.open_rollout(claim.fleet_id) or (_begin_repair(claim, wanted, seen) if seen else None)
     if rollout is None:
         return False
-    jobs, plans = jobs_of(rollout, wanted, seen)
-    if jobs:
-        travel.note_start(rollout, [job.node_id for job in jobs])
-        refused = run(claim, rollout, jobs, plans)
-        _answer_refusals(claim, rollout, refused, {job.node_id: job for job in jobs})
-    travel.settle(claim, rollout)
+    with log_context.about(rollout=rollout.pk, fleet=rollout.fleet_id):
+        jobs, plans = jobs_of(rollout, wanted, seen)
+        if jobs:
+            travel.note_start(rollout, [job.node_id for job in jobs])
+            refused = run(claim, rollout, jobs, plans)
+            _answer_refusals(claim, rollout, refused, {job.node_id: job for job in jobs})
+        travel.settle(claim, rollout)
     return bool(jobs)
 
 

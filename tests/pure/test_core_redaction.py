@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
 from typing import Any
@@ -9,7 +10,8 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from apps.core.redaction import WithoutSecrets, without_secrets
+from apps.core import log_context
+from apps.core.redaction import JsonLines, WithoutSecrets, without_secrets
 
 SECRET = "3LsImSYnasjNbObxP5HsCIUuLnkvJb6MVB2RL5dXIWI"
 
@@ -42,3 +44,23 @@ def test_arguments_and_tracebacks_are_looked_through_as_well() -> None:
 def test_the_log_of_the_programs_is_written_so() -> None:
     formatters: Any = settings.LOGGING["formatters"]
     assert formatters["plain"]["class"] == "apps.core.redaction.WithoutSecrets"
+    assert formatters["json"]["class"] == "apps.core.redaction.JsonLines"
+
+
+def test_a_line_of_json_says_what_it_is_about_and_no_secret() -> None:
+    try:
+        raise ValueError(f"/invitations/{SECRET}\nä")
+    except ValueError:
+        record = logging.LogRecord("x", logging.ERROR, "f", 1, "told %s", ("somebody",), sys.exc_info())
+    with log_context.about(rollout=17), log_context.about(account="acme"):
+        line = JsonLines().format(record)
+    entry = json.loads(line)
+    assert (entry["level"], entry["message"], entry["rollout"], entry["account"]) == (
+        "ERROR", "told somebody", "17", "acme",
+    )  # fmt: skip
+    assert "\n" not in line
+    assert SECRET not in line
+    assert "ValueError: /invitations/…" in entry["exception"]
+    assert json.loads(JsonLines().format(logging.LogRecord("x", 20, "f", 1, "quiet", (), None))).keys() == {
+        "time", "level", "logger", "message",
+    }  # fmt: skip

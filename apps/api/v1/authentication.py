@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from apps.accounts.actors import Actor, actor_of_token
 from apps.accounts.models import ApiToken
 from apps.accounts.tokens import find_token
+from apps.core import log_context
 from apps.core.addresses import client_address
 
 
@@ -68,4 +69,5 @@ def _looked_up(request: HttpRequest) -> Found | AuthenticationFailed | None:
     token = find_token(text, client_address(request)) if scheme.lower() == "bearer" else None
     if token is None:
         return AuthenticationFailed("The token is not known, or not valid any more.")
+    log_context.note(account=token.account.name)
     return Caller(actor_of_token(token)), token

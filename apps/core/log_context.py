@@ -1,0 +1,34 @@
+"""Kernel: what a line of the log is about: the account and the rollout that the process works on just now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+_subjects: ContextVar[Mapping[str, str]] = ContextVar("log_subjects", default={})  # noqa: B039 - never changed in place
+
+
+@contextmanager
+def about(**subjects: object) -> Iterator[None]:
+    """Lines of this block are about these as well: `about(rollout=17)`."""
+    token = _subjects.set({**_subjects.get(), **{name: str(value) for name, value in subjects.items()}})
+    try:
+        yield
+    finally:
+        _subjects.reset(token)
+
+
+def note(**subjects: object) -> None:
+    """The same until `forget`, which ends a request, or until the block around ends."""
+    _subjects.set({**_subjects.get(), **{name: str(value) for name, value in subjects.items()}})
+
+
+def forget() -> None:
+    """Lines are about nothing in particular again."""
+    _subjects.set({})
+
+
+def subjects() -> Mapping[str, str]:
+    """What is known now."""
+    return _subjects.get()
