@@ -29,12 +29,18 @@ def agents() -> Iterator[tuple[RealAgent, RealAgent]]:
 
 
 @pytest.fixture
-def agent(agents: tuple[RealAgent, RealAgent]) -> RealAgent:
-    """One that answers; what it runs is what the last test has left."""
-    found = agents[0]
-    if not found.answers():
-        found.start()
-    return found
+def both(agents: tuple[RealAgent, RealAgent]) -> tuple[RealAgent, RealAgent]:
+    """The two, and both answer, whomever the last test has stopped; what they run is what it has left."""
+    for each in agents:
+        if not each.answers():
+            each.start()
+    return agents
+
+
+@pytest.fixture
+def agent(both: tuple[RealAgent, RealAgent]) -> RealAgent:
+    """One of them."""
+    return both[0]
 
 
 @pytest.fixture(scope="session")

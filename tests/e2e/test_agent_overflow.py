@@ -111,10 +111,10 @@ def _of(ports: OverflowPorts) -> tuple[int, int, int]:
 
 
 @pytest.fixture
-def regions(agent: RealAgent, agents: tuple[RealAgent, RealAgent]) -> Iterator[Regions]:
+def regions(both: tuple[RealAgent, RealAgent]) -> Iterator[Regions]:
     """Two agents that have not counted anything yet, and a server."""
     with a_server() as port:
-        yield Regions(agents, port)
+        yield Regions(both, port)
 
 
 def rate(value: int) -> Limit:

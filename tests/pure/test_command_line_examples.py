@@ -15,7 +15,7 @@ from apps.cli.client.main import parser
 
 ROOT = Path(__file__).resolve().parents[2]
 PIPELINES = sorted((ROOT / "deploy" / "examples" / "ci").glob("*.yml"))
-GUIDE = ROOT / "docs" / "command-line.md"
+GUIDE = ROOT / "docs" / "use" / "command-line.md"
 SUBSTITUTION = re.compile(r"\$\([^()]*\)")
 
 
