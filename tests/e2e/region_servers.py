@@ -50,6 +50,8 @@ class SlowServer(ThreadingHTTPServer):
     """Answers when `wait` returns; a health check at once."""
 
     daemon_threads = True
+    # With five, as is usual, some of a crowd are not let in while the machine is busy: HAProxy calls the server dead.
+    request_queue_size = 1024
 
     def __init__(self, address: tuple[str, int], region: str, wait: Callable[[], None]) -> None:
         super().__init__(address, _Slow)
