@@ -45,6 +45,11 @@ def one_of(name: str, values: tuple[str, ...], what: str) -> str:
     return found
 
 
+def flag(name: str, what: str) -> bool:
+    """`1` for yes, `0` for no and by default. Raises ImproperlyConfigured."""
+    return one_of(name, ("0", "1"), what) == "1"
+
+
 def whole(name: str, default: int, what: str, least: int = 0) -> int:
     """A whole number. Raises ImproperlyConfigured."""
     found = text(name, str(default), what)

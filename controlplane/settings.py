@@ -22,9 +22,7 @@ DEVELOPMENT = (
 VAR_DIR = Path(
     environment.text("SPILLWAY_VAR", str(BASE_DIR / "var"), "directory of what is made at run time", shown="var")
 )
-DEBUG = (
-    environment.one_of("SPILLWAY_DEBUG", ("0", "1"), "`1` shows Django's page for errors; never in production") == "1"
-)
+DEBUG = environment.flag("SPILLWAY_DEBUG", "`1` shows Django's page for errors; never in production")
 DEVELOPMENT_SECRET = "development-only-secret-never-used-in-production"  # noqa: S105 - refused below outside development
 SECRET_KEY = environment.text(
     "SPILLWAY_SECRET_KEY", DEVELOPMENT_SECRET, "seals private keys and sessions; the same on every console", shown=""
@@ -226,11 +224,8 @@ _OIDC_CLIENT_ID = environment.text("SPILLWAY_OIDC_CLIENT_ID", "", "the client's 
 _OIDC_CLIENT_SECRET = environment.text("SPILLWAY_OIDC_CLIENT_SECRET", "", "and its secret")
 OIDC_NAME = environment.text("SPILLWAY_OIDC_NAME", "OpenID Connect", "what its button says")
 SOCIALACCOUNT_ADAPTER = "apps.web.sign_in_openid.OpenIDAdapter"
-OIDC_CONNECT_BY_EMAIL = (
-    environment.one_of(
-        "SPILLWAY_OIDC_CONNECT_BY_EMAIL", ("0", "1"), "`1` connects people whose verified e-mail the provider names"
-    )
-    == "1"
+OIDC_CONNECT_BY_EMAIL = environment.flag(
+    "SPILLWAY_OIDC_CONNECT_BY_EMAIL", "`1` connects people whose verified e-mail the provider names"
 )
 SOCIALACCOUNT_EMAIL_VERIFICATION = "none"
 SOCIALACCOUNT_PROVIDERS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from apps.agent.proxy import Proxy
@@ -26,10 +26,10 @@ TABLES = ("st_latency", "st_routes", "st_flow", "st_limits")
 COMMAND = ";".join(("show info", "show stat", *(f"show table {table}" for table in TABLES), "show peers"))
 
 
-def read(proxy: Proxy, why_unresolved: Callable[[], Mapping[tuple[str, str], str]]) -> dict[str, Any]:
+def read(proxy: Proxy, why_unresolved: Callable[[str, str], str]) -> dict[str, Any]:
     """GET /v1/samples; raises OSError when no worker answers.
 
-    `why_unresolved` is asked only where servers have no address: (pool, server) → why in words.
+    `why_unresolved` is asked about servers without an address: pool, server → why in words.
     """
     text = proxy.worker(COMMAND, timeout=10.0)
     read_at = time.time()
@@ -119,12 +119,11 @@ def _without_probes(row: dict[str, Any], probes: dict[str, int]) -> dict[str, An
     return row
 
 
-def _explain(rows: list[dict[str, Any]], why_unresolved: Callable[[], Mapping[tuple[str, str], str]]) -> None:
+def _explain(rows: list[dict[str, Any]], why_unresolved: Callable[[str, str], str]) -> None:
     """A server without an address has no check that could say what is wrong."""
-    unresolved = [row for row in rows if row["status"] == UNRESOLVED]
-    reasons = why_unresolved() if unresolved else {}
-    for row in unresolved:
-        row["check"] = reasons.get((row["parent_id"], row["object_id"]), "")
+    for row in rows:
+        if row["status"] == UNRESOLVED:
+            row["check"] = why_unresolved(row["parent_id"], row["object_id"])
 
 
 def _add_queues(rows: list[dict[str, Any]], shown: list[dict[str, str]]) -> None:

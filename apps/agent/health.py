@@ -11,6 +11,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from apps.agent.releases import stamp_of
 
 HEADER = "# be_id be_name"
 BACKEND = re.compile(r"^(?:backend|listen|frontend|defaults|global|resolvers)\b\s*(\S*)")
@@ -39,7 +43,7 @@ def state_file(shown: str, config: str, may_stay: Callable[[str], bool] = bool) 
     A server is left out, and starts as up, when the new file does not check it or has it at another address. Of names
     those addresses are handed on that `may_stay`.
     """
-    servers = dict(servers_of(config))
+    servers = dict(_servers_of(config))
     lines = shown.splitlines()
     head = [line for line in lines if line.startswith(HEADER)]
     if not head:
@@ -69,7 +73,18 @@ def _is_down(row: dict[str, str]) -> bool:
     return row["srv_op_state"] == STOPPED and int(row["srv_admin_state"]) & ~WAS_DISABLED == 0
 
 
-def servers_of(config: str) -> Iterator[tuple[tuple[str, str], Server]]:
+def servers_in(release: Path) -> dict[tuple[str, str], Server]:
+    """(backend, server) → what a release says; samples ask it for each server without an address. Raises OSError."""
+    path = release / "haproxy.cfg"
+    return _read(path, stamp_of(path))
+
+
+@lru_cache(maxsize=1)
+def _read(path: Path, _stamp: tuple[int, int, int]) -> dict[tuple[str, str], Server]:
+    return dict(_servers_of(path.read_text()))
+
+
+def _servers_of(config: str) -> Iterator[tuple[tuple[str, str], Server]]:
     """(backend, server) → what the file says, of servers that it has not disabled."""
     backend, all_checked = "", False
     for line in config.splitlines():

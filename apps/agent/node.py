@@ -20,7 +20,7 @@ from apps.agent.box import readable_group
 from apps.agent.confirm import Wanted, worker_identity
 from apps.agent.errors import FAILURES, Crashed, Malformed, Refusal, Unavailable, unavailable
 from apps.agent.events import Events
-from apps.agent.health import servers_of
+from apps.agent.health import servers_in
 from apps.agent.load_time import load_seconds
 from apps.agent.nodecfg import Surroundings
 from apps.agent.proxy import Proxy
@@ -159,11 +159,11 @@ class Node:
         """GET /v1/samples; raises OSError when no worker answers."""
         return counters.read(self.proxy, self._why_unresolved)
 
-    def _why_unresolved(self) -> dict[tuple[str, str], str]:
-        """(pool, server) → why a server with a name has no address, in words."""
+    def _why_unresolved(self, pool: str, server: str) -> str:
+        """Why a server with a name has no address, in words; nothing where the release has it no more."""
         live = self.releases.live()
-        config = (live / "haproxy.cfg").read_text() if live else ""
-        return {key: self.resolver.why_unresolved(server.host) for key, server in servers_of(config)}
+        found = servers_in(live).get((pool, server)) if live else None
+        return self.resolver.why_unresolved(found.host) if found else ""
 
     # The switch
 

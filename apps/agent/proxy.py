@@ -13,6 +13,7 @@ from pathlib import Path
 
 from apps.agent.box import failure_from
 from apps.agent.errors import Unavailable
+from apps.agent.releases import stamp_of
 from apps.agent.settings import Settings
 from apps.agent.sockets import ask
 
@@ -63,8 +64,7 @@ class Proxy:
     def version(self) -> str:
         """`2.6.12`, as the binary says that lies there now; empty when it cannot be started."""
         try:
-            stat = Path(self._settings.haproxy).stat()
-            stamp = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
+            stamp = stamp_of(Path(self._settings.haproxy))
             if stamp != self._stamp:
                 self._version, self._stamp = _version_of(self._settings.haproxy), stamp
         except (OSError, subprocess.TimeoutExpired):

@@ -101,8 +101,7 @@ class Releases:
         digests = {}
         seen: dict[str, tuple[tuple[int, int, int], str]] = {}
         for path in _bundle_files(release):
-            stat = path.stat()
-            stamp = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
+            stamp = stamp_of(path)
             known = self._seen.get(str(path))
             digest = known[1] if known and known[0] == stamp else sha256(path.read_bytes())
             seen[str(path)] = (stamp, digest)
@@ -127,6 +126,12 @@ def _bundle_files(release: Path) -> list[Path]:
         if (release / folder).is_dir():
             found += [path for path in (release / folder).iterdir() if path.is_file()]
     return found
+
+
+def stamp_of(path: Path) -> tuple[int, int, int]:
+    """Inode, size and time: another one means that the file may have changed."""
+    stat = path.stat()
+    return stat.st_ino, stat.st_size, stat.st_mtime_ns
 
 
 def replace_link(link: Path, target: Path) -> None:

@@ -22,7 +22,7 @@ from typing import Any
 
 from apps.agent import names
 from apps.agent.events import Events
-from apps.agent.releases import write_file
+from apps.agent.releases import stamp_of, write_file
 from apps.agent.settings import Settings
 from apps.agent.sockets import is_here
 
@@ -87,7 +87,7 @@ class Resolver:
         return f"{name} leads to {place}, where no server of this fleet may be" if place else f"{name} has no address"
 
     def _why(self, name: str) -> str:
-        return next((place for (refused, _), place in self._refused.copy().items() if refused == name), "")
+        return next(filter(None, (self._refused.get((name, kind)) for kind in names.FAMILIES)), "")
 
     def may_stay(self, address: str, release: Path) -> bool:
         """Whether a name may go on leading to an address under a release; raises ValueError for a damaged one."""
@@ -98,8 +98,7 @@ class Resolver:
 
     def _refused_by(self, release: Path) -> Refused:
         path = release / REFUSED_ADDRESSES
-        stat = path.stat()
-        return _read(path, (stat.st_ino, stat.st_mtime_ns))
+        return _read(path, stamp_of(path))
 
     def _refusal(self, address: names.Address) -> str:
         return self._rule(address, self._refused_by(self._live))
@@ -123,7 +122,7 @@ class Resolver:
 
 
 @lru_cache(maxsize=4)
-def _read(path: Path, _stamp: tuple[int, int]) -> Refused:
+def _read(path: Path, _stamp: tuple[int, int, int]) -> Refused:
     return names.read_refused(path.read_text())
 
 

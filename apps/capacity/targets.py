@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import socket
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from apps.capacity.models import Run
@@ -93,12 +94,8 @@ def _of_server(test: CapacityTest, *, local: bool, asked: str) -> tuple[Endpoint
         raise Conflict(f"The pool has no server {test.server} in {test.region.name} any more.")
     known = [Endpoint(str(address), server.port) for address in _resolve(server.address, server.port)]
     found = next((endpoint for endpoint in known if _shown(endpoint) == asked), known[0])
-    address = ipaddress.ip_address(found.host)
-    _refuse(address, local=local, private=local or test.account.is_operator)
-    for networks in Fleet.objects.filter(region=test.region).values_list("private_networks", flat=True):
-        reason = addresses.refusal_of_private(address, map(ipaddress.ip_network, networks))
-        if reason:
-            raise Conflict(f"No test may load {address}: it {reason}.")
+    fleets = Fleet.objects.filter(region=test.region).values_list("private_networks", flat=True)
+    _refuse(ipaddress.ip_address(found.host), local=local, private=local or test.account.is_operator, fleets=fleets)
     return (found,)
 
 
@@ -126,9 +123,12 @@ def _resolve(host: str, port: int) -> list[Address]:
     return [ipaddress.ip_address(answer[4][0]) for answer in answers]
 
 
-def _refuse(address: Address, *, local: bool, private: bool) -> None:
+def _refuse(address: Address, *, local: bool, private: bool, fleets: Iterable[list[str]] = ()) -> None:
+    """Raise Conflict; `fleets` are the private networks that each of the region's fleets allows its servers."""
     reason = addresses.refusal_of_address(address, local_development=local)
     if reason is None and not private:
         reason = addresses.refusal_of_target(address)
+    for networks in fleets:
+        reason = reason or addresses.refusal_of_private(address, map(ipaddress.ip_network, networks))
     if reason:
         raise Conflict(f"No test may load {address}: it {reason}.")

@@ -59,6 +59,9 @@ _FORBIDDEN: tuple[tuple[Network, str], ...] = (
 _GLOBAL_IPV6 = IPv6Network("2000::/3")
 
 
+ALL_PRIVATE = tuple(map(str, PRIVATE_NETWORKS))
+
+
 def refusal_of_address(address: Address, *, local_development: bool) -> str | None:
     """Why this address may not be a server, as the end of a sentence; None when it may."""
     if any(address in network for network in _LOOPBACK):

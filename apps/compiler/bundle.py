@@ -26,6 +26,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 MANIFEST = "manifest.json"
+# Files for nodes alone: private keys, and the word by which fleets know each other.
+FOR_NODES_ALONE = ("certs/", "secrets/")
 # Read by the agent as it resolves, and by no running worker: a change of it alone goes the long way.
 REFUSED_ADDRESSES = "maps/refused-addresses.map"
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from apps.compiler.bundle import MANIFEST, Bundle
+from apps.compiler.bundle import FOR_NODES_ALONE, MANIFEST, Bundle
 from apps.compiler.model import (
     Assertion,
     FixedResponse,
@@ -30,7 +30,6 @@ from apps.compiler.model import (
 
 Names = Mapping[str, str]
 _MAX_LINES = 2000
-_HIDDEN = ("certs/", "secrets/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +275,8 @@ def diff_bundles(before: Bundle, after: Bundle, context: int = 2) -> str:
         old, new = before.files.get(path, b""), after.files.get(path, b"")
         if old == new:
             continue
-        lines += [f"{path}: changed (not shown)"] if path.startswith(_HIDDEN) else _unified(path, old, new, context)
+        hidden = path.startswith(FOR_NODES_ALONE)
+        lines += [f"{path}: changed (not shown)"] if hidden else _unified(path, old, new, context)
     if len(lines) > _MAX_LINES:
         lines = [*lines[:_MAX_LINES], f"… {len(lines) - _MAX_LINES} more lines"]
     return "\n".join(lines)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from apps.compiler.addresses import PRIVATE_NETWORKS
+from apps.compiler.addresses import ALL_PRIVATE
 
 
 class Protocol(StrEnum):
@@ -400,7 +400,7 @@ class Snapshot:
     addresses: tuple[FleetAddress, ...] = ()
     loop_mark: str = ""
     own_places: tuple[str, ...] = ()
-    private_networks: tuple[str, ...] = tuple(map(str, PRIVATE_NETWORKS))
+    private_networks: tuple[str, ...] = ALL_PRIVATE
     shares: tuple[AccountShare, ...] = ()
 
 

@@ -12,7 +12,7 @@ _subjects: ContextVar[Mapping[str, str]] = ContextVar("log_subjects", default={}
 @contextmanager
 def about(**subjects: object) -> Iterator[None]:
     """Lines of this block are about these as well: `about(rollout=17)`."""
-    token = _subjects.set({**_subjects.get(), **{name: str(value) for name, value in subjects.items()}})
+    token = _subjects.set(_with(subjects))
     try:
         yield
     finally:
@@ -21,7 +21,7 @@ def about(**subjects: object) -> Iterator[None]:
 
 def note(**subjects: object) -> None:
     """The same until `forget`, which ends a request, or until the block around ends."""
-    _subjects.set({**_subjects.get(), **{name: str(value) for name, value in subjects.items()}})
+    _subjects.set(_with(subjects))
 
 
 def forget() -> None:
@@ -32,3 +32,7 @@ def forget() -> None:
 def subjects() -> Mapping[str, str]:
     """What is known now."""
     return _subjects.get()
+
+
+def _with(more: Mapping[str, object]) -> Mapping[str, str]:
+    return {**_subjects.get(), **{name: str(value) for name, value in more.items()}}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ipaddress import ip_network
 
 from apps.compiler import grammar
-from apps.compiler.addresses import PRIVATE_NETWORKS, overlap
+from apps.compiler.addresses import ALL_PRIVATE, PRIVATE_NETWORKS, overlap
 from apps.definitions.clouds import network_block
 from apps.definitions.reading import Reader, boolean
 from apps.definitions.specs import FleetSpec
@@ -32,7 +32,7 @@ def read_fleet(reader: Reader) -> FleetSpec:
 def _private_networks(reader: Reader) -> tuple[str, ...]:
     """All of them, where the document does not say which."""
     if not reader.has("private_networks"):
-        return tuple(map(str, PRIVATE_NETWORKS))
+        return ALL_PRIVATE
     found = reader.values("private_networks", _private_network)
     if len(found) > MAX_PRIVATE_NETWORKS:
         reader.fault("private_networks", "too_many", f"Use at most {MAX_PRIVATE_NETWORKS} networks.")
@@ -44,5 +44,5 @@ def _private_network(value: object) -> str:
     network = ip_network(text)
     if any(overlap(network, each) and network.prefixlen >= each.prefixlen for each in PRIVATE_NETWORKS):
         return text
-    known = ", ".join(map(str, PRIVATE_NETWORKS))
+    known = ", ".join(ALL_PRIVATE)
     raise grammar.GrammarError("not_private", f"Write a network inside of {known}; servers may be at public addresses.")

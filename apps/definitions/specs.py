@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from apps.compiler.addresses import PRIVATE_NETWORKS
+from apps.compiler.addresses import ALL_PRIVATE
 from apps.compiler.model import (
     Assertion,
     Balance,
@@ -64,7 +64,7 @@ class FleetSpec:
 
     region: str
     local_development: bool = False
-    private_networks: tuple[str, ...] = tuple(map(str, PRIVATE_NETWORKS))
+    private_networks: tuple[str, ...] = ALL_PRIVATE
     peer_port: int = 9700
     overflow_port: int = 9800
     overflow_tcp_port: int = 9900

@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from apps.accounts.models import Account
-from apps.compiler.addresses import PRIVATE_NETWORKS
+from apps.compiler.addresses import ALL_PRIVATE
 from apps.compiler.stacks import AddressKind, Cloud
 from apps.core.clock import now
 
@@ -63,7 +63,7 @@ class RegionLatency(models.Model):
 
 def all_private() -> list[str]:
     """Every private network: what a fleet allows until an operator says less."""
-    return list(map(str, PRIVATE_NETWORKS))
+    return list(ALL_PRIVATE)
 
 
 class Fleet(models.Model):

@@ -52,6 +52,10 @@ NOBODY_NOTICES = "?options=" + "%20".join(
     )
 )
 
+BELIEVES_ITSELF = (
+    "tests/apps/test_clocks.py::test_control_without_what_the_database_said_the_machines_own_clock_is_believed"
+)
+
 
 @pytest.fixture(scope="module")
 def all_five() -> Iterator[Machines]:
@@ -335,11 +339,8 @@ def conditions(five: Machines, kind: str) -> dict[str, tuple[bool, str]]:
 
 @pytest.mark.parametrize("by", [600, -600])
 def test_a_node_whose_clock_is_wrong_is_named_and_serves(five: Machines, by: int) -> None:
-    control = (
-        "tests/apps/test_clocks.py::test_control_without_what_the_database_said_the_machines_own_clock_is_believed"
-    )
     side = "ahead of" if by > 0 else "behind"
-    with trial(f"17: clock of node d {by:+} s", control) as seen:
+    with trial(f"17: clock of node d {by:+} s", BELIEVES_ITSELF) as seen:
         five.stop("d", "agent", signal.SIGTERM)
         five.start_agent("d", **clock_off(by))
         try:
@@ -357,11 +358,8 @@ def test_a_node_whose_clock_is_wrong_is_named_and_serves(five: Machines, by: int
 
 @pytest.mark.parametrize("by", [600, -600])
 def test_a_console_whose_clock_is_wrong_is_named_and_judges_nobody_by_it(five: Machines, by: int) -> None:
-    control = (
-        "tests/apps/test_clocks.py::test_control_without_what_the_database_said_the_machines_own_clock_is_believed"
-    )
     side = "ahead of" if by > 0 else "behind"
-    with trial(f"17: clock of console a {by:+} s", control) as seen:
+    with trial(f"17: clock of console a {by:+} s", BELIEVES_ITSELF) as seen:
         five.stop_console("b", "collect")  # the one that reads the nodes is the one whose clock is wrong
         five.stop_console("a")
         five.start_console("a", **clock_off(by))

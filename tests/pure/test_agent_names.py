@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from apps.agent import names
 from apps.agent.resolver import refusal
-from apps.compiler.addresses import PRIVATE_NETWORKS, own_places, refusal_of_address, refusal_of_private
+from apps.compiler.addresses import ALL_PRIVATE, PRIVATE_NETWORKS, own_places, refusal_of_address, refusal_of_private
 from apps.compiler.addresses import refused_networks as refused_by
 from apps.compiler.bundle import Bundle
 from apps.compiler.compile import compile_snapshot
@@ -111,7 +111,7 @@ def test_a_damaged_answer_is_refused_or_has_addresses_of_the_asked_kind(data: st
 
 
 def _refused(
-    *, private: Iterable[str] = map(str, PRIVATE_NETWORKS), own: Iterable[str] = (), local: bool = False
+    *, private: Iterable[str] = ALL_PRIVATE, own: Iterable[str] = (), local: bool = False
 ) -> list[tuple[names.Network, str]]:
     networks = refused_by(own_places(own), map(ipaddress.ip_network, private), local_development=local)
     return names.read_refused("".join(f"{network} {word}\n" for network, word in networks.items()))
@@ -123,7 +123,7 @@ ADDRESSES = st.one_of(st.ip_addresses(), *(st.ip_addresses(network=each) for eac
 ALLOWED = ("10.1.0.0/16", "10.2.3.4/32", "192.168.0.0/16", "fd00:1::/32")
 
 
-@given(ADDRESSES, st.booleans(), st.sampled_from([ALLOWED, (), tuple(map(str, PRIVATE_NETWORKS))]))
+@given(ADDRESSES, st.booleans(), st.sampled_from([ALLOWED, (), ALL_PRIVATE]))
 def test_a_name_may_lead_where_a_literal_may_stand_and_nowhere_else(
     address: names.Address, local: bool, private: tuple[str, ...]
 ) -> None:

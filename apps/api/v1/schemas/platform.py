@@ -9,6 +9,7 @@ from rest_framework import serializers
 from apps.accounts.models import Account as AccountRow
 from apps.accounts.quotas import DEFAULTS, bounds
 from apps.api.v1.schemas import words
+from apps.api.v1.schemas.clouds import CIDR
 from apps.api.v1.schemas.envelopes import Definition, Envelope
 from apps.definitions.fleets import MAX_PRIVATE_NETWORKS
 
@@ -55,7 +56,7 @@ class FleetSpec(serializers.Serializer[Any]):
     region = words.name()
     local_development = serializers.BooleanField(required=False)
     private_networks = serializers.ListField(
-        child=serializers.CharField(max_length=43),
+        child=serializers.RegexField(CIDR),
         required=False,
         max_length=MAX_PRIVATE_NETWORKS,
         help_text="private networks in which servers may be, all of them by default; [] for none",

@@ -6,13 +6,10 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from apps.compiler.bundle import Bundle
+from apps.compiler.bundle import FOR_NODES_ALONE, Bundle
 from apps.compiler.compile import Compilation, CompileError, compile_snapshot
 from apps.definitions.snapshot import snapshot_of
 from apps.fleet.models import Fleet
-
-# Private keys and the word by which fleets know each other are for nodes alone.
-HIDDEN = ("certs/", "secrets/")
 
 
 class Command(BaseCommand):
@@ -49,7 +46,7 @@ def _summary(compilation: Compilation) -> str:
 
 def _file(bundle: Bundle, path: str) -> str:
     """Raises CommandError for a file that is not there or not for people."""
-    if path.startswith(HIDDEN):
+    if path.startswith(FOR_NODES_ALONE):
         raise CommandError(f"{path} is for nodes alone.")
     if path not in bundle.files:
         raise CommandError(f"The bundle has no file {path}; without --show you see which it has.")

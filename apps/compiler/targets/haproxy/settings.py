@@ -61,7 +61,7 @@ def add_global(document: Document) -> None:
 def add_resolvers(document: Document) -> None:
     """Server names are resolved while running, by the agent: it looks at each address first (agent/resolver.py).
 
-    An address stays while nobody answers. One that was refused goes soon after the name has no other.
+    HAProxy keeps an address while nobody answers, and gives it up ten seconds after the agent refused the name.
     """
     section = document.section("resolvers", "dns")
     section.add(".if", "defined(SPILLWAY_RESOLVER)")
