@@ -190,7 +190,7 @@ def judge_server(facts: ServerFacts) -> Verdict:
     check = _TOOK.sub("", facts.check)
     said = f"Last check: {check}." if check else "No check has answered yet."
     if UNRESOLVED in facts.statuses:
-        said = f"Without an address: {check}." if check else "Its name has no address."
+        said = f"It cannot be reached: {check}." if check else "Its name has no address."
     status: bool | None
     if not words or words == {"unknown"}:
         status, reason, message = None, Reason.NOT_OBSERVED, "No node reports on this server."

@@ -11,6 +11,7 @@ from django.db.models import Count, Q
 
 from apps.accounts.actors import Actor
 from apps.compiler.model import LimitKind, LimitScope, ServerState
+from apps.compiler.targets.haproxy.ceilings import AT_ONCE, OUT, PER_SECOND
 from apps.definitions.models import Backend, Pool
 from apps.definitions.sharing import seen_pools
 from apps.fleet.models import Node, Region
@@ -20,11 +21,6 @@ from apps.observe.models import Condition
 from apps.observe.numbers import Numbers
 from apps.observe.selectors import pool_numbers
 from apps.overflow.planner import capacity_of_flight
-
-# Reasons of refusals that the account's ceilings made, at once and per second: in the pool, and, with OUT, on the way
-# out to another region.
-AT_ONCE, PER_SECOND = "ceiling", "ceiling-rate"
-OUT = "-out"
 
 
 @dataclass(frozen=True, slots=True)

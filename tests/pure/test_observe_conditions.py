@@ -69,7 +69,7 @@ def test_a_pool_with_one_server_down_is_degraded_and_says_which_and_why() -> Non
 def test_a_server_whose_name_leads_nowhere_is_down_and_says_so() -> None:
     verdict = judge_server(server("MAINT (resolution)", check="shop.example has no address"))
     assert (verdict.reason, verdict.message) == (
-        Reason.CHECK_FAILS, "Without an address: shop.example has no address.",
+        Reason.CHECK_FAILS, "It cannot be reached: shop.example has no address.",
     )  # fmt: skip
 
 
