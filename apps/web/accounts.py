@@ -33,11 +33,11 @@ UNITS = {
     "static_ips": "Static IPs",
     "requests_per_minute": "API requests per minute",
     "node_share_percent": "Percent of a node's connections",
-    "node_rps": "Requests/s and new connections/s of a node",
-    "test_runs_at_once": "capacity tests at once",
-    "test_rate": "requests/s of a capacity test",
-    "test_connections": "connections of a capacity test",
-    "test_seconds": "seconds of a capacity test",
+    "node_rps": "Requests/s (TCP: new connections/s) on a node",
+    "test_runs_at_once": "Capacity tests at once",
+    "test_rate": "Requests/s of a capacity test",
+    "test_connections": "Connections of a capacity test",
+    "test_seconds": "Seconds of a capacity test",
 }
 REASON = "pages/accounts/reason.html"
 
