@@ -1,7 +1,7 @@
 """DEFINE as rows: what should be balanced, exactly as people and pipelines said it.
 
 Every row belongs to an account and carries a `version` that rises with each change: the ETag of the API and
-the conflict check of the pages. Choices are those of `apps.compiler.model`, so there is one list of each.
+the conflict check of the pages. Choices are those of `apps.compiler.model.fleet`, so there is one list of each.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from django.db import models
 from django.db.models import Q
 
 from apps.accounts.models import Account, Hostname
-from apps.compiler import model
-from apps.compiler.stacks import RecordType
+from apps.compiler.model import fleet as model
+from apps.compiler.model.stack import RecordType
 from apps.fleet.models import Fleet, Region, Stack, StaticIP
 
 

@@ -7,7 +7,7 @@ from django.db.models import F, Q
 
 from apps.accounts.models import Account
 from apps.compiler.addresses import ALL_PRIVATE
-from apps.compiler.stacks import AddressKind, Cloud
+from apps.compiler.model.stack import AddressKind, Cloud
 from apps.core.clock import now
 
 

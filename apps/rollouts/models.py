@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import models
 
 from apps.fleet.models import Fleet, Node
-from apps.rollouts.states import RolloutState, StepState
+from apps.rollouts.push.states import RolloutState, StepState
 
 
 class WithoutContents(models.Manager["Revision"]):

@@ -35,10 +35,11 @@ from apps.core.errors import Conflict, Fault, Invalid, NotFound
 from apps.core.queue import wake_after_commit
 from apps.fleet.models import Fleet
 from apps.fleet.services import RECONCILE_TASK, want_push
-from apps.rollouts import claims, compiling, quarantine, reconciling, travel
-from apps.rollouts.claims import ClaimLost
-from apps.rollouts.due import due_fleets
+from apps.rollouts.culprits import quarantine
 from apps.rollouts.models import FleetSync, Quarantine, Revision, Rollout
+from apps.rollouts.push import claims, compiling, lifecycle, reconciling
+from apps.rollouts.push.claims import ClaimLost
+from apps.rollouts.push.due import due_fleets
 
 logger = logging.getLogger(__name__)
 
@@ -90,12 +91,12 @@ def roll_back(*, actor: Actor, revision_id: int, reason: str) -> Rollout:
         sync = _lock_sync(revision.fleet_id)
         before = _describe(sync)
         previous = sync.wanted
-        generation = travel.raise_in_transaction(sync)
-        travel.close_open(sync.fleet_id, f"{actor.name} rolled back to revision {revision.number}.")
+        generation = lifecycle.raise_in_transaction(sync)
+        lifecycle.close_open(sync.fleet_id, f"{actor.name} rolled back to revision {revision.number}.")
         sync.wanted = sync.held_at = revision
         sync.held_by = actor.name[:150]
         sync.save(update_fields=("wanted", "held_at", "held_by"))
-        rollout = travel.begin(
+        rollout = lifecycle.begin(
             revision=revision,
             previous=previous,
             kind=Rollout.Kind.ROLLBACK,

@@ -26,16 +26,18 @@ from django.db import transaction
 from apps.accounts.actors import Actor
 from apps.audit import services as audit
 from apps.core.clock import database_now
+from apps.core.concurrency.leases import LeaseLost, take
 from apps.core.errors import Conflict, Fault, Invalid, NotFound
 from apps.core.events import publish_after_commit
-from apps.core.leases import LeaseLost, take
 from apps.core.queue import wake_after_commit
 from apps.fleet.models import Stack, StaticIP
 from apps.fleet.services import STACK_TASK, want_stack_push
-from apps.stacks import reconciling, redaction, state, travel
-from apps.stacks.due import due_stacks
 from apps.stacks.models import StackRun, StackSync, StateLock, StateVersion
-from apps.stacks.states import BUSY, S
+from apps.stacks.run import lifecycle, reconciling
+from apps.stacks.run.due import due_stacks
+from apps.stacks.run.states import BUSY, S
+from apps.stacks.state import redaction
+from apps.stacks.state import storage as state
 
 logger = logging.getLogger(__name__)
 WHAT = "what stands in clouds"
@@ -78,17 +80,17 @@ def plan_now(*, actor: Actor, stack_id: int, reason: str = "") -> StackRun | Non
     stack = _stack(stack_id)
     with transaction.atomic():
         sync = _lock_sync(stack_id)
-        run = travel.open_run(stack_id)
+        run = lifecycle.open_run(stack_id)
         _record(actor, "plan", stack, None, {"revision": sync.wanted.number if sync.wanted else None}, reason)
         if sync.wanted is None:
             want_stack_push([stack])
             return None
         if run is None:
-            run = travel.begin(revision=sync.wanted, kind=StackRun.Kind.CHANGE, actor=actor.name, reason=reason)
+            run = lifecycle.begin(revision=sync.wanted, kind=StackRun.Kind.CHANGE, actor=actor.name, reason=reason)
         elif run.state in BUSY or run.state == S.APPROVED:
             raise Conflict(f"Run {run.pk} is {run.state}: wait for its end, or cancel it.")
         elif run.state == S.PLANNED:
-            travel.move(run, S.WAITING, f"{actor.name} asked for a new plan.")
+            lifecycle.move(run, S.WAITING, f"{actor.name} asked for a new plan.")
         wake_after_commit(STACK_TASK, stack_id)
     return run
 
@@ -106,7 +108,7 @@ def approve(*, actor: Actor, run_id: int, plan_digest: str, reason: str = "") ->
         if plan_digest != run.plan_digest:
             raise Conflict("It was planned anew since you looked: look at the new plan and decide again.")
         run.approved_by, run.approved_at = actor.name[:150], database_now()
-        travel.move(run, S.APPROVED)
+        lifecycle.move(run, S.APPROVED)
         _record_run(actor, "approve", run, reason)
         wake_after_commit(STACK_TASK, run.stack_id)
     return run
@@ -119,7 +121,7 @@ def discard(*, actor: Actor, run_id: int, reason: str = "") -> StackRun:
         run = _lock_run(run_id)
         if run.state != S.PLANNED:
             raise Conflict(f"Run {run.pk} is {run.state}: only a plan that waits can be discarded.")
-        travel.move(run, S.DISCARDED, f"{actor.name} said no." + (f" {reason}" if reason else ""))
+        lifecycle.move(run, S.DISCARDED, f"{actor.name} said no." + (f" {reason}" if reason else ""))
         _record_run(actor, "discard", run, reason)
     return run
 
@@ -137,7 +139,7 @@ def cancel(*, actor: Actor, run_id: int, reason: str = "") -> StackRun:
         run.cancelled_by = actor.name[:150]
         run.save(update_fields=("cancelled_by",))
         if run.state not in BUSY:
-            travel.move(run, S.DISCARDED, f"{actor.name} stopped it.")
+            lifecycle.move(run, S.DISCARDED, f"{actor.name} stopped it.")
         _record_run(actor, "cancel", run, reason)
         publish_after_commit("stacks", id=run.stack_id, run=run.pk)
         wake_after_commit(STACK_TASK, run.stack_id)
@@ -151,7 +153,7 @@ def retry(*, actor: Actor, run_id: int, reason: str = "") -> StackRun:
         run = _lock_run(run_id)
         if run.state != S.FAILED or run.stack.runs.filter(pk__gt=run.pk).exists():
             raise Conflict("Only the last run can be tried again, and only if it failed.")
-        again = travel.begin(revision=run.revision, kind=run.kind, actor=actor.name, reason=reason, after=run)
+        again = lifecycle.begin(revision=run.revision, kind=run.kind, actor=actor.name, reason=reason, after=run)
         _record_run(actor, "retry", again, reason)
         wake_after_commit(STACK_TASK, run.stack_id)
     return again
@@ -170,7 +172,7 @@ def destroy(*, actor: Actor, stack_id: int, reason: str) -> StackRun:
         sync = _lock_sync(stack_id)
         _must_be_destroyable(stack, sync)
         assert sync.wanted is not None  # noqa: S101 - asked for in the line above
-        run = travel.begin(revision=sync.wanted, kind=StackRun.Kind.DESTROY, actor=actor.name, reason=reason)
+        run = lifecycle.begin(revision=sync.wanted, kind=StackRun.Kind.DESTROY, actor=actor.name, reason=reason)
         _record(actor, "destroy", stack, None, {"run": run.pk, "revision": sync.wanted.number}, reason)
         wake_after_commit(STACK_TASK, stack_id)
     return run
@@ -181,7 +183,7 @@ def _must_be_destroyable(stack: Stack, sync: StackSync) -> None:
     if kept:
         names = ", ".join(kept)
         raise Conflict(f"The protected addresses {names} would be given back: take the protection off first.")
-    run = travel.open_run(stack.pk)
+    run = lifecycle.open_run(stack.pk)
     if run is not None:
         raise Conflict(f"Run {run.pk} is {run.state}: wait for its end, or cancel it.")
     if sync.wanted is None:
@@ -194,7 +196,7 @@ def check_drift(*, actor: Actor, stack_id: int) -> StackRun:
     stack = _stack(stack_id)
     with transaction.atomic():
         sync = _lock_sync(stack_id)
-        run = travel.open_run(stack_id)
+        run = lifecycle.open_run(stack_id)
         if run is not None or sync.applied is None:
             said = f"Run {run.pk} is {run.state}." if run else "Nothing was applied yet."
             raise Conflict(f"{said} There is nothing to look at now.")
@@ -203,7 +205,7 @@ def check_drift(*, actor: Actor, stack_id: int) -> StackRun:
             raise Conflict(
                 f"Revision {number} was not applied to its end, so nobody's change can be told: plan it now."
             )
-        run = travel.begin(revision=sync.applied, kind=StackRun.Kind.CHECK, actor=actor.name)
+        run = lifecycle.begin(revision=sync.applied, kind=StackRun.Kind.CHECK, actor=actor.name)
         _record(actor, "check", stack, None, {"run": run.pk}, "")
         wake_after_commit(STACK_TASK, stack_id)
     return run

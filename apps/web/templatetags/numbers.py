@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django import template
 
-from apps.web import figures
+from apps.web.kit import figures
 
 register = template.Library()
 DASH = "–"

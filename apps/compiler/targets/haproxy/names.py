@@ -11,7 +11,7 @@ from ipaddress import ip_network
 
 from apps.compiler.addresses import is_literal, own_places, refused_networks
 from apps.compiler.bundle import REFUSED_ADDRESSES
-from apps.compiler.model import Snapshot
+from apps.compiler.model.fleet import Snapshot
 from apps.compiler.targets.haproxy.maps import Entries
 
 
