@@ -153,7 +153,8 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
-# A session ends so long after the last request, and at the latest so long after signing in (session_age.py).
+# A session ends so long after the last request, and at the latest so long after signing in
+# (web/sign_in/session_age.py).
 SESSION_COOKIE_AGE = 2 * 3600
 SESSION_GREATEST_AGE = 12 * 3600
 LOGIN_URL = "web:sign-in"

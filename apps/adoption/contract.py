@@ -54,7 +54,7 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Adoption:
-    """Documents as `definitions/documents.py` reads them, in an order in which they can be applied, and the report."""
+    """Documents in an order in which they can be applied, and the report."""
 
     documents: tuple[dict[str, Any], ...]
     report: tuple[ReportLine, ...]

@@ -3,14 +3,14 @@
 `reconcile_fleet` may be called at any time, by anybody, as often as they like; it is driven by what differs and not by
 what happened:
 
-1. Claim the fleet with a lease (claims.py). Somebody else has it: leave, they look once more before they go. So
+1. Claim the fleet with a lease (push/claims.py). Somebody else has it: leave, they look once more before they go. So
    changes that are made while a push runs wait and go out together.
-2. Something was desired that was not compiled, and nobody holds the fleet: compile it (compiling.py). Equal digest:
-   unchanged. Else a new revision is wanted, and a rollout to every node replaces what was under way.
-3. Every node that does not run the wanted revision is brought to it (pushing.py): by runtime operations where they lead
-   there, else by the whole bundle; all nodes at once, every call fenced by a generation.
-4. What came of each node is written down as it comes (travel.py), and open pages are told.
-5. Refused: whom it is about is found (culprits.py) and quarantined, and step 2 goes on without them. The wanted
+2. Something was desired that was not compiled, and nobody holds the fleet: compile it (push/compiling.py). Equal
+   digest: unchanged. Else a new revision is wanted, and a rollout to every node replaces what was under way.
+3. Every node that does not run the wanted revision is brought to it (push/pushing.py): by runtime operations where
+   they lead there, else by the whole bundle; all nodes at once, every call fenced by a generation.
+4. What came of each node is written down as it comes (push/lifecycle.py), and open pages are told.
+5. Refused: whom it is about is found (culprits/search.py) and quarantined, and step 2 goes on without them. The wanted
    revision is the last good one again, in one commit with the reason; from there step 3 brings the nodes back that had
    taken the refused one, unless the next revision takes them along. Unreachable, or no time, memory or disk: the others
    go on, later sweeps try again with growing pauses. Late: it goes on by itself while the others take what is new.

@@ -3,10 +3,11 @@
 `reconcile_stack` may be called at any time, by anybody, as often as they like:
 
 1. Claim the stack with a lease. Somebody else has it: leave, they look once more before they go.
-2. Something was desired that was not compiled: wait some seconds for more, then compile it (compiling.py). A new
+2. Something was desired that was not compiled: wait some seconds for more, then compile it (run/compiling.py). A new
    revision begins a run, which takes the place of one that still waits.
-3. A run is planned (planning.py). The policy approves, or a person does (`approve`, `discard`).
-4. Exactly the approved plan is applied (applying.py); Terraform writes the state here while it works (state.py).
+3. A run is planned (run/planning.py). The policy approves, or a person does (`approve`, `discard`).
+4. Exactly the approved plan is applied (run/applying.py); Terraform writes the state here while it works
+   (state/storage.py).
 5. What a dead worker left is taken over by the next: its Terraform ends in order, its lock is waited for, what is left
    is planned and goes on when it is part of what was approved.
 6. What failed is tried again after a while; what was applied is looked at for drift now and then.

@@ -139,7 +139,7 @@ def test_facts_that_cannot_be_read_are_trouble(tmp_path: Path, text: str) -> Non
 def test_as_a_program_of_its_own_it_needs_nothing_of_ours(build: Build, tmp_path: Path) -> None:
     facts, alone = tmp_path / "facts.json", tmp_path / "elsewhere"
     alone.mkdir()
-    copy = alone / "sentry.py"
+    copy = alone / "health_watchdog.py"
     copy.write_bytes(Path(health_watchdog.__file__).read_bytes())
     command = [sys.executable, "-ISE", str(copy), str(facts)]
     facts.write_text(json.dumps(build(worker(7), listener(7))))

@@ -1,7 +1,8 @@
 """PUSH on the node, static IPs that move: what a release needs of keepalived and BIRD, and what this node holds now.
 
 Both are the agent's, as haproxy is: started for a release that needs them, found again by the next agent, ended before
-haproxy. Neither asks the agent whether haproxy is well: they ask `sentry.py`, which goes by the facts written here.
+haproxy. Neither asks the agent whether haproxy is well: they ask `health_watchdog.py`, which goes by the facts
+written here.
 """
 
 from __future__ import annotations
@@ -118,7 +119,7 @@ class Addresses:
         """Make the two programs run what the release wants; haproxy answers with it already. Raises Refusal."""
         self._now = dict(manifest.addresses)
         if self._now:
-            replace_file(self._settings.sentry, pkgutil.get_data("apps.agent", "sentry.py") or b"")
+            replace_file(self._settings.sentry, pkgutil.get_data("apps.agent.static_ips", "health_watchdog.py") or b"")
         if vrrp.CONFIG in manifest.files:
             self.keepalived.bring(release, self._id(manifest))
         else:

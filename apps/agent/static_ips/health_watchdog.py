@@ -3,8 +3,8 @@
 The agent writes this file and its facts into the state directory and does not take part any more: what moves
 addresses must not depend on the program that makes changes. It therefore stands alone, on the standard library.
 
-    sentry.py FACTS           once: ends with 0 when this node may have addresses, else says why and ends with 1
-    sentry.py FACTS --watch   starts BIRD, and lets it announce while the answer is yes; BIRD does not outlive it
+    health_watchdog.py FACTS           once: exits with 0 when this node may have addresses, else says why and with 1
+    health_watchdog.py FACTS --watch   starts BIRD and lets it announce while the answer is yes; ends BIRD with itself
 """
 
 from __future__ import annotations

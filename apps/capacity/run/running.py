@@ -2,8 +2,8 @@
 
 1. Claim the run (claims.py). Somebody else has it, or its time has passed: leave.
 2. Ask every check, and take a place among the runs that may be at once. A no that passes is asked again until the
-   run's time is over; any other no refuses the run. Ask the generator how much it can send (offering.py): a rate above
-   it refuses the run, a search is bounded by it.
+   run's time is over; any other no refuses the run. Ask the generator how much it can send (generator_capacity.py): a
+   rate above it refuses the run, a search is bounded by it.
 3. Activate the pass and wait until the nodes know it. Ask every check once more: this is the last look before a packet.
 4. Start the generator. Every second: renew the claim, then the generator; write the second down; look around; brake,
    stop or go on as the course says. A generator that is not renewed ends by itself (its lease is five seconds), so

@@ -1,8 +1,8 @@
 """CHECK: the examination of a stack's snapshot: what passes, what is refused and why, what people should know.
 
 The rules of a fleet hold for a cloud as well, so they are asked first (`checks/fields.py`, `checks/routes.py`,
-`checks/listeners.py`); then the target says what it cannot do (`losses.py`). What is refused is left out with all that
-needs it, never changed.
+`checks/listeners.py`); then the target says what it cannot do (`portability/incompatibilities.py`). What is refused
+is left out with all that needs it, never changed.
 
 1. Fields of certificates, pools and servers. A refused server leaves its pool without it, a refused pool leaves.
 2. Fields, actions, owners and twins of routes.

@@ -1,6 +1,6 @@
 """COMPILE, the input: frozen definitions of one fleet, as plain data that knows neither Django nor HAProxy.
 
-A :class:`Snapshot` is everything that one fleet must run. `definitions/snapshot.py` makes it from
+A :class:`Snapshot` is everything that one fleet must run. `definitions/freezing/snapshot.py` makes it from
 database rows; `compiler/targets/` turns it into the files of a target. Equal snapshots compile to
 byte-equal files, so every collection here is a tuple and the compiler sorts where order has no meaning.
 

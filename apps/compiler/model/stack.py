@@ -1,8 +1,9 @@
 """COMPILE for clouds, the input: frozen definitions of one stack, as plain data that knows no provider.
 
 A :class:`StackSnapshot` is everything that one cloud account must run in one of its regions. Routes, listeners and
-servers are those of `model.py`, so that the same definition stands on a fleet and in a cloud.
-`definitions/stack_snapshot.py` makes it from database rows, `compiler/targets/terraform/` turns it into a document.
+servers are those of `fleet.py`, so that the same definition stands on a fleet and in a cloud.
+`definitions/freezing/stack_snapshot.py` makes it from database rows, `compiler/targets/terraform/` turns it into a
+document.
 """
 
 from __future__ import annotations

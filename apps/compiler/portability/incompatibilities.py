@@ -1,7 +1,7 @@
 """COMPILE, the verdict on one object for one target: what is refused there, and what works but not as it is written.
 
 Each target has a module `abilities.py` that finds them; `compile_stack.py` leaves out what is refused and warns of what
-is lossy, `portability.py` lists both before a load balancer is moved. So the two can never disagree.
+is lossy, `report.py` lists both before a load balancer is moved. So the two can never disagree.
 """
 
 from __future__ import annotations

@@ -34,13 +34,13 @@ class Work:
     `pointer` is where the object at hand stood in what was sent; every fault is noted below it. `broken` holds the
     objects of the same document that were refused, so that those who name them are not blamed as well; `coming` those
     of the whole document, and `later` what waits until all of them are stored. `grown` holds what
-    accounts had of their quotas before (quotas.py).
+    accounts had of their quotas before (writing/rules/quotas.py).
     `routed` are load balancers and hostnames whose routes came, went or changed, `saved_routes` where the saved ones
     stood in what was sent, `saved` that of every object by its kind. `seen` are the versions in which rows were met
     first; `break_glass` says that somebody changes objects of a pipeline on purpose. `booked` are changes that
     schedules would make, tried in the end. `emptied` (pointer, row, what it had) and `pruned_routes` (by load balancer)
-    are what emptying.py looks at, `losses` what somebody confirmed. `kept` are fields that a document (`of_document`)
-    does not own (field_owners.py).
+    are what writing/rules/emptying.py looks at, `losses` what somebody confirmed. `kept` are fields that a document
+    (`of_document`) does not own (writing/rules/field_owners.py).
     """
 
     def __init__(self, actor: Actor, *, reason: str = "", manager: str = "") -> None:

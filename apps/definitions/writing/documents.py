@@ -31,7 +31,7 @@ class Plan:
     `generations` maps the name of each fleet that must be pushed to to the generation that makes it live; in a plan
     nothing is stored and the numbers are those that an apply in this moment would get. `base` is a digest of all that
     the changes were derived from: the version of every object that was read, and the changes themselves. `losses` says
-    what carries traffic and is emptied (emptying.py), `kept` which fields stay as their owner set them.
+    what carries traffic and is emptied (writing/rules/emptying.py), `kept` which fields stay as their owner set them.
     """
 
     changes: tuple[Change, ...]

@@ -148,7 +148,7 @@ def save_object(
 
     `spec` is a plain dict (documents.py). Raises Invalid with pointers below `/spec`, Stale (a Conflict) for
     another `expected_version`, Conflict for an existing object with `create_only`, Managed (a Conflict) for an object
-    of a pipeline that the caller is not and does not reach past (managed.py), Forbidden.
+    of a pipeline that the caller is not and does not reach past (writing/rules/managed.py), Forbidden.
     """
     found = read_object({"kind": kind, "name": name, "account": account, "spec": spec})
     with working(actor, reason=reason) as work:

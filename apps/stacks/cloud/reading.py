@@ -3,7 +3,7 @@
 1. A stack that has something applied is due every fifteen seconds; one worker at a time reads it (a lease).
 2. The health of its targets replaces what was known, and `since` tells when a state began.
 3. Whole minutes of numbers are added; the last three are read again, since clouds count late.
-4. Weights follow the numbers where weights do the overflow (moving.py).
+4. Weights follow the numbers where weights do the overflow (weight_moves.py).
 
 Reading happens in the `clouds` queue: a cloud that does not answer delays neither nodes nor pushes.
 """

@@ -23,7 +23,7 @@ NOT_BY_HAND = 10
 def approves(approval: str, by: str, changes: Sequence[Difference], remaining: int) -> bool:
     """Whether the policy says yes without asking; `by` wrote the revision, `remaining` resources would be left.
 
-    What only takes over what stands there already (finding.py) changes nothing and needs nobody. Weights that the
+    What only takes over what stands there already (run/orphans.py) changes nothing and needs nobody. Weights that the
     platform itself moved (overflow by weights) go out under every policy: nobody would wait for a person while a region
     is full.
     """

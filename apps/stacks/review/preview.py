@@ -1,8 +1,8 @@
 """SHOW, before a change is made: what a plan of a stack would hold, and who would have to approve it.
 
 Two documents are compared as two plans would be, in the same words; Terraform is not run and no cloud is asked. What it
-would make anew is known from replacing.py. What somebody changed in the cloud by hand cannot be known: a plan can hold
-more than is told here, and the policy is asked again when there is one.
+would make anew is known from replacements.py. What somebody changed in the cloud by hand cannot be known: a plan can
+hold more than is told here, and the policy is asked again when there is one.
 """
 
 from __future__ import annotations

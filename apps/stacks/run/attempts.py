@@ -22,7 +22,7 @@ class Overtaken(Exception):
 def begin_attempt(lease: Lease[StackSync], run: StackRun, state: S) -> str:
     """Move the run there and answer its password; passwords of attempts before are worth nothing from here on.
 
-    An apply raises a doubt that its good end takes away (finding.py). Raises LeaseLost, Locked when there is a lock,
+    An apply raises a doubt that its good end takes away (orphans.py). Raises LeaseLost, Locked when there is a lock,
     and Overtaken when the run is over, stopped, or has cost too many workers.
     """
     with transaction.atomic():

@@ -1,7 +1,7 @@
 """PUSH to clouds, the memory: Terraform's state of each stack, locked by one, sealed, never older than it was.
 
-Terraform asks by HTTP (door.py) with the password of a run; people read and unlock through `services.py`. What is
-refused leaves everything as it was:
+Terraform asks by HTTP (terraform_backend.py) with the password of a run; people read and unlock through
+`services.py`. What is refused leaves everything as it was:
 
 * a write needs the lock, by its id, and comes from the run that holds it;
 * a state has a lineage (one life of the stack) and a serial that rises: another lineage or a lower serial is an old

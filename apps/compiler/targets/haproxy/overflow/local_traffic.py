@@ -11,7 +11,7 @@ Where requests went that did not simply stay is counted in the table `st_flow` u
 |---|---|---|
 | `to` | that served it; the own one when all were full | when the answer comes (tcp: when it is sent) |
 | `queue`, `refuse` | the own one | when it is queued, when it is answered with 503 |
-| `from`, `bounce` | that sent it | by the region that admits or refuses the guest, see `guests.py` |
+| `from`, `bounce` | that sent it | by the region that admits or refuses the guest, see `remote_traffic.py` |
 
 Reasons say why it could not stay: rate, connections, down (no server is up), drained; full when nobody had room.
 """
@@ -82,8 +82,8 @@ def add_peers(document: Document, snapshot: Snapshot) -> None:
 def add_home_rules(rules: Rules, snapshot: Snapshot, own: Region) -> None:
     """For a request whose pool is in `txn.action`.
 
-    1. Count against the own region's limit. Room, no limit at all, or a capacity test's own request (passes.py): it
-       stays, and no further rule is asked.
+    1. Count against the own region's limit. Room, no limit at all, or a capacity test's own request
+       (targets/haproxy/bypass_tokens.py): it stays, and no further rule is asked.
     2. Else find out which other regions have room, and take the first in the pool's order, and the one behind it for
        the case that the first refuses.
     3. Nobody has room: spread, queue or refuse, as the pool says.
