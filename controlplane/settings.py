@@ -127,6 +127,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "apps.web.sign_in.your_account.who_looks",
+                "apps.web.kit.help.help_link",
             ],
         },
     }
@@ -256,6 +257,16 @@ STATIC_URL = "static/"
 STATIC_ROOT = VAR_DIR / "static"
 STATICFILES_DIRS = [BASE_DIR / "frontend" / "static"]
 WHITENOISE_USE_FINDERS = DEVELOPMENT
+# The site of the documents, where `make docs` has built it, is served as it lies there.
+SITE = BASE_DIR / "var" / "site"
+WHITENOISE_ROOT = SITE if (SITE / "docs" / "index.html").exists() else None
+WHITENOISE_INDEX_FILE = True
+DOCS_URL = environment.text(
+    "SPILLWAY_DOCS_URL",
+    "/docs/" if WHITENOISE_ROOT else "",
+    "where the documents stand that pages link to with `?`",
+    shown="/docs/ where make docs has built them, else no links",
+)
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
