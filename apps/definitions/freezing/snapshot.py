@@ -16,9 +16,9 @@ from django.db.models import Count, F, Prefetch, Q, QuerySet
 
 from apps.accounts.models import Account
 from apps.accounts.quotas import quota
+from apps.compiler.haproxy_version import oldest_of
 from apps.compiler.model import fleet as model
 from apps.compiler.model.stack import ON_FLEETS
-from apps.compiler.portability.capabilities import oldest_of
 from apps.core.secrets.sealing import derived_key
 from apps.definitions.freezing.frozen_routes import frozen_routes
 from apps.definitions.freezing.listener_certificates import Presented, certificates_of, frozen_certificates

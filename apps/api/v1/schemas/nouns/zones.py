@@ -145,4 +145,4 @@ class RepairOrder(words.Sent):
     """Which records; all of one's own when left out."""
 
     records = RecordKey(many=True, required=False)
-    take_over = serializers.BooleanField(required=False)
+    adopt_existing = serializers.BooleanField(required=False)
