@@ -11,7 +11,19 @@ from tests.architecture.sources import ROOT
 # What is gone → what it is called now (docs/glossary.md, docs/changes.md).
 GONE = {
     "Abilities": "Capabilities",
+    "AdoptOrder": "Adopt",
+    "BlackoutOrder": "CreateBlackout",
+    "ComparisonOrder": "CreateComparison",
+    "InvitationOrder": "CreateInvitation",
+    "LimitOrder": "SetLimit",
+    "LockOrder": "ForceUnlock",
+    "RepairOrder": "Repair",
+    "RunOrder": "CreateRun",
+    "TokenOrder": "CreateToken",
+    "TriggerOrder": "CreateTrigger",
     "abilities": "capabilities",
+    "check_said": "last_check_message",
+    "disabled_why": "disabled_reason",
     "losses_of": "incompatibilities_of",
 }
 SUFFIXES = {".html", ".js", ".json", ".md", ".py", ".service", ".toml"}

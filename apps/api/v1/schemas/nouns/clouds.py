@@ -339,7 +339,7 @@ class StateLock(words.Shown):
     since = words.instant(allow_null=True)
 
 
-class LockOrder(words.Sent):
+class ForceUnlock(words.Sent):
     """The lock that was seen."""
 
     id = serializers.CharField(max_length=64)
