@@ -15,7 +15,7 @@ from apps.definitions.models import Pool
 from apps.definitions.sharing import seen_pools
 from apps.observe.show.flows import overflowing_since, steps
 from apps.overflow import reasons
-from apps.overflow.facts import Facts, PoolFacts, capacity_per_s, gather, regions_of
+from apps.overflow.facts import Facts, PoolFacts, capacity_rps, gather, regions_of
 from apps.overflow.flows import Flow, Lane, Point, PoolUse, RegionUse, WhatIf
 from apps.overflow.planner import Plan, Question, mean_added_ms, plan
 
@@ -144,15 +144,15 @@ def _use(facts: Facts, pool: PoolFacts, region: str, rates: Mapping[str, float])
         region_id=region,
         name=row.name,
         title=row.title,
-        offered_per_s=rates["own"] + rates["out"] + rates["refused"],
-        own_per_s=rates["own"],
-        served_per_s=rates["served"],
-        out_per_s=rates["out"],
-        in_per_s=rates["guests"],
-        refused_per_s=rates["refused"],
-        capped_per_s=rates.get("capped", 0.0),
-        rate_capped_per_s=rates.get("rate_capped", 0.0),
-        capacity_per_s=share.per_s if share else None,
+        demand_rps=rates["own"] + rates["out"] + rates["refused"],
+        local_rps=rates["own"],
+        served_rps=rates["served"],
+        overflow_out_rps=rates["out"],
+        overflow_in_rps=rates["guests"],
+        rejected_rps=rates["refused"],
+        capped_rps=rates.get("capped", 0.0),
+        rate_capped_rps=rates.get("rate_capped", 0.0),
+        capacity_rps=share.rps if share else None,
         unlimited=backend is not None and backend.limit_kind == LimitKind.NONE and not row.drained,
         capacity_set_by=backend.limit_set_by if backend and backend.limit_set_at else "",
         capacity_set_at=backend.limit_set_at if backend else None,
@@ -174,7 +174,7 @@ def _flow(facts: Facts, parts: Sequence[Part], since: Since) -> Flow:
     lanes = _lanes(facts, rates)
     uses = [_region(region, told, lanes, facts.regions[region].drained_at) for region in regions_of(facts)]
     measured = facts.rates
-    refused = sum(use.refused_per_s for use in uses)
+    refused = sum(use.rejected_rps for use in uses)
     ids = tuple(part.pool_id for part in parts)
     return Flow(tuple(lanes), tuple(uses), refused, measured.at, measured.age_s, measured.stale, ids)
 
@@ -213,10 +213,10 @@ def _region(region: str, parts: Sequence[Part], lanes: Sequence[Lane], drained_a
 
 
 ADDED_UP = (
-    "offered_per_s", "own_per_s", "served_per_s", "out_per_s", "in_per_s", "refused_per_s", "queued_per_s",
+    "demand_rps", "local_rps", "served_rps", "overflow_out_rps", "overflow_in_rps", "rejected_rps", "queued_rps",
 )  # fmt: skip
 NOT_ADDED_UP: Mapping[str, Any] = {
-    "capacity_per_s": None, "capacity_set_by": "", "capacity_set_at": None, "measured_by": "", "in_flight": None,
+    "capacity_rps": None, "capacity_set_by": "", "capacity_set_at": None, "measured_by": "", "in_flight": None,
     "flight_limit": None,
 }  # fmt: skip
 
@@ -260,10 +260,10 @@ def _question(facts: Facts, pool: PoolFacts, asked: WhatIf) -> Question:
     numbers = facts.numbers.get(pool.pool.pk)
     for region, share in pool.shares.items():
         down = facts.is_down(pool, region)
-        per_s = 0.0 if down else capacity_per_s(share, numbers)
+        rps = 0.0 if down else capacity_rps(share, numbers)
         if region in asked.limits and not down and not share.closed:
-            per_s = asked.limits[region]
-        capacity[region] = 0.0 if region in (*asked.lose, *asked.drain) else per_s
+            rps = asked.limits[region]
+        capacity[region] = 0.0 if region in (*asked.lose, *asked.drain) else rps
     offered: dict[str, float] = defaultdict(float)
     for region in regions_of(facts):
         target = _refuge(facts, region, asked) if region in asked.lose else region
@@ -316,9 +316,9 @@ def _planned_use(
     queued = row.get("queued", 0.0)
     return replace(
         use,
-        offered_per_s=use.offered_per_s + queued,
-        queued_per_s=queued,
-        capacity_per_s=capacity,
+        demand_rps=use.demand_rps + queued,
+        queued_rps=queued,
+        capacity_rps=capacity,
         in_flight=None,  # counted now, not predicted
         drained=use.drained or region in asked.drain,
         healthy=use.healthy and region not in asked.lose,

@@ -124,13 +124,13 @@ def _clean(query: QueryDict) -> str:
 
 def _history(request: PageRequest, pool: Pool | None, window: Window) -> dict[str, Any]:
     points = selectors.history(request.actor, pool, window.minutes)
-    over = [point.out_per_s for point in points if point.out_per_s is not None]
+    over = [point.overflow_out_rps for point in points if point.overflow_out_rps is not None]
     chart = {
         "x": [point.at for point in points],
         "series": [
-            {"label": "Clients want", "values": [point.offered_per_s for point in points], "unit": "/s"},
-            {"label": "Overflow", "values": [point.out_per_s for point in points], "unit": "/s"},
-            {"label": "Refused", "values": [point.refused_per_s for point in points], "unit": "/s"},
+            {"label": "Clients want", "values": [point.demand_rps for point in points], "unit": "/s"},
+            {"label": "Overflow", "values": [point.overflow_out_rps for point in points], "unit": "/s"},
+            {"label": "Refused", "values": [point.rejected_rps for point in points], "unit": "/s"},
         ],
     }
     peak = amount(max(over, default=None))

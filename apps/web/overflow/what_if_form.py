@@ -43,7 +43,7 @@ class WhatIfForm(forms.Form):
         for name in ("lose", "drain"):
             self.fields[name] = forms.MultipleChoiceField(choices=choices, required=False)
         for use in limited:
-            there = "" if use.capacity_per_s is None else f"{use.capacity_per_s:g}"
+            there = "" if use.capacity_rps is None else f"{use.capacity_rps:g}"
             widget = forms.NumberInput({"placeholder": there or "no limit", "min": "0"})
             self.fields[f"limit-{use.region_id}"] = forms.IntegerField(
                 min_value=0, max_value=MOST, required=False, widget=widget

@@ -95,8 +95,8 @@ def _backend(row: health.BackendHealth) -> Shape:
             {"address": each.address, "port": each.port, "state": each.state, "reason": each.reason}
             for each in row.targets
         ],
-        "requests_per_s": row.per_s,
-        "errors_share": row.errors_share,
+        "requests_rps": row.rps,
+        "error_rate": row.error_rate,
         "p95_ms": row.p95_ms,
         "counted_at": row.counted_at,
         "weight": row.weight.weight if row.weight else None,
