@@ -141,13 +141,13 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class WhatIf:
-    """A question to the planner: regions (`rgn-2`) lost or drained, all traffic times `factor`, other limits per s.
+    """A question to the planner: regions (`rgn-2`) failed or drained, all traffic times `factor`, other limits per s.
 
-    A lost region takes nothing, and its clients arrive at the nearest other one; a drained one keeps its clients.
+    A failed region takes nothing, and its clients arrive at the nearest other one; a drained one keeps its clients.
     Limits are those of one pool: they are ignored where several are asked of.
     """
 
-    lose: tuple[str, ...] = ()
-    drain: tuple[str, ...] = ()
+    failed_regions: tuple[str, ...] = ()
+    drained_regions: tuple[str, ...] = ()
     factor: float = 1.0
     limits: Mapping[str, float] = field(default_factory=dict)

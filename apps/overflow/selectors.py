@@ -85,8 +85,10 @@ def what_if(actor: Actor, pool: Pool | None, question: WhatIf) -> tuple[Flow, Fl
 
 
 def _moved_clients(facts: Facts, question: WhatIf) -> tuple[str, ...]:
-    """Clients of a lost region arrive at the nearest one that is left."""
-    refuges = {region: _refuge(facts, region, question) for region in question.lose if region in facts.regions}
+    """Clients of a failed region arrive at the nearest one that is left."""
+    refuges = {
+        region: _refuge(facts, region, question) for region in question.failed_regions if region in facts.regions
+    }
     return tuple(
         f"Clients of {facts.regions[region].name} arrive at {facts.regions[target].name}."
         for region, target in refuges.items()
@@ -95,7 +97,7 @@ def _moved_clients(facts: Facts, question: WhatIf) -> tuple[str, ...]:
 
 
 def _refuge(facts: Facts, region: str, question: WhatIf) -> str:
-    others = [key for key in regions_of(facts) if key not in question.lose]
+    others = [key for key in regions_of(facts) if key not in question.failed_regions]
     distance = {key: facts.latencies.get((region, key), float("inf")) for key in others}
     return min(others, key=lambda key: (distance[key], facts.regions[key].name), default=NOBODY)
 
@@ -263,10 +265,10 @@ def _question(facts: Facts, pool: PoolFacts, asked: WhatIf) -> Question:
         rps = 0.0 if down else capacity_rps(share, numbers)
         if region in asked.limits and not down and not share.closed:
             rps = asked.limits[region]
-        capacity[region] = 0.0 if region in (*asked.lose, *asked.drain) else rps
+        capacity[region] = 0.0 if region in (*asked.failed_regions, *asked.drained_regions) else rps
     offered: dict[str, float] = defaultdict(float)
     for region in regions_of(facts):
-        target = _refuge(facts, region, asked) if region in asked.lose else region
+        target = _refuge(facts, region, asked) if region in asked.failed_regions else region
         if rate := pool.offered(region) * asked.factor:
             offered[target or region] += rate
     orders = {region: facts.order(region, pool) for region in facts.regions}
@@ -276,9 +278,9 @@ def _question(facts: Facts, pool: PoolFacts, asked: WhatIf) -> Question:
 def _why(facts: Facts, pool: PoolFacts, region: str, asked: WhatIf) -> str:
     """Why traffic leaves a region, in the words of `Lane.reason`."""
     share = pool.shares.get(region)
-    if facts.regions[region].drained or region in asked.drain:
+    if facts.regions[region].drained or region in asked.drained_regions:
         return "drained"
-    if share is None or facts.is_down(pool, region) or region in asked.lose:
+    if share is None or facts.is_down(pool, region) or region in asked.failed_regions:
         return "down"
     if share.closed:
         return "drained" if share.backend.capacity_scaler <= 0 else "down"
@@ -320,7 +322,7 @@ def _planned_use(
         queued_rps=queued,
         capacity_rps=capacity,
         in_flight=None,  # counted now, not predicted
-        drained=use.drained or region in asked.drain,
-        healthy=use.healthy and region not in asked.lose,
+        drained=use.drained or region in asked.drained_regions,
+        healthy=use.healthy and region not in asked.failed_regions,
         unlimited=use.unlimited and capacity is None,
     )

@@ -41,7 +41,7 @@ def of(flow: Flow, name: str) -> RegionUse:
 
 def drained(world: World, name: str) -> WhatIf:
     """What if it were?"""
-    return WhatIf(drain=tuple(f"rgn-{region.pk}" for region in world.regions if region.name == name))
+    return WhatIf(drained_regions=tuple(f"rgn-{region.pk}" for region in world.regions if region.name == name))
 
 
 def test_a_region_with_one_unlimited_pool_shows_the_fullest_pool_and_how_many_are_full(world: World) -> None:

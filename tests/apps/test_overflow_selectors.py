@@ -66,14 +66,16 @@ def test_what_if_a_limit_were_higher(spilling: World) -> None:
 
 def test_what_if_a_region_were_lost(spilling: World) -> None:
     eu, us = spilling.regions
-    _, then, words = selectors.what_if(spilling.operator, spilling.pools["acme"], WhatIf(lose=(f"rgn-{us.pk}",)))
+    _, then, words = selectors.what_if(
+        spilling.operator, spilling.pools["acme"], WhatIf(failed_regions=(f"rgn-{us.pk}",))
+    )
     assert words[0] == "Clients of us arrive at eu."
     assert [round(use.served_rps) for use in then.regions if use.region_id == f"rgn-{eu.pk}"] == [22]
 
 
 def test_a_drained_region_takes_nothing_in_the_plan(spilling: World) -> None:
     eu, _ = spilling.regions
-    _, then, _ = selectors.what_if(spilling.operator, spilling.pools["acme"], WhatIf(drain=(f"rgn-{eu.pk}",)))
+    _, then, _ = selectors.what_if(spilling.operator, spilling.pools["acme"], WhatIf(drained_regions=(f"rgn-{eu.pk}",)))
     assert [use.served_rps for use in then.regions if use.region_id == f"rgn-{eu.pk}"] == [0]
 
 

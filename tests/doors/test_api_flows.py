@@ -68,19 +68,19 @@ def test_customers_see_their_own_pools_alone(world: World) -> None:
 
 
 def test_what_if_answers_and_saves_nothing(world: World, house: Api) -> None:
-    question = {"pool": "acme/acme-web", "factor": 1.5, "drain": ["us"], "limits": {"eu": 100}}
+    question = {"pool": "acme/acme-web", "factor": 1.5, "drained_regions": ["us"], "limits": {"eu": 100}}
     body = house("POST", "overflow/what-if", question).json()
-    eu, us = body["then"]["regions"]
+    eu, us = body["predicted"]["regions"]
     assert us["served_rps"] == 0
-    assert eu["served_rps"] == pytest.approx(1.5 * sum(r["demand_rps"] for r in body["now"]["regions"]), rel=0.01)
+    assert eu["served_rps"] == pytest.approx(1.5 * sum(r["demand_rps"] for r in body["current"]["regions"]), rel=0.01)
     assert eu["capacity"]["rps"] == 100
     assert body["differences"]
     assert not Entry.objects.exists()
 
 
 NO_QUESTIONS: tuple[tuple[dict[str, Any], str], ...] = (
-    ({"lose": ["mars"]}, "/lose/0"),
-    ({"drain": "us"}, "/drain"),
+    ({"failed_regions": ["mars"]}, "/failed_regions/0"),
+    ({"drained_regions": "us"}, "/drained_regions"),
     ({"factor": -1}, "/factor"),
     ({"factor": True}, "/factor"),
     ({"limits": {"us": "many"}}, "/limits/us"),

@@ -311,7 +311,7 @@ def test_sizing_says_how_many_servers_and_what_it_does_not_know(shop_test: Capac
     assert "Nothing was measured yet" in unmeasured
     assert "No size was measured yet." in unmeasured
     make_run(shop_test)
-    page = text(client, f"/sizing?pool={pool}&rate=40&margin=10&lose=1&cost=100")
+    page = text(client, f"/sizing?pool={pool}&rate=40&margin=10&n_minus_1=1&cost=100")
     assert "40 requests/s with any one region lost need" in page
     assert "it borrows what us-central1 takes per server" in page
     assert "Who does the work" in page

@@ -265,14 +265,14 @@ def drain(request: PageRequest, name: str) -> HttpResponse:
 
 def _preview(request: PageRequest, region: Region) -> dict[str, Any]:
     """The planner's answer at the traffic of now."""
-    question = WhatIf(lose=(), drain=(f"rgn-{region.pk}",), factor=1.0, limits={})
-    before, then, differences = selectors.what_if(request.actor, None, question)
+    question = WhatIf(drained_regions=(f"rgn-{region.pk}",))
+    current, predicted, differences = selectors.what_if(request.actor, None, question)
     # What is over its limit already does not fit either, though the drain would not make it worse.
-    warnings = overloads(before.regions, then.regions) or misfits(then.regions)
+    warnings = overloads(current.regions, predicted.regions) or misfits(predicted.regions)
     return {
-        "before": shown(before, "drain-now"),
-        "then": shown(then, "drain-then"),
+        "current": shown(current, "drain-current"),
+        "predicted": shown(predicted, "drain-predicted"),
         "differences": differences,
-        "measured": before.at is not None,
-        "warnings": warnings if before.at is not None else (),
+        "measured": current.at is not None,
+        "warnings": warnings if current.at is not None else (),
     }

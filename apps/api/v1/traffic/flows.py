@@ -24,7 +24,7 @@ from apps.overflow.flows import FULL, Flow, PoolUse, RegionUse, WhatIf
 OLDEST = timedelta(weeks=2)
 MOST_FACTOR, MOST_LIMIT = 1000, 1_000_000
 WORST_POOLS = 20
-FIELDS = ("pool", "factor", "lose", "drain", "limits")
+FIELDS = ("pool", "factor", "failed_regions", "drained_regions", "limits")
 Shape = dict[str, Any]
 
 
@@ -161,14 +161,14 @@ class WhatIfAnswer(APIView):
     scope = "read"
 
     def post(self, request: Request) -> Response:
-        """`{pool?, factor?, lose?, drain?, limits?}`: pool `account/name`, regions by name, limits in requests/s."""
+        """`pool?` (`account/name`), `factor?`, `failed_regions?`, `drained_regions?`, `limits?` (requests/s)."""
         data = requests.envelope(request)
         question = Reader(data, {row.name: f"rgn-{row.pk}" for row in places.regions(requests.actor_of(request))})
         asked = question.read()
         account, _, name = str(data.get("pool") or "").partition("/")
         pool = named_pool(request, account, name) if account else None
-        before, then, differences = selectors.what_if(requests.actor_of(request), pool, asked)
-        return Response({"now": flow(before), "then": flow(then), "differences": list(differences)})
+        current, predicted, differences = selectors.what_if(requests.actor_of(request), pool, asked)
+        return Response({"current": flow(current), "predicted": flow(predicted), "differences": list(differences)})
 
 
 class Reader:
@@ -186,7 +186,9 @@ class Reader:
             self.faults.append(Fault("/pool", "text", "Name the pool as account/name."))
         if self.data.get("limits") and not self.data.get("pool"):
             self.faults.append(Fault("/limits", "pool", "A limit is a pool's: name the pool as account/name."))
-        question = WhatIf(self._regions("lose"), self._regions("drain"), self._factor(), self._limits())
+        question = WhatIf(
+            self._regions("failed_regions"), self._regions("drained_regions"), self._factor(), self._limits()
+        )
         if self.faults:
             raise Invalid(self.faults)
         return question

@@ -278,7 +278,7 @@ class Sizing(words.Shown):
     possible = serializers.BooleanField()
     sentence = serializers.CharField()
     rate = words.share_of_traffic()
-    lose_a_region = serializers.BooleanField()
+    n_minus_1 = serializers.BooleanField()
     needs = Need(many=True)
     doubts = serializers.ListField(child=serializers.CharField())
     cost = serializers.FloatField(allow_null=True)

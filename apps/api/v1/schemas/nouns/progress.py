@@ -190,19 +190,19 @@ class FlowAnswer(words.Shown):
     prediction_error = serializers.FloatField(allow_null=True)
 
 
-class Question(words.Sent):
-    """What would be if: regions lost or drained, traffic times a factor, other limits."""
+class WhatIf(words.Sent):
+    """What would be if: regions failed or drained, traffic times a factor, other limits."""
 
     pool = serializers.CharField(required=False, allow_blank=True, help_text="`account/name`; all pools without it.")
     factor = words.number(0, 1000, required=False)
-    lose = serializers.ListField(child=words.name(), required=False)
-    drain = serializers.ListField(child=words.name(), required=False)
+    failed_regions = serializers.ListField(child=words.name(), required=False)
+    drained_regions = serializers.ListField(child=words.name(), required=False)
     limits = serializers.DictField(child=words.number(0, 1_000_000), required=False, help_text="Requests/s by region.")
 
 
-class WhatIf(words.Shown):
-    """The flow now and then, and the differences in sentences."""
+class Simulation(words.Shown):
+    """The current flow, the predicted one, and the differences in sentences."""
 
-    now = Flow()
-    then = Flow()
+    current = Flow()
+    predicted = Flow()
     differences = words.Anything()

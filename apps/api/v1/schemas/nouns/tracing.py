@@ -7,7 +7,7 @@ from rest_framework import serializers
 from apps.api.v1.schemas import words
 
 
-class TraceQuestion(words.Sent):
+class Trace(words.Sent):
     """A request as a client would send it."""
 
     host = serializers.CharField(max_length=253)
