@@ -78,6 +78,11 @@ def lock_zone(changes: ChangeSet, zone: Zone) -> None:
     changes.lookup(("held zone", zone.pk), lambda: list(Zone.objects.select_for_update().filter(pk=zone.pk)))
 
 
+def lock_zone_of(changes: ChangeSet, row: Record) -> None:
+    """As `lock_zone`, for a record that goes."""
+    lock_zone(changes, row.zone)
+
+
 def _zone(changes: ChangeSet, owner: Account, row: Record, spec: RecordSpec) -> Zone | None:
     """The zone by its reference. One of another account that the record is in already stays, also after its grant."""
     if row.pk is not None and row.zone.account_id != owner.pk:
