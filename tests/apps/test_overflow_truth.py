@@ -20,7 +20,7 @@ from apps.observe.services import store_verdicts
 from apps.observe.show.flows import overflowing_since
 from apps.overflow import reasons, selectors
 from apps.overflow.flows import Flow, WhatIf
-from apps.overflow.foresight import overloads
+from apps.overflow.preview import overloads
 from tests.apps.observe_world import World
 from tests.apps.overflow_world import make_spilling
 

@@ -26,7 +26,7 @@ Shape = dict[str, Any]
 
 
 def run_shape(row: StackRun) -> Shape:
-    """One travel of a revision to its cloud."""
+    """One run that brings a revision to its cloud."""
     return {
         "id": row.pk,
         "url": f"/api/v1/stack-runs/{row.pk}",

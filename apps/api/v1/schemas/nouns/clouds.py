@@ -158,7 +158,7 @@ class Portability(words.Shown):
 
 
 class StackRun(words.Shown):
-    """One travel of a revision to its cloud."""
+    """One run that brings a revision to its cloud."""
 
     id = words.ident()
     url = serializers.CharField()

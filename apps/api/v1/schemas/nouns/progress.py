@@ -38,7 +38,7 @@ class Step(words.Shown):
 
 
 class Rollout(words.Shown):
-    """One travel of a revision to the nodes of its fleet; `terminal` says whether it is over."""
+    """One rollout of a revision to the nodes of its fleet; `terminal` says whether it is over."""
 
     id = words.ident()
     fleet = words.name()
@@ -80,7 +80,7 @@ class ChangedObject(words.Shown):
     name = words.text(400)
 
 
-class Travel(words.Shown):
+class FleetProgress(words.Shown):
     """How far a change has come on one fleet."""
 
     fleet = words.name()
@@ -100,7 +100,7 @@ class Change(words.Shown):
     objects = ChangedObject(many=True)
     live = serializers.BooleanField()
     waits_for = WaitsFor(many=True)
-    rollouts = Travel(many=True)
+    rollouts = FleetProgress(many=True)
 
 
 class Capacity(words.Shown):
