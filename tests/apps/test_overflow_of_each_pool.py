@@ -23,9 +23,9 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def world(live_redis: object) -> World:
+def world(live_redis: object, still_clock: None) -> World:
     """us (limit 10) is offered 19.9/s of acme, eu serves 2 and what comes; globex rests, in both, without a limit."""
-    del live_redis
+    del live_redis, still_clock
     world = make_spilling()
     pool = world.pools["globex"]
     Backend.objects.filter(pool=pool).update(limit_kind="none", limit_value=0)

@@ -22,9 +22,9 @@ OPERATORS_PAGES = ["/regions", "/regions/us", "/regions/us/drain"]
 
 
 @pytest.fixture
-def world(live_redis: object) -> World:
+def world(live_redis: object, still_clock: None) -> World:
     """us is over its limit and sends 9.9/s to eu."""
-    del live_redis
+    del live_redis, still_clock
     return make_spilling()
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import stat
+import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -13,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from apps.agent.check import trial_run as trial_running
 from apps.agent.check.trial_run import trial_run
 from apps.agent.errors import Refusal
 from apps.agent.release import nodecfg
@@ -30,6 +33,7 @@ pytestmark = pytest.mark.e2e
 LIMITS, SECRET = "maps/limits.map", "secrets/overflow.map"
 
 # What counts as lately is so long that nothing is forgotten while a busy machine reloads.
+CALL_S = 3.0  # within this a HAProxy that has a peer has called it
 COUNTED = """    http-request track-sc1 "str(pool-1),concat(/${{SPILLWAY_NODE}})" table st_limits
     http-request sc-inc-gpc0(1)
     http-request set-header x-limit "%[str(pool-1),map_str({limits})]"
@@ -293,9 +297,16 @@ def only_trial_run(*arguments: Any) -> None:
     raise Refusal("That was all.", "trial_run")
 
 
-def calls_to_the_other_peer(node: Inside) -> int:
-    """How often the other peer is called while a bundle is tried."""
+def calls_to_the_other_peer(node: Inside, monkeypatch: pytest.MonkeyPatch) -> int:
+    """How often the other peer is called while a bundle is tried, which goes on until it was or might have been."""
     with socket.create_server(("127.0.0.1", 0)) as other:
+
+        def end_later(process: subprocess.Popen[bytes]) -> None:
+            select.select([other], [], [], CALL_S)
+            end(process)
+
+        end = trial_running._end
+        monkeypatch.setattr(trial_running, "_end", end_later)
         extra = f"peers everywhere\n    peer node-5 127.0.0.1:{spare_port()}\n"
         extra += f"    peer node-6 127.0.0.1:{other.getsockname()[1]}\n"
         extra += "backend st_limits\n    stick-table type string len 64 size 1k peers everywhere store gpc0\n"
@@ -317,9 +328,9 @@ def waiting(server: socket.socket) -> int:
     return count
 
 
-def test_a_trial_run_joins_no_peers() -> None:
+def test_a_trial_run_joins_no_peers(monkeypatch: pytest.MonkeyPatch) -> None:
     with inside(trial_run=only_trial_run) as node:
-        assert calls_to_the_other_peer(node) == 0
+        assert calls_to_the_other_peer(node, monkeypatch) == 0
 
 
 def test_control_a_trial_run_under_the_nodes_own_name_would_call_the_peers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -327,4 +338,4 @@ def test_control_a_trial_run_under_the_nodes_own_name_would_call_the_peers(monke
     assert defaults is not None
     monkeypatch.setitem(defaults, "node", "node-5")
     with inside(trial_run=only_trial_run) as node:
-        assert calls_to_the_other_peer(node) > 0
+        assert calls_to_the_other_peer(node, monkeypatch) > 0
