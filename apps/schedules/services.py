@@ -124,7 +124,7 @@ def _booked(schedule: Schedule, cause: str, caller: str, *, skipped: str = "", *
     while Fire.objects.filter(schedule=schedule, scheduled_at=moment).exists():
         moment += timedelta(microseconds=1)
     if skipped:
-        columns |= {"state": Fire.State.SKIPPED, "said": skipped, "finished_at": moment}
+        columns |= {"state": Fire.State.SKIPPED, "message": skipped, "finished_at": moment}
     else:
         wake_after_commit(WORK_TASK)
     return Fire.objects.create(

@@ -24,7 +24,7 @@ from pathlib import Path
 from apps.capacity.measure.measuring import latencies_of
 from apps.capacity.measure.results import Result
 from apps.capacity.run.search import OVERLOAD_S, Search
-from apps.capacity.run.steps import Course, StepPlan, Verdict, Word
+from apps.capacity.run.steps import Course, Status, StepPlan, Verdict
 from apps.compiler.compile import compile_snapshot
 from apps.compiler.model.fleet import Limit, Region, RegionNode
 from apps.definitions.reading.specs import ObjectiveSpec
@@ -120,7 +120,7 @@ async def drive(course: Course, plan: Plan) -> list[Second]:
 
 
 async def _make(course: Course, step: StepPlan, stream: object, renew: object) -> list[Second]:
-    made, verdict = list[Second](), Verdict(Word.UNDECIDED)
+    made, verdict = list[Second](), Verdict(Status.UNDECIDED)
     while not verdict.decided:
         await renew()  # type: ignore[operator]
         made.append(await anext(stream))  # type: ignore[call-overload]

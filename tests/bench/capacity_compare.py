@@ -123,7 +123,7 @@ def lines(first: Way, second: Way, rounds: int, seconds: float) -> list[list[str
     found = compare(seen[0], seen[1], names=(first.name, second.name))
     title = f"{first.name} / {second.name}"
     return [
-        [title, each.field, f"{each.first:.4g}", f"{each.second:.4g}", each.unit, each.sentence]
+        [title, each.field, f"{each.first:.4g}", f"{each.second:.4g}", each.unit, each.message]
         for each in found
         if each.field != "error_rate" or each.first or each.second
     ]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from apps.capacity.measure.results import Result
-from apps.capacity.run.steps import Course, Outcome, Purpose, StepPlan, Verdict, Word
+from apps.capacity.run.steps import Course, Outcome, Purpose, Status, StepPlan, Verdict
 from apps.definitions.reading.specs import ObjectiveSpec
 from apps.drivers.load.contract import Arrivals, Endpoint, Plan, Request, Second
 from apps.drivers.load.memory import MemoryBackend, MemoryGenerator, memory_backend
@@ -76,7 +76,7 @@ def _plan(step: StepPlan, arrivals: Arrivals, connections: int, seed: int) -> Pl
 
 async def _make(course: Course, step: StepPlan, seconds: object, generator: MemoryGenerator, story: Story) -> Outcome:
     made: list[Second] = []
-    verdict = Verdict(Word.UNDECIDED)
+    verdict = Verdict(Status.UNDECIDED)
     while not verdict.decided:
         await generator.renew()
         made.append(await anext(seconds))  # type: ignore[call-overload]

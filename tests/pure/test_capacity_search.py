@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from apps.capacity.measure.judging import judge_step
 from apps.capacity.run.search import OVERLOAD_S, Search
-from apps.capacity.run.steps import Purpose, StepPlan, Verdict, Word
+from apps.capacity.run.steps import Purpose, Status, StepPlan, Verdict
 from apps.definitions.reading.specs import ObjectiveSpec
 from apps.drivers.load.contract import Second
 from tests.pure.capacity_worlds import poisson_truth, run
@@ -92,7 +92,7 @@ def test_a_service_that_becomes_slower_with_load_has_a_soft_knee_and_a_line_thro
 def test_errors_break_the_objective_as_slowness_does() -> None:
     story, _ = run(search(FAST), servers=8, service_ms=5, failing=0.05)
     assert story.result.capacity is None
-    assert "No rate was found" in story.result.sentence
+    assert "No rate was found" in story.result.message
 
 
 def test_fewer_errors_than_the_objective_allows_do_no_harm() -> None:
@@ -106,14 +106,14 @@ def test_what_the_generator_cannot_send_is_no_verdict_on_the_target() -> None:
     assert story.result.high is None
     assert story.result.capacity is not None
     assert story.result.capacity <= 500
-    assert all(o.verdict.word is not Word.BAD for o in story.outcomes)
-    assert "may take more" in story.result.sentence
+    assert all(o.verdict.status is not Status.BAD for o in story.outcomes)
+    assert "may take more" in story.result.message
 
 
 def test_up_to_the_highest_allowed_rate_it_says_at_least() -> None:
     story, _ = run(search(FAST, most=300), servers=8, service_ms=5)
     assert (story.result.capacity, story.result.high, story.result.limited_by) == (300, None, "max_rate")
-    assert story.result.sentence.startswith("At least 300")
+    assert story.result.message.startswith("At least 300")
 
 
 def test_a_target_that_is_down_is_hardly_touched() -> None:
@@ -129,7 +129,7 @@ def test_a_pause_of_the_target_does_not_become_its_capacity() -> None:
 
 def test_after_each_bad_step_the_queue_drains() -> None:
     story, _ = run(search(FAST), servers=3, service_ms=5)
-    bad = [at for at, o in enumerate(story.outcomes) if o.verdict.word is Word.BAD]
+    bad = [at for at, o in enumerate(story.outcomes) if o.verdict.status is Status.BAD]
     assert bad
     assert all(story.plans[at + 1].purpose is Purpose.DRAIN for at in bad if at + 1 < len(story.plans))
 

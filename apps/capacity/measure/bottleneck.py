@@ -34,10 +34,10 @@ class NodeSample:
 
 @dataclass(frozen=True, slots=True)
 class Bottleneck:
-    """`word` is node, down, one_server, queue, errors or unknown; `name` of what gave way, where it is one thing."""
+    """`reason` is node, down, one_server, queue, errors or unknown; `name` of what gave way, where it is one thing."""
 
-    word: str
-    sentence: str
+    reason: str
+    message: str
     name: str = ""
 
 
@@ -46,10 +46,10 @@ def bottleneck(servers: Sequence[ServerSample], nodes: Sequence[NodeSample] = ()
     for node in nodes:
         for used, what in ((node.cpu, "CPU"), (node.connections, "connections")):
             if used is not None and used >= BUSY:
-                sentence = (
+                message = (
                     f"The load balancer's node {node.name} had {used:.0%} of its {what} in use: it may be the limit."
                 )
-                return Bottleneck("node", sentence, node.name)
+                return Bottleneck("node", message, node.name)
     for server in servers:
         if not server.up:
             return Bottleneck("down", f"Server {server.name} failed its health checks under the load.", server.name)

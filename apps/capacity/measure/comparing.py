@@ -50,7 +50,7 @@ class Observation:
 class Difference:
     """One number of A against B: means, the difference relative to A (absolute for errors) and half its interval.
 
-    `shown` says that the interval leaves out zero. `sentence` is the verdict for people.
+    `shown` says that the interval leaves out zero. `message` says it to people.
     """
 
     field: str
@@ -61,7 +61,7 @@ class Difference:
     plus_minus: float | None
     shown: bool
     rounds: int
-    sentence: str
+    message: str
 
 
 def observed(result: dict[str, Any]) -> Observation:
@@ -99,8 +99,8 @@ def _difference(field: str, pairs: Sequence[tuple[float, float]], names: tuple[s
     change = fmean(changes)
     half = student(len(changes) - 1) * stdev(changes) / sqrt(len(changes)) if len(changes) > 1 else None
     shown = half is not None and abs(change) > half
-    sentence = _sentence(field, change, half, names, relative=relative)
-    return Difference(field, FIELDS[field][0], a, b, change, half, shown, len(pairs), sentence)
+    message = _sentence(field, change, half, names, relative=relative)
+    return Difference(field, FIELDS[field][0], a, b, change, half, shown, len(pairs), message)
 
 
 def student(freedom: int) -> float:
@@ -128,12 +128,12 @@ def _how(field: str, size: str, *, rises: bool) -> str:
     return f"is {size} {'slower' if rises else 'faster'} at {NAMES[field]}"
 
 
-def verdict(differences: Sequence[Difference]) -> str:
+def summary(differences: Sequence[Difference]) -> str:
     """All that can be shown, or that nothing can."""
-    shown = [difference.sentence for difference in differences if difference.shown]
+    shown = [difference.message for difference in differences if difference.shown]
     return " ".join(shown) if shown else "No difference can be shown."
 
 
 def document(differences: Sequence[Difference]) -> dict[str, Any]:
     """As it is stored in `Comparison.result`."""
-    return {"verdict": verdict(differences), "differences": [asdict(difference) for difference in differences]}
+    return {"message": summary(differences), "differences": [asdict(difference) for difference in differences]}

@@ -21,11 +21,11 @@ from math import ceil, log, sqrt
 from statistics import fmean, median
 
 from apps.capacity.measure.measuring import Tally, latencies_of, tally, tally_all
-from apps.capacity.run.steps import Purpose, StepPlan, Verdict, Word
+from apps.capacity.run.steps import Purpose, Status, StepPlan, Verdict
 from apps.definitions.reading.specs import ObjectiveSpec
 from apps.drivers.load.contract import Second
 
-UNDECIDED = Verdict(Word.UNDECIDED)
+UNDECIDED = Verdict(Status.UNDECIDED)
 RAMP_SECONDS = 1
 FEWEST_BAD = 2
 ENOUGH_SECONDS = 20
@@ -115,9 +115,9 @@ def judge_step(
         return broken or UNDECIDED
     waits = behind(seconds[-1], step.rate, objective, known, constant=constant) if step.rate else False
     found = _good(step, len(seconds), judged, objective, waits=waits)
-    tried = step.purpose is Purpose.DOUBLE and found.word is Word.GOOD
+    tried = step.purpose is Purpose.DOUBLE and found.status is Status.GOOD
     if tried and owed(seconds, step.rate, objective, known, constant=constant) >= 1:
-        return Verdict(Word.BAD, f"{seconds[-1].in_flight} requests were open at its end: too many to be in time.")
+        return Verdict(Status.BAD, f"{seconds[-1].in_flight} requests were open at its end: too many to be in time.")
     return found
 
 
@@ -131,7 +131,7 @@ def _void(second: Second, step: StepPlan) -> Verdict:
     late = f", the latest left {second.late_ms:.0f} ms late" if second.late_ms > 10 else ""
     asked = f"{step.rate:g} requests/s" if step.rate else f"{step.users} users"
     return Verdict(
-        Word.VOID, f"The generator sent {second.sent} of {second.offered} at {asked}{late}: it is the limit."
+        Status.VOID, f"The generator sent {second.sent} of {second.offered} at {asked}{late}: it is the limit."
     )
 
 
@@ -205,11 +205,11 @@ def _curtailed(
         tried = step.purpose is Purpose.DOUBLE
         hopeless = tried and late > max(FEWEST_BAD, allowed_slow(objective) * sum(each.offered for each in judged))
     if hopeless or counted.slow + waiting > max(FEWEST_BAD, allowed_slow(objective) * planned):
-        return Verdict(Word.BAD, _slow_sentence(judged, counted.slow + waiting, counted.ended + waiting, objective))
+        return Verdict(Status.BAD, _slow_sentence(judged, counted.slow + waiting, counted.ended + waiting, objective))
     if counted.failed > max(FEWEST_BAD, objective.max_error_rate * planned):
         share = counted.failed / max(1, counted.ended)
         return Verdict(
-            Word.BAD, f"{share:.1%} of the requests failed; allowed is less than {objective.max_error_rate:.1%}."
+            Status.BAD, f"{share:.1%} of the requests failed; allowed is less than {objective.max_error_rate:.1%}."
         )
     return None
 
@@ -235,7 +235,7 @@ def _growing(judged: Sequence[Second], objective: ObjectiveSpec, *, constant: bo
     slope = _slope(medians)
     if concordance(medians) < GROWING or not _breaks_soon(medians, slope, objective):
         return None
-    return Verdict(Word.BAD, f"The queue grows without end: latency rises by {slope:.1f} ms every second.")
+    return Verdict(Status.BAD, f"The queue grows without end: latency rises by {slope:.1f} ms every second.")
 
 
 def _medians(judged: Sequence[Second]) -> list[float]:
@@ -265,13 +265,13 @@ def _good(step: StepPlan, length: int, judged: Sequence[Second], objective: Obje
     if not over and (waits or length < step.seconds_min or not _certain(step, judged, counted, objective)):
         return UNDECIDED
     if not counted.ended:
-        return Verdict(Word.BAD, f"Not one request was answered in {len(judged)} s.")
+        return Verdict(Status.BAD, f"Not one request was answered in {len(judged)} s.")
     doubtful = counted.slow / counted.ended >= 2 * allowed_slow(objective)
     if step.purpose is Purpose.DOUBLE and counted.slow >= FEWEST_BAD and doubtful:
-        return Verdict(Word.BAD, _slow_sentence(judged, counted.slow, counted.ended, objective))
+        return Verdict(Status.BAD, _slow_sentence(judged, counted.slow, counted.ended, objective))
     if counted.failed >= FEWEST_BAD and counted.failed / counted.ended >= 2 * objective.max_error_rate:
-        return Verdict(Word.BAD, _failed_sentence(counted, objective))
-    return Verdict(Word.GOOD, _good_sentence(judged, counted, objective))
+        return Verdict(Status.BAD, _failed_sentence(counted, objective))
+    return Verdict(Status.GOOD, _good_sentence(judged, counted, objective))
 
 
 def _certain(step: StepPlan, judged: Sequence[Second], counted: Tally, objective: ObjectiveSpec) -> bool:
@@ -324,9 +324,9 @@ def judge_drain(step: StepPlan, seconds: Sequence[Second], usual_ms: float) -> V
     calm = max(1.0, 2 * step.rate * usual_ms / 1000 + 1)
     found = latencies_of(last.histogram).percentile_ms(50)
     if last.in_flight <= calm and (found is None or found <= usual_ms * SETTLED + SETTLED_MS):
-        return Verdict(Word.GOOD, f"Latency is back after {len(seconds)} s.")
+        return Verdict(Status.GOOD, f"Latency is back after {len(seconds)} s.")
     if len(seconds) >= step.seconds_max:
-        return Verdict(Word.BAD, f"Latency did not come back within {len(seconds)} s.")
+        return Verdict(Status.BAD, f"Latency did not come back within {len(seconds)} s.")
     return UNDECIDED
 
 

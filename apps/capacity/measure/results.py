@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One point of the curve; rates in requests/s, latencies in ms, share of errors 0–1, verdict good or bad."""
+    """One point of the curve; rates in requests/s, latencies in ms, share of errors 0–1, status good or bad."""
 
     rate: float
     answered: float
@@ -18,7 +18,7 @@ class Point:
     p99_ms: float | None
     error_rate: float
     in_flight: float
-    verdict: str
+    status: str
     users: int = 0
 
 
@@ -36,7 +36,7 @@ class Result:
     """
 
     kind: str
-    sentence: str
+    message: str
     limited_by: str
     capacity: float | None = None
     low: float | None = None

@@ -38,9 +38,9 @@ from apps.rollouts.selectors import sync_words
 class Check:
     """One question: whether the answer is yes, and the sentence. A `passing` no may be a yes in a moment."""
 
-    word: str
+    code: str
     ok: bool
-    sentence: str
+    message: str
     passing: bool = False
 
 

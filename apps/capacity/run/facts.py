@@ -49,7 +49,7 @@ def look(watched: Watch) -> Surroundings:
         node_cpu=_busiest(windows, "cpu"),
         node_connections=_busiest(windows, "connections"),
         neighbours=_neighbours(f"pool-{test.pool_id}", windows),
-        forbidden=wrong.sentence if wrong else "",
+        forbidden=wrong.message if wrong else "",
         trouble=trouble_of_region(test),
         shortage=shortage(test, watched.traffic),
     )

@@ -31,7 +31,7 @@ from apps.capacity.measure.judging import (
 from apps.capacity.measure.measuring import measure
 from apps.capacity.measure.results import Result
 from apps.capacity.measure.summing import Ending, result_of_search
-from apps.capacity.run.steps import Outcome, Purpose, StepPlan, Verdict, Word
+from apps.capacity.run.steps import Outcome, Purpose, Status, StepPlan, Verdict
 from apps.definitions.reading.specs import ObjectiveSpec
 from apps.drivers.load.contract import Arrivals, Second
 
@@ -272,9 +272,9 @@ class Search:
         if hint is None:
             return middle
         if hint <= low * 1.005:
-            return min(middle, low * (1 + PRECISION * self._stride(Word.GOOD)))
+            return min(middle, low * (1 + PRECISION * self._stride(Status.GOOD)))
         if hint >= high * 0.995:
-            return max(middle, high * (1 - PRECISION * self._stride(Word.BAD)))
+            return max(middle, high * (1 - PRECISION * self._stride(Status.BAD)))
         return hint
 
     def _hint(self) -> float | None:
@@ -300,18 +300,18 @@ class Search:
 
     def _fit(self) -> Crossing | None:
         """The line through the shares; even arrivals need a good step with slow requests, else it is a cliff."""
-        soft = (o.measured.slow_share > LEAST_SHARE for o in self.outcomes if o.verdict.word is Word.GOOD)
+        soft = (o.measured.slow_share > LEAST_SHARE for o in self.outcomes if o.verdict.status is Status.GOOD)
         if self.constant and not any(soft):
             return None
         rates = [fmean(found) for found in self._full.values() if sum(found) >= MANY]
         full = [rate for rate in rates if rate > (self.low or 0.0)]
         return crossing(self.outcomes, self.objective, saturated=max(full, default=None))
 
-    def _stride(self, word: Word) -> float:
+    def _stride(self, status: Status) -> float:
         """Twice as long with each of the last steps that had this verdict."""
         found = 0
         for outcome in reversed(self.outcomes):
-            if outcome.verdict.word is not word or outcome.step.purpose not in {Purpose.BISECT, Purpose.CONFIRM}:
+            if outcome.verdict.status is not status or outcome.step.purpose not in {Purpose.BISECT, Purpose.CONFIRM}:
                 break
             found += 1
         return 2.0 ** max(0, found - 1)
@@ -320,7 +320,7 @@ class Search:
         """Whether a rate was refused beyond doubt: the queue grew, or most were slow or failed longer than a pause."""
         last = [outcome for outcome in self.outcomes if outcome.step.rate == rate][-1]
         most = max(last.measured.slow_share, last.measured.error_rate) > 0.5
-        return "grows" in last.verdict.why or (most and self._overloaded_at.get(rate, 0) > PAUSE_S)
+        return "grows" in last.verdict.message or (most and self._overloaded_at.get(rate, 0) > PAUSE_S)
 
     def _confirm(self, low: float) -> StepPlan:
         rate = self._below(low) if self._bad else low
@@ -387,17 +387,17 @@ class Search:
         spent = self.overloaded_s + sum(overloaded(second, self.objective) for second in seconds)
         owing = owed(seconds, step.rate, self.objective, known, constant=self.constant)
         if owing and spent + owing > self._most_overloaded():
-            return Verdict(Word.BAD, f"The target has been overloaded for {spent:.0f} s: that is enough.")
+            return Verdict(Status.BAD, f"The target has been overloaded for {spent:.0f} s: that is enough.")
         if owing > STEP_OVERLOAD_S:
-            return Verdict(Word.BAD, f"So many requests wait that answers would be slow for {owing:.0f} s more.")
-        return Verdict(Word.UNDECIDED)
+            return Verdict(Status.BAD, f"So many requests wait that answers would be slow for {owing:.0f} s more.")
+        return Verdict(Status.UNDECIDED)
 
     def record(self, step: StepPlan, seconds: Sequence[Second], verdict: Verdict) -> Outcome:
         """Take note of a step that is over."""
         judged = seconds[RAMP_SECONDS:] if len(seconds) > RAMP_SECONDS else seconds
         outcome = Outcome(step, measure(judged, self.objective), verdict)
         self.elapsed += len(seconds)
-        if verdict.word is Word.BAD or step.purpose is Purpose.DRAIN:
+        if verdict.status is Status.BAD or step.purpose is Purpose.DRAIN:
             spent = sum(overloaded(second, self.objective) for second in seconds)
             self.overloaded_s += spent
             self._overloaded_at[step.rate] = spent
@@ -406,7 +406,7 @@ class Search:
         self._learn_full(step, seconds)
         if step.purpose is Purpose.DRAIN:
             self._drain = False
-            if verdict.word is Word.BAD:
+            if verdict.status is Status.BAD:
                 self._ending = Ending.NO_RECOVERY
             return outcome
         self.outcomes.append(outcome)
@@ -415,13 +415,13 @@ class Search:
 
     def _learn(self, outcome: Outcome, seconds: Sequence[Second]) -> None:
         step, verdict = outcome.step, outcome.verdict
-        if verdict.word is Word.VOID:
+        if verdict.status is Status.VOID:
             self._learn_void()
             return
         self._voids = 0
-        if verdict.word is Word.GOOD:
+        if verdict.status is Status.GOOD:
             self._learn_good(step, seconds)
-        elif verdict.word is Word.BAD:
+        elif verdict.status is Status.BAD:
             self._learn_bad(step)
             failed = outcome.measured.error_rate >= 2 * self.objective.max_error_rate
             if failed and step.rate <= self._first_rate():

@@ -53,7 +53,7 @@ class Sizing:
     """The answer for a pool: by region, and as a sentence. `possible` is False where nothing was ever measured."""
 
     possible: bool
-    sentence: str
+    message: str
     rate: float
     n_minus_1: bool
     needs: tuple[Need, ...] = ()
@@ -83,7 +83,7 @@ def size(
     cost = sum(need.needed for need in needs) * cost_per_server if cost_per_server is not None else None
     return Sizing(
         possible=True,
-        sentence=_sentence(needs, rate, n_minus_1=n_minus_1),
+        message=_sentence(needs, rate, n_minus_1=n_minus_1),
         rate=rate,
         n_minus_1=n_minus_1,
         needs=needs,
@@ -143,7 +143,7 @@ def _measurement(backend: Backend, run: Run | None) -> Measurement:
     together = len(servers) if isinstance(servers, dict) else len(ready)
     loaded = 1 if run.plan.get("target", {}).get("server") else together
     per_server = float(document["capacity"]) / max(1, loaded)
-    return Measurement(backend.region.name, len(ready), per_server, run.name, age.sentence if age.stale else "")
+    return Measurement(backend.region.name, len(ready), per_server, run.name, age.message if age.stale else "")
 
 
 def sizing(

@@ -37,12 +37,12 @@ def _make(fire: Fire, now: datetime) -> Outcome:
     label = f"{change.kind} {change.name}"
     if change.action == "unchanged":
         return Outcome(f"{label} was already so.", _link(row, change))
-    said = f"{label} was {'created' if change.action == 'create' else 'changed'}."
+    message = f"{label} was {'created' if change.action == 'create' else 'changed'}."
     if after_s := schedule.target["restore_after_s"]:
         at = now + timedelta(seconds=after_s)
         _book_restoring(fire, at, _link(row, change) | {"before": before})
-        said = f"{said} It is taken back at {at:%Y-%m-%d %H:%M:%S} UTC."
-    return Outcome(said, _link(row, change))
+        message = f"{message} It is taken back at {at:%Y-%m-%d %H:%M:%S} UTC."
+    return Outcome(message, _link(row, change))
 
 
 def _link(row: Any, change: Change) -> dict[str, Any]:

@@ -124,7 +124,7 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
         "done": sum(run.state not in Run.OPEN for run in rows),
         "total": 2 * comparison.rounds,
         "runs": [_run(run) for run in rows],
-        "verdict": (comparison.result or {}).get("verdict", ""),
+        "verdict": (comparison.result or {}).get("message", ""),
         "differences": [_difference(each) for each in (comparison.result or {}).get("differences", ())],
     }
     return show(request, "pages/comparisons/detail.html", context)
@@ -151,7 +151,7 @@ def _difference(each: dict[str, Any]) -> dict[str, Any]:
         "change": f"{scale * each['change']:+.1f} {unit}",
         "spread": f"± {scale * half:.1f}" if half is not None else "not known",
         "shown": each["shown"],
-        "sentence": each["sentence"],
+        "message": each["message"],
     }
 
 

@@ -71,7 +71,7 @@ def _curve(found: Result, below: float) -> Any:
     if found.capacity is not None:
         low = found.low if found.low is not None else found.capacity
         knee = (found.capacity, low, found.high if found.high is not None else found.capacity)
-    sentence = f"Latency against rate at {len(found.curve)} rates. {found.sentence}"
+    sentence = f"Latency against rate at {len(found.curve)} rates. {found.message}"
     return draw_curve(found.curve, max_latency_ms=below, knee=knee, prefix="curve", sentence=sentence)
 
 
@@ -86,13 +86,13 @@ def _row(point: Point) -> dict[str, Any]:
         "p99": words_of(point.p99_ms),
         "errors": share(point.error_rate),
         "in_flight": short(point.in_flight),
-        "good": point.verdict == "good",
+        "good": point.status == "good",
     }
 
 
 def _sentence(value: Any) -> str:
     """What gave way, as a sentence of a document or of a plain text."""
-    return str(value.get("sentence", "")) if isinstance(value, Mapping) else str(value or "")
+    return str(value.get("message", "")) if isinstance(value, Mapping) else str(value or "")
 
 
 def _facts(value: Any) -> list[tuple[str, str]]:

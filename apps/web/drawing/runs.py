@@ -100,11 +100,11 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A step that is over, in seconds of the run, with its verdict."""
+    """A step that is over, in seconds of the run, with its status."""
 
     begin: float
     end: float
-    verdict: str
+    status: str
     words: str
 
 
@@ -127,7 +127,7 @@ TIMELINES = (Sheet("wide", 1080, 380, 52, 1064, 10), Sheet("narrow", 360, 400, 4
 def draw_seconds(
     moments: Sequence[Moment], held: Sequence[Held], *, max_latency_ms: float, prefix: str, sentence: str
 ) -> Drawing:
-    """Offered against achieved above, latency below, each second; bands are the steps with their verdicts."""
+    """Offered against achieved above, latency below, each second; bands are the steps with their statuses."""
     shown = thinned(moments)
     plots = tuple(_timeline(shown, held, max_latency_ms, sheet, f"{prefix}-{sheet.kind}") for sheet in TIMELINES)
     return Drawing(plots, sentence)
@@ -212,7 +212,7 @@ def _bands(plot: Plot, held: Sequence[Held], along: Scale, span: tuple[float, fl
             continue
         x, end = along.at(step.begin), along.at(step.end)
         area = (_n(x), _n(top), _n(max(end - x - 1, 1)), _n(bottom - top))
-        plot.areas.append(Area(f"{prefix}-step-{number}", f"step {step.verdict}", *area, step.words))
+        plot.areas.append(Area(f"{prefix}-step-{number}", f"step {step.status}", *area, step.words))
 
 
 def _grid(plot: Plot, scale: Scale, sheet: Sheet, prefix: str, unit: str) -> None:
@@ -262,7 +262,7 @@ def _curve(
         ]
         plot.strokes.append(Stroke(f"{prefix}-{name}", name, _broken(places)))
         plot.marks += [
-            Mark(f"{prefix}-{name}-{at}", f"{name} {point.verdict}", _n(x), _n(y), point_words(point))
+            Mark(f"{prefix}-{name}-{at}", f"{name} {point.status}", _n(x), _n(y), point_words(point))
             for at, (point, (x, y)) in enumerate(zip(points, places, strict=True))
             if y is not None
         ]
@@ -294,7 +294,7 @@ def point_words(point: Point) -> str:
     """A point in words."""
     p95 = f", p95 {short(point.p95_ms)} ms" if point.p95_ms is not None else ""
     errors = f", {100 * point.error_rate:.1f} % errors" if point.error_rate else ""
-    return f"{short(point.rate)} requests/s{p95}{errors}: {point.verdict}"
+    return f"{short(point.rate)} requests/s{p95}{errors}: {point.status}"
 
 
 def short(value: float) -> str:

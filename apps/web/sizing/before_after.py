@@ -61,12 +61,12 @@ def _row(change: Change) -> dict[str, Any]:
         "spread": [_spread(each) for each in pair],
     }
     cells = {name: _arrow(*values) for name, values in texts.items()}
-    return {"where": change.where, "sentence": change.sentence, **cells}
+    return {"where": change.where, "message": change.message, **cells}
 
 
 def _spread(each: Period) -> str:
     found: Balance | None = each.balance
-    if found is None or found.word == "unknown":
+    if found is None or found.status == "unknown":
         return ""
     return f"{found.spread:.1f}" if found.spread else "no end"
 

@@ -75,7 +75,7 @@ class ComparisonDetail(APIView):
     scope_noun = NOUN
 
     def get(self, request: Request, pk: str) -> Response:
-        """The comparison with its verdict, once it is over."""
+        """The comparison with its result, once it is over."""
         return Response(_shown(request, pk))
 
 

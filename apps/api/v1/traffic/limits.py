@@ -73,9 +73,9 @@ def _backend(row: Backend, actor: Actor) -> shapes.Shape:
     found = staleness.of_limit(row)
     measurement = found and {
         "run": row.limit_measured_by,
-        "word": found.word,
+        "status": found.status,
         "stale": found.stale,
-        "sentence": found.sentence,
+        "message": found.message,
         "measured_at": found.measured_at,
         "build": found.build,
     }

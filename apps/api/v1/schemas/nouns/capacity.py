@@ -115,8 +115,8 @@ class CapacityRun(words.Shown):
     state = words.word(RunRow.State.values)
     terminal = serializers.BooleanField()
     waits_for_approval = serializers.BooleanField()
-    doing = words.text(400)
-    why = words.text(400)
+    phase = words.text(400)
+    message = words.text(400)
     actor = serializers.CharField()
     approved_by = words.text(150)
     stopped_by = words.text(150)
@@ -145,9 +145,9 @@ class SetLimit(words.Sent):
 class Check(words.Shown):
     """One question before a run; a `passing` no may be a yes in a moment."""
 
-    word = serializers.CharField()
+    code = serializers.CharField()
     ok = serializers.BooleanField()
-    sentence = serializers.CharField()
+    message = serializers.CharField()
     passing = serializers.BooleanField()
 
 
@@ -176,8 +176,8 @@ class CapacityStep(words.Shown):
     p99_ms = serializers.FloatField(allow_null=True)
     max_ms = serializers.FloatField(allow_null=True)
     histogram = words.text(1_000_000)
-    verdict = serializers.CharField()
-    why = words.text(400)
+    status = serializers.CharField()
+    message = words.text(400)
 
 
 class CapacitySecond(words.Shown):
@@ -265,8 +265,8 @@ class Balance(words.Shown):
     """How a region's servers shared the last ten minutes; `spread` is the busiest against the idlest, by due."""
 
     region = words.name()
-    word = words.word(("even", "uneven", "unknown"))
-    sentence = serializers.CharField()
+    status = words.word(("even", "uneven", "unknown"))
+    message = serializers.CharField()
     shares = ServerShare(many=True)
     spread = serializers.FloatField(allow_null=True)
     requests = words.count()
@@ -276,7 +276,7 @@ class Sizing(words.Shown):
     """How many servers a rate needs; `possible` is false where nothing was ever measured."""
 
     possible = serializers.BooleanField()
-    sentence = serializers.CharField()
+    message = serializers.CharField()
     rate = words.share_of_traffic()
     n_minus_1 = serializers.BooleanField()
     needs = Need(many=True)

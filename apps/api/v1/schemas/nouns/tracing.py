@@ -37,8 +37,8 @@ class PassedOver(words.Shown):
     """A route of the same host that does not get it, and why."""
 
     route = words.reference()
-    code = words.word(["host", "path_kind", "path", "method", "header", "order"])
-    why = serializers.CharField()
+    reason = words.word(["host", "path_kind", "path", "method", "header", "order"])
+    message = serializers.CharField()
 
 
 class ServedIn(words.Shown):
@@ -60,7 +60,7 @@ class Traced(words.Shown):
     path = words.text(4096, allow_null=True, help_text="As the pool gets it.")
     status = words.whole(200, 599, allow_null=True)
     location = serializers.CharField(allow_null=True)
-    sentence = serializers.CharField()
+    message = serializers.CharField()
     passed_over = PassedOver(many=True)
     regions = ServedIn(many=True)
 
