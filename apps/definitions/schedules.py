@@ -20,8 +20,9 @@ from apps.core.errors import Fault, Invalid
 from apps.definitions.models import Schedule
 from apps.definitions.outside import called_url
 from apps.definitions.reading import Reader, boolean, integer
+from apps.definitions.shapes.base.words import instant_text
+from apps.definitions.shapes.base.words import read_instant as instant
 from apps.definitions.specs import ScheduleSpec, TargetSpec
-from apps.definitions.tags import instant, instant_text
 from apps.definitions.timing import timing_of
 
 DAY_S = 86_400

@@ -20,8 +20,8 @@ from apps.audit.selectors import entries_of
 from apps.core.clock import now
 from apps.core.errors import NotFound
 from apps.definitions import selectors
+from apps.definitions.shapes.base.words import instant_text
 from apps.definitions.sharing import tagged
-from apps.definitions.tags import instant_text
 from apps.web.faults import blame
 from apps.web.pages import PageRequest, operators_only, page, show
 from apps.web.saving import Typed, deleted, saved_or_blamed, tell

@@ -13,7 +13,7 @@ from apps.accounts.actors import Actor
 from apps.core.errors import Invalid
 from apps.definitions.describing import describe
 from apps.definitions.models import Pool
-from apps.definitions.tags import as_texts
+from apps.definitions.shapes.base.words import as_texts
 from apps.fleet.models import Region
 from apps.web.three_way import remember
 

@@ -12,7 +12,7 @@ from apps.definitions.models import LoadBalancer, Record, Zone
 from apps.definitions.selectors import load_balancers, only
 from apps.definitions.selectors import records as visible_records
 from apps.definitions.selectors import zones as visible_zones
-from apps.definitions.tags import as_texts
+from apps.definitions.shapes.base.words import as_texts
 from apps.definitions.zones import ALGORITHMS
 from apps.dns.selectors import zone_for
 from apps.fleet.selectors import stacks, static_ips

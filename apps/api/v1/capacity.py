@@ -19,7 +19,7 @@ from apps.capacity.models import Blackout, Run, Second, Step
 from apps.core.errors import Fault, Invalid
 from apps.definitions.reading import Reader
 from apps.definitions.selectors import capacity_tests
-from apps.definitions.tags import instant
+from apps.definitions.shapes.base.words import read_instant as instant
 
 POLL_S = 0.2
 NOUN = "capacity-tests"

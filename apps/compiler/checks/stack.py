@@ -25,7 +25,7 @@ from apps.compiler.checks.fields import check_certificate, check_listener, check
 from apps.compiler.checks.listeners import check_listener_use, with_known_certificates
 from apps.compiler.checks.routes import check_action, check_loops, check_owners, check_twins
 from apps.compiler.losses import Loss, Named
-from apps.compiler.model import Certificate, Finding, Listener, LoadBalancer, Pool
+from apps.compiler.model import Certificate, Finding, Listener, LoadBalancer, Pool, options_of
 from apps.compiler.routing import number_of
 from apps.compiler.stacks import CloudBackend, CloudPool, CloudZone, RecordType, StackSnapshot
 
@@ -67,11 +67,8 @@ def as_pool(pool: CloudPool) -> Pool:
         protocol=pool.protocol,
         balance=pool.balance,
         health_check=pool.health_check,
-        connect_timeout_ms=pool.connect_timeout_ms,
-        server_timeout_ms=pool.server_timeout_ms,
-        queue_timeout_ms=pool.queue_timeout_ms,
-        server_keepalive_ms=pool.server_keepalive_ms,
         when_full=pool.when_full,
+        **options_of(pool),
     )
 
 

@@ -10,10 +10,10 @@ from dataclasses import replace
 
 from apps.compiler.model import Limit, LimitKind, LimitScope, WhenFull
 from apps.core.errors import Invalid
-from apps.definitions.documents import QUEUE_NEEDS_CONNECTIONS, Object
+from apps.definitions.documents import Object
 from apps.definitions.models import Backend, Pool
 from apps.definitions.services.work import Work
-from apps.definitions.specs import BackendSpec, PoolSpec
+from apps.definitions.shapes.pool import QUEUE_NEEDS_CONNECTIONS, BackendSpec, PoolSpec
 
 UNITS = {LimitKind.RATE: "/s", LimitKind.CONNECTIONS: " connections"}
 
@@ -24,7 +24,7 @@ def keep_measured(work: Work, row: object, wanted: Object) -> Object:
         return wanted
     owned = {each.region.name: each for each in row.backends.all() if each.limit_measured_by}
     backends = tuple(_kept(work, row, each, owned.get(each.region)) for each in wanted.spec.backends)
-    if wanted.spec.when_full is WhenFull.QUEUE and any(each.limit.kind is LimitKind.RATE for each in backends):
+    if wanted.spec.overflow.when_full is WhenFull.QUEUE and any(each.limit.kind is LimitKind.RATE for each in backends):
         work.fault("/spec/overflow/when_full", "queue", QUEUE_NEEDS_CONNECTIONS)
         raise Invalid(work.take_faults())
     return replace(wanted, spec=replace(wanted.spec, backends=backends))
@@ -33,14 +33,14 @@ def keep_measured(work: Work, row: object, wanted: Object) -> Object:
 def _kept(work: Work, pool: Pool, wanted: BackendSpec, stored: Backend | None) -> BackendSpec:
     if stored is None:
         return wanted
-    limit = Limit(LimitKind(stored.limit_kind), stored.limit_value, LimitScope(stored.limit_scope))
+    limit = stored.limit.plain
     field = f"{pool.account.name}/{pool.name}/{wanted.region}"
-    if wanted.limit == limit or field in work.take_over:
+    if wanted.limit.plain == limit or field in work.take_over:
         return wanted
     what = f"limit of pool {pool.account.name}/{pool.name} in {wanted.region}"
     by = f"set by capacity run {stored.limit_measured_by.removeprefix('run-')}"
     work.kept.append(f"{what}: kept at {_words(limit)}, {by}; give take_over={field} to set it")
-    return replace(wanted, limit=limit, measured_by=stored.limit_measured_by)
+    return replace(wanted, limit=stored.limit)
 
 
 def _words(limit: Limit) -> str:

@@ -18,9 +18,9 @@ from apps.core.clock import now
 from apps.core.errors import Conflict, Invalid
 from apps.definitions.models import Pool, Record, Route, Zone
 from apps.definitions.services.work import Work
+from apps.definitions.shapes.base.words import as_texts
 from apps.definitions.sharing import grants_by_tag, lock_shared, tagged, tagged_zones
 from apps.definitions.specs import GrantSpec
-from apps.definitions.tags import as_texts
 
 SHOWN = 5
 

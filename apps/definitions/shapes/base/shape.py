@@ -1,0 +1,165 @@
+"""DEFINE: what a shape says about its fields: the grammar of each, what it is for, and what has to fit together.
+
+A shape is a frozen dataclass whose annotations carry the marks below; pydantic reads them (reading.py). Marks raise
+`GrammarError` for the value at hand and `Wrong` for several faults, or for one that stands below it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+from pydantic import Field, GetCoreSchemaHandler, ValidationError, ValidationInfo
+from pydantic_core import CoreSchema, InitErrorDetails, PydanticKnownError, core_schema
+
+from apps.compiler.grammar import GrammarError
+from apps.core.errors import Fault
+
+Data = Mapping[str, Any]
+ALWAYS = Field(validate_default=True)
+
+
+class Wrong(ValueError):
+    """Faults at once; the pointer of each leads from the value at hand."""
+
+    def __init__(self, *faults: Fault) -> None:
+        super().__init__(*(fault.detail for fault in faults))
+        self.faults = faults
+
+
+class Shape:
+    """Base of every shape: an object with named fields, of which null says the same as nothing.
+
+    `component` is its name in the API's document where that is not the name of the class; `may_be_absent` are fields
+    that not everybody is shown.
+    """
+
+    __slots__ = ()
+    __pydantic_config__: ClassVar[Any] = {"extra": "forbid"}
+    component: ClassVar[str] = ""
+    may_be_absent: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        known = frozenset(field.name for field in fields(source))
+
+        def without_nulls(data: Any) -> Any:
+            if not isinstance(data, Mapping) or not all(isinstance(key, str) for key in data):
+                raise PydanticKnownError("dict_type")
+            return {key: value for key, value in data.items() if value is not None or key not in known}
+
+        return core_schema.no_info_before_validator_function(without_nulls, handler(source))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class About:
+    """What a field is for, to people: the sentence of the page of reference; label and hint of the form."""
+
+    help: str
+    label: str = ""
+    hint: str | None = None
+    example: Any = None
+    since: str = "0.1"
+    # Whether a document leaves the field out while it holds nothing.
+    absent_when_empty: bool = False
+
+
+def _unchanged(value: Any) -> Any:
+    return value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grammar:
+    """What a value may be: `read` decides and says what to do instead, `schema` says it to programs (JSON Schema).
+
+    `write` makes a plain value of it again. `labels` are what people call the words of a closed list. `with_account`
+    is for names of objects that other accounts may have: `account/name` where it is not the own one.
+    """
+
+    read: Callable[[Any], Any]
+    schema: Mapping[str, Any]
+    write: Callable[[Any], Any] = _unchanged
+    labels: Mapping[str, str] | None = None
+    with_account: bool = False
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(self.read)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Check:
+    """What a value must be beside those of fields declared above it: `data` has those of them that are right.
+
+    A value that was left out is looked at only where `ALWAYS` stands beside the check.
+    """
+
+    ask: Callable[[Any, Data], None]
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        def asked(value: Any, info: ValidationInfo) -> Any:
+            self.ask(value, info.data)
+            return value
+
+        return core_schema.with_info_after_validator_function(asked, handler(source))
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Distinct:
+    """No two entries of a list have the same values in these fields; the second is at fault, in the field named first.
+
+    Without fields: no value stands in the list twice.
+    """
+
+    by: tuple[str, ...]
+
+    def __init__(self, *by: str) -> None:
+        object.__setattr__(self, "by", by)
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.with_info_wrap_validator_function(self._read, handler(source))
+
+    def _read(self, sent: Any, handler: Callable[[Any], Any], info: ValidationInfo) -> Any:
+        try:
+            read, lines = handler(sent), []
+        except ValidationError as error:
+            read, lines = (), _lines(error)
+        entries = sent if isinstance(sent, list | tuple) else ()
+        wrong = {tuple(line["loc"][: 1 + bool(self.by)]) for line in lines}
+        if () in wrong:
+            entries = ()  # the list itself is at fault
+        if self.by:
+            twins = self._twins(entries, wrong)
+        else:
+            right = [entry for index, entry in enumerate(entries) if (index,) not in wrong]
+            once = Fault("", "twice", f"Name each entry of {info.field_name} once.")
+            twins = [once] if any(entry in right[:index] for index, entry in enumerate(right)) else []
+        if not lines and not twins:
+            return read
+        if twins:
+            lines.append(InitErrorDetails(type="value_error", loc=(), input=sent, ctx={"error": Wrong(*twins)}))
+        raise ValidationError.from_exception_data("list", lines)
+
+    def _twins(self, entries: Sequence[Any], wrong: set[tuple[Any, ...]]) -> list[Fault]:
+        first, seen, found = self.by[0], [], []
+        for index, entry in enumerate(entries):
+            here = {(index, field) for field in self.by} | {(index,)}
+            if not isinstance(entry, Mapping) or entry.get(first) is None or here & wrong:
+                continue
+            values = [entry.get(field) for field in self.by]
+            if values in seen:
+                detail = f"Another entry of the list has the same {first}."
+                found.append(Fault(f"/{index}/{first}", "twice", detail))
+            seen.append(values)
+        return found
+
+
+def _lines(error: ValidationError) -> list[InitErrorDetails]:
+    """What an error is made of, to raise it again with more."""
+    return [
+        InitErrorDetails(type=line["type"], loc=line["loc"], input=line["input"], ctx=line.get("ctx", {}))
+        for line in error.errors(include_url=False)
+    ]
+
+
+__all__ = ["ALWAYS", "About", "Check", "Data", "Distinct", "Grammar", "GrammarError", "Shape", "Wrong"]
