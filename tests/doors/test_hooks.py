@@ -19,7 +19,7 @@ from apps.audit.models import Entry
 from apps.core.clock import now
 from apps.definitions.models import Schedule
 from apps.definitions.services import save_object
-from apps.definitions.tags import instant_text
+from apps.definitions.shapes.base.words import instant_text
 from apps.schedules.models import Fire, Trigger
 from apps.schedules.triggers import make_trigger, rotate_trigger
 
