@@ -19,8 +19,8 @@ from apps.definitions.models import Certificate
 from apps.rollouts.selectors import conditions_of
 from apps.web.faults import blame
 from apps.web.pages import PageRequest, page, show
-from apps.web.pool_form import Text
 from apps.web.saving import Typed, deleted, saved_or_blamed, tell, version_sent, version_shown
+from apps.web.shape_fields import Text
 
 PER_PAGE = 100
 SOON = 21  # days: authorities that renew by themselves do so earlier

@@ -10,10 +10,10 @@ from apps.compiler.grammar import GrammarError
 from apps.compiler.model import Balance, LimitKind, LimitScope, Protocol, ServerState, WhenFull
 from apps.compiler.model import Limit as PlainLimit
 from apps.core.errors import Fault
-from apps.definitions.shapes.base.shape import ALWAYS, About, Check, Data, Distinct, Shape, Wrong
+from apps.definitions.shapes.base.shape import ALWAYS, About, Check, Data, Distinct, Grammar, Shape, Wrong
 from apps.definitions.shapes.base.words import (
     LISTED,
-    Method,
+    METHODS,
     Name,
     Port,
     ServerAddress,
@@ -49,6 +49,10 @@ WHEN_FULL = {
     WhenFull.QUEUE: "Wait at home for a free connection",
     WhenFull.REFUSE: "Answer 503",
 }
+# Forms offer those that a server answers without a body.
+CHECK_METHOD = Grammar(
+    grammar.method, {"type": "string", "enum": METHODS}, labels={name: name for name in ("GET", "HEAD", "OPTIONS")}
+)
 PROTOCOLS = {Protocol.HTTP: "HTTP", Protocol.TCP: "TCP"}
 
 
@@ -56,7 +60,7 @@ PROTOCOLS = {Protocol.HTTP: "HTTP", Protocol.TCP: "TCP"}
 class ServerSpec(Shape):
     """One address that answers."""
 
-    name: Annotated[Name, About("What people call it.", "Name", example="shop-1")]
+    name: Annotated[Name, About("What people call it.", "Name", "", "shop-1")]
     address: Annotated[
         ServerAddress, About("IPv4, IPv6 or a name that resolves; never this installation.", "Address", "", "10.0.0.1")
     ]
@@ -154,7 +158,7 @@ class HealthCheckSpec(Shape):
         text(grammar.check_path, 1024, blank=True),
         About("What is asked for.", "Path", "Empty: only connect.", "/up"),
     ] = ""
-    method: Annotated[Method, About("How it is asked.", "Method", "")] = "GET"
+    method: Annotated[str, CHECK_METHOD, About("How it is asked.", "Method", "")] = "GET"
     host: Annotated[
         str, text(grammar.redirect_host, 253, blank=True), About("The Host header of the question.", "Host header", "")
     ] = ""

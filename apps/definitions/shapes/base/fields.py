@@ -47,6 +47,11 @@ def fields_of(shape: type[Shape]) -> tuple[Field, ...]:
     return tuple(found)
 
 
+def field_at(shape: type[Shape], name: str) -> Field:
+    """One field of a shape by its name."""
+    return next(field for field in fields_of(shape) if field.name == name)
+
+
 def _field(name: str, hint: Any, default: Any) -> Field:
     marks: list[Any] = []
     nullable = many = False
