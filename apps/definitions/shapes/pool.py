@@ -102,7 +102,7 @@ class LimitSpec(Shape):
     ] = LimitScope.BACKEND
     measured_by: Annotated[
         str,
-        text(grammar.name, pattern=RUN, blank=True),
+        text(grammar.name, "a name", pattern=RUN, blank=True),
         About("The capacity run that found it; kept as long as the limit is.", absent_when_empty=True),
     ] = ""
 
@@ -141,8 +141,7 @@ class BackendSpec(Shape):
     servers: Annotated[
         tuple[ServerSpec, ...],
         LISTED,
-        Distinct("name"),
-        Distinct("address", "port"),
+        Distinct(("name",), ("address", "port")),
         About("Those of this region."),
     ] = ()
 
@@ -155,12 +154,14 @@ class HealthCheckSpec(Shape):
 
     path: Annotated[
         str,
-        text(grammar.check_path, 1024, blank=True),
+        text(grammar.check_path, "a path with an optional query", 1024, blank=True),
         About("What is asked for.", "Path", "Empty: only connect.", "/up"),
     ] = ""
     method: Annotated[str, CHECK_METHOD, About("How it is asked.", "Method", "")] = "GET"
     host: Annotated[
-        str, text(grammar.redirect_host, 253, blank=True), About("The Host header of the question.", "Host header", "")
+        str,
+        text(grammar.redirect_host, "a host name without wildcard", 253, blank=True),
+        About("The Host header of the question.", "Host header", ""),
     ] = ""
     expect_status: Annotated[int, whole(200, 599), About("What a well server answers.", "Expected status", "")] = 200
     interval_ms: Annotated[TimeMs, About("Time between two checks.", "Every", "ms")] = 2000
@@ -230,7 +231,7 @@ class PoolSpec(Shape):
     ] = None
     health_check: Annotated[HealthCheckSpec | None, About("How servers are asked whether they are well.")] = None
     backends: Annotated[
-        tuple[BackendSpec, ...], LISTED, Distinct("region"), About("The pool's share in each region.")
+        tuple[BackendSpec, ...], LISTED, Distinct(("region",)), About("The pool's share in each region.")
     ] = ()
     overflow: Annotated[Overflow, Check(_can_wait), About("Where traffic goes that a region has no room for.")] = (
         NO_OVERFLOW

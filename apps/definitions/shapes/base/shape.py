@@ -104,17 +104,14 @@ class Check:
         return core_schema.with_info_after_validator_function(asked, handler(source))
 
 
-@dataclass(frozen=True, slots=True, init=False)
 class Distinct:
-    """No two entries of a list have the same values in these fields; the second is at fault, in the field named first.
+    """No two entries of a list are the same: objects in the fields of any of `keys`, the second at fault in the first.
 
-    Without fields: no value stands in the list twice.
+    Without keys: no value stands in the list twice. Entries are compared also where others are wrong.
     """
 
-    by: tuple[str, ...]
-
-    def __init__(self, *by: str) -> None:
-        object.__setattr__(self, "by", by)
+    def __init__(self, *keys: tuple[str, ...]) -> None:
+        self.keys = keys
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.with_info_wrap_validator_function(self._read, handler(source))
@@ -124,14 +121,13 @@ class Distinct:
             read, lines = handler(sent), []
         except ValidationError as error:
             read, lines = (), _lines(error)
-        entries = sent if isinstance(sent, list | tuple) else ()
-        wrong = {tuple(line["loc"][: 1 + bool(self.by)]) for line in lines}
-        if () in wrong:
-            entries = ()  # the list itself is at fault
-        if self.by:
-            twins = self._twins(entries, wrong)
+        wrong = {tuple(line["loc"][:2]) for line in lines}
+        if () in wrong:  # the list itself
+            twins = []
+        elif self.keys:
+            twins = [fault for key in self.keys for fault in _twins(sent, key, wrong)]
         else:
-            right = [entry for index, entry in enumerate(entries) if (index,) not in wrong]
+            right = [entry for index, entry in enumerate(sent) if (index,) not in wrong]
             once = Fault("", "twice", f"Name each entry of {info.field_name} once.")
             twins = [once] if any(entry in right[:index] for index, entry in enumerate(right)) else []
         if not lines and not twins:
@@ -140,18 +136,18 @@ class Distinct:
             lines.append(InitErrorDetails(type="value_error", loc=(), input=sent, ctx={"error": Wrong(*twins)}))
         raise ValidationError.from_exception_data("list", lines)
 
-    def _twins(self, entries: Sequence[Any], wrong: set[tuple[Any, ...]]) -> list[Fault]:
-        first, seen, found = self.by[0], [], []
-        for index, entry in enumerate(entries):
-            here = {(index, field) for field in self.by} | {(index,)}
-            if not isinstance(entry, Mapping) or entry.get(first) is None or here & wrong:
-                continue
-            values = [entry.get(field) for field in self.by]
-            if values in seen:
-                detail = f"Another entry of the list has the same {first}."
-                found.append(Fault(f"/{index}/{first}", "twice", detail))
-            seen.append(values)
-        return found
+
+def _twins(entries: Sequence[Any], key: tuple[str, ...], wrong: set[tuple[Any, ...]]) -> list[Fault]:
+    """Entries with the values of an earlier one in the fields of `key`; those that are wrong there do not count."""
+    first, seen, found = key[0], [], []
+    for index, entry in enumerate(entries):
+        if {(index,), *((index, field) for field in key)} & wrong or entry.get(first) is None:
+            continue
+        values = [entry.get(field) for field in key]
+        if values in seen:
+            found.append(Fault(f"/{index}/{first}", "twice", f"Another entry of the list has the same {first}."))
+        seen.append(values)
+    return found
 
 
 def _lines(error: ValidationError) -> list[InitErrorDetails]:

@@ -38,9 +38,11 @@ _TAG_WORD = re.compile(r"[a-z0-9-]{1,63}")
 _INSTANT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
 
 
-def text(read: Callable[[Any], str], longest: int | None = None, pattern: str = "", *, blank: bool = False) -> Grammar:
-    """Text; `blank` says that it may be empty, whatever `read` says of that."""
-    schema: dict[str, Any] = {"type": "string"}
+def text(
+    read: Callable[[Any], str], title: str, longest: int | None = None, pattern: str = "", *, blank: bool = False
+) -> Grammar:
+    """Text; `title` says what it is, `blank` that it may be empty, whatever `read` says of that."""
+    schema: dict[str, Any] = {"type": "string", "title": title}
     schema |= {"pattern": pattern} if pattern else {}
     schema |= {"maxLength": longest} if longest else {}
     schema |= {} if blank else {"minLength": 1}
@@ -171,22 +173,28 @@ def _server_address(value: object) -> str:
 
 
 LISTED = Field(max_length=MAX_LIST)
-Name = Annotated[str, text(grammar.name, pattern=NAME)]
-Reference = Annotated[str, replace(text(read_reference, pattern=REFERENCE), with_account=True)]
-Title = Annotated[str, text(read_title, 120)]
-Hostname = Annotated[str, text(grammar.hostname, 253, HOSTNAME)]
-Host = Annotated[str, text(grammar.redirect_host, 253, HOSTNAME)]
+Name = Annotated[str, text(grammar.name, "a name", pattern=NAME)]
+Reference = Annotated[
+    str, replace(text(read_reference, "a name, or account/name", pattern=REFERENCE), with_account=True)
+]
+Title = Annotated[str, text(read_title, "text", 120)]
+Hostname = Annotated[str, text(grammar.hostname, "a host name", 253, HOSTNAME)]
+Host = Annotated[str, text(grammar.redirect_host, "a host name without wildcard", 253, HOSTNAME)]
 Boolean = Annotated[bool, Grammar(read_boolean, {"type": "boolean"})]
 Port = Annotated[int, whole(1, 65535)]
 TimeMs = Annotated[int, whole(1, grammar.MAX_TIME_MS)]
 Method = Annotated[str, Grammar(grammar.method, {"type": "string", "enum": METHODS})]
 Instant = Annotated[datetime, Grammar(read_instant, {"type": "string", "format": "date-time"}, instant_text)]
-ServerAddress = Annotated[str, text(_server_address, 253)]
+ServerAddress = Annotated[str, text(_server_address, "an address", 253)]
 Tags = Annotated[
     tuple[tuple[str, str], ...],
     Grammar(
         _tags,
-        {"type": "object", "additionalProperties": {"type": "string", "minLength": 1, "pattern": TAG_WORD}},
+        {
+            "type": "object",
+            "title": f"at most {MAX_TAGS} keys with a value each, of lower-case letters, digits and hyphens",
+            "additionalProperties": {"type": "string", "minLength": 1, "pattern": TAG_WORD},
+        },
         lambda tags: dict(sorted(dict(tags).items())),
     ),
 ]

@@ -28,9 +28,9 @@ def _written(field: Field, value: Any, owner: int | None) -> Any:
     if not field.many:
         return None if value is None else _one(field, value, owner)
     entries = [_one(field, each, owner) for each in (value.all() if hasattr(value, "all") else value)]
-    if field.distinct is None or not field.distinct.by:
+    if field.distinct is None or not field.distinct.keys:
         return entries
-    key = field.distinct.by[0]
+    key = field.distinct.keys[0][0]
     return sorted(entries, key=lambda entry: str(entry[key]))
 
 
