@@ -14,8 +14,8 @@ import pytest
 from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
 from apps.core.errors import Invalid
-from apps.definitions import reading
-from apps.definitions.documents import read_object
+from apps.definitions.reading import fields as reading
+from apps.definitions.reading.documents import read_object
 from apps.definitions.shapes.base.fields import fields_of
 from apps.definitions.shapes.base.reading import escaped
 from apps.definitions.shapes.base.shape import Shape, Wrong
@@ -80,6 +80,15 @@ def declared(shape: type[Shape], document: Any, pointer: str = "") -> Iterator[t
                 yield at, field.grammar.read
 
 
+def by_shapes(kind: str, spec: dict[str, Any]) -> dict[str, Grammar]:
+    """What shapes read of an object, and of the one in a schedule that would be changed."""
+    if kind in SHAPES:
+        return dict(declared(SHAPES[kind], spec))
+    changed = spec.get("target", {}).get("change", {}).get("object") if kind == "Schedule" else None
+    place = "/target/change/object/spec"
+    return dict(declared(SHAPES[changed["kind"]], changed["spec"], place)) if changed else {}
+
+
 def of_key(read: Grammar, key: str) -> Grammar:
     """The grammar of one value of an object that is read as a whole."""
     return lambda value: read({key: value})
@@ -89,7 +98,7 @@ def uses() -> list[Use]:
     """Every field of every example that a grammar reads."""
     found = []
     for example, (kind, spec) in EXAMPLES.items():
-        read: dict[str, Grammar] = dict(declared(SHAPES[kind], spec)) if kind in SHAPES else {}
+        read = by_shapes(kind, spec)
         with noting(read):
             try:
                 read_object({"kind": kind, "name": "x", "spec": spec})

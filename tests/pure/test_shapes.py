@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from apps.core.errors import Fault
-from apps.definitions.documents import READERS
+from apps.definitions.reading.documents import READERS
 from apps.definitions.shapes.base.fields import Field, fields_of
 from apps.definitions.shapes.base.pages import example
 from apps.definitions.shapes.base.reading import read

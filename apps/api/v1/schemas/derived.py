@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 from rest_framework import serializers
 
 from apps.definitions.shapes.base.fields import Field, fields_of
-from apps.definitions.shapes.base.shape import Shape
 from apps.definitions.shapes.base.words import MAX_LIST
 
 Written = serializers.Field[Any, Any, Any, Any]
@@ -24,8 +23,8 @@ PLAIN: Mapping[str, Callable[..., Written]] = {
 
 
 @cache
-def serializer_of(shape: type[Shape]) -> type[serializers.Serializer[Any]]:
-    """A serializer that says what the shape does; it validates nothing."""
+def serializer_of(shape: Any) -> type[serializers.Serializer[Any]]:
+    """A serializer that says what a shape (a class of Shape) does; it validates nothing."""
     members: dict[str, Any] = {field.name: _field(field) for field in fields_of(shape)}
     absent = [field.name for field in fields_of(shape) if field.about.absent_when_empty]
     members |= {"__doc__": shape.__doc__, "may_be_absent": (*shape.may_be_absent, *absent)}
@@ -36,7 +35,7 @@ def _field(field: Field) -> Written:
     options: dict[str, Any] = {} if field.required else {"required": False}
     options |= {"allow_null": True} if field.nullable else {}
     if field.child:
-        return serializer_of(field.child)(many=field.many, **options)
+        return serializer_of(cast("Any", field.child))(many=field.many, **options)
     schema = field.grammar.schema if field.grammar else {}
     if field.many:
         return serializers.ListField(child=_plain(schema), max_length=MAX_LIST, **options)

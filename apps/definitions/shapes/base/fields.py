@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import MISSING, dataclass, fields
 from functools import cache
 from types import NoneType, UnionType
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Union, cast, get_args, get_origin, get_type_hints
 
 from apps.definitions.shapes.base.shape import About, Distinct, Grammar, Shape
 
@@ -36,12 +36,16 @@ class Field:
         return self.grammar is not None and not self.many and self.grammar.schema["type"] != "object"
 
 
-@cache
 def fields_of(shape: type[Shape]) -> tuple[Field, ...]:
     """Every field of a shape, in the order of its declaration."""
+    return _fields_of(cast("Any", shape))  # mypy does not see that a class can be the key of a cache
+
+
+@cache
+def _fields_of(shape: Any) -> tuple[Field, ...]:
     hints = get_type_hints(shape, include_extras=True)
     found = []
-    for field in fields(shape):  # type: ignore[arg-type] # every shape is a dataclass
+    for field in fields(shape):
         default = field.default if field.default is not MISSING else NOTHING
         found.append(_field(field.name, hints[field.name], default))
     return tuple(found)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
@@ -33,15 +33,16 @@ _SENTENCES = {
 def read(shape: type[S], data: object, pointer: str, faults: list[Fault]) -> S | None:
     """The specification; None where there are faults, which are added to `faults`."""
     try:
-        return _adapter(shape).validate_python(data)
+        found: S = _adapter(cast("Any", shape)).validate_python(data)
     except ValidationError as error:
         for line in error.errors(include_url=False):
             faults.extend(_faults(shape, line, pointer))
         return None
+    return found
 
 
 @cache
-def _adapter(shape: type[S]) -> TypeAdapter[S]:
+def _adapter(shape: Any) -> TypeAdapter[Any]:
     return TypeAdapter(shape)
 
 
