@@ -210,11 +210,11 @@ def _end(delivery: Delivery, state: Delivery.State, moment: datetime) -> None:
     )
 
 
-def _switch_off(webhook: Webhook, why: str) -> None:
+def _switch_off(webhook: Webhook, reason: str) -> None:
     """Stop sending and say so: on the page of the endpoint and in the audit record of its account."""
     before = services.document(webhook)
-    webhook.enabled, webhook.disabled_why, webhook.version = False, why, webhook.version + 1
-    webhook.save(update_fields=("enabled", "disabled_why", "version"))
+    webhook.enabled, webhook.disabled_reason, webhook.version = False, reason, webhook.version + 1
+    webhook.save(update_fields=("enabled", "disabled_reason", "version"))
     services.end_waiting(webhook)
     spillway = Actor("spillway", webhook.account, Membership.Role.ADMIN)
-    services.record_change(spillway, "disable", webhook, before, why)
+    services.record_change(spillway, "disable", webhook, before, reason)

@@ -210,7 +210,7 @@ def test_an_endpoint_that_fails_for_five_days_is_switched_off_and_the_record_say
         deliver()
         later(days=1)
     hook.refresh_from_db()
-    assert (hook.enabled, hook.disabled_why) == (False, "Every attempt failed for five days.")
+    assert (hook.enabled, hook.disabled_reason) == (False, "Every attempt failed for five days.")
     entry = Entry.objects.get(action="disable")
     assert (entry.actor, entry.account, entry.object_label) == ("spillway", acme.account, "acme/hook")
     assert not Delivery.objects.filter(state="waiting").exists()
@@ -229,7 +229,7 @@ def test_410_switches_an_endpoint_off_at_once(acme: Actor, receiver: Receiver) -
     deliver()
     hook.refresh_from_db()
     assert (len(receiver.heard), hook.enabled) == (1, False)
-    assert "410" in hook.disabled_why
+    assert "410" in hook.disabled_reason
 
 
 def test_switched_on_again_an_endpoint_starts_afresh(acme: Actor, receiver: Receiver) -> None:

@@ -141,10 +141,10 @@ def test_what_a_pipeline_manages_moves_only_by_breaking_the_glass(house: Api, fr
 def test_a_report_names_what_each_target_would_lose(house: Api, api: Api, fronts: Actor) -> None:
     front = LoadBalancer.objects.get(name="front").pk
     found = house("GET", f"load-balancers/{front}/portability?target=aws").json()
-    assert {loss["target"] for loss in found["losses"]} == {"aws"}
-    assert all(loss["message"] and loss["severity"] in ("refused", "lossy") for loss in found["losses"])
-    own = api("GET", f"load-balancers/{front}/portability").json()["losses"]
-    assert {loss["object"].partition("/")[0] for loss in own} <= {"acme"}
+    assert {each["target"] for each in found["incompatibilities"]} == {"aws"}
+    assert all(each["message"] and each["severity"] in ("refused", "lossy") for each in found["incompatibilities"])
+    own = api("GET", f"load-balancers/{front}/portability").json()["incompatibilities"]
+    assert {each["object"].partition("/")[0] for each in own} <= {"acme"}
     assert_problem(house("GET", f"load-balancers/{front}/portability?target=moon"), 422)
 
 

@@ -180,7 +180,7 @@ def hostname(row: Hostname, _: Actor) -> Shape:
             "token": row.challenge,
         },
         "checked_at": row.checked_at,
-        "check_said": row.check_said,
+        "last_check_message": row.last_check_message,
         "released_at": row.released_at,
         "version": row.version,
         "created_at": row.created_at,

@@ -160,16 +160,16 @@ def check_by_sweep(*, hostname_id: int) -> None:
 
 def _look(actor: Actor, row: Hostname) -> None:
     found = verification.look(row)
-    with working(actor, reason=found.said) as work:
+    with working(actor, reason=found.message) as work:
         claims.lock_hostnames([row.name])
         fresh = Hostname.objects.select_for_update().filter(pk=row.pk, challenge=row.challenge).first()
         if fresh is None or fresh.released_at is not None:
             return
-        changed = fresh.check_said != found.said
-        Hostname.objects.filter(pk=row.pk).update(checked_at=now(), check_said=found.said[:400])
+        changed = fresh.last_check_message != found.message
+        Hostname.objects.filter(pk=row.pk).update(checked_at=now(), last_check_message=found.message[:400])
         if found.proof and not fresh.proof:
             if not _proved(work, fresh, found.proof):
-                Hostname.objects.filter(pk=row.pk).update(check_said=KEPT)
+                Hostname.objects.filter(pk=row.pk).update(last_check_message=KEPT)
         elif changed:
             _tell()
 

@@ -130,13 +130,13 @@ class CapacityRun(words.Shown):
     limit_set_by = words.text(150)
 
 
-class RunOrder(words.Sent):
+class CreateRun(words.Sent):
     """Operators may approve with the request what would wait for them."""
 
     approve = serializers.BooleanField(required=False)
 
 
-class LimitOrder(words.Sent):
+class SetLimit(words.Sent):
     """What is taken off the measured capacity first (0–0.9); the test's policy says it where it is left out."""
 
     margin = words.number(0, 0.9, required=False)
@@ -205,7 +205,7 @@ class Blackout(words.Shown):
     set_at = words.instant()
 
 
-class BlackoutOrder(words.Sent):
+class CreateBlackout(words.Sent):
     """A new blackout."""
 
     starts_at = words.instant()
@@ -229,7 +229,7 @@ class Comparison(words.Shown):
     result = words.Anything()
 
 
-class ComparisonOrder(words.Sent):
+class CreateComparison(words.Sent):
     """Which tests to compare, and how often each is run."""
 
     first_id = words.ident()

@@ -138,8 +138,8 @@ class AddressMove(words.Sent):
     listeners = serializers.ListField(child=words.name(), min_length=1, max_length=1000, required=False)
 
 
-class Loss(words.Shown):
-    """What a target refuses or loses of one object, and what to do instead."""
+class Incompatibility(words.Shown):
+    """What a target refuses or does otherwise for one object, and the remedy."""
 
     target = words.word(["haproxy", "aws", "google"])
     severity = words.word(["refused", "lossy"])
@@ -147,14 +147,14 @@ class Loss(words.Shown):
     object = serializers.CharField()
     field = words.text(100)
     message = serializers.CharField()
-    instead = words.text(400)
+    remedy = words.text(400)
 
 
 class Portability(words.Shown):
-    """Every loss of a load balancer; none for a target means that nothing is lost there."""
+    """Every incompatibility of a load balancer; a target without one supports all of it."""
 
     load_balancer = words.name()
-    losses = Loss(many=True)
+    incompatibilities = Incompatibility(many=True)
 
 
 class StackRun(words.Shown):
@@ -339,7 +339,7 @@ class StateLock(words.Shown):
     since = words.instant(allow_null=True)
 
 
-class LockOrder(words.Sent):
+class ForceUnlock(words.Sent):
     """The lock that was seen."""
 
     id = serializers.CharField(max_length=64)

@@ -192,7 +192,7 @@ class TriggerSecret(Trigger):
     secret = serializers.CharField()
 
 
-class TriggerOrder(words.Sent):
+class CreateTrigger(words.Sent):
     """A new trigger."""
 
     schedule_id = words.ident()

@@ -79,7 +79,7 @@ OPERATIONS: Table = {
     **written("grants", noun(platform.Grant, platform.GrantEnvelope, "a grant", "grants"), "name"),
     **written("certificates", CERTIFICATE, *BY_NAME),
     **written("capacity-tests", CAPACITY_TEST, "name", "account", "pool", "region"),
-    ("capacity-tests-run", "POST"): _run("Ask for a run of a capacity test", 202, capacity.RunOrder),
+    ("capacity-tests-run", "POST"): _run("Ask for a run of a capacity test", 202, capacity.CreateRun),
     ("capacity-tests-checks", "GET"): detail(capacity.Checks, "whether a capacity test may run now", version=False),
     ("capacity-runs-list", "GET"): listing(
         capacity.CapacityRun, "runs of capacity tests", "account", "pool", "region", "test"
@@ -95,10 +95,10 @@ OPERATIONS: Table = {
     ),
     ("capacity-runs-stop", "POST"): _run("End the load of a run; whoever sees it may", 202),
     ("capacity-runs-approve", "POST"): _run("Let a run begin that waits for an operator", 202),
-    ("capacity-runs-set-limit", "POST"): managed(_run("Make what a run measured a limit", 200, capacity.LimitOrder)),
+    ("capacity-runs-set-limit", "POST"): managed(_run("Make what a run measured a limit", 200, capacity.SetLimit)),
     **read("capacity-comparisons", capacity.Comparison, "a comparison", "comparisons", version=False),
     ("capacity-comparisons-list", "POST"): replace(
-        at_once(write("Compare two capacity tests, A B A B", {202: capacity.Comparison}, capacity.ComparisonOrder)),
+        at_once(write("Compare two capacity tests, A B A B", {202: capacity.Comparison}, capacity.CreateComparison)),
         tells=("Location", *REPLAYED),
     ),
     ("sizing", "GET"): detail(
@@ -108,7 +108,7 @@ OPERATIONS: Table = {
         version=False,
     ),
     **read("blackouts", capacity.Blackout, "a blackout", "when no test may run", version=False),
-    ("blackouts-list", "POST"): at_once(create(capacity.Blackout, capacity.BlackoutOrder, "a blackout")),
+    ("blackouts-list", "POST"): at_once(create(capacity.Blackout, capacity.CreateBlackout, "a blackout")),
     ("blackouts-detail", "DELETE"): of_one("End a blackout", {204: None}),
     **read("backends", pools.Backend, "a backend", "backends", "account", "pool", "region"),
     **read("servers", pools.Server, "a server", "servers", *BY_NAME, "pool", "region"),
@@ -139,10 +139,10 @@ OPERATIONS: Table = {
     ),
     ("memberships-detail", "DELETE"): at_once(remove("a membership")),
     **read("invitations", people.Invitation, "an open invitation", "open invitations", "account"),
-    ("invitations-list", "POST"): at_once(create(people.NewInvitation, people.InvitationOrder, "an invitation")),
+    ("invitations-list", "POST"): at_once(create(people.NewInvitation, people.CreateInvitation, "an invitation")),
     ("invitations-detail", "DELETE"): at_once(remove("an invitation: take it back")),
     **read("tokens", people.Token, "a token", "tokens", *BY_NAME),
-    ("tokens-list", "POST"): at_once(create(people.NewToken, people.TokenOrder, "a token")),
+    ("tokens-list", "POST"): at_once(create(people.NewToken, people.CreateToken, "a token")),
     ("tokens-detail", "DELETE"): at_once(remove("a token: revoke it")),
     **read("webhooks", watching.Webhook, "a webhook", "webhooks", *BY_NAME),
     ("webhooks-list", "POST"): at_once(create(watching.WebhookSecret, watching.WebhookEnvelope, "a webhook")),

@@ -1,0 +1,56 @@
+"""One word per idea: identifiers that were replaced by the field's own terms do not come back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from tests.architecture.sources import ROOT
+
+# What is gone → what it is called now (docs/glossary.md, docs/changes.md).
+GONE = {
+    "Abilities": "Capabilities",
+    "AdoptOrder": "Adopt",
+    "BlackoutOrder": "CreateBlackout",
+    "ComparisonOrder": "CreateComparison",
+    "InvitationOrder": "CreateInvitation",
+    "LimitOrder": "SetLimit",
+    "LockOrder": "ForceUnlock",
+    "RepairOrder": "Repair",
+    "RunOrder": "CreateRun",
+    "TokenOrder": "CreateToken",
+    "TriggerOrder": "CreateTrigger",
+    "abilities": "capabilities",
+    "check_said": "last_check_message",
+    "disabled_why": "disabled_reason",
+    "losses_of": "incompatibilities_of",
+}
+SUFFIXES = {".html", ".js", ".json", ".md", ".py", ".service", ".toml"}
+ITSELF = {"docs/changes.md", "docs/decisions", "tests/architecture/test_words.py"}
+
+
+def gone_in(text: str) -> Iterator[str]:
+    """Each identifier of the text that is gone, with what it is called now."""
+    for word in re.findall(r"[A-Za-z_][A-Za-z0-9_]*", text):
+        if word in GONE:
+            yield f"{word} → {GONE[word]}"
+
+
+def _files() -> Iterable[Path]:
+    for folder in ("apps", "controlplane", "deploy", "docs", "frontend/templates", "frontend/static/js", "tests"):
+        yield from (path for path in (ROOT / folder).rglob("*") if path.suffix in SUFFIXES)
+
+
+def test_words_that_are_gone_do_not_come_back() -> None:
+    found = []
+    for path in _files():
+        name = path.relative_to(ROOT).as_posix()
+        if "migrations" not in path.parts and not name.startswith(tuple(ITSELF)):
+            found += [f"{name}: {each}" for each in gone_in(path.read_text())]
+    assert found == []
+
+
+def test_a_word_that_is_gone_is_noticed_only_as_a_whole() -> None:
+    assert list(gone_in("losses_of(balancer)")) == ["losses_of → incompatibilities_of"]
+    assert list(gone_in("capabilities and disabilities")) == []
