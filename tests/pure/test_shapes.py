@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import pytest
 
@@ -13,8 +14,9 @@ from apps.definitions.reading.documents import READERS
 from apps.definitions.shapes.base.fields import Field, fields_of
 from apps.definitions.shapes.base.pages import example
 from apps.definitions.shapes.base.reading import read
-from apps.definitions.shapes.base.shape import Shape
-from apps.definitions.shapes.base.writing import write
+from apps.definitions.shapes.base.shape import SORTED, About, Data, Distinct, Shape
+from apps.definitions.shapes.base.words import LISTED, Boolean, Name
+from apps.definitions.shapes.base.writing import settled, write
 from apps.definitions.shapes.kinds import SHAPES
 from apps.definitions.shapes.pool import PoolSpec
 from tests.hostile.fields import POOL
@@ -100,3 +102,37 @@ def test_a_list_that_is_none_or_too_long_is_one_fault() -> None:
     for servers, code in (("abc", "not_list"), ([{"name": "a", "address": "10.0.0.1", "port": 1}] * 1001, "too_many")):
         pool = {"backends": [{"region": "eu", "servers": servers}]}
         assert [fault.code for fault in faults_of(PoolSpec, pool)] == [code]
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket(Shape):
+    """A shape for tests: exactly one of two names, words in any order, and what stays as it is."""
+
+    name: Annotated[Name, About("One name.")] | None = None
+    other: Annotated[Name, About("Another.")] | None = None
+    words: Annotated[tuple[Name, ...], LISTED, Distinct(), SORTED, About("Any.")] = ()
+    paused: Annotated[Boolean | None, About("Whether it waits.", stays=False)] = None
+
+    @classmethod
+    def together(cls, sent: Data) -> list[Fault]:
+        """Exactly one of the two."""
+        return [] if ("name" in sent) != ("other" in sent) else [Fault("", "one_of", "Name exactly one.")]
+
+
+def test_what_concerns_the_whole_object_is_said_beside_the_faults_of_its_fields() -> None:
+    found = [(fault.pointer, fault.code) for fault in faults_of(Ticket, {"words": ["b", "b", "B"], "naem": "x"})]
+    assert found == [
+        ("/spec/words/2", "name"),
+        ("/spec/words", "twice"),
+        ("/spec/naem", "unknown_field"),
+        ("/spec", "one_of"),
+    ]
+
+
+def test_a_list_without_an_order_is_sorted_and_what_is_left_out_stays() -> None:
+    ticket = read(Ticket, {"name": "a", "words": ["b", "a"]}, "/spec", [])
+    assert ticket is not None
+    said = write(Ticket, ticket)
+    assert said == {"name": "a", "other": None, "words": ["a", "b"]}
+    assert settled(Ticket, {}, said)["paused"] is False
+    assert settled(Ticket, {"paused": True}, said)["paused"] is True

@@ -64,6 +64,7 @@ from apps.definitions.reading.specs import (
 from apps.definitions.reading.zones import record_document, record_row, zone_document, zone_row
 from apps.definitions.shapes.base.shape import Shape
 from apps.definitions.shapes.base.words import instant_text
+from apps.definitions.shapes.base.writing import settled as settled_by_shape
 from apps.definitions.shapes.base.writing import write
 from apps.definitions.shapes.pool import LimitSpec, PoolSpec
 from apps.fleet.models import AddressPool, CloudAccount, Fleet, Node, Region, Stack, StaticIP
@@ -216,6 +217,8 @@ def _grant_document(grant: Any, account: str) -> Document:
 def settled(before: Document | None, spec: Spec) -> Document:
     """The document of a specification with what it leaves as it is: taken from the document of the stored object."""
     after, stored = document(spec), before or {}
+    if isinstance(spec, Shape):
+        after = settled_by_shape(type(spec), stored, after)
     if isinstance(spec, AccountSpec):
         after = {"quotas": stored.get("quotas", {}), "suspended": stored.get("suspended", False)} | after
     if isinstance(spec, RegionSpec):

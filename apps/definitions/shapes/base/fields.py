@@ -7,7 +7,7 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, cast, get_args, get_origin, get_type_hints
 
-from apps.definitions.shapes.base.shape import About, Distinct, Grammar, Shape
+from apps.definitions.shapes.base.shape import SORTED, About, Distinct, Grammar, Shape
 
 NOTHING: Any = object()
 
@@ -24,6 +24,7 @@ class Field:
     nullable: bool
     default: Any
     distinct: Distinct | None
+    sorted: bool
 
     @property
     def required(self) -> bool:
@@ -78,4 +79,5 @@ def _field(name: str, hint: Any, default: Any) -> Field:
         nullable,
         default,
         next((mark for mark in marks if isinstance(mark, Distinct)), None),
+        SORTED in marks,
     )

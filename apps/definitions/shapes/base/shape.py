@@ -6,11 +6,11 @@ A shape is a frozen dataclass whose annotations carry the marks below; pydantic 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
-from pydantic import Field, GetCoreSchemaHandler, ValidationError, ValidationInfo
+from pydantic import AfterValidator, Field, GetCoreSchemaHandler, ValidationError, ValidationInfo
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticKnownError, core_schema
 
 from apps.compiler.grammar import GrammarError
@@ -18,6 +18,7 @@ from apps.core.errors import Fault
 
 Data = Mapping[str, Any]
 ALWAYS = Field(validate_default=True)
+SORTED = AfterValidator(lambda values: tuple(sorted(values)))  # a list that has no order of its own
 
 
 class Wrong(ValueError):
@@ -41,15 +42,23 @@ class Shape:
     may_be_absent: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
+    def together(cls, sent: Data) -> Iterable[Fault]:
+        """What is wrong with the fields as they were sent, taken together: asked also where some of them are wrong."""
+        del sent
+        return ()
+
+    @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         known = frozenset(field.name for field in fields(source))
 
-        def without_nulls(data: Any) -> Any:
+        def read(data: Any, read_fields: Callable[[Any], Any]) -> Any:
             if not isinstance(data, Mapping) or not all(isinstance(key, str) for key in data):
                 raise PydanticKnownError("dict_type")
-            return {key: value for key, value in data.items() if value is not None or key not in known}
+            sent = {key: value for key, value in data.items() if value is not None or key not in known}
+            faults = cls.together(sent)
+            return _read(read_fields, sent, lambda _: faults) if faults else read_fields(sent)
 
-        return core_schema.no_info_before_validator_function(without_nulls, handler(source))
+        return core_schema.no_info_wrap_validator_function(read, handler(source))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,6 +72,8 @@ class About:
     since: str = "0.1"
     # Whether a document leaves the field out while it holds nothing.
     absent_when_empty: bool = False
+    # What a new object has where the document says nothing; a stored one keeps what it has.
+    stays: Any = None
 
 
 def _unchanged(value: Any) -> Any:
@@ -116,25 +127,31 @@ class Distinct:
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.with_info_wrap_validator_function(self._read, handler(source))
 
-    def _read(self, sent: Any, handler: Callable[[Any], Any], info: ValidationInfo) -> Any:
-        try:
-            read, lines = handler(sent), []
-        except ValidationError as error:
-            read, lines = (), _lines(error)
-        wrong = {tuple(line["loc"][:2]) for line in lines}
-        if () in wrong:  # the list itself
-            twins = []
-        elif self.keys:
-            twins = [fault for key in self.keys for fault in _twins(sent, key, wrong)]
-        else:
+    def _read(self, sent: Any, read_entries: Callable[[Any], Any], info: ValidationInfo) -> Any:
+        def twins(wrong: set[tuple[Any, ...]]) -> Iterable[Fault]:
+            if () in wrong:  # the list itself
+                return ()
+            if self.keys:
+                return [fault for key in self.keys for fault in _twins(sent, key, wrong)]
             right = [entry for index, entry in enumerate(sent) if (index,) not in wrong]
             once = Fault("", "twice", f"Name each entry of {info.field_name} once.")
-            twins = [once] if any(entry in right[:index] for index, entry in enumerate(right)) else []
-        if not lines and not twins:
-            return read
-        if twins:
-            lines.append(InitErrorDetails(type="value_error", loc=(), input=sent, ctx={"error": Wrong(*twins)}))
-        raise ValidationError.from_exception_data("list", lines)
+            return [once] if any(entry in right[:index] for index, entry in enumerate(right)) else ()
+
+        return _read(read_entries, sent, twins)
+
+
+def _read(read: Callable[[Any], Any], sent: Any, more: Callable[[set[tuple[Any, ...]]], Iterable[Fault]]) -> Any:
+    """What `read` makes of what was sent, with the faults of `more` besides its own; it is told where those are."""
+    found, lines = None, []
+    try:
+        found = read(sent)
+    except ValidationError as error:
+        lines = _lines(error)
+    if faults := tuple(more({tuple(line["loc"][:2]) for line in lines})):
+        lines.append(InitErrorDetails(type="value_error", loc=(), input=sent, ctx={"error": Wrong(*faults)}))
+    if lines:
+        raise ValidationError.from_exception_data("shape", lines)
+    return found
 
 
 def _twins(entries: Sequence[Any], key: tuple[str, ...], wrong: set[tuple[Any, ...]]) -> list[Fault]:
@@ -158,4 +175,4 @@ def _lines(error: ValidationError) -> list[InitErrorDetails]:
     ]
 
 
-__all__ = ["ALWAYS", "About", "Check", "Data", "Distinct", "Grammar", "GrammarError", "Shape", "Wrong"]
+__all__ = ["ALWAYS", "SORTED", "About", "Check", "Data", "Distinct", "Grammar", "GrammarError", "Shape", "Wrong"]

@@ -19,7 +19,8 @@ def write(shape: type[Shape], source: object, owner: int | None = None) -> Docum
     found: Document = {}
     for field in fields_of(shape):
         value = getattr(source, field.name, None)
-        if not field.about.absent_when_empty or value:
+        left_out = value is None and field.about.stays is not None
+        if not left_out and (value or not field.about.absent_when_empty):
             found[field.name] = _written(field, value, owner)
     return found
 
@@ -29,7 +30,7 @@ def _written(field: Field, value: Any, owner: int | None) -> Any:
         return None if value is None else _one(field, value, owner)
     entries = [_one(field, each, owner) for each in (value.all() if hasattr(value, "all") else value)]
     if field.distinct is None or not field.distinct.keys:
-        return entries
+        return sorted(entries) if field.sorted else entries
     key = field.distinct.keys[0][0]
     return sorted(entries, key=lambda entry: str(entry[key]))
 
@@ -41,6 +42,12 @@ def _one(field: Field, value: Any, owner: int | None) -> Any:
         foreign = field.grammar and field.grammar.with_account and value.account_id != owner
         return f"{value.account.name}/{value.name}" if foreign else value.name
     return field.grammar.write(value) if field.grammar else value
+
+
+def settled(shape: type[Shape], stored: Document, said: Document) -> Document:
+    """The document of a specification with what it leaves as it is: taken from that of the stored object."""
+    staying = {field.name: field.about.stays for field in fields_of(shape) if field.about.stays is not None}
+    return {name: stored.get(name, new) for name, new in staying.items()} | said
 
 
 def copy_plain(spec: Shape, row: object) -> None:
