@@ -70,7 +70,7 @@ def test_a_file_that_makes_keepalived_read_another_one_is_refused_unread() -> No
 
 
 def test_without_the_list_of_lines_keepalived_tells_what_root_alone_may_read() -> None:
-    assert SECRET in _words_of_refusal(only_allowed=nothing)
+    assert SECRET in _words_of_refusal(check_allowlist=nothing)
 
 
 WRONG = "vrrp_instance ip-4 {\n    interface ${INTERFACE}\n    virtual_router_id 999\n}\n"
@@ -142,4 +142,4 @@ def test_this_machine_has_its_own_addresses_and_no_others() -> None:
 def test_a_private_socket_has_room_for_haproxys_own_name() -> None:
     settings = Settings("us-1", Path("/" + "x" * 59))
     path = nodecfg.private_socket(settings, AgentBind("lst-1234567", ADDRESS, 80, "http"))
-    assert len(f"{path.parent}/taste/{path.name}.1234567.tmp") < 108
+    assert len(f"{path.parent}/trial/{path.name}.1234567.tmp") < 108

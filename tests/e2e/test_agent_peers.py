@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from apps.agent.check.trial_run import taste
+from apps.agent.check.trial_run import trial_run
 from apps.agent.errors import Refusal
 from apps.agent.release import nodecfg
 from apps.compiler.bundle import Bind, Bundle, assemble
@@ -287,10 +287,10 @@ def test_a_node_that_the_manifest_does_not_name_counts_alone_whatever_its_machin
 # A trial run never joins the peers. As one of them it would meet the others, and be cut off or cut the real one off.
 
 
-def only_taste(*arguments: Any) -> None:
+def only_trial_run(*arguments: Any) -> None:
     """The trial, and then nothing more."""
-    taste(*arguments)
-    raise Refusal("That was all.", "taste")
+    trial_run(*arguments)
+    raise Refusal("That was all.", "trial_run")
 
 
 def calls_to_the_other_peer(node: Inside) -> int:
@@ -318,7 +318,7 @@ def waiting(server: socket.socket) -> int:
 
 
 def test_a_trial_run_joins_no_peers() -> None:
-    with inside(taste=only_taste) as node:
+    with inside(trial_run=only_trial_run) as node:
         assert calls_to_the_other_peer(node) == 0
 
 
@@ -326,5 +326,5 @@ def test_control_a_trial_run_under_the_nodes_own_name_would_call_the_peers(monke
     defaults = nodecfg.render.__kwdefaults__
     assert defaults is not None
     monkeypatch.setitem(defaults, "node", "node-5")
-    with inside(taste=only_taste) as node:
+    with inside(trial_run=only_trial_run) as node:
         assert calls_to_the_other_peer(node) > 0

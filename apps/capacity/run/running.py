@@ -52,7 +52,7 @@ LIVE_WITHIN_S = 20.0
 TURN_S = 4.0
 # One thread is left for what comes.
 # A run takes minutes by its nature.
-SEATS: Seats[int] = Seats(lambda: settings.TESTER_THREADS - 1, slow_s=900.0)
+SEATS: Seats[int] = Seats(lambda: settings.LOADGEN_THREADS - 1, slow_s=900.0)
 _begun: set[int] = set()  # by this process, so that two threads do not sit down for one run
 CALM = (Purpose.WARM_UP, Purpose.HOLD)
 

@@ -39,22 +39,22 @@ from apps.definitions.selectors import (
     schedules,
     zones,
 )
-from apps.definitions.writing.change_set import Work, working
+from apps.definitions.writing.change_set import ChangeSet, change_set
 from apps.definitions.writing.kinds import clouds, topology, traffic
 from apps.definitions.writing.kinds import static_ips as addresses
 from apps.definitions.writing.kinds.capacity_tests import store_capacity_test
-from apps.definitions.writing.kinds.grants import refuse_loss, store_grant
+from apps.definitions.writing.kinds.grants import reject_loss, store_grant
 from apps.definitions.writing.kinds.load_balancers import store_load_balancer
 from apps.definitions.writing.kinds.routes import store_route
-from apps.definitions.writing.kinds.schedules import Booked, store_schedule
+from apps.definitions.writing.kinds.schedules import ScheduledChange, store_schedule
 from apps.definitions.writing.kinds.zones import lock_zone, store_record, store_zone
-from apps.definitions.writing.rules.assertions import refuse_broken
-from apps.definitions.writing.rules.emptying import refuse_emptying, watch
+from apps.definitions.writing.rules.assertions import reject_failed_assertions
+from apps.definitions.writing.rules.emptying import reject_emptying, watch
 from apps.definitions.writing.rules.field_owners import keep_measured
-from apps.definitions.writing.rules.loops import refuse_loops
+from apps.definitions.writing.rules.loops import reject_loops
 from apps.definitions.writing.rules.managed import check_manager, managing, reason_of
-from apps.definitions.writing.rules.quotas import expect_growth, refuse_over_quota
-from apps.definitions.writing.rules.unsupported import refuse_impossible
+from apps.definitions.writing.rules.quotas import expect_growth, reject_over_quota
+from apps.definitions.writing.rules.unsupported import reject_unsupported
 from apps.definitions.writing.rules.usage import users_of
 from apps.fleet.models import AddressPool, CloudAccount, Fleet, Node, Region, Stack, StaticIP
 from apps.fleet.selectors import address_pools, cloud_accounts, fleets, nodes, regions, stacks, static_ips
@@ -89,7 +89,7 @@ class Kind:
 
     model: type[Any]
     rows: Callable[[Actor], QuerySet[Any]]
-    store: Callable[[Work, Account, Any, Any], None]
+    store: Callable[[ChangeSet, Account, Any, Any], None]
     noun: str
     platform: bool = False
     for_operators: bool = False
@@ -151,9 +151,9 @@ def save_object(
     of a pipeline that the caller is not and does not reach past (writing/rules/managed.py), Forbidden.
     """
     found = read_object({"kind": kind, "name": name, "account": account, "spec": spec})
-    with working(actor, reason=reason) as work:
-        row, _ = save(work, found, expected_version=expected_version, create_only=create_only)
-        finish(work)
+    with change_set(actor, reason=reason) as changes:
+        row, _ = save(changes, found, expected_version=expected_version, create_only=create_only)
+        finish(changes)
     return row
 
 
@@ -168,39 +168,40 @@ def delete_object(
 ) -> list[Fleet]:
     """Delete one object; returns the fleets that lose it. Raises NotFound, Conflict (stale, in use), Forbidden."""
     KINDS[kind].may_change(actor)
-    with working(actor, reason=reason) as work:
-        owner = work.account(account) if not KINDS[kind].platform else actor.account
-        row = existing(work, kind, owner, name)
+    with change_set(actor, reason=reason) as changes:
+        owner = changes.account(account) if not KINDS[kind].platform else actor.account
+        row = existing(changes, kind, owner, name)
         if row is None:
             raise NotFound("There is no such object, or you may not see it.")
-        delete(work, kind, row, expected_version=expected_version)
-        finish(work)
-    return list(work.touched.values())
+        delete(changes, kind, row, expected_version=expected_version)
+        finish(changes)
+    return list(changes.affected.fleets.values())
 
 
-def finish(work: Work) -> None:
+def finish(changes: ChangeSet) -> None:
     """The last act of every transaction: what had to wait is done, claims that nobody uses any more are given up.
 
     Raises Invalid when an account would then have more than its quotas allow.
     """
-    work.catch_up()
-    refuse_emptying(work)
-    _try_booked(work)
-    refuse_broken(work)
-    refuse_loops(work)
-    refuse_impossible(work)
-    if work.released:
-        drop_unused_claims(ids=work.released)
-    refuse_over_quota(work)
+    changes.deferred.run()
+    changes.affected.compare_orders()
+    reject_emptying(changes)
+    _try_scheduled_changes(changes)
+    reject_failed_assertions(changes)
+    reject_loops(changes)
+    reject_unsupported(changes)
+    if changes.affected.released_hostnames:
+        drop_unused_claims(ids=changes.affected.released_hostnames)
+    reject_over_quota(changes)
 
 
-def _try_booked(work: Work) -> None:
+def _try_scheduled_changes(changes: ChangeSet) -> None:
     """Make each change that a schedule of this transaction would make, as the schedule will, and undo it."""
     faults: list[Fault] = []
-    for booked in work.booked:
+    for booked in changes.deferred.scheduled_changes:
         place = f"{booked.pointer}/spec/target/change/object"
         wanted = read_object(booked.object, pointer=place)
-        KINDS[wanted.kind].may_change(work.actor)
+        KINDS[wanted.kind].may_change(changes.actor)
         try:
             with transaction.atomic():
                 change_for_schedule(booked, wanted)
@@ -209,12 +210,14 @@ def _try_booked(work: Work) -> None:
             faults.extend(invalid.faults)
         except (Conflict, Forbidden) as error:
             faults.append(Fault(place, "refused", error.detail))
-    work.booked.clear()
+    changes.deferred.scheduled_changes.clear()
     if faults:
         raise Invalid(faults)
 
 
-def change_for_schedule(booked: Booked, wanted: Object, *, reason: str = "") -> tuple[Any, Change, Document | None]:
+def change_for_schedule(
+    booked: ScheduledChange, wanted: Object, *, reason: str = ""
+) -> tuple[Any, Change, Document | None]:
     """Save what a schedule holds, with the rights of its account; the row, what changed, and what was there before.
 
     Objects of a pipeline are changed by schedules of the same pipeline only. Call it in a transaction. Raises what
@@ -222,30 +225,30 @@ def change_for_schedule(booked: Booked, wanted: Object, *, reason: str = "") -> 
     """
     actor = actor_of_schedule(booked.owner, booked.schedule)
     wanted = replace(wanted, account=wanted.account or booked.owner.name)
-    with managing(), working(actor, reason=reason) as work:  # whatever the request says that stores the schedule
-        work.pointer = wanted.pointer
-        owner = actor.account if KINDS[wanted.kind].platform else work.account(wanted.account)
-        row = existing(work, wanted.kind, owner, wanted.name)
-        work.manager = booked.manager if row and row.manager == booked.manager else ""
+    with managing(), change_set(actor, reason=reason) as changes:  # whatever the request says that stores the schedule
+        changes.faults.pointer = wanted.pointer
+        owner = actor.account if KINDS[wanted.kind].platform else changes.account(wanted.account)
+        row = existing(changes, wanted.kind, owner, wanted.name)
+        changes.manager = booked.manager if row and row.manager == booked.manager else ""
         before = describe(row) if row else None
-        row, change = save(work, wanted)
-        finish(work)
+        row, change = save(changes, wanted)
+        finish(changes)
     return row, change, before
 
 
-def existing(work: Work, kind: str, owner: Account, name: str) -> Any:
+def existing(changes: ChangeSet, kind: str, owner: Account, name: str) -> Any:
     """The row of an object by its identity, None when there is none."""
     entry = KINDS[kind]
 
     def look_up() -> Any:
-        rows = entry.rows(work.actor).filter(name=name)
+        rows = entry.rows(changes.actor).filter(name=name)
         return (rows if entry.platform else rows.filter(account=owner)).first()
 
-    return work.once(("row", kind, None if entry.platform else owner.pk, name), look_up)
+    return changes.lookup(("row", kind, None if entry.platform else owner.pk, name), look_up)
 
 
 def save(
-    work: Work, wanted: Object, *, expected_version: int | None = None, create_only: bool = False
+    changes: ChangeSet, wanted: Object, *, expected_version: int | None = None, create_only: bool = False
 ) -> tuple[Any, Change]:
     """Store one object that was read; nothing happens to an object that is already as wanted.
 
@@ -255,34 +258,34 @@ def save(
     4. Take the version (a stale one takes nothing), store, record.
     """
     kind = KINDS[wanted.kind]
-    kind.may_change(work.actor)
-    owner = work.actor.account if kind.platform else work.account(wanted.account)
-    row = existing(work, wanted.kind, owner, wanted.name)
+    kind.may_change(changes.actor)
+    owner = changes.actor.account if kind.platform else changes.account(wanted.account)
+    row = existing(changes, wanted.kind, owner, wanted.name)
     _check_version(row, wanted, expected_version=expected_version, create_only=create_only)
-    wanted = keep_measured(work, row, wanted)
+    wanted = keep_measured(changes, row, wanted)
     before = describe(row) if row else None
     after = settled(before, wanted.spec)
     if wanted.kind != "Schedule":  # which keeps the change that it holds as it was sent
         after = _own_names(after, owner)
-    check_manager(work, row)
+    check_manager(changes, row)
     label = _label(wanted.kind, owner, wanted.name)
     if before == after and not _new_key(wanted):
         return row, Change(wanted.kind, _account_name(wanted.kind, owner), wanted.name, "unchanged")
     if row is None:
-        expect_growth(work, wanted.kind, owner)
-        row = kind.model(name=wanted.name, manager=work.manager)
+        expect_growth(changes, wanted.kind, owner)
+        row = kind.model(name=wanted.name, manager=changes.manager)
     else:
         _take_version(row)
-        row.manager = row.manager or work.manager
-    kind.store(work, owner, row, wanted.spec)
-    watch(work, row, before, after)
-    work.saved.setdefault(wanted.kind, {})[row.pk] = work.pointer
+        row.manager = row.manager or changes.manager
+    kind.store(changes, owner, row, wanted.spec)
+    watch(changes, row, before, after)
+    changes.deferred.saved[wanted.kind][row.pk] = changes.faults.pointer
     if isinstance(row, StaticIP):
         after = describe(row)  # with what was allotted
     action = "update" if before else "create"
-    work.forget("row", wanted.kind, None if kind.platform else owner.pk, wanted.name)
+    changes.lookups.forget("row", wanted.kind, None if kind.platform else owner.pk, wanted.name)
     audit.record(
-        actor=work.actor,
+        actor=changes.actor,
         action=action,
         kind=wanted.kind,
         object_id=row.pk,
@@ -291,7 +294,7 @@ def save(
         before=before,
         after=after,
         version=row.version,
-        reason=reason_of(work, row),
+        reason=reason_of(changes, row),
     )
     fields = tuple(differences(before or {}, after))
     return row, Change(wanted.kind, _account_name(wanted.kind, owner), wanted.name, action, fields)
@@ -356,39 +359,39 @@ def _take_version(row: Any) -> None:
     row.version += 1
 
 
-def delete(work: Work, kind: str, row: Any, *, expected_version: int | None = None) -> Change:
+def delete(changes: ChangeSet, kind: str, row: Any, *, expected_version: int | None = None) -> Change:
     """Take one row away, if nobody uses it, and record it."""
     entry = KINDS[kind]
-    entry.may_change(work.actor)
+    entry.may_change(changes.actor)
     if expected_version is not None and row.version != expected_version:
         raise Stale(f"{kind} {row.name} has changed since you read it; read it again and decide again.", row.version)
-    check_manager(work, row)
-    work.saw(row)
-    users = users_of(work.actor, row)
+    check_manager(changes, row)
+    changes.lookups.track_version(row)
+    users = users_of(changes.actor, row)
     if users:
         raise Conflict(f"{kind} {row.name} is in use by {', '.join(users)}.")
     if isinstance(row, Stack):
-        clouds.refuse_to_forget(row)
+        clouds.reject_forgetting(row)
     if isinstance(row, StaticIP) and row.protected:
         raise Conflict(f"Static IP {row.name} is protected: write protected: false first, then delete it.")
     if isinstance(row, Record):
-        lock_zone(work, row.zone)
+        lock_zone(changes, row.zone)
     before, pk = describe(row), row.pk
-    owner = work.actor.account if entry.platform else row.account
+    owner = changes.actor.account if entry.platform else row.account
     _take_version(row)
-    work.concern(row)
+    changes.mark_affected(row)
     if isinstance(row, Route):
-        work.released.add(row.hostname_id)
-        work.routed.add((row.load_balancer_id, row.hostname.name))
+        changes.affected.released_hostnames.add(row.hostname_id)
+        changes.affected.touched_routes.add((row.load_balancer_id, row.hostname.name))
     if isinstance(row, Grant):
-        work.later.append(partial(refuse_loss, work, row.account, row.hostname, row.tag))
+        changes.deferred.add(partial(reject_loss, changes, row.account, row.hostname, row.tag))
     row.delete()
-    work.forget("row", kind, None if entry.platform else owner.pk, row.name)
-    work.forget(kind, row.name)
-    work.forget(kind, owner.name, row.name)
+    changes.lookups.forget("row", kind, None if entry.platform else owner.pk, row.name)
+    changes.lookups.forget(kind, row.name)
+    changes.lookups.forget(kind, owner.name, row.name)
     label = _label(kind, owner, row.name)
     audit.record(
-        actor=work.actor,
+        actor=changes.actor,
         action="delete",
         kind=kind,
         object_id=pk,
@@ -396,7 +399,7 @@ def delete(work: Work, kind: str, row: Any, *, expected_version: int | None = No
         account=_concerned(row, owner),
         before=before,
         version=row.version,
-        reason=reason_of(work, row),
+        reason=reason_of(changes, row),
     )
     return Change(kind, _account_name(kind, owner), row.name, "delete")
 

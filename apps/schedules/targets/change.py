@@ -13,7 +13,7 @@ from apps.core.errors import Conflict, Forbidden, Invalid, NotFound
 from apps.definitions.reading.documents import read_object
 from apps.definitions.reading.schedules import actor_of_schedule
 from apps.definitions.services import KINDS, Change, managing
-from apps.definitions.writing.kinds.schedules import Booked
+from apps.definitions.writing.kinds.schedules import ScheduledChange
 from apps.definitions.writing.objects import change_for_schedule, delete_object, save_object
 from apps.schedules.models import Fire
 from apps.schedules.targets.contract import Outcome, TargetFailed
@@ -32,7 +32,7 @@ def act(fire: Fire, now: datetime) -> Outcome:
 def _make(fire: Fire, now: datetime) -> Outcome:
     schedule = fire.schedule
     wanted = read_object(schedule.target["object"])
-    booked = Booked("", schedule.account, schedule.name, schedule.target["object"], schedule.manager)
+    booked = ScheduledChange("", schedule.account, schedule.name, schedule.target["object"], schedule.manager)
     row, change, before = change_for_schedule(booked, wanted, reason=f"Schedule {schedule.name}, fire {fire.pk}")
     label = f"{change.kind} {change.name}"
     if change.action == "unchanged":

@@ -10,7 +10,7 @@ from apps.compiler.portability.incompatibilities import Incompatibility
 from apps.core.errors import Fault, Invalid
 from apps.definitions.models import LoadBalancer, Route, Server
 from apps.definitions.previewing.portability import incompatibilities_of
-from apps.definitions.writing.change_set import Work
+from apps.definitions.writing.change_set import ChangeSet
 
 CHECKED = ("Route", "Pool", "LoadBalancer")
 MOST_FAULTS = 100
@@ -19,12 +19,12 @@ _OF_ACTION = ("pools", "redirect", "fixed_response")
 Saved = dict[str, dict[int, str]]
 
 
-def refuse_impossible(work: Work) -> None:
+def reject_unsupported(changes: ChangeSet) -> None:
     """In the end: Invalid when a route, pool or load balancer that was saved cannot be in a stack that it reaches.
 
     A load balancer is looked at as a whole, since it may just have come there; else only what was saved.
     """
-    saved = {kind: work.saved.get(kind, {}) for kind in CHECKED}
+    saved = {kind: changes.deferred.saved.get(kind, {}) for kind in CHECKED}
     if not any(saved.values()):
         return
     faults: list[Fault] = []
