@@ -202,7 +202,7 @@ class Node:
         self._last_reload = time.monotonic()
         wanted = Wanted(release, manifest, generation, self.probe_secret)
         self._guards.confirm(self.settings, self.proxy, wanted, offset)
-        self.addresses.settled(manifest, identity, self.probe_secret)
+        self.addresses.switched(manifest, identity, self.probe_secret)
         self.addresses.bring(release, manifest)
 
     def _hand_on_health(self, release: Path) -> None:

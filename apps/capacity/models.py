@@ -138,7 +138,7 @@ class Step(models.Model):
     offered = models.FloatField()
     answered = models.FloatField()
     errors = models.JSONField(default=dict)
-    error_share = models.FloatField(default=0)
+    error_rate = models.FloatField(default=0)
     p50_ms = models.FloatField(null=True)
     p95_ms = models.FloatField(null=True)
     p99_ms = models.FloatField(null=True)

@@ -15,8 +15,9 @@ from apps.core.errors import Conflict, NotFound, Stale
 from apps.core.queue import wake_after_commit
 from apps.definitions.freezing.timing import timing_of
 from apps.definitions.models import Schedule
-from apps.definitions.writing.change_set import ChangeSet, change_set
+from apps.definitions.writing.change_set import ChangeSet
 from apps.definitions.writing.rules.managed import check_manager, reason_of
+from apps.definitions.writing.transactions import change_set
 from apps.schedules.models import Fire
 from apps.schedules.run.booking import open_fires
 from apps.schedules.run.deciding import why_skipped

@@ -17,8 +17,8 @@ class StacksConfig(AppConfig):
         from apps.observe.ports import METRICS
         from apps.stacks.cloud.weight_moves import weights_of
         from apps.stacks.metrics import families
-        from apps.stacks.review.preview import foresee
+        from apps.stacks.review.preview import preview
         from apps.stacks.state.outputs import names_of
 
         METRICS[self.label] = families
-        PORTS.cloud_names, PORTS.stack_weights, PORTS.stack_preview = names_of, weights_of, foresee
+        PORTS.cloud_names, PORTS.stack_weights, PORTS.stack_preview = names_of, weights_of, preview

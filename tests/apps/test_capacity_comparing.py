@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from datetime import timedelta
 
 import pytest
@@ -32,7 +33,7 @@ def tests(pool: Pool) -> tuple[CapacityTest, CapacityTest]:
 def end_open_run(comparison: Comparison, p95: float, state: str = "done") -> Run:
     """The run that the comparison waits for ends with this p95."""
     run = Run.objects.filter(comparison=comparison).latest("pk")
-    knee = {"answered": 15.0, "p50_ms": 390.0, "p95_ms": p95, "p99_ms": p95 * 1.1, "error_share": 0.0}
+    knee = {"answered": 15.0, "p50_ms": 390.0, "p95_ms": p95, "p99_ms": p95 * 1.1, "error_rate": 0.0}
     run.state, run.result, run.ended_at = state, {"capacity": 15.0, "knee": knee}, now()
     run.why = "It broke off." if state != "done" else ""
     run.save()
@@ -125,15 +126,15 @@ def test_two_times_are_compared_by_rate_errors_latency_servers_cost_and_share(
     end = now()
     whole, *regions = before_after.before_and_after(acme, pool.pk, before=change, after=end, cost_per_server=50)
     before, after = whole.before, whole.after
-    assert (before.requests_per_s, after.requests_per_s) == (20, 30)
-    assert (before.error_share, after.error_share) == (0.05, 0)
+    assert (before.requests_rps, after.requests_rps) == (20, 30)
+    assert (before.error_rate, after.error_rate) == (0.05, 0)
     assert before.p95_ms is not None
     assert after.p95_ms is not None
     assert 200 < before.p95_ms <= 400
     assert after.p95_ms <= 50
     assert (before.servers, after.servers, before.cost, after.cost) == (2, 3, 100, 150)
     here = next(each for each in regions if each.where == "us-central1")
-    assert (here.before.requests_per_s, here.after.requests_per_s, here.before.servers) == (20, 30, 2)
+    assert (here.before.requests_rps, here.after.requests_rps, here.before.servers) == (20, 30, 2)
     assert here.sentence == "It went from uneven to even: busiest against idlest no end before, 1.0 after."
     with pytest.raises(NotFound):
         before_after.before_and_after(globex, pool.pk, before=change, after=end)
@@ -154,5 +155,17 @@ def test_a_time_in_which_nobody_looked_is_not_a_time_without_requests(acme: Acto
     make_work(pool, now() - timedelta(seconds=30), 100, 100, 100)
     found = before_after.before_and_after(acme, pool.pk, before=now() - timedelta(minutes=20), after=now())
     assert {each.sentence for each in found} == {"Nothing was measured in one of the two times."}
-    assert found[0].before.requests_per_s is None
-    assert found[0].after.requests_per_s == 30
+    assert found[0].before.requests_rps is None
+    assert found[0].after.requests_rps == 30
+
+
+def test_stored_objectives_and_results_take_the_new_names() -> None:
+    migration = importlib.import_module("apps.capacity.migrations.0002_error_rate")
+    stored = {"knee": {"error_share": 0.1}, "curve": [{"error_share": 0.0}], "differences": [{"field": "error_share"}]}
+    found = {"knee": {"error_rate": 0.1}, "curve": [{"error_rate": 0.0}], "differences": [{"field": "error_rate"}]}
+    assert migration.renamed(stored, migration.NEW) == found
+    assert migration.renamed(found, migration.OLD) == stored
+    plan = {"objective": {"percentile": 95, "below_ms": 600, "errors_below": 0.01}}
+    assert migration.renamed(plan, migration.NEW) == {
+        "objective": {"percentile": 95, "max_latency_ms": 600, "max_error_rate": 0.01}
+    }

@@ -32,7 +32,7 @@ RUN: dict[str, Any] = {
     "terminal": False, "waits_for_approval": False, "doing": "It holds 10/s.", "why": "", "result": None,
     "created_at": "2027-01-30T03:30:00Z", "limit_set_at": None, "limit_set_by": "",
 }  # fmt: skip
-POINT = {"rate": 15.0, "answered": 15.0, "p95_ms": 480.1234, "error_share": 0.0, "verdict": "good"}
+POINT = {"rate": 15.0, "answered": 15.0, "p95_ms": 480.1234, "error_rate": 0.0, "verdict": "good"}
 DONE = RUN | {"state": "done", "terminal": True, "doing": "", "result": {"sentence": "15/s.", "curve": [POINT]}}
 
 

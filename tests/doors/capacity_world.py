@@ -112,7 +112,7 @@ def _step(
         offered=rate,
         answered=min(rate, 15.6),
         errors={"timeout": 2} if errors else {},
-        error_share=errors,
+        error_rate=errors,
         p50_ms=p50,
         p95_ms=p95,
         p99_ms=p99,

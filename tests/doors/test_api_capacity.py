@@ -126,7 +126,7 @@ def test_two_tests_are_compared_and_one_not_with_itself(api: Api, test: dict[str
 
 def test_sizing_says_that_nothing_was_measured_and_refuses_nonsense(api: Api, globex: Actor) -> None:
     found = api("GET", "sizing?pool=shop&rate=30").json()
-    assert (found["possible"], found["lose_a_region"]) == (False, True)
+    assert (found["possible"], found["n_minus_1"]) == (False, True)
     assert {each["word"] for each in found["balance"]} == {"unknown"}
     assert [each["server"] for each in found["balance"][0]["shares"]] == ["eu-vm-1", "eu-vm-2", "eu-vm-3"]
     for query in (
@@ -134,7 +134,7 @@ def test_sizing_says_that_nothing_was_measured_and_refuses_nonsense(api: Api, gl
         "rate=30",
         "pool=shop&rate=-1",
         "pool=shop&rate=nan",
-        "pool=shop&rate=9&lose_a_region=x",
+        "pool=shop&rate=9&n_minus_1=x",
     ):
         assert_problem(api("GET", f"sizing?{query}"), 422)
     assert_problem(Api(globex)("GET", "sizing?pool=acme/shop&rate=30"), 404)

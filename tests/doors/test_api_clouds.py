@@ -180,7 +180,7 @@ def test_a_stack_says_how_it_stands_and_what_its_cloud_sees(house: Api, api: Api
     assert (told["word"], told["message"], told["outputs"]) == ("refused", "No region.", {"lb_1": "a.example"})
     assert told["unknown"] == [{"kind": "aws_eip", "id": "eipalloc-1", "object": "static IP front"}]
     [row] = told["backends"]
-    assert (row["health"], row["requests_per_s"], row["errors_share"], row["p95_ms"]) == ("degraded", 2.0, 0.1, 40.0)
+    assert (row["health"], row["requests_rps"], row["error_rate"], row["p95_ms"]) == ("degraded", 2.0, 0.1, 40.0)
     assert [each["state"] for each in row["targets"]] == ["healthy", "unhealthy"]
     assert_problem(api("GET", "stacks/aws-eu/state"), 404)
 

@@ -35,8 +35,8 @@ PLAN = {
     "/spec/load/protocol": "http1",
     "/spec/load/keep_alive": "on",
     "/spec/objective/percentile": "95",
-    "/spec/objective/below_ms": "600",
-    "/spec/objective/errors_below": "1",
+    "/spec/objective/max_latency_ms": "600",
+    "/spec/objective/max_error_rate": "1",
     "/spec/guards/max_rate": "40",
     "/spec/guards/max_connections": "100",
     "/spec/guards/max_duration_s": "240",
@@ -115,7 +115,7 @@ def test_a_plan_is_stored_as_it_was_typed_and_numbers_of_other_loads_are_left_ou
     assert answer.status_code == 302, answer.content.decode()
     test = CapacityTest.objects.get(name="shop-evening")
     assert (test.load["rate"], test.load["users"]) == (10, 0)
-    assert (test.objective["errors_below"], test.guards["headroom"], test.policy["margin"]) == (0.01, 0.5, 0.1)
+    assert (test.objective["max_error_rate"], test.guards["headroom"], test.policy["margin"]) == (0.01, 0.5, 0.1)
 
 
 def test_a_refused_plan_keeps_what_was_typed_and_says_it_at_the_field(tutorial_world: Actor) -> None:
@@ -311,7 +311,7 @@ def test_sizing_says_how_many_servers_and_what_it_does_not_know(shop_test: Capac
     assert "Nothing was measured yet" in unmeasured
     assert "No size was measured yet." in unmeasured
     make_run(shop_test)
-    page = text(client, f"/sizing?pool={pool}&rate=40&margin=10&lose=1&cost=100")
+    page = text(client, f"/sizing?pool={pool}&rate=40&margin=10&n_minus_1=1&cost=100")
     assert "40 requests/s with any one region lost need" in page
     assert "it borrows what us-central1 takes per server" in page
     assert "Who does the work" in page

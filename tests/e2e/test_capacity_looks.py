@@ -96,7 +96,7 @@ def paths(tutorial_world: Actor) -> dict[str, str]:
         "capacity-run-limit": f"/capacity-runs/{second.pk}/limit?margin=20",
         "capacity-runs-compare": f"/capacity-runs/compare?run={first.pk}&run={second.pk}",
         "capacity-comparison": f"/capacity-comparisons/{comparison.pk}",
-        "sizing": f"/sizing?pool={pool.pk}&rate=40&margin=10&lose=1&cost=50&changed={changed:%Y-%m-%dT%H:%M}",
+        "sizing": f"/sizing?pool={pool.pk}&rate=40&margin=10&n_minus_1=1&cost=50&changed={changed:%Y-%m-%dT%H:%M}",
         "pool-uneven": f"/pools/{pool.pk}",
     }
 

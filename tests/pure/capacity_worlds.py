@@ -94,7 +94,7 @@ def poisson_truth(objective: ObjectiveSpec, *, servers: int, service_ms: float, 
     allowed = (1 - objective.percentile / 100) * len(gaps)
     while (high - low) / high > 0.004:
         rate = (low + high) / 2
-        enough = _as_many_slow(gaps, works, rate, servers, objective.below_ms / 1000, allowed)
+        enough = _as_many_slow(gaps, works, rate, servers, objective.max_latency_ms / 1000, allowed)
         low, high = (low, rate) if enough else (rate, high)
     return (low + high) / 2
 

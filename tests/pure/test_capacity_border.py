@@ -14,7 +14,7 @@ from apps.capacity.run.steps import Outcome, Purpose, StepPlan, Verdict, Word
 from apps.definitions.reading.specs import ObjectiveSpec
 from tests.pure.capacity_worlds import Story, poisson_truth, run
 
-FAST = ObjectiveSpec(percentile=95, below_ms=100, errors_below=0.01)
+FAST = ObjectiveSpec(percentile=95, max_latency_ms=100, max_error_rate=0.01)
 # What so many servers can take in truth, by a long simulation of the same queues.
 TRUTHS = {(1, True): 70.6, (3, False): 282.1, (3, True): 267.5, (8, True): 764.8}
 SEEDS = range(100, 106)

@@ -14,8 +14,8 @@ from apps.capacity.run.steps import Outcome, Purpose, StepPlan, Verdict, Word
 from apps.definitions.reading.specs import ObjectiveSpec
 from tests.pure.capacity_worlds import run
 
-FAST = ObjectiveSpec(percentile=95, below_ms=50, errors_below=0.01)
-TUTORIAL = ObjectiveSpec(percentile=95, below_ms=600, errors_below=0.01)
+FAST = ObjectiveSpec(percentile=95, max_latency_ms=50, max_error_rate=0.01)
+TUTORIAL = ObjectiveSpec(percentile=95, max_latency_ms=600, max_error_rate=0.01)
 
 
 @pytest.fixture(scope="module")

@@ -67,7 +67,7 @@ def test_a_region_that_was_never_measured_borrows_the_weakest_number_and_says_so
 def test_nothing_measured_gives_no_number() -> None:
     assert not size([Measurement("a", 3, None)], 10).possible
     assert not size([Measurement("a", 3, 5.0, "run-1")], 10).possible
-    assert size([Measurement("a", 3, 5.0, "run-1")], 10, lose_a_region=False).needs[0].needed == 3
+    assert size([Measurement("a", 3, 5.0, "run-1")], 10, n_minus_1=False).needs[0].needed == 3
 
 
 def test_servers_cost_what_one_costs() -> None:

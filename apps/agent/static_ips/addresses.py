@@ -79,7 +79,7 @@ class Addresses:
         wanted = [list(each) for each in before.get("wanted", [])]
         self._write_facts(manifest, [*wanted, _spelled(identity)], secret, only=both)
 
-    def settled(self, manifest: Manifest, identity: Identity, secret: str) -> None:
+    def switched(self, manifest: Manifest, identity: Identity, secret: str) -> None:
         """From now on the new worker alone is right."""
         self._write_facts(manifest, [_spelled(identity)], secret)
 

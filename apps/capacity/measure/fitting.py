@@ -89,7 +89,7 @@ def border(outcomes: Sequence[Outcome], objective: ObjectiveSpec) -> Crossing | 
 
     None before any step had some, but not only slow requests, as at a cliff.
     """
-    x = objective.below_ms / 1000
+    x = objective.max_latency_ms / 1000
     allowed = 1 - objective.percentile / 100
     steps = [o for o in outcomes if o.verdict.word in {Word.GOOD, Word.BAD} and o.measured.answered > 0]
     if not any(LEAST_SHARE < o.measured.slow_share < MOST_SHARE and not _falls_behind(o) for o in steps):

@@ -137,7 +137,7 @@ def _void(second: Second, step: StepPlan) -> Verdict:
 
 def overdue(second: Second, rate: float, objective: ObjectiveSpec, *, constant: bool) -> int:
     """How many requests in flight must already be slower than the objective: more are open than came since."""
-    recent = rate * objective.below_ms / 1000
+    recent = rate * objective.max_latency_ms / 1000
     return max(0, int(second.in_flight - recent - (1 if constant else 3 * sqrt(recent) + 1)))
 
 
@@ -150,7 +150,7 @@ def doomed(seconds: Sequence[Second], rate: float, objective: ObjectiveSpec, kno
     if not behind(seconds[-1], rate, objective, known, constant=constant):
         return 0
     most = _pace(seconds, objective, known)
-    return max(0, int(seconds[-1].in_flight - most * objective.below_ms / 1000 - 1))
+    return max(0, int(seconds[-1].in_flight - most * objective.max_latency_ms / 1000 - 1))
 
 
 def behind(
@@ -174,13 +174,13 @@ def owed(seconds: Sequence[Second], rate: float, objective: ObjectiveSpec, known
         return 0.0
     pace = _pace(seconds, objective, Known(known.usual_ms))
     waiting_s = seconds[-1].in_flight / pace
-    in_time = pace * objective.below_ms / 1000
+    in_time = pace * objective.max_latency_ms / 1000
     came = sum(second.in_flight > NEARLY_FULL * in_time + 1 for second in seconds[-max(1, ceil(waiting_s)) :])
     return min(waiting_s, came + max(0.0, seconds[-1].in_flight - in_time) / pace) if came else 0.0
 
 
 def _usual_s(objective: ObjectiveSpec, known: Known) -> float:
-    return (known.usual_ms or float(objective.below_ms)) / 1000
+    return (known.usual_ms or float(objective.max_latency_ms)) / 1000
 
 
 def _pace(seconds: Sequence[Second], objective: ObjectiveSpec, known: Known) -> float:
@@ -206,23 +206,23 @@ def _curtailed(
         hopeless = tried and late > max(FEWEST_BAD, allowed_slow(objective) * sum(each.offered for each in judged))
     if hopeless or counted.slow + waiting > max(FEWEST_BAD, allowed_slow(objective) * planned):
         return Verdict(Word.BAD, _slow_sentence(judged, counted.slow + waiting, counted.ended + waiting, objective))
-    if counted.failed > max(FEWEST_BAD, objective.errors_below * planned):
+    if counted.failed > max(FEWEST_BAD, objective.max_error_rate * planned):
         share = counted.failed / max(1, counted.ended)
         return Verdict(
-            Word.BAD, f"{share:.1%} of the requests failed; allowed is less than {objective.errors_below:.1%}."
+            Word.BAD, f"{share:.1%} of the requests failed; allowed is less than {objective.max_error_rate:.1%}."
         )
     return None
 
 
 def _failed_sentence(counted: Tally, objective: ObjectiveSpec) -> str:
     share = counted.failed / max(1, counted.ended)
-    return f"{share:.1%} of the requests failed; allowed is less than {objective.errors_below:.1%}."
+    return f"{share:.1%} of the requests failed; allowed is less than {objective.max_error_rate:.1%}."
 
 
 def _slow_sentence(judged: Sequence[Second], slow: int, ended: int, objective: ObjectiveSpec) -> str:
     allowed = allowed_slow(objective)
     return (
-        f"{slow} of {ended} requests in {len(judged)} s took longer than {objective.below_ms} ms: "
+        f"{slow} of {ended} requests in {len(judged)} s took longer than {objective.max_latency_ms} ms: "
         f"more than {allowed:.0%} of the whole step."
     )
 
@@ -255,7 +255,7 @@ def _slope(values: Sequence[float]) -> float:
 
 
 def _breaks_soon(medians: Sequence[float], slope: float, objective: ObjectiveSpec) -> bool:
-    return slope > 0 and medians[-1] + slope * HORIZON_S > objective.below_ms
+    return slope > 0 and medians[-1] + slope * HORIZON_S > objective.max_latency_ms
 
 
 def _good(step: StepPlan, length: int, judged: Sequence[Second], objective: ObjectiveSpec, *, waits: bool) -> Verdict:
@@ -269,7 +269,7 @@ def _good(step: StepPlan, length: int, judged: Sequence[Second], objective: Obje
     doubtful = counted.slow / counted.ended >= 2 * allowed_slow(objective)
     if step.purpose is Purpose.DOUBLE and counted.slow >= FEWEST_BAD and doubtful:
         return Verdict(Word.BAD, _slow_sentence(judged, counted.slow, counted.ended, objective))
-    if counted.failed >= FEWEST_BAD and counted.failed / counted.ended >= 2 * objective.errors_below:
+    if counted.failed >= FEWEST_BAD and counted.failed / counted.ended >= 2 * objective.max_error_rate:
         return Verdict(Word.BAD, _failed_sentence(counted, objective))
     return Verdict(Word.GOOD, _good_sentence(judged, counted, objective))
 
@@ -293,14 +293,14 @@ def _certain(step: StepPlan, judged: Sequence[Second], counted: Tally, objective
         step.purpose is Purpose.BISECT
         and counted.ended >= enough_requests(objective)
         and upper_bound(slow, independent) < allowed_slow(objective)
-        and counted.failed / max(1, counted.ended) < objective.errors_below
+        and counted.failed / max(1, counted.ended) < objective.max_error_rate
     )
 
 
 def _good_sentence(judged: Sequence[Second], counted: Tally, objective: ObjectiveSpec) -> str:
     slow = counted.slow / max(1, counted.ended)
     return (
-        f"{slow:.1%} of {counted.ended} requests in {len(judged)} s took longer than {objective.below_ms} ms "
+        f"{slow:.1%} of {counted.ended} requests in {len(judged)} s took longer than {objective.max_latency_ms} ms "
         f"(allowed {allowed_slow(objective):.0%}), {counted.failed} failed."
     )
 
@@ -314,7 +314,7 @@ def overloaded(second: Second, objective: ObjectiveSpec) -> bool:
     counted = tally(second, objective)
     if not counted.ended:
         return overdue(second, second.target, objective, constant=False) > 0
-    failing = lower_bound(counted.failed, counted.ended) > max(FAILING, objective.errors_below)
+    failing = lower_bound(counted.failed, counted.ended) > max(FAILING, objective.max_error_rate)
     return failing or counted.slow > counted.ended / 2
 
 

@@ -16,7 +16,7 @@ class Point:
     p50_ms: float | None
     p95_ms: float | None
     p99_ms: float | None
-    error_share: float
+    error_rate: float
     in_flight: float
     verdict: str
     users: int = 0

@@ -40,7 +40,7 @@ def point_of(outcome: Outcome) -> Point:
         p50_ms=measured.p50_ms,
         p95_ms=measured.p95_ms,
         p99_ms=measured.p99_ms,
-        error_share=measured.error_share,
+        error_rate=measured.error_rate,
         in_flight=measured.in_flight,
         verdict=outcome.verdict.word.value,
         users=outcome.step.users,
@@ -133,7 +133,8 @@ def _in_flight(knee: Point | None) -> int | None:
 
 def objective_sentence(objective: ObjectiveSpec) -> str:
     """`p95 below 600 ms and errors below 1 %`."""
-    return f"p{objective.percentile} below {objective.below_ms} ms and errors below {objective.errors_below * 100:g} %"
+    errors = f"errors below {objective.max_error_rate * 100:g} %"
+    return f"p{objective.percentile} below {objective.max_latency_ms} ms and {errors}"
 
 
 REASONS = {

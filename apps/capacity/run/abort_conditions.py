@@ -28,7 +28,7 @@ class Neighbour:
     """What somebody else's pool does on the same nodes: requests in the window, share of 5xx, p95 in ms."""
 
     requests: int
-    error_share: float
+    error_rate: float
     p95_ms: float | None
 
 
@@ -128,8 +128,8 @@ def _of_neighbours(before: Surroundings, around: Surroundings) -> Iterator[Brake
         if now.requests < FEW:
             continue
         then = before.neighbours.get(name, Neighbour(0, 0.0, None))
-        if now.error_share > then.error_share + WORSE_ERRORS:
-            yield Brake("neighbour", f"Another pool on these nodes fails more: {now.error_share:.0%} errors.")
+        if now.error_rate > then.error_rate + WORSE_ERRORS:
+            yield Brake("neighbour", f"Another pool on these nodes fails more: {now.error_rate:.0%} errors.")
         if then.p95_ms is None or now.p95_ms is None or then.requests < FEW:
             continue
         if now.p95_ms > WORSE_BY * then.p95_ms and now.p95_ms > then.p95_ms + WORSE_MS:

@@ -93,7 +93,7 @@ def _server(name: str, weight: int, rows: Sequence[Counts]) -> ServerSample:
         queue=sum(row.queue_now for row in rows),
         connections=sum(row.connections_now for row in rows),
         p95_ms=float(max(row.latency_ms for row in rows)),
-        error_share=sum(row.status_5xx for row in rows) / answered if answered else 0.0,
+        error_rate=sum(row.status_5xx for row in rows) / answered if answered else 0.0,
         weight=weight,
         up=not any(row.status.startswith("DOWN") for row in rows),
     )
@@ -120,6 +120,6 @@ def _neighbour(rows: Sequence[Counts]) -> Neighbour:
     failed = sum(row.status_5xx for row in rows)
     return Neighbour(
         requests=sum(row.requests for row in rows),
-        error_share=failed / answered if answered else 0.0,
+        error_rate=failed / answered if answered else 0.0,
         p95_ms=percentile(merge(row.latency for row in rows), 0.95),
     )

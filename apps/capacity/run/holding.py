@@ -124,5 +124,5 @@ class Walk:
             broke = "nothing broke up to there" if met else f"above it did not keep {asked}"
             return f"The last good step was {load} ({p95}); {broke}."
         return (
-            f"At {load} it answered {knee.answered:.4g} requests/s, {p95}, {knee.error_share:.1%} failed. {word[met]}."
+            f"At {load} it answered {knee.answered:.4g} requests/s, {p95}, {knee.error_rate:.1%} failed. {word[met]}."
         )

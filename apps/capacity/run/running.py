@@ -175,7 +175,7 @@ def _known_limit(test: CapacityTest) -> float:
     if backend is None:
         return 0.0
     servers = backend.servers.filter(state="ready").count()
-    whole = share_of(backend, servers).per_s or 0.0
+    whole = share_of(backend, servers).rps or 0.0
     return whole / max(1, servers) if test.server else whole
 
 
@@ -341,7 +341,7 @@ def _step_row(run: Run, ordinal: int, outcome: Outcome, began: datetime) -> Step
         offered=found.offered,
         answered=found.answered,
         errors=dict(found.errors),
-        error_share=found.error_share,
+        error_rate=found.error_rate,
         p50_ms=found.p50_ms,
         p95_ms=found.p95_ms,
         p99_ms=found.p99_ms,

@@ -88,7 +88,7 @@ class Search:
         self.usual_ms: float | None = None
         self._guess = start_rate
         # A single server that meets the objective at all keeps up with one request at a time.
-        one_at_a_time = (1.0 if self.constant else HALF_BUSY) * 1000 / objective.below_ms
+        one_at_a_time = (1.0 if self.constant else HALF_BUSY) * 1000 / objective.max_latency_ms
         self._warm_rate = min(max(LOWEST_RATE, min(WARM_RATE, one_at_a_time)), self.max_rate)
         self._good: list[float] = []
         self._bad: list[float] = []
@@ -217,7 +217,7 @@ class Search:
         slow = last.measured.p95_ms if self.objective.percentile == 95 else last.measured.p99_ms
         if slow is None or self.usual_ms is None:
             return 2.0
-        used = (slow - self.usual_ms) / max(1.0, self.objective.below_ms - self.usual_ms)
+        used = (slow - self.usual_ms) / max(1.0, self.objective.max_latency_ms - self.usual_ms)
         if last.measured.in_flight > 1 + 2 * last.step.rate * self.usual_ms / 1000:
             return 1.2
         return 2.0 if used < 0.25 else 1.5 if used < 0.5 else 1.2
@@ -292,7 +292,7 @@ class Search:
         full = fmean(self._full[self.high])
         if self.constant:
             return full * BELOW_SATURATION
-        return full + log(allowed_slow(self.objective)) / (self.objective.below_ms / 1000)
+        return full + log(allowed_slow(self.objective)) / (self.objective.max_latency_ms / 1000)
 
     def _enough_known(self) -> bool:
         """Whether so much was answered at the border that the rate of it means something."""
@@ -319,7 +319,7 @@ class Search:
     def _steep(self, rate: float) -> bool:
         """Whether a rate was refused beyond doubt: the queue grew, or most were slow or failed longer than a pause."""
         last = [outcome for outcome in self.outcomes if outcome.step.rate == rate][-1]
-        most = max(last.measured.slow_share, last.measured.error_share) > 0.5
+        most = max(last.measured.slow_share, last.measured.error_rate) > 0.5
         return "grows" in last.verdict.why or (most and self._overloaded_at.get(rate, 0) > PAUSE_S)
 
     def _confirm(self, low: float) -> StepPlan:
@@ -345,8 +345,9 @@ class Search:
         return self._long(SERVICE_TIMES)
 
     def _long(self, services: int) -> float:
-        service = (self.usual_ms or self.objective.below_ms / 2) / 1000
-        queue = QUEUES * self.objective.below_ms / 1000  # a queue that makes requests slow must have the time to come
+        service = (self.usual_ms or self.objective.max_latency_ms / 2) / 1000
+        # A queue that makes requests slow must have the time to come.
+        queue = QUEUES * self.objective.max_latency_ms / 1000
         return RAMP_SECONDS + max(3.0, min(30.0, float(ceil(max(services * service, queue)))))
 
     def _confirm_s(self) -> float:
@@ -372,14 +373,14 @@ class Search:
     def judge(self, step: StepPlan, seconds: Sequence[Second]) -> Verdict:
         """What the seconds of the step so far say; decided at the latest after `seconds_max`."""
         if step.purpose is Purpose.DRAIN:
-            return judge_drain(step, seconds, self.usual_ms or float(self.objective.below_ms))
+            return judge_drain(step, seconds, self.usual_ms or float(self.objective.max_latency_ms))
         known = Known(self.usual_ms, self.low or 0.0)
         verdict = judge_step(step, seconds, self.objective, constant=self.constant, known=known)
         return verdict if verdict.decided else self._spared(step, seconds, known)
 
     def _most_overloaded(self) -> float:
         """Seconds of overload after which steps end for that: what waits then comes on top, longer at slow targets."""
-        return OVERLOAD_S - min(3.0, max(1.5, self.objective.below_ms / 1000))
+        return OVERLOAD_S - min(3.0, max(1.5, self.objective.max_latency_ms / 1000))
 
     def _spared(self, step: StepPlan, seconds: Sequence[Second], known: Known) -> Verdict:
         """A step ends before the target is overloaded for longer than it ever should be."""
@@ -422,7 +423,7 @@ class Search:
             self._learn_good(step, seconds)
         elif verdict.word is Word.BAD:
             self._learn_bad(step)
-            failed = outcome.measured.error_share >= 2 * self.objective.errors_below
+            failed = outcome.measured.error_rate >= 2 * self.objective.max_error_rate
             if failed and step.rate <= self._first_rate():
                 self._ending = Ending.NOTHING  # what fails where one server has half of its time is no matter of load
 

@@ -44,7 +44,7 @@ class Share:
     requests: int
     share: float
     due: float
-    error_share: float
+    error_rate: float
 
     @property
     def ratio(self) -> float:

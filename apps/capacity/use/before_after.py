@@ -24,8 +24,8 @@ class Period:
     given, and how a region's servers shared the work.
     """
 
-    requests_per_s: float | None
-    error_share: float | None
+    requests_rps: float | None
+    error_rate: float | None
     p95_ms: float | None
     servers: int | None
     cost: float | None = None
@@ -114,7 +114,7 @@ def _period(
 
 def _sentence(before: Period, after: Period) -> str:
     """What became of the share of the work, where that is known; else why it is not."""
-    if before.requests_per_s is None or after.requests_per_s is None:
+    if before.requests_rps is None or after.requests_rps is None:
         return "Nothing was measured in one of the two times."
     if before.balance is None or after.balance is None:
         return ""

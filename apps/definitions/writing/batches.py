@@ -11,8 +11,10 @@ from apps.compiler import grammar
 from apps.core.errors import Fault, Invalid, Managed, NotFound, SpillwayError, Stale
 from apps.definitions.reading.documents import read_object
 from apps.definitions.reading.fields import Reader, integer
-from apps.definitions.writing.change_set import ChangeSet, change_set
-from apps.definitions.writing.objects import KINDS, delete, existing, finish, save
+from apps.definitions.writing.change_set import ChangeSet
+from apps.definitions.writing.kinds.registry import KINDS
+from apps.definitions.writing.objects import delete, existing, save
+from apps.definitions.writing.transactions import change_set
 from apps.fleet.models import Fleet
 from apps.fleet.selectors import generations
 
@@ -108,7 +110,6 @@ def _all_or_none(items: list[Item], kind: str, begin: Callable[[], Any]) -> Batc
         changes.faults.pointer = ""
         if faults:
             raise Invalid(faults)
-        finish(changes)
     return Batch(tuple(results), generations(changes.affected.fleets.values()))
 
 
@@ -118,7 +119,6 @@ def _each_by_itself(items: list[Item], kind: str, begin: Callable[[], Any]) -> B
         try:
             with begin() as changes:
                 row = _do(changes, kind, item)
-                finish(changes)
         except SpillwayError as error:
             results.append(ItemResult(item.action, error=error))
         else:

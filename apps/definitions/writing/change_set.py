@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-from django.db import IntegrityError, transaction
 from django.db.models import Model
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Hostname
-from apps.core.errors import Conflict, Fault, Invalid
+from apps.core.errors import Fault, Invalid
 from apps.definitions.affected_targets import stacks_of, stacks_of_hostname, stacks_of_load_balancers, zones_of
 from apps.definitions.models import Certificate, LoadBalancer, Pool, Zone
 from apps.definitions.selectors import fleets_of, fleets_of_hostname, fleets_of_load_balancers
@@ -23,9 +21,6 @@ from apps.definitions.writing.rules.managed import said
 from apps.fleet.models import AddressPool, CloudAccount, Fleet, Region, Stack, StaticIP
 from apps.fleet.selectors import overflow_orders
 from apps.fleet.services import want_push, want_stack_push
-
-if TYPE_CHECKING:
-    from apps.definitions.writing.kinds.schedules import ScheduledChange
 
 T = TypeVar("T", bound=Model)
 
@@ -148,6 +143,20 @@ class Affected:
             want_stack_push(self.stacks.values())
         if self.zones:
             want_zone_push(self.zones.values())
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduledChange:
+    """A change that a schedule makes: tried before the schedule is stored, with its `pointer`, and made when it fires.
+
+    `manager` is whose pipeline made the schedule, blank for none.
+    """
+
+    pointer: str
+    owner: Account
+    schedule: str
+    object: dict[str, Any]
+    manager: str = ""
 
 
 @dataclass(slots=True)
@@ -279,19 +288,3 @@ WORDS: dict[type[Model], str] = {
 }
 # What an operator may share with other accounts.
 USABLE: dict[type[Model], Callable[[Account], Any]] = {Pool: usable_pools, Zone: usable_zones}
-
-
-@contextmanager
-def change_set(actor: Actor, *, reason: str = "", manager: str = "") -> Iterator[ChangeSet]:
-    """A transaction that ends with the intent: raised generations of all that was affected, workers woken after commit.
-
-    Raises Forbidden for viewers, Conflict when somebody made the same thing in the same moment.
-    """
-    actor.may_write()
-    try:
-        with transaction.atomic():
-            changes = ChangeSet(actor, reason=reason, manager=manager)
-            yield changes
-            changes.affected.request_push()
-    except IntegrityError as error:
-        raise Conflict("Somebody changed the same objects in this moment: read again and decide again.") from error

@@ -16,8 +16,10 @@ from apps.accounts.models import Account
 from apps.compiler.grammar import GrammarError, name
 from apps.core.errors import Fault, Invalid
 from apps.definitions.reading.documents import Object, read_object
-from apps.definitions.writing.change_set import ChangeSet, change_set
-from apps.definitions.writing.objects import KINDS, Change, delete, finish, save
+from apps.definitions.writing.change_set import ChangeSet
+from apps.definitions.writing.kinds.registry import KINDS
+from apps.definitions.writing.objects import Change, delete, save
+from apps.definitions.writing.transactions import change_set
 from apps.fleet.selectors import generations
 
 MAX_OBJECTS = 20_000
@@ -59,9 +61,8 @@ def apply_document(*, actor: Actor, objects: object, prune: bool = False, manage
     wanted = _read(objects, prune=prune, manager=manager)
     with change_set(actor, reason=reason, manager=manager) as changes:
         done = _perform(changes, wanted, prune=prune)
-        base = _base(changes, done)
     numbers, losses = generations(changes.affected.fleets.values()), tuple(changes.losses)
-    return Plan(tuple(done), numbers, stored=True, base=base, losses=losses, kept=tuple(changes.kept))
+    return Plan(tuple(done), numbers, stored=True, base=_base(changes, done), losses=losses, kept=tuple(changes.kept))
 
 
 def plan_document(*, actor: Actor, objects: object, prune: bool = False, manager: str = "") -> Plan:
@@ -144,7 +145,6 @@ def _perform(changes: ChangeSet, wanted: list[Object], *, prune: bool) -> list[C
         raise Invalid(faults)
     if prune:
         done += _prune(changes, [kind for kind in reversed(ORDER) if kind not in ("Route", "Account")], keep)
-    finish(changes)
     return done
 
 
@@ -171,10 +171,9 @@ def _look_up(changes: ChangeSet, wanted: Iterable[Object]) -> None:
             continue
         names = [entry.name for entry in entries]
         found = _rows_by_name(changes, kind, account, names)
-        key = None if KINDS[kind].platform or account is None else account.pk
         for one in names:
             changes.lookups.track_version(found.get(one))
-            changes.lookups.remember(found.get(one), "row", kind, key, one)
+            changes.lookups.remember(found.get(one), *KINDS[kind].key(account, one))
 
 
 def _rows_by_name(changes: ChangeSet, kind: str, account: Account | None, names: list[str]) -> dict[str, Any]:

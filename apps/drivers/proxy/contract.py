@@ -30,7 +30,7 @@ class Unreachable(ProxyError):
 
 
 class Unavailable(ProxyError):
-    """The node answers and cannot do it now (no time, memory, disk, or no HAProxy that fits): try again, with patience.
+    """The node answers and cannot do it now (no time, memory, disk, or no HAProxy that fits): try again, with backoff.
 
     It goes on running what it ran, and says nothing about the bundle.
     """

@@ -4,7 +4,7 @@
    have a seat, of which each account has a part: a slow receiver keeps nothing waiting behind it.
 2. Act. What is ours is done in the transaction that finishes the fire, so it is done once; what is not is done at
    least once, under the key of the fire.
-3. Done, again later with growing patience, or dead when the attempts are used up. A dead fire is said aloud, stays on
+3. Done, again later with growing backoff, or dead when the attempts are used up. A dead fire is said aloud, stays on
    the page, and may be tried again by hand.
 """
 

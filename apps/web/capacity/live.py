@@ -43,7 +43,7 @@ def timeline(run: Run, seconds: Sequence[Second], steps: Sequence[Step]) -> Draw
     if not seconds:
         return None
     start = run.started_at or seconds[0].at
-    below = (run.plan.get("objective") or {}).get("below_ms", 600)
+    below = (run.plan.get("objective") or {}).get("max_latency_ms", 600)
     moments = [_moment(second, start) for second in seconds]
     last = seconds[-1]
     sentence = (
@@ -51,7 +51,7 @@ def timeline(run: Run, seconds: Sequence[Second], steps: Sequence[Step]) -> Draw
         f" {last.answered} answered, {last.errors} errors, p95 {words_of(last.p95_ms)}."
     )
     return draw_seconds(
-        moments, [_held(step, start) for step in steps], below_ms=below, prefix="live", sentence=sentence
+        moments, [_held(step, start) for step in steps], max_latency_ms=below, prefix="live", sentence=sentence
     )
 
 

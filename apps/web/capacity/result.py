@@ -22,7 +22,7 @@ def result_context(run: Run) -> dict[str, Any]:
     if not run.result:
         return {"found": None, "again": again}
     found = result_of(run.result)
-    below = (run.plan.get("objective") or {}).get("below_ms", 600)
+    below = (run.plan.get("objective") or {}).get("max_latency_ms", 600)
     return {
         "found": found,
         "again": again,
@@ -72,7 +72,7 @@ def _curve(found: Result, below: float) -> Any:
         low = found.low if found.low is not None else found.capacity
         knee = (found.capacity, low, found.high if found.high is not None else found.capacity)
     sentence = f"Latency against rate at {len(found.curve)} rates. {found.sentence}"
-    return draw_curve(found.curve, below_ms=below, knee=knee, prefix="curve", sentence=sentence)
+    return draw_curve(found.curve, max_latency_ms=below, knee=knee, prefix="curve", sentence=sentence)
 
 
 def _row(point: Point) -> dict[str, Any]:
@@ -84,7 +84,7 @@ def _row(point: Point) -> dict[str, Any]:
         "p50": words_of(point.p50_ms),
         "p95": words_of(point.p95_ms),
         "p99": words_of(point.p99_ms),
-        "errors": share(point.error_share),
+        "errors": share(point.error_rate),
         "in_flight": short(point.in_flight),
         "good": point.verdict == "good",
     }

@@ -76,7 +76,7 @@ def _step(step: Step) -> dict[str, Any]:
         "asked": asked(step),
         "offered": short(step.offered),
         "answered": short(step.answered),
-        "errors": share(step.error_share),
+        "errors": share(step.error_rate),
         "kinds": ", ".join(f"{count:,} {kind}" for kind, count in sorted(step.errors.items())),
         "p50": words_of(step.p50_ms),
         "p95": words_of(step.p95_ms),

@@ -53,8 +53,8 @@ def _row(change: Change) -> dict[str, Any]:
     """A row of the table: each number before and after, and the sentence about it."""
     pair = change.before, change.after
     texts = {
-        "requests": [amount(each.requests_per_s) for each in pair],
-        "errors": [share(each.error_share) for each in pair],
+        "requests": [amount(each.requests_rps) for each in pair],
+        "errors": [share(each.error_rate) for each in pair],
         "p95": [f"{amount(each.p95_ms)} ms" if each.p95_ms is not None else "" for each in pair],
         "servers": [amount(each.servers) for each in pair],
         "cost": [amount(None if each.cost is None else round(each.cost)) for each in pair],

@@ -62,7 +62,7 @@ def run_shape(row: Run, _: object = None) -> dict[str, Any]:
 
 
 _STEP = (
-    *("ordinal", "purpose", "rate", "users", "started_at", "seconds", "offered", "answered", "errors", "error_share"),
+    *("ordinal", "purpose", "rate", "users", "started_at", "seconds", "offered", "answered", "errors", "error_rate"),
     *("p50_ms", "p95_ms", "p99_ms", "max_ms", "histogram", "verdict", "why"),
 )
 _SECOND = ("at", "target", "offered", "answered", "errors", "in_flight", "p50_ms", "p95_ms", "p99_ms")

@@ -13,7 +13,7 @@ from rest_framework.views import APIView
 from apps.api.v1 import shapes
 from apps.api.v1.protocol import requests
 from apps.api.v1.views import NOUNS, one
-from apps.api.v1.writes import foreseen, written
+from apps.api.v1.writes import dry_run_answer, written
 from apps.core.errors import Fault, Invalid
 from apps.definitions import selectors, services
 from apps.definitions.previewing.portability import Incompatibility, portability_of
@@ -23,7 +23,7 @@ from apps.fleet.models import StaticIP
 def _done(request: Request, change: Callable[[], StaticIP]) -> Response:
     """The address as it is after the change, or what the change would do."""
     if requests.dry_run(request):
-        return foreseen(request, change)
+        return dry_run_answer(request, change)
     actor, pk = requests.actor_of(request), change().pk
     fresh = one(NOUNS["static-ips"].rows(actor), str(pk))
     response = Response(shapes.definition(fresh, actor), headers={"ETag": requests.etag(fresh.version)})

@@ -16,7 +16,7 @@ from ..words import add_managed
 Done = tuple[Any, str, int]
 NOUN = "capacity-tests"
 POLL_S = 30
-CURVE = ("rate", "answered", "p50_ms", "p95_ms", "p99_ms", "error_share", "verdict")
+CURVE = ("rate", "answered", "p50_ms", "p95_ms", "p99_ms", "error_rate", "verdict")
 
 
 def add_to(commands: Any, every: argparse.ArgumentParser) -> None:

@@ -11,10 +11,11 @@ from apps.definitions.models import Backend, Pool
 from apps.definitions.reading.describing import Document, limit_of
 from apps.definitions.reading.documents import read_limit
 from apps.definitions.sharing import must_own
-from apps.definitions.writing.change_set import ChangeSet, change_set
+from apps.definitions.writing.change_set import ChangeSet
 from apps.definitions.writing.kinds.traffic import note_limit
 from apps.definitions.writing.parts import hold, note
 from apps.definitions.writing.rules.managed import check_manager
+from apps.definitions.writing.transactions import change_set
 
 
 def set_limit(  # noqa: PLR0913 - a limit has this many parts, all named by the caller

@@ -15,11 +15,11 @@ from apps.definitions import selectors
 from apps.definitions.models import Listener, LoadBalancer
 from apps.definitions.reading.describing import Document, describe
 from apps.definitions.reading.fleets import FLEET_PORTS
-from apps.definitions.writing.change_set import ChangeSet, change_set
+from apps.definitions.writing.change_set import ChangeSet
 from apps.definitions.writing.kinds.load_balancers import expect_fit
-from apps.definitions.writing.objects import finish
 from apps.definitions.writing.parts import note
 from apps.definitions.writing.rules.managed import check_manager
+from apps.definitions.writing.transactions import change_set
 from apps.fleet.models import Fleet, StaticIP
 
 WHAT = "static IPs"
@@ -132,7 +132,6 @@ def _attach(changes: ChangeSet, row: StaticIP, chosen: list[Listener]) -> None:
     for pk, balancer in sorted(balancers.items()):
         label, owner = f"{balancer.account.name}/{balancer.name}", balancer.account
         note(changes, balancer, before=before[pk], after=_document(changes, pk), label=label, account=owner)
-    finish(changes)
 
 
 def _document(changes: ChangeSet, balancer: int) -> Document:

@@ -9,9 +9,10 @@ from apps.compiler.grammar import GrammarError
 from apps.core.errors import Fault, Invalid, NotFound
 from apps.definitions.affected_targets import stacks_of
 from apps.definitions.reading.documents import latency_ms
-from apps.definitions.writing.change_set import ChangeSet, change_set
+from apps.definitions.writing.change_set import ChangeSet
 from apps.definitions.writing.kinds.topology import set_ms
 from apps.definitions.writing.parts import note, take
+from apps.definitions.writing.transactions import change_set
 from apps.fleet.models import Region, RegionLatency
 
 
@@ -50,7 +51,6 @@ def set_latency(*, actor: Actor, from_region: str, to_region: str, ms: object, r
             set_ms(row, other, wanted)
             change = ({"latency": {"to": other.name, "ms": each}} for each in (before, wanted))
             _store(changes, row, "update", *change)
-        changes.affected.compare_orders()
     return row
 
 

@@ -15,10 +15,12 @@ from apps.audit.selectors import entries_of_change
 from apps.core.errors import Conflict
 from apps.definitions.reading.describing import describe
 from apps.definitions.reading.documents import read_object
-from apps.definitions.writing.change_set import ChangeSet, change_set
+from apps.definitions.writing.change_set import ChangeSet
 from apps.definitions.writing.documents import Plan
 from apps.definitions.writing.dry_runs.dry_runs import PARTS
-from apps.definitions.writing.objects import KINDS, Change, delete, existing, finish, save
+from apps.definitions.writing.kinds.registry import KINDS
+from apps.definitions.writing.objects import Change, delete, existing, save
+from apps.definitions.writing.transactions import change_set
 from apps.fleet.selectors import generations
 
 ORDER = tuple(KINDS)
@@ -49,7 +51,6 @@ def revert_change(*, actor: Actor, change: str, reason: str = "") -> Plan:
     steps = _steps(entries_of_change(actor, change))
     with change_set(actor, reason=reason or f"Takes back change {change}") as changes:
         done = [_take_back(changes, step, at) for at, step in enumerate(_in_order(steps))]
-        finish(changes)
     made = tuple(each for each in done if each is not None)
     return Plan(made, generations(changes.affected.fleets.values()), stored=True)
 
@@ -82,7 +83,7 @@ def _in_order(steps: list[Step]) -> list[Step]:
 
 def _take_back(changes: ChangeSet, step: Step, at: int) -> Change | None:
     """Save what was there before, or delete what was not; in the version that the change made, and in no other."""
-    owner = changes.actor.account if KINDS[step.kind].platform else changes.account(step.account)
+    owner = KINDS[step.kind].owner(changes, step.account)
     row = existing(changes, step.kind, owner, step.name)
     gone = step.last.action == "delete"
     if (row is None) != gone or (row is not None and row.version != step.last.version):

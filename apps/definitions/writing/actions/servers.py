@@ -12,8 +12,9 @@ from apps.core.errors import Fault, Invalid
 from apps.definitions import selectors
 from apps.definitions.models import Server
 from apps.definitions.reading.fields import choice
-from apps.definitions.writing.change_set import ChangeSet, change_set
+from apps.definitions.writing.change_set import ChangeSet
 from apps.definitions.writing.parts import note, take
+from apps.definitions.writing.transactions import change_set
 
 
 def set_server(

@@ -90,7 +90,7 @@ def _reject_move(changes: ChangeSet, row: Stack, account: CloudAccount | None, s
         changes.fault("/spec/cloud_region", "in_use", "A stack stays in its cloud's region; make another one there.")
 
 
-def reject_forgetting(row: Stack) -> None:
+def reject_forgetting(_changes: ChangeSet, row: Stack) -> None:
     """Raise Conflict while something of the stack stands in its cloud, or may: its rows go with it, which alone know.
 
     What has to happen first is said, all of it. A stack that never applied anything goes, and one that was destroyed.

@@ -34,13 +34,18 @@ def store_grant(changes: ChangeSet, owner: Account, row: Grant, spec: GrantSpec)
     if changes.faults or account is None:
         raise Invalid(changes.faults.drain())
     if row.pk is not None:
-        changes.deferred.add(partial(reject_loss, changes, row.account, row.hostname, row.tag))
+        defer_loss(changes, row)
     row.account = account
     row.hostname, row.tag = spec.hostname or "", spec.tag or ""
     row.may_load_test, row.expires_at = spec.may_load_test, spec.expires_at
     row.save()
     if row.hostname and (row.expires_at is None or row.expires_at > now()):
         _prove(changes, row)
+
+
+def defer_loss(changes: ChangeSet, row: Grant) -> None:
+    """In the end, what the grant gave until now must not be missing."""
+    changes.deferred.add(partial(_reject_loss, changes, row.account, row.hostname, row.tag))
 
 
 def _grantee(changes: ChangeSet, row: Grant, spec: GrantSpec) -> Account | None:
@@ -76,7 +81,7 @@ def _prove(changes: ChangeSet, grant: Grant) -> None:
             _record(changes, claim, "prove")
 
 
-def reject_loss(changes: ChangeSet, account: Account, hostname: str, tag: str) -> None:
+def _reject_loss(changes: ChangeSet, account: Account, hostname: str, tag: str) -> None:
     """In the end: Conflict where routes of the account need what the grant gave and no other grant gives.
 
     Names that only the grant proved, and that no route uses, wait for a proof again.

@@ -23,8 +23,9 @@ from apps.core.errors import Conflict, Fault, Invalid, Stale
 from apps.core.events import publish_after_commit
 from apps.core.queue import wake
 from apps.definitions import selectors
-from apps.definitions.writing.change_set import ChangeSet, change_set
-from apps.definitions.writing.rules import quotas
+from apps.definitions.writing.change_set import ChangeSet
+from apps.definitions.writing.rules.quotas import expect_growth
+from apps.definitions.writing.transactions import change_set
 
 NOUN = "hostnames"
 CHECK_TASK = "apps.definitions.tasks.check_hostname"
@@ -52,12 +53,11 @@ def claim(*, actor: Actor, name: object, account: str | None = None, reason: str
         owner = changes.account(account)
         known = Hostname.objects.filter(name=canonical, account=owner).first()
         proof = Hostname.Proof.OPERATOR if actor.is_operator else Hostname.Proof.NONE
-        quotas.expect_growth(changes, "Hostname", owner)
+        expect_growth(changes, "Hostname", owner)
         try:
             row = claims.claim_hostname(account=owner, name=canonical, proof=proof)
         except claims.HostnameTaken as error:
             raise Invalid([Fault("/name", error.code, str(error))]) from error
-        quotas.reject_over_quota(changes)
         Hostname.objects.filter(pk=row.pk).update(explicit=True)
         if known is None or known.released_at is not None:
             _record(changes, row, "claim")

@@ -43,6 +43,12 @@ def store_route(changes: ChangeSet, owner: Account, row: Route, spec: RouteSpec)
     changes.affected.touched_routes.add((balancer.pk, hostname.name))
 
 
+def leave_hostname(changes: ChangeSet, row: Route) -> None:
+    """What was said of the hostname's routes is asked again, and the claim given up if nobody uses it any more."""
+    changes.affected.released_hostnames.add(row.hostname_id)
+    changes.affected.touched_routes.add((row.load_balancer_id, row.hostname.name))
+
+
 def _pool(changes: ChangeSet, owner: Account, reference: str, index: int, present: Mapping[str, Pool]) -> Pool | None:
     """The pool of a share. One of another account that the route leads to already stays, also after its grant."""
     place = f"/spec/action/pools/{index}/pool"

@@ -6,9 +6,7 @@ A change is tried at the end of the transaction, when every object of the same d
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from apps.accounts.models import Account
 from apps.calendars import next_after
@@ -17,27 +15,13 @@ from apps.core.errors import Invalid
 from apps.definitions.freezing.timing import timing_of
 from apps.definitions.models import CapacityTest, Schedule
 from apps.definitions.reading.specs import ScheduleSpec, TargetSpec
-from apps.definitions.writing.change_set import ChangeSet
+from apps.definitions.writing.change_set import ChangeSet, ScheduledChange
 from apps.fleet.models import Fleet
 
 _COPIED = (
     *("cron", "every_s", "at", "zone", "starts_at", "ends_at", "window_s", "jitter_s", "overlap", "catch_up"),
     *("catch_up_window_s", "attempts", "backoff_s", "timeout_s"),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class ScheduledChange:
-    """A change that a schedule makes: tried before the schedule is stored, with its `pointer`, and made when it fires.
-
-    `manager` is whose pipeline made the schedule, blank for none.
-    """
-
-    pointer: str
-    owner: Account
-    schedule: str
-    object: dict[str, Any]
-    manager: str = ""
 
 
 def store_schedule(changes: ChangeSet, owner: Account, row: Schedule, spec: ScheduleSpec) -> None:

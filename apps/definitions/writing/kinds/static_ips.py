@@ -14,6 +14,7 @@ from apps.compiler.model.stack import OF_CLOUD, ON_FLEETS, AddressKind, Cloud
 from apps.core.concurrency.locks import lock_words
 from apps.core.errors import Conflict, Invalid
 from apps.definitions.models import Listener
+from apps.definitions.reading.describing import Document, describe
 from apps.definitions.reading.specs import AddressPoolSpec, StaticIPSpec
 from apps.definitions.writing.change_set import ChangeSet
 from apps.definitions.writing.rules.quotas import expect_growth
@@ -113,6 +114,17 @@ def store_static_ip(changes: ChangeSet, owner: Account, row: StaticIP, spec: Sta
     row.save()
     changes.lookups.remember(row, "StaticIP", row.name)
     changes.mark_affected(row)
+
+
+def with_allotted(_changes: ChangeSet, row: StaticIP, _before: Document | None, _after: Document) -> Document:
+    """The document with the address and the router id that were allotted."""
+    return describe(row)
+
+
+def reject_protected(_changes: ChangeSet, row: StaticIP) -> None:
+    """Raise Conflict for an address that is not to be let go by mistake."""
+    if row.protected:
+        raise Conflict(f"Static IP {row.name} is protected: write protected: false first, then delete it.")
 
 
 def _given_to(changes: ChangeSet, spec: StaticIPSpec) -> Account | None:

@@ -57,7 +57,7 @@ def store_record(changes: ChangeSet, owner: Account, row: Record, spec: RecordSp
     balancer = changes.named(LoadBalancer, spec.load_balancer, "/spec/load_balancer")
     if zone:
         lock_zone(changes, zone)
-        _reject_impossible(changes, row, zone, spec)
+        _reject_unsupported(changes, row, zone, spec)
         if zone.account_id != owner.pk:
             _reject_foreign(changes, owner, row, zone, spec)
     if balancer and zone:
@@ -76,6 +76,11 @@ def store_record(changes: ChangeSet, owner: Account, row: Record, spec: RecordSp
 def lock_zone(changes: ChangeSet, zone: Zone) -> None:
     """Hold the zone until commit: nobody else makes, changes or removes a record of it meanwhile."""
     changes.lookup(("held zone", zone.pk), lambda: list(Zone.objects.select_for_update().filter(pk=zone.pk)))
+
+
+def lock_zone_of(changes: ChangeSet, row: Record) -> None:
+    """As `lock_zone`, for a record that goes."""
+    lock_zone(changes, row.zone)
 
 
 def _zone(changes: ChangeSet, owner: Account, row: Record, spec: RecordSpec) -> Zone | None:
@@ -121,7 +126,7 @@ def _stands(balancer: LoadBalancer) -> tuple[bool, list[int]]:
     return balancer.fleets.exists(), list(balancer.stacks.values_list("pk", flat=True))
 
 
-def _reject_impossible(changes: ChangeSet, row: Record, zone: Zone, spec: RecordSpec) -> None:
+def _reject_unsupported(changes: ChangeSet, row: Record, zone: Zone, spec: RecordSpec) -> None:
     """1. The name is not too long. 2. A CNAME stands alone. 3. There is one set of a name and type."""
     name = full_name(spec.label, zone.domain)
     if len(name) > MAX_NAME:

@@ -6,14 +6,14 @@ meant; then whoever writes says so, object by object.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
 
 from apps.core.errors import Fault, Invalid
 from apps.definitions.models import Listener, LoadBalancer, Pool, Route, RoutePool
+from apps.definitions.reading.describing import Document
 from apps.definitions.writing.change_set import ChangeSet
 
 CODE = "would_empty"
@@ -41,21 +41,33 @@ def confirming(names: Iterable[str]) -> Iterator[None]:
         _confirmed.reset(token)
 
 
-def watch(changes: ChangeSet, row: Any, before: dict[str, Any] | None, after: dict[str, Any]) -> None:
-    """Note what a pool or a load balancer had and would not have any more."""
-    if before is None or not isinstance(row, Pool | LoadBalancer):
-        return
-    part = _servers if isinstance(row, Pool) else _listeners
-    had = part(before)
-    if had and not part(after):
-        changes.deferred.emptied.append((changes.faults.pointer, row, had))
+def note_servers(changes: ChangeSet, row: Pool, before: Document | None, after: Document) -> Document:
+    """Note a pool that had servers and would have none any more."""
+    return _note(changes, row, _servers, before, after)
 
 
-def _servers(spec: dict[str, Any]) -> list[str]:
+def note_listeners(changes: ChangeSet, row: LoadBalancer, before: Document | None, after: Document) -> Document:
+    """Note a load balancer that had listeners and would have none any more."""
+    return _note(changes, row, _listeners, before, after)
+
+
+def _note(
+    changes: ChangeSet,
+    row: Pool | LoadBalancer,
+    part: Callable[[Document], list[str]],
+    before: Document | None,
+    after: Document,
+) -> Document:
+    if before and part(before) and not part(after):
+        changes.deferred.emptied.append((changes.faults.pointer, row, part(before)))
+    return after
+
+
+def _servers(spec: Document) -> list[str]:
     return [server["name"] for backend in spec.get("backends") or () for server in backend.get("servers") or ()]
 
 
-def _listeners(spec: dict[str, Any]) -> list[str]:
+def _listeners(spec: Document) -> list[str]:
     return [listener["name"] for listener in spec.get("listeners") or ()]
 
 

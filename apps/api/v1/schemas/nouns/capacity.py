@@ -50,8 +50,8 @@ class Objective(words.Sent):
     """What still counts as good."""
 
     percentile = serializers.IntegerField(min_value=95, max_value=99, required=False)
-    below_ms = words.whole(1, 600_000, required=False)
-    errors_below = words.number(0.0001, 1, required=False)
+    max_latency_ms = words.whole(1, 600_000, required=False)
+    max_error_rate = words.number(0.0001, 1, required=False)
 
 
 class Guards(words.Sent):
@@ -170,7 +170,7 @@ class CapacityStep(words.Shown):
     offered = words.share_of_traffic()
     answered = words.share_of_traffic()
     errors = words.Anything()  # type: ignore[assignment] # a field, not the serializer's own property
-    error_share = serializers.FloatField()
+    error_rate = serializers.FloatField()
     p50_ms = serializers.FloatField(allow_null=True)
     p95_ms = serializers.FloatField(allow_null=True)
     p99_ms = serializers.FloatField(allow_null=True)
@@ -258,7 +258,7 @@ class ServerShare(words.Shown):
     requests = words.count()
     share = words.number(0, 1)
     due = words.number(0, 1)
-    error_share = words.number(0, 1)
+    error_rate = words.number(0, 1)
 
 
 class Balance(words.Shown):
@@ -278,7 +278,7 @@ class Sizing(words.Shown):
     possible = serializers.BooleanField()
     sentence = serializers.CharField()
     rate = words.share_of_traffic()
-    lose_a_region = serializers.BooleanField()
+    n_minus_1 = serializers.BooleanField()
     needs = Need(many=True)
     doubts = serializers.ListField(child=serializers.CharField())
     cost = serializers.FloatField(allow_null=True)

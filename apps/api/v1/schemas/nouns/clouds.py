@@ -158,7 +158,7 @@ class Portability(words.Shown):
 
 
 class StackRun(words.Shown):
-    """One travel of a revision to its cloud."""
+    """One run that brings a revision to its cloud."""
 
     id = words.ident()
     url = serializers.CharField()
@@ -289,8 +289,8 @@ class CloudBackend(words.Shown):
     region = words.name()
     health = words.word(["healthy", "degraded", "down", "unknown"])
     targets = CloudTarget(many=True)
-    requests_per_s = words.share_of_traffic(allow_null=True)
-    errors_share = words.number(0, 1, allow_null=True)
+    requests_rps = words.share_of_traffic(allow_null=True)
+    error_rate = words.number(0, 1, allow_null=True)
     p95_ms = serializers.FloatField(min_value=0, allow_null=True)
     counted_at = words.instant(allow_null=True)
     weight = words.whole(0, 1000, allow_null=True, help_text="Where weights do the overflow.")

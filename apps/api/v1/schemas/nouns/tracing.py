@@ -8,7 +8,7 @@ from apps.api.v1.schemas import words
 from apps.definitions.shapes.base.words import METHODS
 
 
-class TraceQuestion(words.Sent):
+class Trace(words.Sent):
     """A request as a client would send it."""
 
     host = serializers.CharField(max_length=253)

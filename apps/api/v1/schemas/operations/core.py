@@ -104,7 +104,7 @@ OPERATIONS: Table = {
     ("sizing", "GET"): detail(
         capacity.Sizing,
         "how many servers a rate needs",
-        *("pool", "rate", "lose_a_region", "cost_per_server"),
+        *("pool", "rate", "n_minus_1", "cost_per_server"),
         version=False,
     ),
     **read("blackouts", capacity.Blackout, "a blackout", "when no test may run", version=False),
@@ -193,8 +193,8 @@ OPERATIONS: Table = {
     ),
     ("overflow-what-if", "POST"): Operation(
         summary="Ask what would be if",
-        shown={200: progress.WhatIf},
-        sent=progress.Question,
+        shown={200: progress.Simulation},
+        sent=progress.WhatIf,
         refuses=(400, *READ_REFUSALS, 404, 413, 415),
     ),
     ("rollouts-list", "GET"): listing(progress.Rollout, "rollouts"),
@@ -217,7 +217,7 @@ OPERATIONS: Table = {
     ("trace", "POST"): Operation(
         summary="Ask what would happen to a request, and why",
         shown={200: tracing.TraceAnswer},
-        sent=tracing.TraceQuestion,
+        sent=tracing.Trace,
         refuses=(400, *READ_REFUSALS, 413, 415),
     ),
     ("routes-batch", "POST"): replace(BATCH, summary="Create, update and delete many routes"),

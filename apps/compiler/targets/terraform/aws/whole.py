@@ -24,7 +24,7 @@ def unsupported_in_stack(snapshot: StackSnapshot) -> Iterator[Incompatibility]:
     for front in snapshot.load_balancers:
         yield from _of_network(snapshot, front)
         yield from _of_quotas(front)
-        yield from _of_patience(front, pools)
+        yield from _of_timeouts(front, pools)
         yield from _of_names(front)
         for listener in front.listeners:
             yield from _of_listener(listener, addresses, pools)
@@ -78,7 +78,7 @@ def _of_quotas(front: LoadBalancer) -> Iterator[Incompatibility]:
         )  # fmt: skip
 
 
-def _of_patience(front: LoadBalancer, pools: Pools) -> Iterator[Incompatibility]:
+def _of_timeouts(front: LoadBalancer, pools: Pools) -> Iterator[Incompatibility]:
     """An ALB has one idle timeout for all of its pools."""
     seconds = idle_timeout_s(front, pools)
     for pool_id in sorted(pools_of(front) & pools.keys()):

@@ -8,7 +8,7 @@ import pytest
 
 from apps.definitions.models import Backend
 from apps.definitions.services import set_limit
-from apps.overflow.foresight import overloads
+from apps.overflow.preview import overloads
 from tests.apps.observe_world import World, make_world
 from tests.apps.overflow_world import make_spilling
 
