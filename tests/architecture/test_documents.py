@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from apps.definitions.shapes.base import pages
+from apps.definitions.shapes.kinds import SHAPES, file_name
 from apps.web import urls
 from apps.web.kit.help import PAGES, page_of
 from controlplane.configuration import page
@@ -15,6 +17,13 @@ LONGEST_README = 7_000  # bytes: what somebody reads who has just come here
 def test_the_page_of_the_configuration_is_what_the_settings_read() -> None:
     written = (ROOT / "docs" / "operate" / "configuration.md").read_text()
     assert written == page(), "write it anew: .venv/bin/python -m controlplane.configuration"
+
+
+def test_the_pages_of_reference_are_what_the_shapes_declare() -> None:
+    folder = ROOT / "docs" / "reference"
+    wanted = {file_name(kind): pages.page(kind, shape) for kind, shape in SHAPES.items()}
+    written = {path.name: path.read_text() for path in folder.glob("*.md")}
+    assert written == wanted, "write them anew: .venv/bin/python -m apps.definitions.shapes"
 
 
 def test_the_readme_is_one_page() -> None:
