@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from django.urls import URLPattern
+
 from apps.definitions.shapes.base import pages
 from apps.definitions.shapes.kinds import SHAPES, file_name
 from apps.web import urls
@@ -48,5 +50,5 @@ def test_help_leads_to_documents_and_headings_that_exist() -> None:
 
 
 def test_every_page_has_help() -> None:
-    names = {pattern.name for pattern in urls.urlpatterns}
+    names = {str(pattern.name) for pattern in urls.urlpatterns if isinstance(pattern, URLPattern)}
     assert {name for name in names if not page_of(name)} <= {"search", "switch-account", "stop-looking"}
