@@ -7,14 +7,10 @@ written out; private keys are never part of either.
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 from apps.accounts.models import Account, Grant
-from apps.compiler.model.fleet import (
-    FixedResponse,
-    HeaderCondition,
-    Redirect,
-)
 from apps.definitions.listing import ListedRoute, Named
 from apps.definitions.models import (
     Backend,
@@ -28,7 +24,6 @@ from apps.definitions.models import (
     Schedule,
     Zone,
 )
-from apps.definitions.reading.asserting import assertion_document
 from apps.definitions.reading.capacity_tests import capacity_test_document, capacity_test_row
 from apps.definitions.reading.clouds import (
     address_pool_document,
@@ -54,7 +49,6 @@ from apps.definitions.reading.specs import (
     NodeSpec,
     RecordSpec,
     RegionSpec,
-    RouteSpec,
     ScheduleSpec,
     Spec,
     StackSpec,
@@ -67,6 +61,7 @@ from apps.definitions.shapes.base.words import instant_text
 from apps.definitions.shapes.base.writing import settled as settled_by_shape
 from apps.definitions.shapes.base.writing import write
 from apps.definitions.shapes.pool import LimitSpec, PoolSpec
+from apps.definitions.shapes.route import Action, RouteSpec
 from apps.fleet.models import AddressPool, CloudAccount, Fleet, Node, Region, Stack, StaticIP
 
 Document = dict[str, Any]
@@ -132,52 +127,6 @@ def _load_balancer(spec: LoadBalancerSpec) -> Document:
     return {"fleets": sorted(spec.fleets), "stacks": sorted(spec.stacks), "listeners": listeners}
 
 
-def redirect_document(redirect: Redirect) -> Document:
-    """A redirect as it is stored and shown."""
-    return _fields(redirect, ("code", "scheme", "host", "path", "keep_query"))
-
-
-def fixed_response_document(response: FixedResponse) -> Document:
-    """A fixed response as it is stored and shown."""
-    return _fields(response, ("status", "content_type", "body"))
-
-
-def header_document(header: HeaderCondition) -> Document:
-    """A header condition as it is stored and shown."""
-    return {"name": header.name, "match": str(header.match), "value": header.value}
-
-
-def _route_document(
-    route: Any, load_balancer: str, hostname: str, headers: list[Document], action: Document
-) -> Document:
-    return {
-        "load_balancer": load_balancer,
-        "hostname": hostname,
-        "path": route.path,
-        "path_kind": str(route.path_kind),
-        "methods": list(route.methods),
-        "headers": headers,
-        "scheme": route.scheme or None,
-        "action": action,
-        "prefix_rewrite": route.prefix_rewrite,
-    }
-
-
-def _route(spec: RouteSpec) -> Document:
-    if spec.redirect:
-        action: Document = {"redirect": redirect_document(spec.redirect)}
-    elif spec.fixed_response:
-        action = {"fixed_response": fixed_response_document(spec.fixed_response)}
-    else:
-        shares = [{"pool": share.pool, "weight": share.weight} for share in spec.pools]
-        action = {"pools": sorted(shares, key=_by("pool"))}
-    headers = [header_document(header) for header in spec.headers]
-    found = _route_document(spec, spec.load_balancer, spec.hostname, headers, action)
-    if spec.assertions is not None:
-        found["assertions"] = [assertion_document(assertion) for assertion in spec.assertions]
-    return found
-
-
 _PLACE = ("title", "latitude", "longitude")
 
 
@@ -225,8 +174,6 @@ def settled(before: Document | None, spec: Spec) -> Document:
         after = {"drained": stored.get("drained", False), "latency": stored.get("latency", [])} | after
     if isinstance(spec, StaticIPSpec):
         after = settled_static_ip(stored, after)
-    if isinstance(spec, RouteSpec):
-        after = {"assertions": stored.get("assertions", [])} | after
     if isinstance(spec, ScheduleSpec):
         after = {"paused": stored.get("paused", False)} | after
     if isinstance(spec, PoolSpec):
@@ -249,7 +196,6 @@ _OF_SPEC: dict[type[Any], Callable[[Any], Document]] = {
     GrantSpec: lambda spec: _grant_document(spec, spec.account),
     CertificateSpec: lambda spec: {"chain": spec.chain},
     LoadBalancerSpec: _load_balancer,
-    RouteSpec: _route,
     ZoneSpec: zone_document,
     RecordSpec: record_document,
     CapacityTestSpec: capacity_test_document,
@@ -291,16 +237,8 @@ def _load_balancer_row(row: LoadBalancer) -> Document:
 
 
 def _route_row(row: Route | ListedRoute) -> Document:
-    if row.action == Route.Action.POOLS:
-        shares = [
-            {"pool": name_from(row.account_id, share.pool.account, share.pool.name), "weight": share.weight}
-            for share in row.shares
-        ]
-        action: Document = {"pools": sorted(shares, key=_by("pool"))}
-    else:
-        action = {str(row.action): dict(getattr(row, row.action))}
-    found = _route_document(row, row.load_balancer.name, row.hostname.name, list(row.headers), action)
-    return found | {"assertions": list(row.assertions)}
+    action = SimpleNamespace(pools=row.shares, redirect=row.redirect, fixed_response=row.fixed_response)
+    return write(RouteSpec, row, row.account_id) | {"action": write(Action, action, row.account_id)}
 
 
 _OF_ROW: dict[type[Any], Callable[[Any], Document]] = {

@@ -7,16 +7,10 @@ from datetime import datetime
 from typing import Any
 
 from apps.compiler.addresses import ALL_PRIVATE
-from apps.compiler.model.fleet import (
-    Assertion,
-    FixedResponse,
-    HeaderCondition,
-    PathKind,
-    Protocol,
-    Redirect,
-)
+from apps.compiler.model.fleet import Protocol
 from apps.compiler.model.stack import AddressKind, Cloud, Network, RecordType
 from apps.definitions.shapes.pool import PoolSpec
+from apps.definitions.shapes.route import RouteSpec
 
 NO_NETWORK = Network()
 
@@ -160,35 +154,6 @@ class LoadBalancerSpec:
     fleets: tuple[str, ...] = ()
     listeners: tuple[ListenerSpec, ...] = ()
     stacks: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ShareSpec:
-    """A pool's share of a route: weight out of the sum of the weights."""
-
-    pool: str
-    weight: int = 100
-
-
-@dataclass(frozen=True, slots=True)
-class RouteSpec:
-    """Hostname + path (+ methods, headers, scheme) → pools, a redirect or a fixed response: exactly one of them.
-
-    Assertions name pools and routes as they were sent; None leaves the stored ones as they are.
-    """
-
-    load_balancer: str
-    hostname: str
-    path: str
-    path_kind: PathKind
-    methods: tuple[str, ...] = ()
-    headers: tuple[HeaderCondition, ...] = ()
-    pools: tuple[ShareSpec, ...] = ()
-    redirect: Redirect | None = None
-    fixed_response: FixedResponse | None = None
-    prefix_rewrite: str | None = None
-    assertions: tuple[Assertion, ...] | None = None
-    scheme: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,11 @@ import re
 
 from apps.definitions.shapes.base.shape import Shape
 from apps.definitions.shapes.pool import PoolSpec
+from apps.definitions.shapes.route import RouteSpec
 
 SHAPES: dict[str, type[Shape]] = {
     "Pool": PoolSpec,
+    "Route": RouteSpec,
 }
 
 

@@ -8,17 +8,19 @@ from typing import Any, cast
 
 from rest_framework import serializers
 
+from apps.api.v1.schemas import words
 from apps.definitions.shapes.base.fields import Field, fields_of
 from apps.definitions.shapes.base.words import MAX_LIST
 
 Written = serializers.Field[Any, Any, Any, Any]
-BOUNDS = {"minimum": "min_value", "maximum": "max_value", "maxLength": "max_length", "description": "help_text"}
+BOUNDS = {"minimum": "min_value", "maximum": "max_value", "maxLength": "max_length"}
 
 PLAIN: Mapping[str, Callable[..., Written]] = {
     "integer": serializers.IntegerField,
     "number": serializers.FloatField,
     "boolean": serializers.BooleanField,
     "string": serializers.DateTimeField,  # of the format date-time
+    "any": words.Anything,
 }
 
 
@@ -33,13 +35,18 @@ def serializer_of(shape: Any) -> type[serializers.Serializer[Any]]:
 
 def _field(field: Field) -> Written:
     options: dict[str, Any] = {} if field.required else {"required": False}
-    options |= {"allow_null": True} if field.nullable else {}
-    if field.child:
-        return serializer_of(cast("Any", field.child))(many=field.many, **options)
+    options |= {"allow_null": True} if field.null else {}
+    options |= {"help_text": field.about.note} if field.about.note else {}
     schema = field.grammar.schema if field.grammar else {}
-    if field.many:
-        return serializers.ListField(child=_plain(schema), max_length=MAX_LIST, **options)
-    return _plain(schema, **options)
+    if field.child:
+        child = serializer_of(cast("Any", field.child))
+        told = field.most is not None and field.most.told
+        return _listed(field, child(), options) if told else child(many=field.many, **options)
+    return _listed(field, _plain(schema), options) if field.many else _plain(schema, **options)
+
+
+def _listed(field: Field, child: Written, options: Mapping[str, Any]) -> Written:
+    return serializers.ListField(child=child, max_length=field.most.count if field.most else MAX_LIST, **options)
 
 
 def _plain(schema: Mapping[str, Any], **options: Any) -> Written:

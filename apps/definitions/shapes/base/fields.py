@@ -7,7 +7,7 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, cast, get_args, get_origin, get_type_hints
 
-from apps.definitions.shapes.base.shape import SORTED, About, Distinct, Grammar, Shape
+from apps.definitions.shapes.base.shape import SORTED, About, Distinct, Grammar, Most, Shape
 
 NOTHING: Any = object()
 
@@ -24,12 +24,18 @@ class Field:
     nullable: bool
     default: Any
     distinct: Distinct | None
+    most: Most | None
     sorted: bool
 
     @property
     def required(self) -> bool:
         """Whether a document must have it."""
         return self.default is NOTHING
+
+    @property
+    def null(self) -> bool:
+        """Whether documents show null: not where that leaves the field as it is, or the field out."""
+        return self.nullable and self.about.stays is None and not self.about.absent_when_empty
 
     @property
     def plain(self) -> bool:
@@ -79,5 +85,6 @@ def _field(name: str, hint: Any, default: Any) -> Field:
         nullable,
         default,
         next((mark for mark in marks if isinstance(mark, Distinct)), None),
+        next((mark for mark in marks if isinstance(mark, Most)), None),
         SORTED in marks,
     )

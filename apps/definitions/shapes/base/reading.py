@@ -18,7 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from apps.core.errors import Fault
-from apps.definitions.shapes.base.fields import fields_of
+from apps.definitions.shapes.base.fields import field_at, fields_of
 from apps.definitions.shapes.base.shape import Shape, Wrong
 
 S = TypeVar("S", bound=Shape)
@@ -26,7 +26,6 @@ _SENTENCES = {
     "missing": ("missing", "Fill in {field}."),
     "dict_type": ("not_object", "Write an object with named fields here."),
     "tuple_type": ("not_list", "Write {field} as a list."),
-    "too_long": ("too_many", "Use at most {max_length} entries in {field}."),
 }
 
 
@@ -60,7 +59,8 @@ def _faults(shape: type[Shape], line: ErrorDetails, pointer: str) -> Iterator[Fa
     else:
         code, sentence = _SENTENCES[kind]
         field = next((part for part in reversed(loc) if isinstance(part, str)), "")
-        yield Fault(place, code, sentence.format(field=field, **line.get("ctx", {})))
+        own = field_at(_at(shape, loc), field).about.missing if kind == "missing" else ""
+        yield Fault(place, code, own or sentence.format(field=field))
 
 
 def _at(shape: type[Shape], loc: Sequence[int | str]) -> type[Shape]:

@@ -70,6 +70,9 @@ class About:
     hint: str | None = None
     example: Any = None
     since: str = "0.1"
+    # What is said of a required field that is not there, where "Fill in it." is too little; of the field to programs.
+    missing: str = ""
+    note: str = ""
     # Whether a document leaves the field out while it holds nothing.
     absent_when_empty: bool = False
     # What a new object has where the document says nothing; a stored one keeps what it has.
@@ -113,6 +116,22 @@ class Check:
             return value
 
         return core_schema.with_info_after_validator_function(asked, handler(source))
+
+
+class Most:
+    """A list of at most so many entries, of `what`; `told` where the API's document says so of a list of objects."""
+
+    def __init__(self, count: int, what: str = "", *, told: bool = False) -> None:
+        self.count, self.what, self.told = count, what, told
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        def counted(sent: Any, read_entries: Callable[[Any], Any], info: ValidationInfo) -> Any:
+            if isinstance(sent, list | tuple) and len(sent) > self.count:
+                what = self.what or f"entries in {info.field_name}"
+                raise GrammarError("too_many", f"Use at most {self.count} {what}.")
+            return read_entries(sent)
+
+        return core_schema.with_info_wrap_validator_function(counted, handler(source))
 
 
 class Distinct:
@@ -175,4 +194,16 @@ def _lines(error: ValidationError) -> list[InitErrorDetails]:
     ]
 
 
-__all__ = ["ALWAYS", "SORTED", "About", "Check", "Data", "Distinct", "Grammar", "GrammarError", "Shape", "Wrong"]
+__all__ = [
+    "ALWAYS",
+    "SORTED",
+    "About",
+    "Check",
+    "Data",
+    "Distinct",
+    "Grammar",
+    "GrammarError",
+    "Most",
+    "Shape",
+    "Wrong",
+]

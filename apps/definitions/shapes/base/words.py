@@ -14,13 +14,11 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Any, TypeVar, cast
 
-from pydantic import Field
-
 from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
 from apps.core.errors import Fault
 from apps.definitions.shapes.base.reading import escaped
-from apps.definitions.shapes.base.shape import Grammar, Wrong
+from apps.definitions.shapes.base.shape import Grammar, Most, Wrong
 
 E = TypeVar("E", bound=StrEnum)
 MAX_LIST = 1000
@@ -172,7 +170,7 @@ def _server_address(value: object) -> str:
     return grammar.server_address(value, local_development=True)
 
 
-LISTED = Field(max_length=MAX_LIST)
+LISTED = Most(MAX_LIST)
 Name = Annotated[str, text(grammar.name, "a name", pattern=NAME)]
 Reference = Annotated[
     str, replace(text(read_reference, "a name, or account/name", pattern=REFERENCE), with_account=True)
@@ -180,6 +178,7 @@ Reference = Annotated[
 Title = Annotated[str, text(read_title, "text", 120)]
 Hostname = Annotated[str, text(grammar.hostname, "a host name", 253, HOSTNAME)]
 Host = Annotated[str, text(grammar.redirect_host, "a host name without wildcard", 253, HOSTNAME)]
+Path = Annotated[str, text(grammar.path, "a path", grammar.MAX_PATH, PATH)]
 Boolean = Annotated[bool, Grammar(read_boolean, {"type": "boolean"})]
 Port = Annotated[int, whole(1, 65535)]
 TimeMs = Annotated[int, whole(1, grammar.MAX_TIME_MS)]

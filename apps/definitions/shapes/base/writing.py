@@ -37,7 +37,8 @@ def _written(field: Field, value: Any, owner: int | None) -> Any:
 
 def _one(field: Field, value: Any, owner: int | None) -> Any:
     if field.child:
-        return write(field.child, value, owner)
+        # A column may keep the document of an object as it is.
+        return value if isinstance(value, dict) else write(field.child, value, owner)
     if hasattr(value, "pk"):  # a row, where documents have its name
         foreign = field.grammar and field.grammar.with_account and value.account_id != owner
         return f"{value.account.name}/{value.name}" if foreign else value.name
