@@ -452,7 +452,7 @@ RECORDED = {
     "Backend": "update",
     "Region": "create update delete drain undrain",
     "Fleet": "create update delete roll_back resume push_again",
-    "Hostname": "claim prove release end_rest lose_proof",
+    "Hostname": "claim verify release end_cooldown lose_verification",
     "Account": "create update delete view_as stop_viewing",
     "Membership": "update delete accept",
     "Person": "create sign_in sign_out end_sessions change_password add_second_factor remove_second_factor"

@@ -95,7 +95,7 @@ PAGES: tuple[Row, ...] = (
     sent("hostname-new", NEW_FAULTY, form={"/name": "no name"}),
     *shown("hostname", READ_OWN, "hostname", {"pk": "$hostname"}),
     sent("hostname-check", SENT, "hostname", {"pk": "$hostname"}),
-    sent("hostname-prove", codes(404, 403, "403 302 302"), "hostname", {"pk": "$hostname"}, reason="x"),
+    sent("hostname-verify", codes(404, 403, "403 302 302"), "hostname", {"pk": "$hostname"}, reason="x"),
     sent("hostname-release", SENT, "free", {"pk": "$free"}, confirm="free.acme.example"),
     *shown("capacity-tests", LIST, "all"),
     Row("web:capacity-test-new", "GET", NEW, holds="all"),
