@@ -211,7 +211,9 @@ OPERATIONS: Table = {
         "confirm",
         "take_over",
     ),
-    ("changes-detail", "GET"): detail(progress.ChangeProgress, "what one request of yours changed", "wait", version=False),
+    ("changes-detail", "GET"): detail(
+        progress.ChangeProgress, "what one request of yours changed", "wait", version=False
+    ),
     ("changes-revert", "POST"): replace(
         write("Take back what one request of yours changed", {200: writing.Applied}, None, *MANAGED, "confirm"),
         refuses=(*DRAIN.refuses, 404),

@@ -1,6 +1,8 @@
 from django.db import migrations
 
 RENAMED = {
+    'account.viewed': 'account.impersonated',
+    'account.viewing_stopped': 'account.impersonation_stopped',
     'hostname.proved': 'hostname.verified',
     'hostname.proof_lost': 'hostname.verification_lost',
     'hostname.rest_ended': 'hostname.cooldown_ended',
