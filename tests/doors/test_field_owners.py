@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from django.db import transaction
 
 from apps.accounts.actors import Actor
 from apps.audit.models import Entry
@@ -14,8 +15,11 @@ from apps.capacity.use import limits
 from apps.core.clock import now
 from apps.core.errors import Managed
 from apps.definitions.models import Backend, CapacityTest, Pool
+from apps.definitions.reading.documents import read_object
 from apps.definitions.services import KINDS, managing
+from apps.definitions.writing.change_set import ScheduledChange
 from apps.definitions.writing.kinds.contract import as_sent
+from apps.definitions.writing.transactions import change_for_schedule
 from apps.fleet.models import Region
 from tests.doors.test_api_objects import Api, assert_problem
 
@@ -85,12 +89,55 @@ def test_a_limit_of_a_run_that_the_rest_of_a_document_forbids_is_a_fault_of_the_
     assert fault["pointer"] == "/objects/0/spec/overflow/when_full"
 
 
-def test_somebody_who_saw_the_limit_sets_it(api: Api) -> None:
+def changed(api: Api, value: int) -> tuple[dict[str, Any], str]:
+    """The pool's document with another limit and another choice, and the version that it had."""
     seen = api("GET", "pools/acme/extra")
-    spec = seen.json()["spec"]
-    spec["backends"][0]["limit"] = {"kind": "rate", "value": 70}
-    done = api("PUT", "pools/acme/extra?manager=ci", {"spec": spec}, If_Match=seen["ETag"])
-    assert (done.status_code, limit()) == (200, (70, ""))
+    spec = seen.json()["spec"] | {"balance": "random"}
+    spec["backends"][0]["limit"] = {"kind": "rate", "value": value}
+    return spec, seen["ETag"]
+
+
+def written(api: Api, way: str, words: str) -> Any:
+    """The answer to 70/s by one of the ways in which a whole object is written."""
+    spec, tag = changed(api, 70)
+    if way == "POST":
+        item = {"action": "update", "name": "extra", "spec": spec}
+        return api("POST", f"pools:batch?{words}", {"items": [item]})
+    body = {"spec": {"backends": spec["backends"], "balance": "random"} if way == "PATCH" else spec}
+    return api(way, f"pools/acme/extra?{words}", body, If_Match=tag)
+
+
+@pytest.mark.parametrize("way", ["PUT", "PATCH", "POST"])
+def test_whatever_a_pipeline_writes_keeps_the_limit_of_a_run_and_says_so(api: Api, way: str) -> None:
+    answer = written(api, way, "manager=ci")
+    assert (answer.status_code, answer["X-Spillway-Kept"], limit()) == (200, FIELD, (109, "run-12"))
+    assert Pool.objects.get(name="extra").balance == "random"
+
+
+@pytest.mark.parametrize("words", [f"manager=ci&take_over={FIELD}", "break_glass=true"])
+@pytest.mark.parametrize("way", ["PUT", "PATCH", "POST"])
+def test_who_takes_the_field_over_or_writes_by_hand_sets_the_limit(api: Api, way: str, words: str) -> None:
+    answer = written(api, way, words)
+    assert (answer.status_code, "X-Spillway-Kept" in answer.headers, limit()) == (200, False, (70, ""))
+
+
+def test_a_pipeline_that_sets_nothing_but_the_limit_of_a_run_is_told_how(api: Api) -> None:
+    url = "pools/acme/extra/limits/us-central1"
+    problem = assert_problem(api("PATCH", f"{url}?manager=ci", {"value": 70}, If_Match="*"), 409)
+    assert problem["detail"] == f"Nothing was changed: {LINE.format(FIELD)}."
+    assert api("PATCH", f"{url}?manager=ci", {"capacity_scaler": 0.5}, If_Match="*").status_code == 200
+    assert limit() == (109, "run-12")
+    assert api("PATCH", f"{url}?manager=ci&take_over={FIELD}", {"value": 70}, If_Match="*").status_code == 200
+    assert limit() == (70, "")
+
+
+def test_a_schedule_of_the_pipeline_keeps_it_too_and_says_so(api: Api, acme: Actor) -> None:
+    spec, _ = changed(api, 70)
+    wanted = {"kind": "Pool", "name": "extra", "spec": spec}
+    change = ScheduledChange("", acme.account, "nightly", wanted, "ci")
+    with transaction.atomic():
+        *_, kept = change_for_schedule(change, read_object(wanted))
+    assert (kept, limit()) == ((LINE.format(FIELD),), (109, "run-12"))
 
 
 def test_without_owners_of_fields_an_apply_undoes_it_silently(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
