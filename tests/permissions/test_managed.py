@@ -21,7 +21,7 @@ from apps.definitions.models import Backend, HealthCheck, Listener, RoutePool, S
 from apps.definitions.services import KINDS
 from apps.definitions.writing import objects
 from apps.fleet.models import RegionLatency
-from tests.doors.forms import untouched
+from tests.interfaces.forms import untouched
 from tests.permissions.asking import send, undone, writes
 from tests.permissions.callers import ADMIN, OWNER, Caller, callers_of
 from tests.permissions.kind_rows import KINDS as NOUNS

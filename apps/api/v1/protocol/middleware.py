@@ -27,7 +27,7 @@ from apps.definitions.writing.rules.managed import Said
 Respond = Callable[[HttpRequest], HttpResponse]
 
 
-class ApiDoor:
+class ApiMiddleware:
     """Middleware, the innermost: it sees a view's answer before anything is packed or added."""
 
     def __init__(self, get_response: Respond) -> None:

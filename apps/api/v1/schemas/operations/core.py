@@ -1,6 +1,6 @@
-"""SHOW to machines, written down: what each URL does with each method; the document and the door both read it here.
+"""SHOW to machines, written down: what each URL does with each method; the document and the middleware both read it.
 
-A query parameter that does not stand here is refused by the door, so what is not written down does not exist.
+A query parameter that does not stand here is refused by the middleware, so what is not written down does not exist.
 """
 
 from __future__ import annotations
