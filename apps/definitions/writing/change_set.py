@@ -45,6 +45,11 @@ class Faults:
         """Note a fault at `place`, a pointer within the object at hand."""
         self._noted.append(Fault(self.pointer + place, code, detail))
 
+    def raise_any(self) -> None:
+        """Raise Invalid if anything is wrong."""
+        if self._noted:
+            raise Invalid(self.drain())
+
     def drain(self) -> list[Fault]:
         """The faults so far, handed over."""
         drained, self._noted = self._noted, []

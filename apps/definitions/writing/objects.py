@@ -89,8 +89,13 @@ def save(
 def _check_version(row: Any, wanted: Object, *, expected_version: int | None, create_only: bool) -> None:
     if row is not None and create_only:
         raise Conflict(f"There is a {wanted.kind} {wanted.name} already.")
-    if expected_version is not None and (row is None or row.version != expected_version):
-        detail = f"{wanted.kind} {wanted.name} has changed since you read it; read it again and decide again."
+    _expect_version(wanted.kind, wanted.name, row, expected_version)
+
+
+def _expect_version(kind: str, name: str, row: Any, expected: int | None) -> None:
+    """Raise Stale where the row is not in the version that the sender saw, if one was sent."""
+    if expected is not None and (row is None or row.version != expected):
+        detail = f"{kind} {name} has changed since you read it; read it again and decide again."
         raise Stale(detail, row.version if row else None)
 
 
@@ -106,8 +111,7 @@ def delete(changes: ChangeSet, kind: str, row: Any, *, expected_version: int | N
     """Take one row away, if nobody uses it, and record it."""
     entry = KINDS[kind]
     entry.may_change(changes.actor)
-    if expected_version is not None and row.version != expected_version:
-        raise Stale(f"{kind} {row.name} has changed since you read it; read it again and decide again.", row.version)
+    _expect_version(kind, row.name, row, expected_version)
     check_manager(changes, row)
     changes.lookups.track_version(row)
     users = users_of(changes.actor, row)
@@ -136,11 +140,9 @@ class Part:
 
 def hold(changes: ChangeSet, row: Any, expected_version: int | None = None) -> Any:
     """The row of now, once others that change this object are done. Raises Stale for a version that it has not."""
-    rows = type(row)._default_manager.select_for_update(of=("self",)).only("name", "version", "manager")
+    rows = type(row)._default_manager.select_for_update(of=("self",)).only("name", "version", "manager", "account")
     held = changes.lookup(("held", type(row), row.pk), lambda: rows.get(pk=row.pk))
-    if expected_version is not None and held.version != expected_version:
-        detail = f"{type(row).__name__} {row.name} has changed since you read it; read it again and decide again."
-        raise Stale(detail, held.version)
+    _expect_version(type(row).__name__, row.name, held, expected_version)
     return held
 
 
@@ -151,15 +153,16 @@ def save_partial(
     *,
     part: Part | None = None,
     action: str = "update",
-    expected_version: int | None = None,
     managed: bool = True,
 ) -> None:
     """Change a part of an object (a limit, a server, a drain) as the whole object changes, so that no path is another.
 
-    1. Hold the object in the version that the sender saw. 2. Who manages it? (Where not `managed`, it is nobody's.)
-    3. `patch` changes the part, marks what is affected, and answers how it was and is. 4. Take the version, record.
+    1. Hold the object; whoever was sent its version has held it already (`hold`).
+    2. Who manages it? Without `managed` the part is nobody's.
+    3. `patch` changes the part, marks what is affected, and answers how it was and is.
+    4. Take the version, record.
     """
-    held = hold(changes, row, expected_version)
+    held = hold(changes, row)
     if managed:
         check_manager(changes, held)
     before, after = patch()

@@ -108,8 +108,7 @@ def _chosen(changes: ChangeSet, row: StaticIP, balancer: LoadBalancer, names: Se
         changes.fault("/listeners", "twice", detail)
     fleets, stacks = list(balancer.fleets.all()), list(balancer.stacks.all())
     expect_fit(changes, row, fleets, stacks, "/load_balancer")
-    if changes.faults:
-        raise Invalid(changes.faults.drain())
+    changes.faults.raise_any()
     return found
 
 
@@ -156,8 +155,7 @@ def _reject_taken_ports(changes: ChangeSet, left: list[Listener]) -> None:
                 f"{whose} would bind port {listener.port} of the nodes, which {by} uses; delete it, or change its port."
             )
             changes.fault("", "port_in_use", detail)
-    if changes.faults:
-        raise Invalid(changes.faults.drain())
+    changes.faults.raise_any()
 
 
 def _served(listeners: list[Listener]) -> Document:

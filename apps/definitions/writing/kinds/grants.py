@@ -78,7 +78,7 @@ def _verify(changes: ChangeSet, grant: Grant) -> None:
     for row in waiting.order_by("id"):
         for claim in claims.verify_hostname(row, Hostname.Verification.GRANT):
             changes.affected.add_hostname(claim)
-            _record(changes, claim, "verify")
+            record_claim(changes, claim, "verify")
 
 
 def _reject_loss(changes: ChangeSet, account: Account, hostname: str, tag: str) -> None:
@@ -97,7 +97,7 @@ def _reject_loss(changes: ChangeSet, account: Account, hostname: str, tag: str) 
         for row in Hostname.objects.filter(pk__in=lost):
             row.verification, row.verified_at, row.version = Hostname.Verification.NONE, None, row.version + 1
             row.save(update_fields=("verification", "verified_at", "version"))
-            _record(changes, row, "lose_verification")
+            record_claim(changes, row, "lose_verification")
 
 
 def routes_by_tag(account: Account, tag: str) -> QuerySet[Route]:
@@ -141,7 +141,8 @@ def _only_granted(account: Account, hostname: str) -> list[int]:
     return [row.pk for row in rows if not grants_over(account, row.name).exists()]
 
 
-def _record(changes: ChangeSet, claim: Hostname, action: str) -> None:
+def record_claim(changes: ChangeSet, claim: Hostname, action: str) -> None:
+    """The entry of a hostname in the audit record."""
     audit.record(
         actor=changes.actor,
         action=action,

@@ -15,7 +15,6 @@ from django.db.models import Q
 from apps.accounts.actors import Actor, platform_actor
 from apps.accounts.hostnames import claims, verification
 from apps.accounts.models import Hostname
-from apps.audit import services as audit
 from apps.compiler import grammar
 from apps.core.clock import now
 from apps.core.concurrency.fairness import Owners, Seats, in_turns
@@ -24,6 +23,7 @@ from apps.core.events import publish_after_commit
 from apps.core.queue import wake
 from apps.definitions import selectors
 from apps.definitions.writing.change_set import ChangeSet
+from apps.definitions.writing.kinds.grants import record_claim
 from apps.definitions.writing.rules.quotas import expect_growth
 from apps.definitions.writing.transactions import change_set
 
@@ -60,7 +60,7 @@ def claim(*, actor: Actor, name: object, account: str | None = None, reason: str
             raise Invalid([Fault("/name", error.code, str(error))]) from error
         Hostname.objects.filter(pk=row.pk).update(explicit=True)
         if known is None or known.released_at is not None:
-            _record(changes, row, "claim")
+            record_claim(changes, row, "claim")
         if row.verification and (known is None or not known.verification):
             changes.affected.add_hostname(row)
         _tell()
@@ -89,7 +89,7 @@ def release(*, actor: Actor, hostname_id: int, expected_version: int | None = No
         if row.released_at is None:
             row.released_at = now()
             _save(row, "released_at")
-            _record(changes, row, "release")
+            record_claim(changes, row, "release")
             if not row.verification:
                 Hostname.objects.filter(pk=row.pk).delete()
         _tell()
@@ -103,7 +103,7 @@ def end_cooldown(*, actor: Actor, hostname_id: int, reason: str = "") -> None:
         row = _locked(actor, hostname_id, None)
         if row.released_at is None:
             raise Conflict(f"{row.name} is not released.")
-        _record(changes, row, "end_cooldown")
+        record_claim(changes, row, "end_cooldown")
         row.delete()
         _tell()
 
@@ -178,7 +178,7 @@ def _verified(changes: ChangeSet, row: Hostname, method: str) -> bool:
     found = claims.verify_hostname(row, method)
     for each in found:
         changes.affected.add_hostname(each)
-        _record(changes, each, "verify")
+        record_claim(changes, each, "verify")
     _tell()
     return bool(row.verification)
 
@@ -223,20 +223,6 @@ def _locked(actor: Actor, hostname_id: int, expected_version: int | None) -> Hos
 def _save(row: Hostname, *fields: str) -> None:
     row.version += 1
     row.save(update_fields=(*fields, "version"))
-
-
-def _record(changes: ChangeSet, row: Hostname, action: str) -> None:
-    audit.record(
-        actor=changes.actor,
-        action=action,
-        kind="Hostname",
-        object_id=row.pk,
-        label=row.name,
-        account=row.account,
-        after={"name": row.name, "verification": row.verification, "released": row.released_at is not None},
-        version=row.version,
-        reason=changes.reason,
-    )
 
 
 def _tell() -> None:

@@ -32,8 +32,7 @@ def store_load_balancer(changes: ChangeSet, owner: Account, row: LoadBalancer, s
     for index, address in enumerate(addresses):
         if address:
             expect_fit(changes, address, fleets, stacks, f"/spec/listeners/{index}/static_ip")
-    if changes.faults:
-        raise Invalid(changes.faults.drain())
+    changes.faults.raise_any()
     if row.pk is not None:
         changes.mark_affected(row)  # a place that it leaves loses it
     row.account = owner

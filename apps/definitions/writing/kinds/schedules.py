@@ -11,7 +11,6 @@ from datetime import datetime
 from apps.accounts.models import Account
 from apps.calendars import next_after
 from apps.core.clock import now
-from apps.core.errors import Invalid
 from apps.definitions.freezing.timing import timing_of
 from apps.definitions.models import CapacityTest, Schedule
 from apps.definitions.reading.specs import ScheduleSpec, TargetSpec
@@ -34,8 +33,7 @@ def store_schedule(changes: ChangeSet, owner: Account, row: Schedule, spec: Sche
                 f"It has still to take back a change at {owed:%Y-%m-%d %H:%M:%S} UTC; change the target after that."
             )
             changes.fault("/spec/target", "owed", detail)
-    if changes.faults:
-        raise Invalid(changes.faults.drain())
+    changes.faults.raise_any()
     paused = row.paused if spec.paused is None else spec.paused
     afresh = row.pk is None or timing_of(row) != timing_of(spec) or (row.paused and not paused)
     for field in _COPIED:

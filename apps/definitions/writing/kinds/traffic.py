@@ -49,8 +49,7 @@ def store_pool(changes: ChangeSet, owner: Account, row: Pool, spec: PoolSpec) ->
         changes.named(Region, name, f"/spec/overflow/order/{index}")
     if row.pk is not None and row.protocol != spec.protocol and users_of(changes.actor, row):
         changes.fault("/spec/protocol", "in_use", "A pool that routes or listeners use keeps its protocol.")
-    if changes.faults:
-        raise Invalid(changes.faults.drain())
+    changes.faults.raise_any()
     if row.pk is not None:
         changes.mark_affected(row)  # a region that it leaves loses it
         if row.tags != dict(spec.tags):

@@ -37,8 +37,7 @@ def store_zone(changes: ChangeSet, owner: Account, row: Zone, spec: ZoneSpec) ->
                 changes.fault(f"/spec/{field}", "in_use", f"A zone keeps its {field}; make another zone.")
         if row.stack_id != (stack.pk if stack else None):
             changes.fault("/spec/stack", "in_use", "A zone stays in its stack; make another zone.")
-    if changes.faults:
-        raise Invalid(changes.faults.drain())
+    changes.faults.raise_any()
     if row.pk is not None and row.tags != dict(spec.tags):
         changes.deferred.add(partial(reject_lost_tags, row, row.tags))
     row.account, row.domain, row.driver, row.stack = owner, spec.domain, spec.driver, stack
