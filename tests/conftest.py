@@ -91,7 +91,7 @@ def _light(settings: Settings) -> None:
     """
     from django.core.cache import cache
 
-    from apps.core import keys
+    from apps.core.secrets import keys
 
     settings.API_RATE_LIMITS = False
     settings.PASSWORD_HASHERS = ["tests.hashing.QuickScrypt"]
@@ -168,7 +168,7 @@ def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def live_redis(redis_url: str, settings: Settings) -> Iterator[str]:
     """An empty Redis that the apps use as theirs."""
     from apps.core import events
-    from apps.observe import live
+    from apps.observe.live import store as live
 
     settings.REDIS_URL = settings.CELERY_BROKER_URL = redis_url
     for client in (events._client, live.client):

@@ -16,14 +16,14 @@ import threading
 import types
 from pathlib import Path
 
-from apps.agent.addresses import Addresses
-from apps.agent.drift import find_drift
+from apps.agent.check.trial_run import end_left_over
 from apps.agent.events import Events
 from apps.agent.node import Node
-from apps.agent.proxy import Proxy
+from apps.agent.process.drift import find_drift
+from apps.agent.process.proxy import Proxy
 from apps.agent.server import Door, open_tls, open_unix
 from apps.agent.settings import Settings, default_user
-from apps.agent.taste import end_left_over
+from apps.agent.static_ips.addresses import Addresses
 
 TICK = 0.2
 

@@ -13,22 +13,24 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from apps.agent import VERSION, counters, memo, nodecfg, runtime
-from apps.agent.addresses import Addresses
+from apps.agent import VERSION
 from apps.agent.bodies import MOVED_BY, BundleBody, Manifest, RuntimeBody, read_bundle
-from apps.agent.box import readable_group
-from apps.agent.confirm import Wanted, worker_identity
+from apps.agent.check.load_time import load_seconds
+from apps.agent.check.sandbox import readable_group
+from apps.agent.check.trial_run import end_left_over
 from apps.agent.errors import FAILURES, Crashed, Malformed, Refusal, Unavailable, unavailable
 from apps.agent.events import Events
-from apps.agent.health import servers_in
-from apps.agent.load_time import load_seconds
-from apps.agent.nodecfg import Surroundings
-from apps.agent.proxy import Proxy
-from apps.agent.releases import Releases, make_dir, write_file
-from apps.agent.resolver import Resolver
+from apps.agent.names.resolver import Resolver
+from apps.agent.process import counters
+from apps.agent.process.proxy import Proxy
+from apps.agent.release import nodecfg, runtime, state_file
+from apps.agent.release.confirm import Wanted, worker_identity
+from apps.agent.release.health import servers_in
+from apps.agent.release.nodecfg import Surroundings
+from apps.agent.release.releases import Releases, make_dir, write_file
 from apps.agent.safeguards import Safeguards
 from apps.agent.settings import Settings
-from apps.agent.taste import end_left_over
+from apps.agent.static_ips.addresses import Addresses
 
 ALL = Safeguards()
 
@@ -52,9 +54,9 @@ class Node:
         self.unavailable = ""
         self._preparing = threading.Lock()
         self._box = safeguards.box(settings)
-        self.probe_secret = memo.probe_secret(settings.state_dir / "probe")
+        self.probe_secret = state_file.probe_secret(settings.state_dir / "probe")
         self._memo_path = settings.state_dir / "state.json"
-        self.confirmed = memo.load(self._memo_path)
+        self.confirmed = state_file.load(self._memo_path)
         self._last_reload = 0.0
         self._stopping = False
         end_left_over(settings)
@@ -318,7 +320,7 @@ class Node:
             reloads=self.confirmed.reloads + reloaded,
             last_error="",
         )
-        memo.save(self._memo_path, self.confirmed)
+        state_file.save(self._memo_path, self.confirmed)
         self.drift, self.unavailable = (), ""
         needed = frozenset({release.name, self.confirmed.last_known_good})
         self.releases.prune(self.settings.keep, needed)
@@ -342,7 +344,7 @@ class Node:
         self.confirmed = dataclasses.replace(self.confirmed, last_error=text)
         self.events.add("error", text)
         with contextlib.suppress(OSError):  # a full disk is no reason to keep quiet about what was to be said
-            memo.save(self._memo_path, self.confirmed)
+            state_file.save(self._memo_path, self.confirmed)
 
     # Life: start, restart, soak, end
 
@@ -436,7 +438,7 @@ class Node:
         soaked = confirmed.confirmed_at and time.time() - confirmed.confirmed_at >= self.settings.soak
         if soaked and confirmed.last_known_good != confirmed.release:
             self.confirmed = dataclasses.replace(confirmed, last_known_good=confirmed.release)
-            memo.save(self._memo_path, self.confirmed)
+            state_file.save(self._memo_path, self.confirmed)
             self.events.add("state", f"generation {confirmed.generation} is the last known good")
 
     def close(self) -> None:

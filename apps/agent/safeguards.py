@@ -11,21 +11,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from apps.agent import bodies, runtime
-from apps.agent.addresses import Addresses
-from apps.agent.allowed import only_allowed
+from apps.agent import bodies
 from apps.agent.bodies import Manifest
-from apps.agent.box import Box
-from apps.agent.confirm import Wanted, confirm
+from apps.agent.check.allowlist import only_allowed
+from apps.agent.check.sandbox import Box
+from apps.agent.check.trial_run import taste
 from apps.agent.errors import Refusal, Superseded, Unavailable
-from apps.agent.health import state_file
-from apps.agent.names import Address
-from apps.agent.probes import taken
-from apps.agent.proxy import Proxy
-from apps.agent.releases import Releases, replace_link
-from apps.agent.resolver import Refused, refusal
+from apps.agent.names.dns import Address
+from apps.agent.names.resolver import Refused, refusal
+from apps.agent.process.proxy import Proxy
+from apps.agent.release import runtime
+from apps.agent.release.confirm import Wanted, confirm
+from apps.agent.release.health import state_file
+from apps.agent.release.probes import taken
+from apps.agent.release.releases import Releases, replace_link
 from apps.agent.settings import Settings
-from apps.agent.taste import taste
+from apps.agent.static_ips.addresses import Addresses
 
 OLDEST = (2, 6)
 

@@ -23,7 +23,8 @@ LONGEST_SOCKET = 84  # haproxy binds `<path>.<pid>.tmp` first and a unix address
 class Settings:
     """Seconds are seconds; `state_dir` is absolute; `user` only counts where the agent runs as root.
 
-    `check_timeout` and `confirm_timeout` are given to an empty release; each is longer for a large one (load_time.py).
+    `check_timeout` and `confirm_timeout` are given to an empty release; each is longer for a large one
+    (check/load_time.py).
 
     `resolvers` are the name servers (address, port) that are asked for servers' names, else those of resolv.conf.
     `interface` is where addresses that VRRP moves are put; `bgp_neighbours` are (AS number, address) of the routers.
@@ -91,7 +92,7 @@ class Settings:
     @property
     def sentry(self) -> Path:
         """The program that keepalived and BIRD's watch ask; it does not need the agent."""
-        return self.state_dir / "sentry.py"
+        return self.state_dir / "health_watchdog.py"
 
     @property
     def facts(self) -> Path:

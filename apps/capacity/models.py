@@ -37,9 +37,9 @@ class Run(models.Model):
     refused, never caught up; without that instant it waits for an operator's approval. Since `placed_at` it has its
     place among the runs that may be at once, and keeps it until it is over. `doing` says in a sentence what it is at,
     `why` why it ended as it did. `direct_address` (host:port) is the server that an operator is asked to approve
-    (targets.py), empty where none is. `result` is what it found (results.py), None before. `generator` is what the
-    generator stated as its maximum before the first packet (offering.py), None before or where it could not find out.
-    `stopped_by` is who pressed the button.
+    (run/targets.py), empty where none is. `result` is what it found (measure/results.py), None before. `generator` is
+    what the generator stated as its maximum before the first packet (run/generator_capacity.py), None before or where
+    it could not find out. `stopped_by` is who pressed the button.
     """
 
     class State(models.TextChoices):

@@ -15,16 +15,17 @@ from django.db import IntegrityError, transaction
 from apps.accounts.actors import Actor
 from apps.accounts.quotas import lock_quotas
 from apps.audit import services as audit
-from apps.capacity import claims, passes, selectors
-from apps.capacity.checking import checks, refusal
+from apps.capacity import selectors
 from apps.capacity.models import Blackout, Comparison, Run
-from apps.capacity.targets import target_of
+from apps.capacity.run import bypass_tokens, claims
+from apps.capacity.run.checking import checks, refusal
+from apps.capacity.run.targets import target_of
 from apps.core.clock import database_now, now
 from apps.core.errors import Conflict, Fault, Forbidden, Invalid
 from apps.core.events import publish_after_commit
 from apps.core.queue import wake, wake_after_commit
-from apps.definitions.describing import describe
 from apps.definitions.models import CapacityTest
+from apps.definitions.reading.describing import describe
 from apps.definitions.selectors import capacity_tests, only
 
 RUN_TASK = "apps.capacity.tasks.carry_out"
@@ -184,7 +185,7 @@ def _give_up(run: Run) -> None:
     with transaction.atomic():
         if fence.update(**over, ended_at=database_now(), attempt=run.attempt + 1):
             claims.record_end(run, Run.State.FAILED, LOST)
-    passes.deactivate(run)
+    bypass_tokens.deactivate(run)
 
 
 def set_blackout(*, actor: Actor, starts_at: datetime, ends_at: datetime, reason: str) -> Blackout:

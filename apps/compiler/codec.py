@@ -16,7 +16,7 @@ from functools import cache
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from apps.compiler.bundle import Bind, Bundle
-from apps.compiler.model import Snapshot
+from apps.compiler.model.fleet import Snapshot
 
 BUNDLE_FORMAT = 1
 

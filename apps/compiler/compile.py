@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from apps.compiler.bundle import Bundle, assemble
 from apps.compiler.checks.snapshot import examine
-from apps.compiler.model import Finding, Snapshot
+from apps.compiler.model.fleet import Finding, Snapshot
 from apps.compiler.targets.haproxy.render import addresses_of, check, nodes_of, render
 
 

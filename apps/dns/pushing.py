@@ -9,10 +9,10 @@ from typing import Any
 from django.db import transaction
 
 from apps.core.clock import database_now
+from apps.core.concurrency.leases import Lease
 from apps.core.events import publish_after_commit
-from apps.core.leases import Lease
+from apps.definitions.freezing.zone_records import Wanted, freeze_zone
 from apps.definitions.models import Zone
-from apps.definitions.zone_records import Wanted, freeze_zone
 from apps.dns.models import PushedRecord, ServedRecord, ZonePush, ZoneSync
 from apps.dns.planning import Difference, Key, ZonePlan, plan
 from apps.dns.targets import driver_of

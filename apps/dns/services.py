@@ -26,9 +26,9 @@ from django.db.models import F, Q
 from apps.accounts.actors import Actor
 from apps.audit import services as audit
 from apps.core.clock import database_now
+from apps.core.concurrency.fairness import Owners, Seats, in_turns
+from apps.core.concurrency.leases import LeaseLost, take
 from apps.core.errors import Conflict, Fault, Invalid, NotFound
-from apps.core.fairness import Owners, Seats, in_turns
-from apps.core.leases import LeaseLost, take
 from apps.core.queue import wake_after_commit
 from apps.definitions.models import Record, Zone
 from apps.dns import pushing

@@ -19,10 +19,11 @@ from prometheus_client.registry import Collector
 from apps.core.clock import now
 from apps.definitions.models import Pool
 from apps.fleet.models import Node
-from apps.observe import lease, live
-from apps.observe.deltas import Counts, Key
-from apps.observe.percentiles import BOUNDS
-from apps.observe.windows import STALE
+from apps.observe.collect import lease
+from apps.observe.collect.deltas import Counts, Key
+from apps.observe.collect.percentiles import BOUNDS
+from apps.observe.live import store as live
+from apps.observe.live.windows import STALE
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 QUEUES = ("default", "push")

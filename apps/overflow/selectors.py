@@ -9,11 +9,11 @@ from datetime import datetime
 from typing import Any
 
 from apps.accounts.actors import Actor
-from apps.compiler.model import LimitKind
+from apps.compiler.model.fleet import LimitKind
 from apps.core.clock import now
 from apps.definitions.models import Pool
 from apps.definitions.sharing import seen_pools
-from apps.observe.flows import overflowing_since, steps
+from apps.observe.show.flows import overflowing_since, steps
 from apps.overflow import reasons
 from apps.overflow.facts import Facts, PoolFacts, capacity_per_s, gather, regions_of
 from apps.overflow.flows import Flow, Lane, Point, PoolUse, RegionUse, WhatIf

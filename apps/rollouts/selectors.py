@@ -12,13 +12,13 @@ from django.db.models import Case, Count, F, OuterRef, Prefetch, Q, QuerySet, Su
 
 from apps.accounts.actors import Actor
 from apps.compiler.diff import diff_bundles, diff_snapshots
-from apps.compiler.withholding import KINDS, kind_of
+from apps.compiler.questions.withholding import KINDS, kind_of
 from apps.core.errors import NotFound
 from apps.fleet.models import Fleet, Node
 from apps.observe.models import NodeReport
-from apps.rollouts import shelf
 from apps.rollouts.models import FleetSync, Quarantine, Revision, Rollout, Step
-from apps.rollouts.states import TERMINAL, RolloutState, StepState
+from apps.rollouts.push import revision_store
+from apps.rollouts.push.states import TERMINAL, RolloutState, StepState
 
 POLL_SECONDS = 0.02
 TRAVELS_READ = 2000
@@ -231,8 +231,12 @@ def difference(actor: Actor, revision_a: int, revision_b: int) -> Difference:
     if {revision_a, revision_b} - found.keys() or found[revision_a].fleet_id != found[revision_b].fleet_id:
         raise NotFound("There are no two such revisions of one fleet, or you may not see them.")
     before, after = found[revision_a], found[revision_b]
-    changes = diff_snapshots(shelf.snapshot_of(before.pk, before.digest), shelf.snapshot_of(after.pk, after.digest))
-    files = diff_bundles(shelf.bundle_of(before.pk, before.digest), shelf.bundle_of(after.pk, after.digest))
+    changes = diff_snapshots(
+        revision_store.snapshot_of(before.pk, before.digest), revision_store.snapshot_of(after.pk, after.digest)
+    )
+    files = diff_bundles(
+        revision_store.bundle_of(before.pk, before.digest), revision_store.bundle_of(after.pk, after.digest)
+    )
     return Difference(tuple(change.sentence for change in changes), files)
 
 

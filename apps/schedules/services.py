@@ -13,14 +13,14 @@ from apps.calendars import next_after
 from apps.core.clock import database_now
 from apps.core.errors import Conflict, NotFound, Stale
 from apps.core.queue import wake_after_commit
+from apps.definitions.freezing.timing import timing_of
 from apps.definitions.models import Schedule
-from apps.definitions.services.managed import check_manager, reason_of
-from apps.definitions.services.work import Work, working
-from apps.definitions.timing import timing_of
-from apps.schedules.booking import open_fires
-from apps.schedules.deciding import why_skipped
+from apps.definitions.writing.change_set import Work, working
+from apps.definitions.writing.rules.managed import check_manager, reason_of
 from apps.schedules.models import Fire
-from apps.schedules.ticking import WORK_TASK
+from apps.schedules.run.booking import open_fires
+from apps.schedules.run.deciding import why_skipped
+from apps.schedules.run.ticking import WORK_TASK
 
 NO_SCHEDULE = "There is no such schedule."
 

@@ -13,14 +13,14 @@ class StacksConfig(AppConfig):
 
     def ready(self) -> None:
         """Metrics stand beside those of nodes; records, snapshots and dry runs ask for what only this app knows."""
-        from apps.definitions.services.stack_differences import add_stack_foresight
-        from apps.definitions.stack_snapshot import add_weights
-        from apps.definitions.zone_records import add_cloud_names
+        from apps.definitions.freezing.stack_snapshot import add_weights
+        from apps.definitions.freezing.zone_records import add_cloud_names
+        from apps.definitions.writing.dry_runs.stack_differences import add_stack_foresight
         from apps.observe.metrics import add_family
-        from apps.stacks.foresight import foresee
+        from apps.stacks.cloud.weight_moves import weights_of
         from apps.stacks.metrics import families
-        from apps.stacks.moving import weights_of
-        from apps.stacks.outputs import names_of
+        from apps.stacks.review.preview import foresee
+        from apps.stacks.state.outputs import names_of
 
         add_family(families)
         add_cloud_names(names_of)

@@ -23,7 +23,7 @@ from apps.accounts.models import Account, Membership
 from apps.audit.exporting import visible
 from apps.core import outbound
 from apps.core.clock import database_now, now
-from apps.core.fairness import Owners, Seats, in_turns
+from apps.core.concurrency.fairness import Owners, Seats, in_turns
 from apps.core.queue import wake
 from apps.webhooks import events, patience, services
 from apps.webhooks.models import Attempt, Delivery, Webhook

@@ -11,9 +11,10 @@ import pytest
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account
-from apps.capacity import claims, running, services
-from apps.capacity.checking import Check, among_others, refusal
+from apps.capacity import services
 from apps.capacity.models import Run
+from apps.capacity.run import claims, running
+from apps.capacity.run.checking import Check, among_others, refusal
 from apps.core.clock import now
 from apps.drivers.load.memory import forget_memory_backends, memory_backend
 from tests.apps.at_once import PATIENCE_S, at_once

@@ -7,8 +7,10 @@ from datetime import timedelta
 import pytest
 
 from apps.accounts.actors import Actor
-from apps.capacity import balance, before_after, comparisons, selectors, sizing
+from apps.capacity import selectors
+from apps.capacity.measure import comparisons
 from apps.capacity.models import Comparison, Run
+from apps.capacity.use import balance, before_after, sizing
 from apps.core.clock import now
 from apps.core.errors import Forbidden, Invalid, NotFound
 from apps.definitions.models import CapacityTest, Pool, Server

@@ -10,10 +10,11 @@ import pytest
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account
-from apps.api.v1.capacity import run_shape
-from apps.capacity import running, services
-from apps.capacity.checking import checks_of
+from apps.api.v1.capacity.runs import run_shape
+from apps.capacity import services
 from apps.capacity.models import Run
+from apps.capacity.run import running
+from apps.capacity.run.checking import checks_of
 from apps.core.errors import Forbidden
 from apps.definitions.models import Server
 from apps.drivers.load.memory import MemoryBackend, forget_memory_backends, memory_backend

@@ -10,15 +10,15 @@ import pytest
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Membership, User
 from apps.audit.models import Entry
-from apps.capacity import limits, staleness
-from apps.capacity.ageing import judge_measurements
 from apps.capacity.models import Run
+from apps.capacity.use import limits, staleness
+from apps.capacity.use.ageing import judge_measurements
 from apps.core.clock import now
 from apps.core.errors import Conflict, Forbidden, Invalid, NotFound
 from apps.definitions.models import Backend, CapacityTest, Pool
 from apps.definitions.services import save_object, set_limit
 from apps.fleet.models import Node, Region
-from apps.observe.buckets import LONG
+from apps.observe.collect.buckets import LONG
 from apps.observe.models import Condition, Sample
 from tests.apps.pushed import World, pool_spec, put_world, remembered
 from tests.conftest import actor_of

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from apps.accounts.actors import Actor
-from apps.api.v1.capacity import run_shape
-from apps.capacity import running, services
+from apps.api.v1.capacity.runs import run_shape
+from apps.capacity import services
 from apps.capacity.models import Run
+from apps.capacity.run import running
 from apps.drivers.load.contract import LoadError
 from apps.drivers.load.memory import MemoryBackend, MemoryGenerator, forget_memory_backends, memory_backend
 from tests.apps.capacity_world import Watched, a_test, put, stepwise

@@ -12,14 +12,15 @@ from pytest_django.fixtures import Settings
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Membership
-from apps.capacity import claims, facts, running, services
+from apps.capacity import services
 from apps.capacity.models import Run
+from apps.capacity.run import claims, facts, running
 from apps.core.clock import now
 from apps.core.errors import Conflict, Forbidden, NotFound
 from apps.definitions.models import Server
 from apps.drivers.load.memory import MemoryBackend, forget_memory_backends, memory_backend
 from apps.fleet.models import Region
-from apps.observe.deltas import Counts
+from apps.observe.collect.deltas import Counts
 from tests.apps.capacity_world import Watched, a_test, put, stepwise
 from tests.conftest import actor_of
 from tests.doors.people import client_of

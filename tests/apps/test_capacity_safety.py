@@ -14,9 +14,10 @@ import pytest
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Grant, Hostname
-from apps.capacity import facts, running, services
-from apps.capacity.brakes import Surroundings
+from apps.capacity import services
 from apps.capacity.models import Blackout, Run
+from apps.capacity.run import facts, running
+from apps.capacity.run.abort_conditions import Surroundings
 from apps.core.clock import now
 from apps.core.errors import Invalid, NotFound
 from apps.definitions.models import CapacityTest, Route, Server

@@ -9,13 +9,13 @@ import pytest
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Hostname
-from apps.capacity.checking import checks
 from apps.capacity.models import Blackout
+from apps.capacity.run.checking import checks
 from apps.core.clock import now
 from apps.core.errors import Conflict, Invalid
-from apps.definitions import capacity_tests
-from apps.definitions.describing import describe
 from apps.definitions.models import CapacityTest
+from apps.definitions.reading import capacity_tests
+from apps.definitions.reading.describing import describe
 from apps.definitions.services import delete_object, save_object
 
 TARGET = {"pool": "shop", "region": "us-central1", "hostname": "shop.acme.example"}

@@ -8,13 +8,13 @@ import pytest
 
 from apps.accounts.actors import Actor
 from apps.core.errors import Invalid
+from apps.definitions.freezing.snapshot import snapshot_of
 from apps.definitions.models import Route
 from apps.definitions.selectors import describe, routes
 from apps.definitions.services import apply_document, delete_object, dry_run, save_object
-from apps.definitions.snapshot import snapshot_of
 from apps.fleet.models import Fleet
-from apps.rollouts import claims, compiling, guards
 from apps.rollouts.models import Rollout
+from apps.rollouts.push import claims, compiling, guards
 
 TO_SHOP = {"path": "/api", "expect": {"pool": "shop"}}
 

@@ -12,14 +12,16 @@ from django.test.utils import CaptureQueriesContext
 
 from apps.accounts.actors import Actor
 from apps.definitions.models import LoadBalancer, Record, Zone
-from apps.definitions.services import DryRun, apply_document, delete_object, dry_run, save_object, zone_differences
-from apps.definitions.services import fleet_differences as sentences
-from apps.definitions.services.stack_differences import STACKS
-from apps.definitions.services.zone_differences import ZONES
+from apps.definitions.services import DryRun, apply_document, delete_object, dry_run, save_object
+from apps.definitions.writing.dry_runs import fleet_differences as sentences
+from apps.definitions.writing.dry_runs import zone_differences
+from apps.definitions.writing.dry_runs.stack_differences import STACKS
+from apps.definitions.writing.dry_runs.zone_differences import ZONES
 from apps.fleet.models import Stack
-from apps.stacks import compiling, shelf
 from apps.stacks.models import StackSync
-from apps.stacks.replacing import NOTICED
+from apps.stacks.review.replacements import NOTICED
+from apps.stacks.run import compiling
+from apps.stacks.state import revision_store
 from tests.apps.clouds_world import RECORD, STACK, give_real_addresses, operator_of, remembered, spec_of
 
 pytestmark = pytest.mark.django_db
@@ -75,7 +77,7 @@ def keep_applied() -> None:
     """The cloud has what is wanted now."""
     stack = Stack.objects.get(name="aws-eu")
     found = compiling.compiled(stack.pk)
-    revision = shelf.store(
+    revision = revision_store.store(
         stack_id=stack.pk,
         generation=found.generation,
         compilation=found.compilation,

@@ -9,7 +9,7 @@ import pytest
 from apps.accounts.actors import Actor
 from apps.core.errors import Invalid
 from apps.definitions.models import LoadBalancer, Route
-from apps.definitions.portability import portability_of
+from apps.definitions.previewing.portability import portability_of
 from apps.definitions.services import apply_document, save_object
 from tests.apps.clouds_world import give_real_addresses, operator_of, remembered, spec_of
 

@@ -12,8 +12,8 @@ from apps.accounts.actors import Actor
 from apps.accounts.models import Grant
 from apps.audit.models import Entry
 from apps.core.clock import database_now
+from apps.core.concurrency.leases import LeaseLost, take
 from apps.core.errors import Forbidden, Invalid, NotFound
-from apps.core.leases import LeaseLost, take
 from apps.definitions.models import Record, Zone
 from apps.dns import pushing, selectors, services
 from apps.dns.models import PushedRecord, ZonePush, ZoneSync

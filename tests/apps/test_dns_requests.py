@@ -10,10 +10,10 @@ import pytest
 
 from apps.accounts.actors import Actor
 from apps.core.clock import now
+from apps.core.concurrency.leases import take
 from apps.core.errors import Conflict
-from apps.core.leases import take
 from apps.definitions.models import Record, Zone
-from apps.definitions.outside import resolver
+from apps.definitions.reading.outside import resolver
 from apps.dns import asking, pushing, selectors, services
 from apps.dns.models import ServedRecord, ZoneSync
 from apps.drivers.dns.contract import RecordSet, Refused

@@ -13,12 +13,14 @@ from pytest_django.fixtures import Settings
 from apps.accounts.actors import Actor
 from apps.core.clock import now
 from apps.definitions.models import Pool, Route
-from apps.observe import history as observed
-from apps.observe import lease, live, selectors, services
-from apps.observe.buckets import start_of
-from apps.observe.conditions import Reason, Type, Verdict
-from apps.observe.deltas import Counts
-from apps.observe.live import LiveNode
+from apps.observe import selectors, services
+from apps.observe.collect import lease
+from apps.observe.collect.buckets import start_of
+from apps.observe.collect.deltas import Counts
+from apps.observe.judge.conditions import Reason, Type, Verdict
+from apps.observe.live import store as live
+from apps.observe.live.store import LiveNode
+from apps.observe.show import history as observed
 from tests.apps.observe_world import World, make_world, state
 
 pytestmark = pytest.mark.django_db

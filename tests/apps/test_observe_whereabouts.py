@@ -14,7 +14,7 @@ from apps.drivers.proxy.memory import forget_memory_nodes, memory_node
 from apps.drivers.proxy.registry import open_driver
 from apps.observe.models import NodeReport
 from apps.observe.services import note_report, report_of, store_reports
-from apps.observe.whereabouts import whereabouts
+from apps.observe.show.address_locations import whereabouts
 from tests.apps.observe_world import World, make_world, state
 
 VIP = "10.9.0.7"

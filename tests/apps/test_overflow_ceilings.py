@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from apps.core.clock import now
-from apps.observe.buckets import SHORT, start_of
-from apps.observe.recorder import Recorder
+from apps.observe.collect.buckets import SHORT, start_of
+from apps.observe.collect.recorder import Recorder
 from apps.overflow import selectors
 from tests.apps.observe_world import World, make_world, reading, row
 

@@ -14,7 +14,7 @@ from apps.fleet.models import Region
 from apps.observe.models import Condition
 from apps.overflow import facts, reasons, selectors
 from apps.overflow.flows import Flow, RegionUse, WhatIf
-from apps.web.flow_words import use_kind, use_note, use_words
+from apps.web.overflow.words import use_kind, use_note, use_words
 from tests.apps.observe_world import World
 from tests.apps.overflow_world import make_spilling
 from tests.doors.people import client_of

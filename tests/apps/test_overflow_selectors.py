@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from apps.definitions.models import Backend
-from apps.observe.buckets import SHORT
+from apps.observe.collect.buckets import SHORT
 from apps.observe.models import Sample
 from apps.overflow import selectors
 from apps.overflow.flows import WhatIf

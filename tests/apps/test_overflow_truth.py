@@ -12,12 +12,12 @@ from apps.core.clock import now
 from apps.definitions.models import Backend, Pool, Server
 from apps.definitions.services import set_limit
 from apps.fleet.models import Region
-from apps.observe import limit_use
-from apps.observe.buckets import LONG, SHORT
-from apps.observe.conditions import Reason, Type, Verdict
-from apps.observe.flows import overflowing_since
+from apps.observe.collect.buckets import LONG, SHORT
+from apps.observe.judge import limit_use
+from apps.observe.judge.conditions import Reason, Type, Verdict
 from apps.observe.models import Condition, Sample
 from apps.observe.services import store_verdicts
+from apps.observe.show.flows import overflowing_since
 from apps.overflow import reasons, selectors
 from apps.overflow.flows import Flow, WhatIf
 from apps.overflow.foresight import overloads

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from apps.definitions.freezing.snapshot import snapshot_of
 from apps.definitions.services import save_object
-from apps.definitions.snapshot import snapshot_of
 from apps.drivers.proxy.contract import Refused
 from apps.fleet.models import Fleet
 from apps.fleet.services import want_push

@@ -17,9 +17,12 @@ from apps.drivers.proxy.contract import ProxyError, Refused, Unreachable
 from apps.fleet.models import Region
 from apps.fleet.services import want_push
 from apps.observe.models import NodeReport
-from apps.rollouts import culprits, quarantine, reconciling, selectors, services
+from apps.rollouts import selectors, services
+from apps.rollouts.culprits import quarantine
+from apps.rollouts.culprits import search as culprits
 from apps.rollouts.models import FleetSync, Quarantine, Rollout, Step
-from apps.rollouts.repairs import FIRST_PAUSE
+from apps.rollouts.push import reconciling
+from apps.rollouts.push.repairs import FIRST_PAUSE
 from apps.webhooks.events import type_of
 from tests.apps.pushed import World, add_route, put_world, remembered
 from tests.apps.test_definitions_services import pem_pair

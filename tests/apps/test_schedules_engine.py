@@ -12,9 +12,10 @@ from apps.accounts.models import Account, Membership
 from apps.audit.models import Entry
 from apps.core.clock import database_now, now
 from apps.core.errors import Conflict, Forbidden, NotFound, Stale
-from apps.schedules import claims, metrics, pruning, services, ticking, working
-from apps.schedules.booking import book
+from apps.schedules import metrics, pruning, services
 from apps.schedules.models import Fire
+from apps.schedules.run import claims, ticking, working
+from apps.schedules.run.booking import book
 from apps.schedules.targets.contract import Outcome, Target, TargetFailed
 from tests.apps.at_once import at_once
 from tests.apps.schedules_world import Notes, a_schedule, ago, book_all, notes, states

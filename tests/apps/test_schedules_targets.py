@@ -17,17 +17,17 @@ from apps.accounts.actors import Actor
 from apps.accounts.models import Account
 from apps.audit.models import Entry
 from apps.core.clock import now
-from apps.definitions.describing import describe
 from apps.definitions.models import Pool, Schedule
+from apps.definitions.reading.describing import describe
 from apps.definitions.services import save_object
 from apps.fleet.models import Fleet
-from apps.schedules import topics
 from apps.schedules.models import Fire
+from apps.schedules.run.working import work_off
 from apps.schedules.services import run_now
-from apps.schedules.signing import rotate_signing_secret
 from apps.schedules.targets import TARGETS, capacity_test, topic, webhook
 from apps.schedules.targets.contract import TargetFailed
-from apps.schedules.working import work_off
+from apps.schedules.triggers import topics
+from apps.schedules.triggers.signing import rotate_signing_secret
 from tests.ports import spare_port
 from tests.receiver import Receiver, receiving
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
+from apps.web import urls
+from apps.web.kit.help import PAGES, page_of
 from controlplane.configuration import page
 from tests.architecture.sources import ROOT
 
@@ -21,3 +25,19 @@ def test_every_page_is_in_the_navigation() -> None:
     navigation = (ROOT / "mkdocs.yml").read_text()
     pages = {str(path.relative_to(ROOT / "docs")) for path in (ROOT / "docs").rglob("*.md")}
     assert {page for page in pages if page not in navigation} == set()
+
+
+def test_help_leads_to_documents_and_headings_that_exist() -> None:
+    def leads_nowhere(target: str) -> bool:
+        path, _, anchor = target.partition("#")
+        page = ROOT / "docs" / f"{path}.md"
+        headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE) if page.exists() else []
+        return not headings or (anchor != "" and anchor not in {"-".join(title.lower().split()) for title in headings})
+
+    assert [target for target in PAGES.values() if leads_nowhere(target)] == []
+    assert leads_nowhere("use/traffic#no-such-heading")
+
+
+def test_every_page_has_help() -> None:
+    names = {pattern.name for pattern in urls.urlpatterns}
+    assert {name for name in names if not page_of(name)} <= {"search", "switch-account", "stop-looking"}

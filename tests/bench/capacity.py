@@ -21,13 +21,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from apps.capacity.measuring import latencies_of
-from apps.capacity.results import Result
-from apps.capacity.search import OVERLOAD_S, Search
-from apps.capacity.steps import Course, StepPlan, Verdict, Word
+from apps.capacity.measure.measuring import latencies_of
+from apps.capacity.measure.results import Result
+from apps.capacity.run.search import OVERLOAD_S, Search
+from apps.capacity.run.steps import Course, StepPlan, Verdict, Word
 from apps.compiler.compile import compile_snapshot
-from apps.compiler.model import Limit, Region, RegionNode
-from apps.definitions.specs import ObjectiveSpec
+from apps.compiler.model.fleet import Limit, Region, RegionNode
+from apps.definitions.reading.specs import ObjectiveSpec
 from apps.drivers.load.contract import Arrivals, Endpoint, Plan, Request, Second
 from apps.drivers.load.registry import open_generator
 from tests.bench.capacity_backends import Model, backends, truth

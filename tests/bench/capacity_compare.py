@@ -19,9 +19,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from apps.capacity.comparing import Observation, compare
-from apps.capacity.measuring import measure
-from apps.definitions.specs import ObjectiveSpec
+from apps.capacity.measure.comparing import Observation, compare
+from apps.capacity.measure.measuring import measure
+from apps.definitions.reading.specs import ObjectiveSpec
 from apps.drivers.load.contract import Endpoint, Plan, Request, Second, Tls
 from apps.drivers.load.registry import open_generator
 from tests.bench.backends import instant_backends, stop

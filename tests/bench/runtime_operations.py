@@ -11,7 +11,7 @@ import json
 import time
 
 from apps.compiler.bundle import Bundle
-from apps.compiler.operations import DeleteMapEntry, Operation, ReplaceMap, SetMapEntry, SetServerWeight
+from apps.compiler.model.operations import DeleteMapEntry, Operation, ReplaceMap, SetMapEntry, SetServerWeight
 from tests.conformance.bundles import MAP, make_bundle
 from tests.conformance.real_agent import RealAgent, running_agent
 

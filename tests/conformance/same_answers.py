@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from apps.compiler.losses import Target
-from apps.compiler.model import (
+from apps.compiler.model.fleet import (
     FixedResponse,
     HeaderCondition,
     HeaderMatch,
@@ -20,7 +19,8 @@ from apps.compiler.model import (
     Route,
     WeightedPool,
 )
-from apps.compiler.trace import Question
+from apps.compiler.portability.incompatibilities import Target
+from apps.compiler.questions.trace import Question
 from tests.pure.compiler_worlds import front, listener, route
 
 EXACT = PathKind.EXACT

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from apps.agent import sentry
-from apps.agent.sentry import Watch, ask_once, look, trouble, write_announcing
+from apps.agent.static_ips import health_watchdog
+from apps.agent.static_ips.health_watchdog import Watch, ask_once, look, trouble, write_announcing
 
 Answer = Callable[[bytes], bytes]
 
@@ -118,7 +118,7 @@ def test_maintenance_is_trouble_whatever_haproxy_says(build: Build) -> None:
 
 
 def test_a_haproxy_that_says_nothing_is_not_waited_for(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sentry, "ANSWER_SECONDS", 0.1)
+    monkeypatch.setattr(health_watchdog, "ANSWER_SECONDS", 0.1)
     never = threading.Event()
 
     def silent(_: bytes) -> bytes:
@@ -139,8 +139,8 @@ def test_facts_that_cannot_be_read_are_trouble(tmp_path: Path, text: str) -> Non
 def test_as_a_program_of_its_own_it_needs_nothing_of_ours(build: Build, tmp_path: Path) -> None:
     facts, alone = tmp_path / "facts.json", tmp_path / "elsewhere"
     alone.mkdir()
-    copy = alone / "sentry.py"
-    copy.write_bytes(Path(sentry.__file__).read_bytes())
+    copy = alone / "health_watchdog.py"
+    copy.write_bytes(Path(health_watchdog.__file__).read_bytes())
     command = [sys.executable, "-ISE", str(copy), str(facts)]
     facts.write_text(json.dumps(build(worker(7), listener(7))))
     assert subprocess.run(command, check=False, timeout=30, cwd=alone).returncode == 0
@@ -169,7 +169,7 @@ def bird(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[dict[str, Any
         read.append((tmp_path / "announcing.conf").read_text())
         return "0003 Reconfigured\n"
 
-    monkeypatch.setattr(sentry, "command", command)
+    monkeypatch.setattr(health_watchdog, "command", command)
     return facts, read
 
 
@@ -178,7 +178,7 @@ def test_bird_is_told_of_changes_only(
 ) -> None:
     facts, read = bird
     answers = iter(["", "", "", "broken", "broken", "broken", "", ""])
-    monkeypatch.setattr(sentry, "ask_once", lambda _: next(answers))
+    monkeypatch.setattr(health_watchdog, "ask_once", lambda _: next(answers))
     watch = Watch()
     for _ in range(8):
         look(str(tmp_path / "facts.json"), facts, watch, "")
@@ -186,7 +186,7 @@ def test_bird_is_told_of_changes_only(
 
 
 def test_a_bird_that_does_not_answer_is_told_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sentry, "ask_once", lambda _: "")
+    monkeypatch.setattr(health_watchdog, "ask_once", lambda _: "")
     watch, facts = Watch(), {"control": str(tmp_path / "nobody"), "announcing": str(tmp_path / "announcing.conf")}
     look("", facts, watch, "")
     for _ in range(2):
@@ -209,8 +209,8 @@ def test_a_reply_of_bird_ends_with_its_last_line_however_it_comes() -> None:
         for part in (b"1002-device1 up\n 9001 not the end\n", b"00", b"00 \n"):
             far.sendall(part)
         near.settimeout(5)
-        assert sentry.read_reply(near).endswith("0000 \n")
+        assert health_watchdog.read_reply(near).endswith("0000 \n")
         far.sendall(b"8002 cut off")
         far.close()
         with pytest.raises(OSError, match="closed"):
-            sentry.read_reply(near)
+            health_watchdog.read_reply(near)

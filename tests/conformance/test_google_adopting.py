@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from apps.compiler.model import (
+from apps.adoption.contract import Adoption, Verdict, Wish
+from apps.adoption.google import adopt
+from apps.compiler.model.fleet import (
     Listener,
     LoadBalancer,
     PathKind,
@@ -17,14 +19,12 @@ from apps.compiler.model import (
     Route,
     WeightedPool,
 )
+from apps.compiler.questions.trace import Question, trace
 from apps.compiler.targets.terraform.google.render import render
-from apps.compiler.trace import Question, trace
-from apps.definitions.documents import Object, read_object
-from apps.definitions.specs import LoadBalancerSpec, PoolSpec, RouteSpec
+from apps.definitions.reading.documents import Object, read_object
+from apps.definitions.reading.specs import LoadBalancerSpec, PoolSpec, RouteSpec
 from apps.drivers.clouds.contract import CloudPlace, FoundLoadBalancer
 from apps.drivers.clouds.google import GoogleReader
-from apps.stacks.adopting.contract import Adoption, Verdict, Wish
-from apps.stacks.adopting.google import adopt
 from tests.conformance.fake_google import World, served
 from tests.pure.google_worlds import cloud_pool, everything, google_fronts, stack
 from tests.pure.test_terraform_google_routing import questions

@@ -32,8 +32,8 @@ from apps.drivers.infra.memory import memory_cloud
 from apps.drivers.infra.mirrors import cli_configuration, mirror, provides
 from apps.drivers.infra.registry import open_driver
 from apps.drivers.pins import read_place
-from apps.stacks import passwords
 from apps.stacks.models import StackRun
+from apps.stacks.state import passwords
 from tests.apps.stacks_world import Terraform, a_run, a_stack, data
 from tests.conformance.listening import listening
 

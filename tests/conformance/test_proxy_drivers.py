@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from apps.compiler.bundle import MANIFEST, Bundle, assemble
-from apps.compiler.operations import DeleteMapEntry, ReplaceMap, SetMapEntry, SetServerMaxconn, SetServerWeight
+from apps.compiler.model.operations import DeleteMapEntry, ReplaceMap, SetMapEntry, SetServerMaxconn, SetServerWeight
 from apps.drivers.proxy.contract import (
     CounterRow,
     NodeTarget,

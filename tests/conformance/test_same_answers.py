@@ -11,12 +11,12 @@ import pytest
 
 from apps.compiler.compile import compile_snapshot
 from apps.compiler.compile_stack import StackCompilation, compile_stack
-from apps.compiler.losses import Target
-from apps.compiler.model import Finding, Server
-from apps.compiler.portability import portability
-from apps.compiler.stacks import Cloud, CloudBackend, CloudPool, Network, StackSnapshot
+from apps.compiler.model.fleet import Finding, Server
+from apps.compiler.model.stack import Cloud, CloudBackend, CloudPool, Network, StackSnapshot
+from apps.compiler.portability.incompatibilities import Target
+from apps.compiler.portability.report import portability
+from apps.compiler.questions.trace import trace
 from apps.compiler.targets.terraform.document import terraform_name
-from apps.compiler.trace import trace
 from tests.conformance import alb_rules, google_url_map
 from tests.conformance.same_answers import LOAD_BALANCER, REFUSED, REQUESTS, Answer, Request
 from tests.e2e.rendered_proxy import RenderedProxy, echo_servers, running

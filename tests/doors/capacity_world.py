@@ -6,15 +6,15 @@ from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Any
 
+from apps.capacity.measure.results import Point, Result
 from apps.capacity.models import Run, Second, Step
-from apps.capacity.results import Point, Result
-from apps.capacity.staleness import build_of
+from apps.capacity.use.staleness import build_of
 from apps.core.clock import now
-from apps.definitions.capacity_tests import capacity_test_document
 from apps.definitions.models import CapacityTest, Pool, Server
-from apps.definitions.specs import CapacityTestSpec, GuardSpec, LoadSpec, ObjectiveSpec, PolicySpec
+from apps.definitions.reading.capacity_tests import capacity_test_document
+from apps.definitions.reading.specs import CapacityTestSpec, GuardSpec, LoadSpec, ObjectiveSpec, PolicySpec
 from apps.fleet.models import Node, Region
-from apps.observe.buckets import SHORT
+from apps.observe.collect.buckets import SHORT
 from apps.observe.models import Sample
 
 # What a backend of three times two lanes of 384 ms does: rate, seconds, p50, p95, p99, errors, in flight, verdict.

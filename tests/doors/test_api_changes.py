@@ -10,10 +10,11 @@ from django.test import Client
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account, ApiToken, Hostname
 from apps.accounts.tokens import create_token
-from apps.api.v1 import changes
+from apps.api.v1.rollouts import changes
 from apps.audit.models import Entry
 from apps.definitions.models import Route, Server
-from apps.definitions.services import reverting, save_object
+from apps.definitions.services import save_object
+from apps.definitions.writing.actions import reverting
 from apps.rollouts import selectors
 from tests.apps.pushed import World, put_world
 from tests.conftest import actor_of

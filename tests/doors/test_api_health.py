@@ -10,8 +10,8 @@ import pytest
 from apps.accounts.actors import Actor
 from apps.core.clock import database_now, now
 from apps.observe import services
-from apps.observe.conditions import Reason, Type
-from apps.observe.fitness import judge_clock
+from apps.observe.collect.fitness import judge_clock
+from apps.observe.judge.conditions import Reason, Type
 from apps.observe.models import CollectorLease, Condition, Console, NodeReport
 from tests.apps.observe_world import World
 from tests.apps.overflow_world import make_spilling

@@ -10,7 +10,7 @@ import pytest
 from apps.accounts.actors import Actor
 from apps.audit.models import Entry
 from apps.capacity.models import Run
-from apps.capacity.staleness import build_of
+from apps.capacity.use.staleness import build_of
 from apps.core.clock import now
 from apps.definitions.models import Backend
 from apps.fleet.models import Region

@@ -17,10 +17,10 @@ from rest_framework.views import APIView
 from apps.accounts.actors import Actor
 from apps.api.v1.openapi import CHECKED_IN, document, text_of
 from apps.api.v1.schemas import parameters
-from apps.api.v1.schemas.operations import OPERATIONS
+from apps.api.v1.schemas.operations.core import OPERATIONS
 from apps.api.v1.urls import urlpatterns
 from apps.core.errors import Invalid
-from apps.definitions.documents import READERS, read_spec
+from apps.definitions.reading.documents import READERS, read_spec
 from tests.doors.test_api_objects import Api, api, house
 
 __all__ = ["api", "house"]

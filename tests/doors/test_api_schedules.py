@@ -10,9 +10,9 @@ import pytest
 
 from apps.accounts.actors import Actor
 from apps.definitions.models import Schedule
-from apps.schedules import topics
 from apps.schedules.models import Fire
-from apps.schedules.working import work_off
+from apps.schedules.run.working import work_off
+from apps.schedules.triggers import topics
 from tests.doors.test_api_objects import Api, assert_problem
 
 TOPIC = {"topic": {"topic": "nightly", "message": "go"}}

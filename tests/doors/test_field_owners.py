@@ -8,12 +8,13 @@ import pytest
 
 from apps.accounts.actors import Actor
 from apps.audit.models import Entry
-from apps.capacity import limits
 from apps.capacity.models import Run
+from apps.capacity.use import limits
 from apps.core.clock import now
 from apps.core.errors import Managed
 from apps.definitions.models import Backend, CapacityTest, Pool
-from apps.definitions.services import managing, objects
+from apps.definitions.services import managing
+from apps.definitions.writing import objects
 from apps.fleet.models import Region
 from tests.doors.test_api_objects import Api, assert_problem
 

@@ -13,7 +13,7 @@ from django.test import Client
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Membership
-from apps.capacity.history import since_last
+from apps.capacity.measure.history import since_last
 from apps.capacity.models import Comparison, Run
 from apps.core.clock import now
 from apps.definitions.models import CapacityTest, Pool

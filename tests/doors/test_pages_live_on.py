@@ -11,7 +11,7 @@ from apps.accounts.models import Account
 from apps.definitions.models import Route
 from apps.rollouts import services
 from apps.rollouts.models import Revision
-from apps.web.live_on import LiveOn, live_on
+from apps.web.fleets.deployment_status import LiveOn, live_on
 from tests.apps.pushed import World, add_route, put_world, remembered
 from tests.conftest import actor_of
 

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from apps.agent import nodecfg, probes
 from apps.agent.bodies import Bind as AgentBind
 from apps.agent.errors import Malformed, Refusal
+from apps.agent.process.sockets import is_here
+from apps.agent.release import nodecfg, probes
 from apps.agent.settings import Settings
-from apps.agent.sockets import is_here
 from apps.compiler.bundle import Bundle, assemble
-from apps.compiler.model import FleetAddress, FleetAddressKind
-from apps.compiler.targets.haproxy.vrrp import render_vrrp
+from apps.compiler.model.fleet import FleetAddress, FleetAddressKind
+from apps.compiler.targets.haproxy.static_ips.vrrp import render_vrrp
 from tests.conformance.bundles import make_bundle
 from tests.conformance.inside import Inside, inside, nothing
 from tests.e2e.address_stage import ANYCAST, VIP, bundle_of, missing_here

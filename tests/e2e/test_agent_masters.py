@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from apps.agent.errors import Refusal, Unavailable
-from apps.agent.proxy import Proxy
+from apps.agent.process.proxy import Proxy
 from apps.agent.settings import Settings
 from tests.conformance.bundles import make_bundle
 from tests.conformance.inside import inside, nothing

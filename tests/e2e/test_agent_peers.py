@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from apps.agent import nodecfg
+from apps.agent.check.trial_run import taste
 from apps.agent.errors import Refusal
-from apps.agent.taste import taste
+from apps.agent.release import nodecfg
 from apps.compiler.bundle import Bind, Bundle, assemble
-from apps.compiler.operations import SetMapEntry, SetServerMaxconn
+from apps.compiler.model.operations import SetMapEntry, SetServerMaxconn
 from apps.drivers.proxy.contract import CounterReading, Refused
 from tests.conformance.bundles import make_bundle, map_text
 from tests.conformance.inside import Inside, inside

@@ -16,13 +16,13 @@ from typing import Any
 
 import pytest
 
-from apps.agent.box import Box
+from apps.agent.check.sandbox import Box
+from apps.agent.check.trial_run import taste
 from apps.agent.errors import Malformed, Refusal, Superseded
-from apps.agent.releases import Releases
+from apps.agent.release.releases import Releases
 from apps.agent.safeguards import Safeguards, newer_only
-from apps.agent.taste import taste
 from apps.compiler.bundle import Bind
-from apps.compiler.operations import ReplaceMap, SetMapEntry
+from apps.compiler.model.operations import ReplaceMap, SetMapEntry
 from tests.conformance.bundles import MAP, make_bundle
 from tests.conformance.inside import Inside, always, inside, nothing
 from tests.conformance.real_agent import PATIENCE, wait_until

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from apps.agent.box import failure_from
-from apps.agent.confirm import confirm
+from apps.agent.check.sandbox import failure_from
 from apps.agent.errors import Refusal, Unavailable
-from apps.agent.releases import replace_link
+from apps.agent.release.confirm import confirm
+from apps.agent.release.releases import replace_link
 from tests.conformance.bundles import make_bundle
 from tests.conformance.inside import Inside, inside
 from tests.conformance.slow_haproxy import SlowHaproxy

@@ -22,8 +22,8 @@ from apps.accounts.actors import Actor
 from apps.definitions.services import apply_document
 from apps.fleet.models import Stack
 from apps.stacks import selectors
-from apps.stacks.differences import TAKEN_OVER
 from apps.stacks.models import StackRun, StackSync, StateLock
+from apps.stacks.review.differences import TAKEN_OVER
 from tests.e2e.stack_definitions import addresses, shop
 from tests.e2e.stack_kills import orphans, twice
 from tests.e2e.stack_stage import (

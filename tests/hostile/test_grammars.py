@@ -14,8 +14,8 @@ import pytest
 from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
 from apps.core.errors import Invalid
-from apps.definitions import reading
-from apps.definitions.documents import read_object
+from apps.definitions.reading import fields as reading
+from apps.definitions.reading.documents import read_object
 from tests.hostile.corpus import VALUES
 from tests.hostile.fields import EXAMPLES, FIELDS, Field
 from tests.hostile.refusals import JUDGED_LATER, faults_with

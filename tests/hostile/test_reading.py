@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from apps.core.errors import Invalid
-from apps.definitions import reading
-from apps.definitions.documents import READERS, read_object
+from apps.definitions.reading import fields as reading
+from apps.definitions.reading.documents import READERS, read_object
 from tests.hostile.corpus import CORPUS, SHARP, VALUES
 from tests.hostile.fields import EXAMPLES, FIELDS, Document, Field, leaves, with_value, without_positions
 from tests.hostile.legal import NAME

@@ -11,7 +11,7 @@ import pytest
 from apps.compiler.bundle import REFUSED_ADDRESSES, Bundle
 from apps.compiler.checks.examination import Notes
 from apps.compiler.compile import CompileError, compile_snapshot
-from apps.compiler.model import (
+from apps.compiler.model.fleet import (
     FixedResponse,
     HeaderCondition,
     HeaderMatch,
@@ -22,7 +22,8 @@ from apps.compiler.model import (
     RunPass,
     Snapshot,
 )
-from apps.compiler.targets.haproxy import receipt, writer
+from apps.compiler.targets.haproxy import writer
+from apps.compiler.targets.haproxy.verify import config_verification
 from tests.hostile.corpus import SHARP, VALUES
 from tests.pure.compiler_worlds import front, pool, route, server, snapshot
 
@@ -75,7 +76,7 @@ def nothing_is_validated(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def structure(bundle: Bundle) -> tuple[Any, ...]:
     """Sections, keywords and numbers of words of the configuration; lines and words of each map that it reads."""
-    shapes = receipt.read_shapes(bundle.files["haproxy.cfg"].decode())
+    shapes = config_verification.read_shapes(bundle.files["haproxy.cfg"].decode())
     maps = {
         path: [len(line.split()) for line in content.decode().splitlines()]
         for path, content in bundle.files.items()
@@ -92,7 +93,7 @@ def outcome(world: World, text: str, honest: tuple[Any, ...]) -> str:
         return "refused"
     try:
         return "harmless" if structure(bundle) == honest else "changed"
-    except receipt.TokenError:  # what HAProxy itself would stumble over
+    except config_verification.TokenError:  # what HAProxy itself would stumble over
         return "changed"
 
 

@@ -9,7 +9,7 @@ from apps.accounts.models import Account
 from apps.core.clock import now
 from apps.definitions.services import save_object
 from apps.schedules.models import Fire
-from apps.schedules.triggers import make_trigger
+from apps.schedules.triggers.services import make_trigger
 from tests.permissions.rows import Open, Row, codes
 
 ANY = {"If-Match": "*"}

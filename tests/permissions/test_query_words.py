@@ -19,9 +19,9 @@ from django.http import QueryDict
 from django.template.loader import get_template
 
 from apps.api.v1 import views
-from apps.api.v1.schemas.operations import OPERATIONS
+from apps.api.v1.schemas.operations.core import OPERATIONS
 from apps.api.v1.views import Noun
-from apps.web import pages
+from apps.web.kit import pages
 from tests.permissions.asking import client_for, path_of, undone
 from tests.permissions.callers import ADMIN
 from tests.permissions.rows import Row

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from apps.capacity.results import Result
-from apps.capacity.steps import Course, Outcome, Purpose, StepPlan, Verdict, Word
-from apps.definitions.specs import ObjectiveSpec
+from apps.capacity.measure.results import Result
+from apps.capacity.run.steps import Course, Outcome, Purpose, StepPlan, Verdict, Word
+from apps.definitions.reading.specs import ObjectiveSpec
 from apps.drivers.load.contract import Arrivals, Endpoint, Plan, Request, Second
 from apps.drivers.load.memory import MemoryBackend, MemoryGenerator, memory_backend
 

@@ -7,11 +7,11 @@ from statistics import fmean
 
 import pytest
 
-from apps.capacity.fitting import border
-from apps.capacity.measuring import Measured
-from apps.capacity.search import OVERLOAD_S, Search
-from apps.capacity.steps import Outcome, Purpose, StepPlan, Verdict, Word
-from apps.definitions.specs import ObjectiveSpec
+from apps.capacity.measure.fitting import border
+from apps.capacity.measure.measuring import Measured
+from apps.capacity.run.search import OVERLOAD_S, Search
+from apps.capacity.run.steps import Outcome, Purpose, StepPlan, Verdict, Word
+from apps.definitions.reading.specs import ObjectiveSpec
 from tests.pure.capacity_worlds import Story, poisson_truth, run
 
 FAST = ObjectiveSpec(percentile=95, below_ms=100, errors_below=0.01)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from apps.capacity.brakes import Brake, Moment, Neighbour, Surroundings, brake
+from apps.capacity.run.abort_conditions import Brake, Moment, Neighbour, Surroundings, brake
 
 CALM = Surroundings(neighbours={"pool-7": Neighbour(100, 0.0, 40.0)})
 GOOD = Moment(ended=20, failed=0, p95_ms=50.0, around=CALM)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from apps.capacity.fitting import Scalability
-from apps.capacity.growth import growth
+from apps.capacity.measure.fitting import Scalability
+from apps.capacity.use.growth import growth
 
 
 def test_three_sizes_make_a_law_with_an_end() -> None:

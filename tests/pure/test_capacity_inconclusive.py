@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from apps.capacity.fitting import Crossing
-from apps.capacity.results import Result
-from apps.capacity.search import Search
-from apps.capacity.steps import Outcome, Purpose, StepPlan, Verdict, Word
-from apps.capacity.summing import RESOLUTION, Ending, result_of_search
-from apps.definitions.specs import ObjectiveSpec
+from apps.capacity.measure.fitting import Crossing
+from apps.capacity.measure.results import Result
+from apps.capacity.measure.summing import RESOLUTION, Ending, result_of_search
+from apps.capacity.run.search import Search
+from apps.capacity.run.steps import Outcome, Purpose, StepPlan, Verdict, Word
+from apps.definitions.reading.specs import ObjectiveSpec
 from tests.pure.capacity_worlds import run
 
 FAST = ObjectiveSpec(percentile=95, below_ms=50, errors_below=0.01)

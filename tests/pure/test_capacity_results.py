@@ -6,16 +6,16 @@ import random
 
 import pytest
 
-from apps.capacity.balance import Work, judge_balance
-from apps.capacity.bottleneck import NodeSample, ServerSample, bottleneck
-from apps.capacity.comparing import Observation, compare, verdict
-from apps.capacity.fitting import Scalability, scalability
-from apps.capacity.history import difference
-from apps.capacity.profiles import course_of
-from apps.capacity.results import result_of
-from apps.capacity.sizing import Measurement, size
-from apps.capacity.steps import Purpose
-from apps.definitions.specs import CapacityTestSpec, GuardSpec, LoadSpec
+from apps.capacity.measure.bottleneck import NodeSample, ServerSample, bottleneck
+from apps.capacity.measure.comparing import Observation, compare, verdict
+from apps.capacity.measure.fitting import Scalability, scalability
+from apps.capacity.measure.history import difference
+from apps.capacity.measure.results import result_of
+from apps.capacity.run.profiles import course_of
+from apps.capacity.run.steps import Purpose
+from apps.capacity.use.balance import Work, judge_balance
+from apps.capacity.use.sizing import Measurement, size
+from apps.definitions.reading.specs import CapacityTestSpec, GuardSpec, LoadSpec
 from tests.pure.capacity_worlds import run
 
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from apps.capacity.judging import judge_step
-from apps.capacity.search import OVERLOAD_S, Search
-from apps.capacity.steps import Purpose, StepPlan, Verdict, Word
-from apps.definitions.specs import ObjectiveSpec
+from apps.capacity.measure.judging import judge_step
+from apps.capacity.run.search import OVERLOAD_S, Search
+from apps.capacity.run.steps import Purpose, StepPlan, Verdict, Word
+from apps.definitions.reading.specs import ObjectiveSpec
 from apps.drivers.load.contract import Second
 from tests.pure.capacity_worlds import poisson_truth, run
 

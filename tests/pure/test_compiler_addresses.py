@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.agent.allowed import only_allowed
+from apps.agent.check.allowlist import only_allowed
 from apps.agent.errors import Refusal
 from apps.compiler.codec import bundle_from_bytes, bundle_to_bytes
 from apps.compiler.compile import compile_snapshot
 from apps.compiler.diff import diff_snapshots
-from apps.compiler.model import FleetAddress, FleetAddressKind, Protocol, Region, RegionNode, Snapshot
+from apps.compiler.model.fleet import FleetAddress, FleetAddressKind, Protocol, Region, RegionNode, Snapshot
 from apps.compiler.plan import Reload, plan
-from apps.compiler.targets.haproxy.address_receipt import check_anycast, check_vrrp, read_vrrp
-from apps.compiler.targets.haproxy.anycast import render_anycast
-from apps.compiler.targets.haproxy.vrrp import priorities, render_vrrp
+from apps.compiler.targets.haproxy.static_ips.anycast import render_anycast
+from apps.compiler.targets.haproxy.static_ips.vrrp import priorities, render_vrrp
+from apps.compiler.targets.haproxy.verify.address_verification import check_anycast, check_vrrp, read_vrrp
 from tests.pure.compiler_worlds import front, listener, pool, route
 
 VIP, ANYCAST = FleetAddressKind.VIP, FleetAddressKind.ANYCAST

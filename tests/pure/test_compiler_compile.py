@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
-from apps.compiler.capabilities import capabilities_of, oldest_of, parse_version
 from apps.compiler.codec import bundle_from_bytes, bundle_to_bytes, snapshot_from_json, snapshot_to_json
 from apps.compiler.compile import compile_snapshot
 from apps.compiler.diff import diff_bundles, diff_snapshots
-from apps.compiler.model import (
+from apps.compiler.model.fleet import (
     Certificate,
     FixedResponse,
     LoadBalancer,
@@ -25,6 +24,7 @@ from apps.compiler.model import (
     Snapshot,
     WeightedPool,
 )
+from apps.compiler.portability.capabilities import capabilities_of, oldest_of, parse_version
 from apps.compiler.routing import HOST_PATTERN
 from tests.pure.compiler_worlds import certificate_pem, front, fronts, listener, pool, route, server, snapshot
 from tests.pure.properties import always, examples

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from apps.compiler import grammar
 from apps.compiler.compile import CompileError, compile_snapshot
-from apps.compiler.model import HeaderCondition, HeaderMatch, HealthCheck, Route, Snapshot
-from apps.compiler.targets.haproxy import receipt, writer
+from apps.compiler.model.fleet import HeaderCondition, HeaderMatch, HealthCheck, Route, Snapshot
+from apps.compiler.targets.haproxy import writer
 from apps.compiler.targets.haproxy.render import check, render
+from apps.compiler.targets.haproxy.verify import config_verification
 from apps.compiler.targets.haproxy.writer import Call, Document, Opaque, Value, quote
 from tests.pure.compiler_worlds import front, pool, route, server, snapshot
 
@@ -97,7 +98,7 @@ _HONEST = {
 
 
 def _shapes(config: bytes) -> list[tuple[str, str, int]]:
-    return [(each.section, each.keyword, each.arguments) for each in receipt.read_shapes(config.decode())]
+    return [(each.section, each.keyword, each.arguments) for each in config_verification.read_shapes(config.decode())]
 
 
 @pytest.mark.parametrize("value", ["}", "if", "-m reg .*", "%[env(HOME)]", "a,b"])
@@ -138,7 +139,7 @@ def test_a_line_that_somebody_added_is_refused() -> None:
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=60))
 def test_the_reader_gets_back_every_text_that_the_writer_quotes(text: str) -> None:
-    tokens = receipt.tokenize_line(f"keyword {quote(text)} end")
+    tokens = config_verification.tokenize_line(f"keyword {quote(text)} end")
     assert len(tokens) == 3
     assert tokens[1].text.encode("latin-1") == text.encode()
     assert tokens[1].expansions == 0
@@ -151,7 +152,7 @@ def test_the_receipt_accepts_what_is_opaque_and_only_counts_what_is_ours(texts: 
     for text in texts:
         section.add("http-request", "return", "string", Opaque(text), Call(("f(", Value("x"), ")")))
     written, _ = document.render()
-    assert receipt.check_config(written, document.shapes()) == []
+    assert config_verification.check_config(written, document.shapes()) == []
 
 
 def test_line_owners_name_the_object_of_each_line() -> None:

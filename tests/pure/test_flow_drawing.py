@@ -11,9 +11,9 @@ import pytest
 
 from apps.overflow.comparison import misplaced
 from apps.overflow.flows import Flow, Lane, RegionUse
-from apps.web.flow_drawing import Drawing, Shape, draw, nice
-from apps.web.flow_parts import compare, shown
-from apps.web.flow_words import flow_sentence, rate, table_twin, use_kind, use_words
+from apps.web.drawing.flows import Drawing, Shape, draw, nice
+from apps.web.overflow.parts import compare, shown
+from apps.web.overflow.words import flow_sentence, rate, table_twin, use_kind, use_words
 
 NAMES = ("europe-west1", "us-central1", "asia-east1", "us-east4", "me-west1", "africa-south1", "us-west2", "eu-north9")
 NUMBER = r"-?\d+(?:\.\d)?"

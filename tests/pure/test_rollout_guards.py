@@ -8,10 +8,10 @@ from datetime import timedelta
 import pytest
 
 from apps.compiler.compile import compile_snapshot
-from apps.compiler.model import Snapshot
-from apps.rollouts.guards import NOT_BY_HAND, SAFETY, is_empty, objections
-from apps.rollouts.repairs import pause_after
-from apps.rollouts.states import MOVES, TERMINAL, IllegalMove, RolloutState, check_move
+from apps.compiler.model.fleet import Snapshot
+from apps.rollouts.push.guards import NOT_BY_HAND, SAFETY, is_empty, objections
+from apps.rollouts.push.repairs import pause_after
+from apps.rollouts.push.states import MOVES, TERMINAL, IllegalMove, RolloutState, check_move
 from tests.pure.compiler_worlds import front, route, snapshot
 
 FULL = snapshot(front(*(route(number, path=f"/{number}") for number in range(1, NOT_BY_HAND + 1))))

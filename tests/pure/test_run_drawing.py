@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.capacity.results import Point
-from apps.web.capacity_axes import linear, logarithmic
-from apps.web.run_drawing import Held, Moment, draw_curve, draw_seconds, short, thinned
+from apps.capacity.measure.results import Point
+from apps.web.drawing.axes import linear, logarithmic
+from apps.web.drawing.runs import Held, Moment, draw_curve, draw_seconds, short, thinned
 
 RATES = st.floats(0.01, 1e6)
 

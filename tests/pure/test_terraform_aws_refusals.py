@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from apps.compiler.compile_stack import compile_stack
-from apps.compiler.losses import Loss, Severity, Target
-from apps.compiler.model import (
+from apps.compiler.model.fleet import (
     Balance,
     FixedResponse,
     HeaderCondition,
@@ -26,8 +25,9 @@ from apps.compiler.model import (
     WeightedPool,
     WhenFull,
 )
-from apps.compiler.portability import portability
-from apps.compiler.stacks import AddressKind, CloudPool, CloudRecord, CloudZone, Network, RecordType, StackSnapshot
+from apps.compiler.model.stack import AddressKind, CloudPool, CloudRecord, CloudZone, Network, RecordType, StackSnapshot
+from apps.compiler.portability.incompatibilities import Loss, Severity, Target
+from apps.compiler.portability.report import portability
 from tests.pure.aws_worlds import (
     AWAY,
     FAR,

@@ -12,8 +12,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from apps.compiler.compile_stack import compile_stack, secrets_of
-from apps.compiler.losses import Loss
-from apps.compiler.model import (
+from apps.compiler.model.fleet import (
     Balance,
     Certificate,
     FixedResponse,
@@ -29,7 +28,8 @@ from apps.compiler.model import (
     ServerState,
     WhenFull,
 )
-from apps.compiler.stacks import AddressKind, CloudAddress, CloudBackend, CloudPool, Network, StackSnapshot
+from apps.compiler.model.stack import AddressKind, CloudAddress, CloudBackend, CloudPool, Network, StackSnapshot
+from apps.compiler.portability.incompatibilities import Loss
 from apps.compiler.targets.terraform.google import abilities
 from apps.compiler.targets.terraform.google.render import render
 from tests.golden.test_google_documents import WORLDS

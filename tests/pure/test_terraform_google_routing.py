@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from apps.compiler.model import (
+from apps.compiler.model.fleet import (
     FixedResponse,
     Listener,
     LoadBalancer,
@@ -16,9 +16,9 @@ from apps.compiler.model import (
     Redirect,
     WeightedPool,
 )
+from apps.compiler.questions.trace import Question, Share, trace
 from apps.compiler.targets.terraform.google.abilities import losses_of_route
 from apps.compiler.targets.terraform.google.url_map import url_map
-from apps.compiler.trace import Question, Share, trace
 from tests.conformance.google_url_map import Outcome, evaluate
 from tests.pure.compiler_worlds import front, listener, route
 from tests.pure.google_worlds import google_fronts

@@ -18,8 +18,8 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from apps.api.v1.schemas import parameters
-from apps.api.v1.schemas.building import Operation
-from apps.api.v1.schemas.operations import operation_of
+from apps.api.v1.schemas.operations.building import Operation
+from apps.api.v1.schemas.operations.core import operation_of
 from apps.api.v1.schemas.writing import Problem
 
 Document = dict[str, Any]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from apps.accounts import proofs
 from apps.accounts.actors import Actor
-from apps.accounts.claims import state_of
+from apps.accounts.hostnames import verification
+from apps.accounts.hostnames.claims import state_of
 from apps.accounts.models import Account, Hostname
 from apps.calendars import describe as when_in_words
-from apps.definitions.describing import KIND_OF_MODEL, describe
+from apps.definitions.freezing.timing import timing_of
 from apps.definitions.models import Backend, Listener, LoadBalancer, Pool, Server, Zone
-from apps.definitions.record_values import full_name
+from apps.definitions.reading.describing import KIND_OF_MODEL, describe
 from apps.definitions.services import (
     KINDS,
     Change,
@@ -22,7 +22,7 @@ from apps.definitions.services import (
     StackDifference,
     ZoneDifference,
 )
-from apps.definitions.timing import timing_of
+from apps.definitions.values.record_values import full_name
 from apps.fleet.models import StaticIP
 
 Shape = dict[str, Any]
@@ -174,9 +174,9 @@ def hostname(row: Hostname, _: Actor) -> Shape:
         "proof": row.proof or None,
         "proved_at": row.proved_at,
         "to_prove": {
-            "txt_name": proofs.txt_name(row.name),
-            "txt_value": proofs.txt_value(row.challenge),
-            "url": proofs.http_url(row.name, row.challenge) or None,
+            "txt_name": verification.txt_name(row.name),
+            "txt_value": verification.txt_value(row.challenge),
+            "url": verification.http_url(row.name, row.challenge) or None,
             "token": row.challenge,
         },
         "checked_at": row.checked_at,

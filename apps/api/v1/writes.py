@@ -10,8 +10,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from apps.api.v1 import requests, shapes
-from apps.api.v1.merge_patch import merged
+from apps.api.v1 import shapes
+from apps.api.v1.protocol import requests
+from apps.api.v1.protocol.merge_patch import merged
 from apps.api.v1.views import NOUNS, DetailView, ListView, RouteList, detail_response, one, with_conditions
 from apps.core.errors import Conflict, Fault, Invalid, Stale
 from apps.definitions import selectors, services

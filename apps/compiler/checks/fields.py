@@ -9,7 +9,7 @@ from typing import Any
 
 from apps.compiler import grammar
 from apps.compiler.checks.examination import Notes
-from apps.compiler.model import (
+from apps.compiler.model.fleet import (
     Certificate,
     HeaderMatch,
     HealthCheck,

@@ -1,8 +1,8 @@
 """CHECK: the examination of a stack's snapshot: what passes, what is refused and why, what people should know.
 
 The rules of a fleet hold for a cloud as well, so they are asked first (`checks/fields.py`, `checks/routes.py`,
-`checks/listeners.py`); then the target says what it cannot do (`losses.py`). What is refused is left out with all that
-needs it, never changed.
+`checks/listeners.py`); then the target says what it cannot do (`portability/incompatibilities.py`). What is refused
+is left out with all that needs it, never changed.
 
 1. Fields of certificates, pools and servers. A refused server leaves its pool without it, a refused pool leaves.
 2. Fields, actions, owners and twins of routes.
@@ -19,15 +19,15 @@ from dataclasses import dataclass, field, replace
 from ipaddress import ip_network
 
 from apps.compiler import grammar
-from apps.compiler.abilities import Abilities
 from apps.compiler.checks.examination import Notes
 from apps.compiler.checks.fields import check_certificate, check_listener, check_pool, check_route, check_server
 from apps.compiler.checks.listeners import check_listener_use, with_known_certificates
 from apps.compiler.checks.routes import check_action, check_loops, check_owners, check_twins
-from apps.compiler.losses import Loss, Named
-from apps.compiler.model import Certificate, Finding, Listener, LoadBalancer, Pool
+from apps.compiler.model.fleet import Certificate, Finding, Listener, LoadBalancer, Pool
+from apps.compiler.model.stack import CloudBackend, CloudPool, CloudZone, RecordType, StackSnapshot
+from apps.compiler.portability.abilities import Abilities
+from apps.compiler.portability.incompatibilities import Loss, Named
 from apps.compiler.routing import number_of
-from apps.compiler.stacks import CloudBackend, CloudPool, CloudZone, RecordType, StackSnapshot
 
 _ID = re.compile(r"[a-z]{2,6}-(?:0|[1-9][0-9]{0,17})")
 _SUBNET = re.compile(r"[A-Za-z0-9-]{1,64}")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from apps.compiler.bundle import Bundle
-from apps.compiler.operations import Operation
+from apps.compiler.model.operations import Operation
 
 CHECKED = ("validate", "taste")
 
@@ -134,7 +134,7 @@ class CounterReading:
     (cumulative since the epoch; key -1 is "above all") per pool id where the node measures it, else empty.
 
     Rows of kind flow count requests that did not simply stay at home; their `object_id` is
-    `<pool>/<verb>/<region>/<reason>` (see `apps/compiler/targets/haproxy/overflow.py`).
+    `<pool>/<verb>/<region>/<reason>` (see `apps/compiler/targets/haproxy/overflow/local_traffic.py`).
 
     `admitted` is what this node believes each node of its region admitted in the last ten seconds, by `<pool>/<node>`
     and, for overflow that came from elsewhere, `<pool>/<node>/guest`; zeros may be missing. It is this node's word for

@@ -10,11 +10,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from apps.core.errors import Conflict, Forbidden, Invalid, NotFound
-from apps.definitions.documents import read_object
-from apps.definitions.schedules import actor_of_schedule
+from apps.definitions.reading.documents import read_object
+from apps.definitions.reading.schedules import actor_of_schedule
 from apps.definitions.services import KINDS, Change, managing
-from apps.definitions.services.objects import change_for_schedule, delete_object, save_object
-from apps.definitions.services.schedules import Booked
+from apps.definitions.writing.kinds.schedules import Booked
+from apps.definitions.writing.objects import change_for_schedule, delete_object, save_object
 from apps.schedules.models import Fire
 from apps.schedules.targets.contract import Outcome, TargetFailed
 

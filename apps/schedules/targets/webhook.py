@@ -7,8 +7,8 @@ from datetime import datetime
 
 from apps.core import outbound
 from apps.schedules.models import Fire
-from apps.schedules.signing import live_secrets
 from apps.schedules.targets.contract import Outcome, TargetFailed
+from apps.schedules.triggers.signing import live_secrets
 from apps.webhooks.services import schemes
 from apps.webhooks.signing import signed_headers
 

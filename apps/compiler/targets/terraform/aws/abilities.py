@@ -14,8 +14,7 @@ from collections.abc import Iterator
 from functools import partial
 from ipaddress import AddressValueError, IPv4Address, IPv4Network
 
-from apps.compiler.losses import Loss, Target, lossy, refused
-from apps.compiler.model import (
+from apps.compiler.model.fleet import (
     Balance,
     Certificate,
     FixedResponse,
@@ -31,9 +30,10 @@ from apps.compiler.model import (
     ServerState,
     WhenFull,
 )
-from apps.compiler.stacks import CloudPool
+from apps.compiler.model.stack import CloudPool
+from apps.compiler.portability.incompatibilities import Loss, Target, lossy, refused
 from apps.compiler.targets.terraform.aws import limits
-from apps.compiler.targets.terraform.aws.patterns import conditions_of, path_patterns
+from apps.compiler.targets.terraform.aws.listener_rules.patterns import conditions_of, path_patterns
 from apps.compiler.targets.terraform.aws.timeouts import check_times
 from apps.compiler.targets.terraform.aws.whole import losses_of_stack
 

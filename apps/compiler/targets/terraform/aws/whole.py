@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from apps.compiler.losses import Loss, Target, lossy, refused
-from apps.compiler.model import Listener, LoadBalancer, Protocol, Route
-from apps.compiler.stacks import AddressKind, Cloud, CloudAddress, CloudPool, CloudZone, RecordType, StackSnapshot
+from apps.compiler.model.fleet import Listener, LoadBalancer, Protocol, Route
+from apps.compiler.model.stack import AddressKind, Cloud, CloudAddress, CloudPool, CloudZone, RecordType, StackSnapshot
+from apps.compiler.portability.incompatibilities import Loss, Target, lossy, refused
 from apps.compiler.targets.terraform.aws import limits
-from apps.compiler.targets.terraform.aws.rules import rules_of
-from apps.compiler.targets.terraform.aws.shares import Share, shares_of_pool, shares_of_route, taking
+from apps.compiler.targets.terraform.aws.listener_rules.rules import rules_of
+from apps.compiler.targets.terraform.aws.listener_rules.shares import Share, shares_of_pool, shares_of_route, taking
 from apps.compiler.targets.terraform.aws.timeouts import idle_timeout_s, pools_of
 
 Pools = Mapping[str, CloudPool]

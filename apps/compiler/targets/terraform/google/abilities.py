@@ -24,8 +24,7 @@ from dataclasses import replace
 from functools import partial
 from ipaddress import AddressValueError, IPv4Address
 
-from apps.compiler.losses import Loss, Severity, Target, lossy, refused
-from apps.compiler.model import (
+from apps.compiler.model.fleet import (
     Balance,
     HealthCheck,
     LimitKind,
@@ -38,8 +37,9 @@ from apps.compiler.model import (
     Server,
     WhenFull,
 )
+from apps.compiler.model.stack import ON_FLEETS, CloudPool, RecordType, StackSnapshot
+from apps.compiler.portability.incompatibilities import Loss, Severity, Target, lossy, refused
 from apps.compiler.routing import covers_scheme
-from apps.compiler.stacks import ON_FLEETS, CloudPool, RecordType, StackSnapshot
 from apps.compiler.targets.terraform.google.quotas import losses_of_certificate, losses_of_url_maps
 from apps.compiler.targets.terraform.google.services import (
     check_times,

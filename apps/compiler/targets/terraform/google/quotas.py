@@ -15,8 +15,8 @@ from functools import partial
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
-from apps.compiler.losses import Loss, Target, refused
-from apps.compiler.model import Certificate, LoadBalancer, Route
+from apps.compiler.model.fleet import Certificate, LoadBalancer, Route
+from apps.compiler.portability.incompatibilities import Loss, Target, refused
 from apps.compiler.routing import number_of
 from apps.compiler.targets.terraform.google.url_map import predicates_of, routes_by_matcher
 from apps.compiler.targets.terraform.pem import parts_of

@@ -1,0 +1,175 @@
+"""How many servers a pool needs for a number of requests/s when one region is lost: from what was measured.
+
+The rule: whichever region fails, the others take everything. So each region that is left needs its share of all
+requests, and the sum of what is measured per server decides. The answer is honest about what it stands on: regions
+without a measurement borrow the number of another and are marked; stale numbers are named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
+
+from apps.accounts.actors import Actor
+from apps.capacity.models import Run
+from apps.capacity.use.staleness import Staleness
+from apps.capacity.use.staleness import verdict as staleness_of
+from apps.core.errors import NotFound
+from apps.definitions.models import Backend, Pool, Server
+from apps.definitions.sharing import seen_pools
+
+MARGIN = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """What one server of a region takes (requests/s), where that comes from, and why not to rely on it (or empty)."""
+
+    region: str
+    servers: int
+    per_server: float | None
+    source: str = ""
+    doubt: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """One region: servers now and needed, what they take (requests/s), what they cost more per month, doubts."""
+
+    region: str
+    servers: int
+    needed: int
+    more: int
+    takes: float
+    per_server: float
+    source: str
+    doubt: str
+    cost: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Sizing:
+    """The answer for a pool: by region, and as a sentence. `possible` is False where nothing was ever measured."""
+
+    possible: bool
+    sentence: str
+    rate: float
+    lose_a_region: bool
+    needs: tuple[Need, ...] = ()
+    doubts: tuple[str, ...] = ()
+    cost: float | None = None
+    takes_now: float | None = None
+
+
+def size(
+    measurements: Sequence[Measurement],
+    rate: float,
+    *,
+    lose_a_region: bool = True,
+    margin: float = MARGIN,
+    cost_per_server: float | None = None,
+) -> Sizing:
+    """Servers per region for `rate` requests/s in all with `margin` (0–1) to spare; costs in whatever unit is given."""
+    known = [each for each in measurements if each.per_server]
+    if not known or rate <= 0:
+        missing = "Nothing was measured yet: run a capacity test of one of its regions first."
+        return Sizing(False, missing if not known else "Ask for more than 0 requests/s.", rate, lose_a_region)
+    if lose_a_region and len(measurements) < 2:
+        return Sizing(False, "It has one region: when that is lost, nothing is left to serve.", rate, lose_a_region)
+    left = len(measurements) - (1 if lose_a_region else 0)
+    needs = tuple(_need(each, known, rate / left / (1 - margin), cost_per_server) for each in measurements)
+    doubts = tuple(f"{need.region}: {need.doubt}" for need in needs if need.doubt)
+    cost = sum(need.needed for need in needs) * cost_per_server if cost_per_server is not None else None
+    return Sizing(
+        possible=True,
+        sentence=_sentence(needs, rate, lose_a_region=lose_a_region),
+        rate=rate,
+        lose_a_region=lose_a_region,
+        needs=needs,
+        doubts=doubts,
+        cost=cost,
+        takes_now=_takes(needs, lose_a_region=lose_a_region),
+    )
+
+
+def _need(each: Measurement, known: Sequence[Measurement], rate: float, cost: float | None) -> Need:
+    per_server, source, doubt = each.per_server, each.source, each.doubt
+    if not per_server:
+        weakest = min(known, key=lambda other: other.per_server or 0.0)
+        per_server, source = weakest.per_server or 0.0, weakest.source
+        doubt = f"Never measured; it borrows what {weakest.region} takes per server."
+    needed = ceil(rate / per_server - 1e-9)
+    more = needed - each.servers
+    return Need(
+        each.region, each.servers, needed, more, each.servers * per_server, per_server, source, doubt,
+        None if cost is None else more * cost,
+    )  # fmt: skip
+
+
+def _takes(needs: Sequence[Need], *, lose_a_region: bool) -> float:
+    """What all servers of today take together, requests/s; without the strongest region when one may be lost."""
+    each = [need.takes for need in needs]
+    return sum(each) - (max(each) if lose_a_region else 0.0)
+
+
+def _sentence(needs: Sequence[Need], rate: float, *, lose_a_region: bool) -> str:
+    total, now = sum(need.needed for need in needs), sum(need.servers for need in needs)
+    when = " with any one region lost" if lose_a_region else ""
+    where = ", ".join(f"{need.needed} in {need.region}" for need in needs)
+    change = "as many as now" if total == now else f"{abs(total - now)} {'more' if total > now else 'fewer'} than now"
+    return f"{rate:g} requests/s{when} need {total} servers: {where}; {change}."
+
+
+def measurements_of(pool: Pool) -> list[Measurement]:
+    """What was measured of each region of a pool: the last finished search there, of the region or of one server."""
+    backends = Backend.objects.filter(pool=pool).select_related("region").prefetch_related("servers")
+    last: dict[int, Run] = {}
+    runs = Run.objects.filter(pool=pool, state=Run.State.DONE, result__kind="search").select_related("pool", "region")
+    for run in runs.order_by("id"):
+        if run.region_id is not None and (run.result or {}).get("capacity"):
+            last[run.region_id] = run
+    return [_measurement(backend, last.get(backend.region_id)) for backend in backends]
+
+
+def _measurement(backend: Backend, run: Run | None) -> Measurement:
+    ready = [server for server in backend.servers.all() if server.state == "ready"]
+    if run is None:
+        return Measurement(backend.region.name, len(ready), None)
+    age: Staleness = staleness_of(run)
+    document = run.result or {}
+    build: Mapping[str, object] = document.get("build") or {}
+    servers = build.get("servers")
+    together = len(servers) if isinstance(servers, dict) else len(ready)
+    loaded = 1 if run.plan.get("target", {}).get("server") else together
+    per_server = float(document["capacity"]) / max(1, loaded)
+    return Measurement(backend.region.name, len(ready), per_server, run.name, age.sentence if age.stale else "")
+
+
+def sizing(
+    actor: Actor,
+    pool_id: int,
+    rate: float,
+    *,
+    lose_a_region: bool = True,
+    margin: float = MARGIN,
+    cost_per_server: float | None = None,
+) -> Sizing:
+    """The answer for a pool that the actor sees; raises NotFound for any other."""
+    pool = pool_of(actor, pool_id)
+    found = measurements_of(pool)
+    return size(found, rate, lose_a_region=lose_a_region, margin=margin, cost_per_server=cost_per_server)
+
+
+def pool_of(actor: Actor, pool_id: int) -> Pool:
+    """A pool that the actor sees; raises NotFound for any other."""
+    pool = seen_pools(actor, Pool.objects.filter(pk=pool_id)).first()
+    if pool is None:
+        raise NotFound("There is no such object, or you may not see it.")
+    return pool
+
+
+def servers_of(pool: Pool) -> list[Server]:
+    """All servers of a pool, by region and name."""
+    rows = Server.objects.filter(backend__pool=pool).select_related("backend__region")
+    return list(rows.order_by("backend__region__name", "name"))

@@ -1,0 +1,123 @@
+"""DEFINE, writes of clouds: accounts at them, and stacks: one account in one of its regions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from apps.accounts.models import Account
+from apps.compiler.model.stack import Cloud
+from apps.core.errors import Conflict, Invalid
+from apps.definitions.reading.clouds import GLOBAL, is_vpc_id, network_document
+from apps.definitions.reading.specs import CloudAccountSpec, StackSpec
+from apps.definitions.writing.change_set import Work
+from apps.definitions.writing.kinds.load_balancers import missing_network
+from apps.fleet.models import CloudAccount, Region, Stack
+
+UNKNOWN_SHOWN = 5
+
+
+def store_cloud_account(work: Work, owner: Account, row: CloudAccount, spec: CloudAccountSpec) -> None:
+    """Where credentials are kept, and whose they are; what stands there already stays there."""
+    if row.pk is not None and row.stacks.exists():
+        for field in ("cloud", "project"):
+            if getattr(row, field) != getattr(spec, field):
+                detail = f"Stacks stand in this account; it keeps its {field}. Make another cloud account."
+                work.fault(f"/spec/{field}", "in_use", detail)
+    if work.faults:
+        raise Invalid(work.take_faults())
+    row.account, row.cloud, row.credentials = owner, str(spec.cloud), spec.credentials
+    row.project, row.endpoint_url = spec.project, spec.endpoint_url
+    row.save()
+    work.remember(row, "CloudAccount", row.name)
+    work.concern(row)
+
+
+def store_stack(work: Work, owner: Account, row: Stack, spec: StackSpec) -> None:
+    """One cloud account in one region; a stack stays there, and keeps a network for its load balancers to stand in."""
+    account = work.place(CloudAccount, spec.cloud_account, "/spec/cloud_account")
+    region = work.place(Region, spec.region, "/spec/region")
+    for name, _ in spec.network.zones:
+        work.place(Region, name, f"/spec/network/zones/{name}")
+    if account:
+        _expect_of_cloud(work, Cloud(account.cloud), spec)
+    if row.pk is not None:
+        _refuse_move(work, row, account, spec)
+    if work.faults or account is None:
+        raise Invalid(work.take_faults())
+    row.account, row.cloud_account, row.region = owner, account, region
+    row.cloud_region, row.network, row.approval = spec.cloud_region, network_document(spec.network), spec.approval
+    if row.pk is not None and row.load_balancers.exists() and (missing := missing_network(row)):
+        work.fault("/spec/network", "in_use", f"Load balancers stand in this stack; it {missing}.")
+        raise Invalid(work.take_faults())
+    row.save()
+    work.remember(row, "Stack", row.name)
+    work.concern(row)
+
+
+def _expect_of_cloud(work: Work, cloud: Cloud, spec: StackSpec) -> None:
+    """Faults of what the other cloud has."""
+    if cloud is Cloud.GOOGLE:
+        _expect_google(work, spec)
+        return
+    if spec.cloud_region == GLOBAL:
+        work.fault("/spec/cloud_region", "cloud", "AWS has no region global; name one such as eu-central-1.")
+    if spec.region is None:
+        work.fault("/spec/region", "missing", "Say which of our regions this is; fill in region.")
+    if spec.network.vpc and not is_vpc_id(spec.network.vpc):
+        work.fault("/spec/network/vpc", "cloud", "On AWS write the id of the VPC, such as vpc-0a1b2c3d4e5f60718.")
+    if spec.network.zones:
+        work.fault("/spec/network/zones", "cloud", "AWS needs no zones: each subnet is in one; leave this out.")
+
+
+def _expect_google(work: Work, spec: StackSpec) -> None:
+    if spec.cloud_region != GLOBAL:
+        detail = "Google's load balancers are global: write global; zones say where the endpoints of each region are."
+        work.fault("/spec/cloud_region", "cloud", detail)
+    if spec.region is not None:
+        work.fault("/spec/region", "cloud", "A stack at Google stands for all regions; leave this out.")
+    if is_vpc_id(spec.network.vpc):
+        work.fault("/spec/network/vpc", "cloud", "On Google write the name of the network, or its self link.")
+    for field in ("subnets", "log_bucket", "vpc_networks"):
+        if getattr(spec.network, field):
+            work.fault(f"/spec/network/{field}", "cloud", f"Google needs no {field} here; leave this out.")
+
+
+def _refuse_move(work: Work, row: Stack, account: CloudAccount | None, spec: StackSpec) -> None:
+    """What a stack has made stands in its place, and its state says so."""
+    if account and row.cloud_account_id != account.pk:
+        work.fault("/spec/cloud_account", "in_use", "A stack stays in its cloud account; make another one there.")
+    if row.cloud_region != spec.cloud_region:
+        work.fault("/spec/cloud_region", "in_use", "A stack stays in its cloud's region; make another one there.")
+
+
+def refuse_to_forget(row: Stack) -> None:
+    """Raise Conflict while something of the stack stands in its cloud, or may: its rows go with it, which alone know.
+
+    What has to happen first is said, all of it. A stack that never applied anything goes, and one that was destroyed.
+    """
+    run, lock = row.runs.filter(finished_at=None).first(), getattr(row, "state_lock", None)
+    newest, sync = row.states.order_by("-number").first(), getattr(row, "sync", None)
+    reasons = []
+    if run:
+        reasons.append(f"Run {run.pk} is {run.state}: wait for its end, or discard or cancel it.")
+    if lock:
+        reasons.append(f"{lock.held_by} holds the lock of its state: wait, or force-unlock it once nothing runs.")
+    if newest and newest.resources:
+        reasons.append(f"{newest.resources} resources stand in its cloud: destroy them first.")
+    if sync:
+        reasons += _doubts(sync)
+    if reasons:
+        raise Conflict(f"Stack {row.name} cannot be deleted yet. {' '.join(reasons)}")
+
+
+def _doubts(sync: Any) -> list[str]:
+    """What its cloud may have that its state does not know; a plan asks the cloud."""
+    found = []
+    if sync.doubted_id is not None:
+        found.append("Nobody heard the end of its last apply, which may have made more than its state knows: plan it.")
+    if sync.unknown:
+        names = ", ".join(dict.fromkeys(each["label"] for each in sync.unknown[:UNKNOWN_SHOWN]))
+        more = len(sync.unknown) - UNKNOWN_SHOWN
+        names += f" and {more} more" if more > 0 else ""
+        found.append(f"Its state does not know what it made: {names}. Delete that in the cloud, then plan.")
+    return found

@@ -1,0 +1,92 @@
+"""DEFINE, writes of schedules: stored when its author may book what it does; the next instant is computed here.
+
+A change is tried at the end of the transaction, when every object of the same document is stored, and undone
+(objects.py); it is checked again when it fires.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from apps.accounts.models import Account
+from apps.calendars import next_after
+from apps.core.clock import now
+from apps.core.errors import Invalid
+from apps.definitions.freezing.timing import timing_of
+from apps.definitions.models import CapacityTest, Schedule
+from apps.definitions.reading.specs import ScheduleSpec, TargetSpec
+from apps.definitions.writing.change_set import Work
+from apps.fleet.models import Fleet
+
+_COPIED = (
+    *("cron", "every_s", "at", "zone", "starts_at", "ends_at", "window_s", "jitter_s", "overlap", "catch_up"),
+    *("catch_up_window_s", "attempts", "backoff_s", "timeout_s"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Booked:
+    """A change that a schedule makes: tried before the schedule is stored, with its `pointer`, and made when it fires.
+
+    `manager` is whose pipeline made the schedule, blank for none.
+    """
+
+    pointer: str
+    owner: Account
+    schedule: str
+    object: dict[str, Any]
+    manager: str = ""
+
+
+def store_schedule(work: Work, owner: Account, row: Schedule, spec: ScheduleSpec) -> None:
+    """The schedule; its next instant stays as it is unless what it says about time has changed, or it goes on again."""
+    target = (spec.target.kind, spec.target.document)
+    if row.pk is None or target != (row.target_kind, row.target):
+        _check_target(work, owner, row, spec.target)
+        if row.pk is not None and (owed := owed_by(row)):
+            detail = (
+                f"It has still to take back a change at {owed:%Y-%m-%d %H:%M:%S} UTC; change the target after that."
+            )
+            work.fault("/spec/target", "owed", detail)
+    if work.faults:
+        raise Invalid(work.take_faults())
+    paused = row.paused if spec.paused is None else spec.paused
+    afresh = row.pk is None or timing_of(row) != timing_of(spec) or (row.paused and not paused)
+    for field in _COPIED:
+        setattr(row, field, getattr(spec, field))
+    row.account, row.paused, (row.target_kind, row.target) = owner, paused, target
+    if afresh:
+        row.next_at = next_after(timing_of(row), now())
+    if row.pk is None:
+        row.save()
+        return
+    # Schedulers move these two at any time; what was read a moment ago must not undo that.
+    moving = {"missed"} if afresh else {"missed", "next_at"}
+    row.save(update_fields=[field.name for field in row._meta.concrete_fields if field.name not in {"id", *moving}])
+
+
+def owed_by(row: Schedule) -> datetime | None:
+    """When the schedule takes back a change that it made, None when it owes nothing."""
+    owed = row.fires.filter(cause="restore", state__in=("waiting", "running"))
+    found: datetime | None = owed.order_by("due_at").values_list("due_at", flat=True).first()
+    return found
+
+
+def _check_target(work: Work, owner: Account, row: Schedule, target: TargetSpec) -> None:
+    """Whether the author may have this done, and the account may do it."""
+    place, document = f"/spec/target/{target.kind}", target.document
+    if target.kind == Schedule.TargetKind.CAPACITY_TEST:
+        work.actor.may_write("capacity-tests")
+        there = CapacityTest.objects.filter(account=owner, name=document["name"]).exists()
+        if not there and ("CapacityTest", f"{owner.name}/{document['name']}") not in work.broken:
+            work.fault(f"{place}/name", "unknown", f"There is no capacity test {document['name']}.")
+    elif target.kind == Schedule.TargetKind.ROLLOUT:
+        work.actor.may_write("fleets")
+        work.actor.must_operate("what fleets run")
+        if not owner.is_operator:
+            work.fault(place, "operators", "Only schedules of operators push; book it in an account of operators.")
+        work.place(Fleet, document["fleet"], f"{place}/fleet")
+    elif target.kind == Schedule.TargetKind.CHANGE:
+        work.booked.append(Booked(work.pointer, owner, row.name, document["object"], row.manager))

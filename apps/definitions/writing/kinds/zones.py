@@ -1,0 +1,180 @@
+"""DEFINE, writes of DNS zones and records: one writer of a zone at a time, so that every rule sees what is there.
+
+In a zone that an operator shares with it, a customer keeps records of its own: never of the zone's own name, never of a
+name (or under a wildcard) of somebody else, never of a hostname that another account has claimed.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from django.db.models import Q
+
+from apps.accounts.hostnames.claims import lock_hostnames, overlapping
+from apps.accounts.models import Account, Hostname
+from apps.compiler.model.stack import AddressKind, Cloud, RecordType
+from apps.core.errors import Invalid
+from apps.definitions.models import LoadBalancer, Record, Zone
+from apps.definitions.reading.specs import RecordSpec, ZoneSpec
+from apps.definitions.values.record_values import APEX, MAX_NAME, base_of, full_name
+from apps.definitions.writing.change_set import Work
+from apps.definitions.writing.kinds.grants import refuse_lost_tags
+from apps.fleet.models import Stack, StaticIP
+
+_COPIED = ("server", "key_name", "key_algorithm", "credentials")
+
+
+def store_zone(work: Work, owner: Account, row: Zone, spec: ZoneSpec) -> None:
+    """Who serves the zone; its domain and its driver stay, since what was pushed stays where it is."""
+    stack = work.place(Stack, spec.stack, "/spec/stack")
+    if stack and stack.cloud_account.cloud != Cloud.AWS:
+        work.fault("/spec/stack", "cloud", f"Route 53 is AWS's; stack {stack.name} is another cloud's.")
+    if Zone.objects.filter(domain=spec.domain).exclude(pk=row.pk).exists():
+        work.fault("/spec/domain", "taken", f"There is a zone of {spec.domain} already.")
+    if row.pk is not None:
+        for field in ("domain", "driver"):
+            if getattr(row, field) != getattr(spec, field):
+                work.fault(f"/spec/{field}", "in_use", f"A zone keeps its {field}; make another zone.")
+        if row.stack_id != (stack.pk if stack else None):
+            work.fault("/spec/stack", "in_use", "A zone stays in its stack; make another zone.")
+    if work.faults:
+        raise Invalid(work.take_faults())
+    if row.pk is not None and row.tags != dict(spec.tags):
+        work.later.append(partial(refuse_lost_tags, row, row.tags))
+    row.account, row.domain, row.driver, row.stack = owner, spec.domain, spec.driver, stack
+    for field in _COPIED:
+        setattr(row, field, getattr(spec, field))
+    row.resolvers, row.tags = sorted(spec.resolvers), dict(spec.tags)
+    row.save()
+    work.remember(row, "Zone", owner.name, row.name)
+    work.concern(row)
+
+
+def store_record(work: Work, owner: Account, row: Record, spec: RecordSpec) -> None:
+    """One set of records; it stays in its zone under its name and type, or moves there as a whole."""
+    zone = _zone(work, owner, row, spec)
+    static_ip = _static_ip(work, owner, spec)
+    balancer = work.place(LoadBalancer, spec.load_balancer, "/spec/load_balancer")
+    if zone:
+        lock_zone(work, zone)
+        _refuse_impossible(work, row, zone, spec)
+        if zone.account_id != owner.pk:
+            _refuse_foreign(work, owner, row, zone, spec)
+    if balancer and zone:
+        _expect_followable(work, balancer, zone, spec)
+    if work.faults or zone is None:
+        raise Invalid(work.take_faults())
+    if row.pk is not None:
+        work.concern(row)
+    row.account, row.zone, row.label, row.type, row.ttl = owner, zone, spec.label, spec.type, spec.ttl
+    row.values, row.static_ip, row.load_balancer = list(spec.values), static_ip, balancer
+    row.tags = dict(spec.tags)
+    row.save()
+    work.concern(row)
+
+
+def lock_zone(work: Work, zone: Zone) -> None:
+    """Hold the zone until commit: nobody else makes, changes or removes a record of it meanwhile."""
+    work.once(("held zone", zone.pk), lambda: list(Zone.objects.select_for_update().filter(pk=zone.pk)))
+
+
+def _zone(work: Work, owner: Account, row: Record, spec: RecordSpec) -> Zone | None:
+    """The zone by its reference. One of another account that the record is in already stays, also after its grant."""
+    if row.pk is not None and row.zone.account_id != owner.pk:
+        present = f"{row.zone.account.name}/{row.zone.name}"
+        if spec.zone == present:
+            return row.zone
+    return work.owned(Zone, owner, spec.zone, "/spec/zone")
+
+
+def _static_ip(work: Work, owner: Account, spec: RecordSpec) -> StaticIP | None:
+    """The static IP that is followed; customers follow those that were given to them, others do not exist for them."""
+    place, name = "/spec/static_ip", spec.static_ip
+    found = work.place(StaticIP, name, place)
+    if found and not work.actor.is_operator and found.owner_id != owner.pk:
+        work.fault(place, "unknown", f"There is no static IP {name}.")
+        return None
+    if found and found.address and (":" in found.address) != (spec.type is RecordType.AAAA):
+        kind = "AAAA" if ":" in found.address else "A"
+        work.fault("/spec/type", "family", f"{found.address} of {found.name} needs a record of type {kind}.")
+    elif found and found.kind in (AddressKind.ELASTIC, AddressKind.ACCELERATOR) and spec.type is RecordType.AAAA:
+        work.fault("/spec/type", "family", f"{found.name} is an IPv4 address; use a record of type A.")
+    return found
+
+
+def _expect_followable(work: Work, balancer: LoadBalancer, zone: Zone, spec: RecordSpec) -> None:
+    """Faults where a load balancer has nothing that a record of this type could say."""
+    on_fleets, in_stacks = work.once(("stands", balancer.pk), lambda: _stands(balancer))
+    place = "/spec/load_balancer"
+    if not on_fleets and not in_stacks:
+        work.fault(place, "nowhere", f"{balancer.name} stands nowhere yet; give it a fleet or a stack first.")
+    elif spec.type is RecordType.CNAME and on_fleets:
+        work.fault("/spec/type", "source", f"{balancer.name} is on fleets, which have addresses: use type A or AAAA.")
+    elif spec.type is not RecordType.CNAME and zone.stack_id and in_stacks and zone.stack_id not in in_stacks:
+        detail = f"{balancer.name} is in another stack than the zone; follow its static IP, or use a CNAME."
+        work.fault(place, "stack", detail)
+
+
+def _stands(balancer: LoadBalancer) -> tuple[bool, list[int]]:
+    """Whether it is on fleets, and the stacks that it is in."""
+    return balancer.fleets.exists(), list(balancer.stacks.values_list("pk", flat=True))
+
+
+def _refuse_impossible(work: Work, row: Record, zone: Zone, spec: RecordSpec) -> None:
+    """1. The name is not too long. 2. A CNAME stands alone. 3. There is one set of a name and type."""
+    name = full_name(spec.label, zone.domain)
+    if len(name) > MAX_NAME:
+        work.fault(
+            "/spec/label", "too_long", f"The whole name may have {MAX_NAME} characters; {name[:40]}… has {len(name)}."
+        )
+    same = Record.objects.filter(zone=zone, label=spec.label).exclude(pk=row.pk).select_related("account")
+    for other in same:
+        whose = f"Record {other.name}" if _may_name(work, other) else "Another record"
+        if other.type == spec.type:
+            work.fault("/spec/label", "taken", f"{whose} is {name} {spec.type} already; add your values to it.")
+        elif RecordType.CNAME in (other.type, spec.type):
+            work.fault("/spec/type", "cname", f"{whose} of {name} is of type {other.type}; a CNAME stands alone.")
+
+
+def _may_name(work: Work, other: Record) -> bool:
+    return work.actor.is_operator or other.account_id == work.actor.account.pk
+
+
+def _refuse_foreign(work: Work, owner: Account, row: Record, zone: Zone, spec: RecordSpec) -> None:
+    """What a customer may not do in a zone that is only shared with it."""
+    base, name = base_of(spec.label), full_name(spec.label, zone.domain)
+    if spec.type is RecordType.NS:
+        work.fault("/spec/type", "delegation", "Only the owner of the zone delegates names; ask an operator.")
+    if spec.tags:
+        work.fault("/spec/tags", "operators", "Only operators tag records in a shared zone; leave tags out.")
+    moved = row.pk is None or (row.label, row.zone_id) != (spec.label, zone.pk)
+    if base == APEX or spec.label == "*":
+        detail = f"What concerns all of {zone.domain} belongs to its owner; use a name below it."
+        work.fault("/spec/label", "apex", detail)
+    elif moved and (_belongs_to_others(owner, zone, base) or _is_claimed(owner, full_name(base, zone.domain))):
+        work.fault("/spec/label", "name_taken", f"The name {name} is not available to this account.")
+
+
+def _belongs_to_others(owner: Account, zone: Zone, base: str) -> bool:
+    """Whether somebody else has records of the name; or another customer those of a wildcard that joins the two.
+
+    What the zone's owner says by a wildcard holds for names that nobody else has.
+    """
+    below = f".{base.removeprefix('*.')}"
+    others = Record.objects.filter(zone=zone).exclude(account=owner)
+    same = others.filter(Q(label=base) | Q(label__endswith=below)).values_list("label", flat=True)
+    if any(base_of(label) == base for label in same):
+        return True
+    customers = others.exclude(account=zone.account_id)
+    parts = base.split(".")
+    over = [f"*.{'.'.join(parts[start:])}" for start in range(1, len(parts))]
+    joined = Q(label__in=over) | Q(label__endswith=below) if base.startswith("*.") else Q(label__in=over)
+    return customers.filter(joined).exists()
+
+
+def _is_claimed(owner: Account, name: str) -> bool:
+    """Whether another account has verified the hostname, or another customer one that a wildcard joins with it."""
+    lock_hostnames([name])
+    others = Hostname.objects.filter(released_at=None).exclude(account=owner).exclude(proof="")
+    joined = overlapping(name).filter(released_at=None).exclude(account=owner).exclude(proof="")
+    return others.filter(name=name).exists() or joined.exclude(account__kind=Account.Kind.OPERATOR).exists()

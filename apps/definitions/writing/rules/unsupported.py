@@ -1,0 +1,85 @@
+"""DEFINE, inside a write: what the clouds of a load balancer cannot do is refused, with the reason and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from django.db.models import Q
+
+from apps.compiler.portability.incompatibilities import Loss
+from apps.core.errors import Fault, Invalid
+from apps.definitions.models import LoadBalancer, Route, Server
+from apps.definitions.previewing.portability import losses_of
+from apps.definitions.writing.change_set import Work
+
+CHECKED = ("Route", "Pool", "LoadBalancer")
+MOST_FAULTS = 100
+# Parts of a route that its document has below `action`.
+_OF_ACTION = ("pools", "redirect", "fixed_response")
+Saved = dict[str, dict[int, str]]
+
+
+def refuse_impossible(work: Work) -> None:
+    """In the end: Invalid when a route, pool or load balancer that was saved cannot be in a stack that it reaches.
+
+    A load balancer is looked at as a whole, since it may just have come there; else only what was saved.
+    """
+    saved = {kind: work.saved.get(kind, {}) for kind in CHECKED}
+    if not any(saved.values()):
+        return
+    faults: list[Fault] = []
+    for balancer in _fronts_in_stacks(saved):
+        faults += _faults(balancer, saved)
+    if faults:
+        raise Invalid(list(dict.fromkeys(faults))[:MOST_FAULTS])
+
+
+def _fronts_in_stacks(saved: Saved) -> list[LoadBalancer]:
+    """Load balancers in stacks that any of the saved objects is part of."""
+    led = Q(routes__pools__pool__in=saved["Pool"]) | Q(listeners__default_pool__in=saved["Pool"])
+    wanted = Q(pk__in=saved["LoadBalancer"])
+    if saved["Route"]:
+        fronts = Route.objects.filter(pk__in=list(saved["Route"])).values("load_balancer")
+        wanted |= Q(pk__in=fronts)
+    if saved["Pool"]:
+        wanted |= led
+    rows = LoadBalancer.objects.filter(wanted, stacks__isnull=False).distinct()
+    return list(rows.select_related("account").order_by("name"))
+
+
+def _faults(balancer: LoadBalancer, saved: Saved) -> Iterator[Fault]:
+    whole = saved["LoadBalancer"].get(balancer.pk)
+    routes = Route.objects.filter(load_balancer=balancer)
+    if whole is None:
+        routes = routes.filter(Q(pk__in=list(saved["Route"])) | Q(pools__pool__in=list(saved["Pool"]))).distinct()
+    clouds = set(balancer.stacks.values_list("cloud_account__cloud", flat=True))
+    for loss in losses_of(balancer, routes):
+        if loss.refused and loss.target in clouds and (pointer := _pointer(balancer, saved, loss)) is not None:
+            yield Fault(pointer, loss.code, f"{_named(loss, balancer, saved)}{loss.message} {loss.instead}".strip())
+
+
+def _pointer(balancer: LoadBalancer, saved: Saved, loss: Loss) -> str | None:
+    """Where in what was sent the loss is to blame on, None where it was so before."""
+    place = _place(saved, loss)
+    if place is not None:
+        parts = loss.field.split(".") if loss.field else []
+        below = ["action", *parts] if parts[:1] and parts[0] in _OF_ACTION else parts
+        if loss.object_id.startswith("srv-"):
+            below = ["backends"]
+        return "/".join([f"{place}/spec", *below])
+    whole = saved["LoadBalancer"].get(balancer.pk)
+    return None if whole is None else f"{whole}/spec/stacks"
+
+
+def _place(saved: Saved, loss: Loss) -> str | None:
+    prefix, _, number = loss.object_id.partition("-")
+    if prefix == "srv":
+        pool = Server.objects.values_list("backend__pool", flat=True).get(pk=int(number))
+        return saved["Pool"].get(pool)
+    kind = {"route": "Route", "pool": "Pool"}.get(prefix)
+    return saved[kind].get(int(number)) if kind else None
+
+
+def _named(loss: Loss, balancer: LoadBalancer, saved: Saved) -> str:
+    """Which object it is, where the pointer does not say so."""
+    return "" if _place(saved, loss) is not None else f"{loss.label} in a stack of {balancer.name}: "
