@@ -266,7 +266,7 @@ def save(
         after = _own_names(after, owner)
     check_manager(work, row)
     label = _label(wanted.kind, owner, wanted.name)
-    if before == after and not _new_key(wanted):
+    if before == after:  # a key is not compared: an equal chain means an equal key
         return row, Change(wanted.kind, _account_name(wanted.kind, owner), wanted.name, "unchanged")
     if row is None:
         expect_growth(work, wanted.kind, owner)
@@ -310,12 +310,6 @@ def _account_name(kind: str, owner: Account) -> str:
 
 def _label(kind: str, owner: Account, name: str) -> str:
     return name if KINDS[kind].platform else f"{owner.name}/{name}"
-
-
-def _new_key(wanted: Object) -> bool:
-    # A key is not compared: chain and key belong together, so an equal chain means an equal key.
-    del wanted
-    return False
 
 
 def _own_names(after: Document, owner: Account) -> Document:
