@@ -13,8 +13,8 @@ PIP := .venv/bin/pip install -q --disable-pip-version-check --require-hashes
 	$(PIP) -r requirements.txt
 	touch $@
 
-.venv/.stamp-tests: .venv/.stamp tests/requirements.txt
-	$(PIP) -r requirements.txt -r tests/requirements.txt
+.venv/.stamp-tests: .venv/.stamp requirements-aws.txt requirements-google.txt frontend/requirements.txt tests/requirements.txt
+	$(PIP) -r requirements.txt -r requirements-aws.txt -r requirements-google.txt -r frontend/requirements.txt -r tests/requirements.txt
 	touch $@
 
 var/docs-venv/.stamp: docs/requirements.txt
@@ -27,13 +27,13 @@ var/site/docs/index.html: var/docs-venv/.stamp mkdocs.yml $(shell find docs -nam
 
 docs: var/site/docs/index.html ## build the site of the documents, which the console serves below /docs/; broken links fail
 
-lock: .venv/.stamp-tests ## compile requirements.in, tests/requirements.in and docs/requirements.in with hashes
+lock: .venv/.stamp-tests ## compile every requirements*.in with hashes
 	.venv/bin/pip install -q uv
-	.venv/bin/uv pip compile -q --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --python-version 3.11 requirements.in -o requirements.txt
-	.venv/bin/uv pip compile -q --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --python-version 3.11 tests/requirements.in -o tests/requirements.txt
-	.venv/bin/uv pip compile -q --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --python-version 3.11 docs/requirements.in -o docs/requirements.txt
+	for each in requirements requirements-aws requirements-google frontend/requirements tests/requirements docs/requirements; do \
+		.venv/bin/uv pip compile -q --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --python-version 3.11 $$each.in -o $$each.txt || exit 1; done
 
-frontend/static/vendor/.stamp: .venv/.stamp frontend/package.json frontend/package-lock.json frontend/install.py frontend/static/icons/lucide.txt
+frontend/static/vendor/.stamp: .venv/.stamp frontend/requirements.txt frontend/package.json frontend/package-lock.json frontend/install.py frontend/static/icons/lucide.txt
+	$(PIP) -r frontend/requirements.txt
 	$(PY) frontend/install.py
 	touch $@
 
