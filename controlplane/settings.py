@@ -327,11 +327,11 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "socket_timeout": 5,
     "visibility_timeout": 600,
 }
-COURIER_THREADS = environment.whole(
-    "SPILLWAY_COURIER_THREADS", 28, "threads of a process that waits for receivers, name servers and clouds", 1
+WEBHOOK_WORKER_THREADS = environment.whole(
+    "SPILLWAY_WEBHOOK_WORKER_THREADS", 28, "threads of a process that waits for receivers, name servers and clouds", 1
 )
-TESTER_THREADS = environment.whole(
-    "SPILLWAY_TESTER_THREADS", 8, "threads of a process that carries out capacity tests", 1
+LOADGEN_THREADS = environment.whole(
+    "SPILLWAY_LOADGEN_THREADS", 8, "threads of a process that carries out capacity tests", 1
 )
 CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_TASK_ROUTES = {

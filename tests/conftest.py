@@ -8,6 +8,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import hypothesis
@@ -162,6 +163,16 @@ def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A Redis of this worker's own, on a free port; empty it yourself or use `live_redis`."""
     with redis(tmp_path_factory.mktemp("redis")) as url:
         yield url
+
+
+@pytest.fixture
+def still_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time stands still: on a busy machine, what a test calls a moment ago must not grow old meanwhile."""
+    from apps.core import clock
+
+    instant = clock.now()
+    monkeypatch.setattr(clock, "timezone", SimpleNamespace(now=lambda: instant))
+    monkeypatch.setattr(clock, "_told", lambda: None)
 
 
 @pytest.fixture

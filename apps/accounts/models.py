@@ -170,7 +170,7 @@ class Hostname(models.Model):
     proof = models.CharField(max_length=8, choices=Proof.choices, blank=True, default="")
     proved_at = models.DateTimeField(null=True)
     checked_at = models.DateTimeField(null=True)
-    check_said = models.CharField(max_length=400, blank=True, default="")
+    last_check_message = models.CharField(max_length=400, blank=True, default="")
     explicit = models.BooleanField(default=False)
     released_at = models.DateTimeField(null=True)
     version = models.PositiveIntegerField(default=1)

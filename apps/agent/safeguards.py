@@ -13,9 +13,9 @@ from pathlib import Path
 
 from apps.agent import bodies
 from apps.agent.bodies import Manifest
-from apps.agent.check.allowlist import only_allowed
-from apps.agent.check.sandbox import Box
-from apps.agent.check.trial_run import taste
+from apps.agent.check.allowlist import check_allowlist
+from apps.agent.check.sandbox import Sandbox
+from apps.agent.check.trial_run import trial_run
 from apps.agent.errors import Refusal, Superseded, Unavailable
 from apps.agent.names.dns import Address
 from apps.agent.names.resolver import Refused, refusal
@@ -62,11 +62,11 @@ class Safeguards:
     same_content: Callable[[Mapping[str, str], Mapping[str, str]], bool] = bodies.same_content
     fence: Callable[[int, int], None] = newer_only
     supported: Callable[[str], None] = supported
-    box: Callable[[Settings], Box] = Box
-    only_allowed: Callable[[str, str], None] = only_allowed
-    check: Callable[[Box, Path, Path], None] = Box.check
+    sandbox: Callable[[Settings], Sandbox] = Sandbox
+    check_allowlist: Callable[[str, str], None] = check_allowlist
+    check: Callable[[Sandbox, Path, Path], None] = Sandbox.check
     addresses: Callable[[Addresses, Path, Manifest], None] = Addresses.check
-    taste: Callable[[Settings, Box, Path, Manifest, int, str], None] = taste
+    trial_run: Callable[[Settings, Sandbox, Path, Manifest, int, str], None] = trial_run
     port_taken: Callable[[str, int, bool], str | None] = taken
     replace_link: Callable[[Path, Path], None] = replace_link
     names: Callable[[Address, Refused], str] = refusal

@@ -46,7 +46,9 @@ def _fired(request: HttpRequest, key_id: str) -> HttpResponse:
     if len(body) > triggers.MOST_BYTES:
         raise TooLarge(f"Send at most {triggers.MOST_BYTES} bytes.")
     found, before = triggers.call(key_id=key_id, call=triggers.Call(client_address(request), request.headers, body))
-    return JsonResponse({"fire": found.pk, "state": found.state, "said": found.said, "repeated": before}, status=202)
+    return JsonResponse(
+        {"fire": found.pk, "state": found.state, "message": found.message, "repeated": before}, status=202
+    )
 
 
 class TooLarge(SpillwayError):

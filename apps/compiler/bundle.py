@@ -3,7 +3,7 @@
 A bundle does not know where it will lie: `haproxy.cfg` names its maps relative to itself
 (`default-path config`) and takes every address, directory and number that differs from node to node from
 environment variables that the agent sets in a small `node.cfg` of its own. So the bytes are the same on
-every node of a fleet, and the taste on spare ports runs the very file that will go live.
+every node of a fleet, and the trial run on spare ports runs the very file that will go live.
 
 | variable | meaning | set by |
 |---|---|---|

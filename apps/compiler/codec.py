@@ -1,4 +1,4 @@
-"""COMPILE, for the shelf: snapshots as plain JSON data and bundles as bytes, so that a revision can be stored.
+"""COMPILE, for the revision store: snapshots as plain JSON data and bundles as bytes.
 
 Both ways are stable: equal objects give equal bytes, and what comes back is equal to what went in.
 """

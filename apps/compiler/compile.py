@@ -32,7 +32,7 @@ def compile_snapshot(snapshot: Snapshot) -> Compilation:
 
     1. Examine: objects that fail a check are left out and named, with those that need them.
     2. Render what is left from a model.
-    3. Read the text back: the structural receipt must find exactly what the model meant, else CompileError.
+    3. Read the text back: config verification must find exactly what the model meant, else CompileError.
     4. Seal the files with their digests.
     """
     examination = examine(snapshot)

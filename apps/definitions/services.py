@@ -12,10 +12,12 @@ from apps.definitions.writing.dry_runs.fleet_differences import FleetDifference
 from apps.definitions.writing.dry_runs.stack_differences import Decision, StackDifference
 from apps.definitions.writing.dry_runs.zone_differences import RecordDifference, ZoneDifference
 from apps.definitions.writing.intent import want_zone_push
-from apps.definitions.writing.objects import KINDS, PLATFORM, Change, FieldChange, delete_object, save_object
+from apps.definitions.writing.kinds.registry import KINDS, PLATFORM
+from apps.definitions.writing.objects import Change, FieldChange
 from apps.definitions.writing.plans import apply_plan, store_plan
 from apps.definitions.writing.rules.emptying import ANYTHING, confirming
 from apps.definitions.writing.rules.managed import managing
+from apps.definitions.writing.single import delete_object, save_object
 
 __all__ = [
     "ANYTHING",

@@ -65,7 +65,9 @@ def _plan(
     if not repair:
         return plan(sets, ours, served.records, keep=keep)
     keys = [(str(name), str(kind)) for name, kind in repair["keys"]] or [(each.name, each.type) for each in sets]
-    return plan(sets, ours, served.records, keep=keep, repair=frozenset(keys), take_over=bool(repair.get("take_over")))
+    return plan(
+        sets, ours, served.records, keep=keep, repair=frozenset(keys), adopt_existing=bool(repair.get("adopt_existing"))
+    )
 
 
 def _unresolved_keys(wanted: Wanted, ours: list[RecordSet], zone: Zone) -> frozenset[Key]:

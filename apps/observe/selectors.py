@@ -209,10 +209,10 @@ def _numbers_of_kind(actor: Actor, kind: str, ids: Iterable[int]) -> dict[int, N
     windows = read_windows([*keys.values(), *nodes_own], nodes).values()
     everywhere = numbers_of(windows, nodes_own)
     quiet = Numbers()
-    if everywhere.requests_per_s is not None:
+    if everywhere.requests_rps is not None:
         quiet = Numbers(0.0, 0.0, connections=0, queue=0, age_s=everywhere.age_s, stale=everywhere.stale)
     found = {pk: numbers_of(windows, [key]) for pk, key in keys.items()}
-    return {pk: numbers if numbers.requests_per_s is not None else quiet for pk, numbers in found.items()}
+    return {pk: numbers if numbers.requests_rps is not None else quiet for pk, numbers in found.items()}
 
 
 def node_numbers(actor: Actor) -> dict[int, NodeNumbers]:

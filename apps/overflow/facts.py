@@ -31,7 +31,7 @@ class Share:
     """
 
     backend: Backend
-    per_s: float | None
+    rps: float | None
     flight: int | None
     closed: bool = False
     empty: bool = False
@@ -183,10 +183,10 @@ def _down(pools: Mapping[int, PoolFacts]) -> dict[tuple[int, str], datetime | No
     }
 
 
-def capacity_per_s(share: Share, numbers: Numbers | None) -> float | None:
+def capacity_rps(share: Share, numbers: Numbers | None) -> float | None:
     """What a share takes per second for the planner; a limit in flight by the median time of its requests."""
     if share.flight is None:
-        return share.per_s
+        return share.rps
     return capacity_of_flight(share.flight, numbers.p50_ms if numbers else None)
 
 

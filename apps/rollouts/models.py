@@ -102,7 +102,7 @@ class Quarantine(models.Model):
 
 
 class Rollout(models.Model):
-    """One travel of a revision to the nodes of its fleet, under one generation."""
+    """One rollout of a revision to the nodes of its fleet, under one generation."""
 
     class Kind(models.TextChoices):
         CHANGE = "change"

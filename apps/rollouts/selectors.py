@@ -21,7 +21,7 @@ from apps.rollouts.push import revision_store
 from apps.rollouts.push.states import TERMINAL, RolloutState, StepState
 
 POLL_SECONDS = 0.02
-TRAVELS_READ = 2000
+ROLLOUTS_READ = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +258,7 @@ def wait_until_live(fleet_ids: Collection[int], generation: int | None, seconds:
 
 
 @dataclass(frozen=True, slots=True)
-class Travel:
+class FleetProgress:
     """How far what is desired has come on one fleet, for everybody: no node, person or object is named."""
 
     fleet: str
@@ -270,15 +270,15 @@ class Travel:
     finished_at: datetime | None
 
 
-def travels_since(fleet_ids: Collection[int], moment: datetime) -> list[Travel]:
+def progress_since(fleet_ids: Collection[int], moment: datetime) -> list[FleetProgress]:
     """The first rollout of each fleet that carries a change of this moment."""
     rows = Rollout.objects.filter(fleet__in=fleet_ids, kind=Rollout.Kind.CHANGE, created_at__gte=moment)
     done = Count("steps", filter=Q(steps__state=StepState.DONE))
     rows = rows.annotate(nodes=Count("steps"), done=done).select_related("fleet").order_by("fleet__name", "pk")
-    first: dict[int, Travel] = {}
-    for row in rows[:TRAVELS_READ]:
+    first: dict[int, FleetProgress] = {}
+    for row in rows[:ROLLOUTS_READ]:
         times = (row.created_at, row.finished_at)
-        found = Travel(row.fleet.name, row.state, row.state in TERMINAL, row.nodes, row.done, *times)
+        found = FleetProgress(row.fleet.name, row.state, row.state in TERMINAL, row.nodes, row.done, *times)
         first.setdefault(row.fleet_id, found)
     return list(first.values())
 

@@ -76,7 +76,7 @@ class StackSync(models.Model):
 
 
 class StackRun(models.Model):
-    """One travel of a revision to its cloud: plan, a decision, apply.
+    """One run that brings a revision to its cloud: plan, a decision, apply.
 
     waiting → planning → planned (waits for a person) → approved → applying → done; or unchanged (nothing to do),
     failed, discarded (a person said no), superseded (something newer is planned), stale (the state moved on: planned

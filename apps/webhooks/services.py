@@ -78,7 +78,7 @@ def change_webhook(
     if wanted == before:
         return row
     if wanted["enabled"] and not row.enabled:
-        row.failures, row.failing_since, row.not_before, row.disabled_why = 0, None, None, ""
+        row.failures, row.failing_since, row.not_before, row.disabled_reason = 0, None, None, ""
     for field, value in wanted.items():
         setattr(row, field, value)
     if not row.enabled:

@@ -71,24 +71,24 @@ def test_it_waits_and_says_why_until_an_operator_approves(
     editor: Actor, operator: Actor, servers: dict[str, MemoryBackend]
 ) -> None:
     test = a_test(editor, load=HOLD)
-    address = next(check for check in checks_of(editor, test.pk) if check.word == "address")
-    assert address.sentence.endswith(f"An operator approves each run: {WHY}")
+    address = next(check for check in checks_of(editor, test.pk) if check.code == "address")
+    assert address.message.endswith(f"An operator approves each run: {WHY}")
     run = carried_out(services.request_run(actor=editor, test_id=test.pk))
     services.sweep()
-    assert (run.state, run.doing, received(servers)) == (Run.State.WAITING, f"It waits for an operator: {WHY}", {})
+    assert (run.state, run.phase, received(servers)) == (Run.State.WAITING, f"It waits for an operator: {WHY}", {})
     assert run_shape(run)["waits_for_approval"]
     assert WHY in client_of(editor).get(f"/capacity-runs/{run.pk}").content.decode()
     with pytest.raises(Forbidden):
         services.approve_run(actor=editor, run_id=run.pk)
     services.approve_run(actor=operator, run_id=run.pk)
-    assert carried_out(run).state == Run.State.DONE, run.why
+    assert carried_out(run).state == Run.State.DONE, run.message
     assert received(servers) == {f"{PUBLIC}:19101": servers[f"{PUBLIC}:19101"].received}
 
 
 def test_an_approval_is_for_one_run(editor: Actor, operator: Actor, servers: dict[str, MemoryBackend]) -> None:
     test = a_test(editor, load=HOLD)
     first = services.request_run(actor=operator, test_id=test.pk, approve=True)
-    assert carried_out(first).state == Run.State.DONE, first.why
+    assert carried_out(first).state == Run.State.DONE, first.message
     again = services.request_run(actor=editor, test_id=test.pk)
     assert (again.state, again.begin_by) == (Run.State.WAITING, None)
 
@@ -100,7 +100,7 @@ def test_an_approval_is_for_one_address(
     run = services.request_run(actor=operator, test_id=a_test(editor, load=HOLD).pk, approve=True)
     Server.objects.update(**moved)
     assert carried_out(run).state == Run.State.REFUSED
-    assert run.why.startswith(f"An operator approved {PUBLIC}:19101; now it would load "), run.why
+    assert run.message.startswith(f"An operator approved {PUBLIC}:19101; now it would load "), run.message
     assert received(servers) == {}
 
 
@@ -112,7 +112,7 @@ def test_a_server_that_becomes_public_after_the_asking_is_not_loaded(
     assert run.begin_by is not None
     Server.objects.update(address=PUBLIC)
     assert carried_out(run).state == Run.State.REFUSED
-    assert ("nobody did" in run.why, received(servers)) == (True, {})
+    assert ("nobody did" in run.message, received(servers)) == (True, {})
 
 
 @pytest.mark.parametrize("later", [(OTHER, PUBLIC), (OTHER,)], ids=["still one of them", "gone"])
@@ -136,7 +136,7 @@ def test_of_a_name_the_approved_address_is_loaded_or_none(
     answers[:] = later
     carried_out(run)
     if PUBLIC in later:
-        assert (run.state, list(received(servers))) == (Run.State.DONE, [f"{PUBLIC}:19101"]), run.why
+        assert (run.state, list(received(servers))) == (Run.State.DONE, [f"{PUBLIC}:19101"]), run.message
     else:
         assert (run.state, received(servers)) == (Run.State.REFUSED, {})
 

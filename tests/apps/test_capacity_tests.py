@@ -110,4 +110,4 @@ def test_a_run_that_would_meet_a_blackout_is_kept_back(
     row, instant = saved(acme, guards={"max_duration_s": 120}), now()
     window = (instant + timedelta(seconds=begins_s), instant + timedelta(seconds=ends_s))
     Blackout.objects.create(starts_at=window[0], ends_at=window[1], reason="The sale", set_by="operator")
-    assert {check.word: check.ok for check in checks(row, instant)}["blackout"] is free
+    assert {check.code: check.ok for check in checks(row, instant)}["blackout"] is free

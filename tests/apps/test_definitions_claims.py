@@ -124,7 +124,7 @@ def test_a_claim_does_not_tell_whether_somebody_has_the_name(
 ) -> None:
     made = save_object(actor=globex, kind="Route", name="mine", spec=route(hostname))
     claim = Hostname.objects.get(account=globex.account, name=hostname)
-    assert (made.hostname_id, claim.proof, claim.check_said) == (claim.pk, "", "")
+    assert (made.hostname_id, claim.proof, claim.last_check_message) == (claim.pk, "", "")
 
 
 def test_with_a_look_at_claims_that_wait_they_would_keep_others_out(

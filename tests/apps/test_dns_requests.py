@@ -77,8 +77,8 @@ def test_nobody_takes_over_what_another_asked_only_to_repair(operator: Actor, zo
         a_record(operator, zone, label)
     services.repair(actor=operator, zone_id=zone.pk, keys=[key("one")])
     with pytest.raises(Conflict):
-        services.repair(actor=operator, zone_id=zone.pk, keys=[key("two")], take_over=True)
-    assert (asked(zone)["keys"], asked(zone)["take_over"]) == ([list(key("one"))], False)
+        services.repair(actor=operator, zone_id=zone.pk, keys=[key("two")], adopt_existing=True)
+    assert (asked(zone)["keys"], asked(zone)["adopt_existing"]) == ([list(key("one"))], False)
 
 
 def test_a_refusal_takes_back_what_was_asked_before_and_not_what_came_meanwhile(

@@ -70,7 +70,7 @@ class Process:
 
 @pytest.fixture(autouse=True)
 def _small(settings: Settings) -> None:
-    settings.COURIER_THREADS = settings.TESTER_THREADS = THREADS
+    settings.WEBHOOK_WORKER_THREADS = settings.LOADGEN_THREADS = THREADS
 
 
 @contextmanager

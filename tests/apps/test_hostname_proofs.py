@@ -276,8 +276,8 @@ def test_a_verification_that_meets_a_verified_claim_says_so_and_nothing_else(
     hostnames.prove(actor=tutorial_world, hostname_id=name.pk, reason="Known")
     monkeypatch.setattr(verification, "look", lambda _: verification.Finding("dns", "It is there."))
     found = hostnames.check(actor=acme, hostname_id=wildcard.pk)
-    assert (found.proof, found.check_said) == ("", hostnames.KEPT)
-    assert "globex" not in found.check_said.lower()
+    assert (found.proof, found.last_check_message) == ("", hostnames.KEPT)
+    assert "globex" not in found.last_check_message.lower()
 
 
 def test_a_claim_that_nobody_verified_does_not_rest(tutorial_world: Actor, acme: Actor, globex: Actor) -> None:

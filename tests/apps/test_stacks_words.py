@@ -92,7 +92,7 @@ def test_a_balancer_that_is_made_anew_says_first_what_clients_notice() -> None:
     assert said(change({"internal": False}, {"internal": True}, address="aws_lb.web")) == ["internal: False → True"]
 
 
-def test_a_difference_survives_the_shelf() -> None:
+def test_a_difference_survives_the_revision_store() -> None:
     found = change(rule(("arn:blue", 50)), rule(("arn:blue", 80)))
     assert difference_from_json(found.as_json()) == found
 

@@ -128,7 +128,7 @@ def truth(model: Model, objective: ObjectiveSpec, *, constant: bool, requests: i
     low, high = 0.0, model.ceiling
     while (high - low) / high > 0.005:
         rate = (low + high) / 2
-        slow = _slow_share(model, rate, objective.below_ms / 1000, requests, constant=constant)
+        slow = _slow_share(model, rate, objective.max_latency_ms / 1000, requests, constant=constant)
         low, high = (rate, high) if slow < 1 - objective.percentile / 100 else (low, rate)
     return (low + high) / 2
 

@@ -1,6 +1,6 @@
 """One set of routes and requests with the answers that every target must give, and what each target refuses of them.
 
-A request that a target answers otherwise names the loss by which it said so before: nothing differs unsaid.
+A request that a target answers otherwise names the incompatibility by which it said so before: nothing differs unsaid.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request and its answer; `differs` are targets that answer otherwise, with the loss that says so."""
+    """A request and its answer; `differs` are targets that answer otherwise, with the incompatibility that says so."""
 
     host: str
     path: str

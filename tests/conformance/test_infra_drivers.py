@@ -25,7 +25,7 @@ from apps.drivers.infra.contract import (
     Progress,
     StalePlan,
     Stopped,
-    Workplace,
+    Workspace,
 )
 from apps.drivers.infra.credentials import environment, role_of
 from apps.drivers.infra.memory import memory_cloud
@@ -65,10 +65,10 @@ class World:
     heard: list[Progress] = field(default_factory=list)
     go_on: bool = True
 
-    def place(self, document: dict[str, Any], **more: Any) -> Workplace:
+    def place(self, document: dict[str, Any], **more: Any) -> Workspace:
         directory = self.root / str(next(self.numbers))
         directory.mkdir()
-        return Workplace(directory, self.backend, document, **more)
+        return Workspace(directory, self.backend, document, **more)
 
     def plan(self, document: dict[str, Any], *, destroy: bool = False, **more: Any) -> Plan:
         place = self.place(document, **more)

@@ -161,12 +161,12 @@ def test_a_target_refuses_exactly_these_routes(target: Target, askers: Mapping[s
 
 def test_portability_lists_exactly_what_compiling_says(askers: Mapping[str, Asker]) -> None:
     listed = portability(LOAD_BALANCER, _cloud_pools())
-    assert not [loss for loss in listed if loss.target is Target.HAPROXY]
+    assert not [each for each in listed if each.target is Target.HAPROXY]
     for target in (Target.AWS, Target.GOOGLE):
-        losses = [loss for loss in listed if loss.target is target]
+        incompatibilities = [each for each in listed if each.target is target]
         asker = askers[target]
-        assert {loss.finding for loss in losses if loss.refused} == set(asker.refused)
-        assert {loss.finding for loss in losses if not loss.refused} == set(asker.warnings)
+        assert {each.finding for each in incompatibilities if each.refused} == set(asker.refused)
+        assert {each.finding for each in incompatibilities if not each.refused} == set(asker.warnings)
 
 
 def test_there_are_many_requests_and_every_route_is_asked() -> None:

@@ -78,7 +78,7 @@ def make_run(test: CapacityTest, *, steps: int | None = None, ago: timedelta = t
     lasted = sum(seconds + 1 for _, _, seconds, *_ in chosen)
     end = now() - ago
     start = end - timedelta(seconds=lasted)
-    usual = {"state": Run.State.DONE, "actor": "ada", "started_at": start, "why": "The capacity is confirmed."}
+    usual = {"state": Run.State.DONE, "actor": "ada", "started_at": start, "message": "The capacity is confirmed."}
     run = Run.objects.create(
         account=test.account,
         test=test,
@@ -112,14 +112,16 @@ def _step(
         offered=rate,
         answered=min(rate, 15.6),
         errors={"timeout": 2} if errors else {},
-        error_share=errors,
+        error_rate=errors,
         p50_ms=p50,
         p95_ms=p95,
         p99_ms=p99,
         max_ms=p99 * 1.1,
         histogram="HISTFAAAAA==",
-        verdict=verdict,
-        why="p95 stayed below 600 ms." if verdict == "good" else "The queue grew without end: p95 rose every second.",
+        status=verdict,
+        message="p95 stayed below 600 ms."
+        if verdict == "good"
+        else "The queue grew without end: p95 rose every second.",
     )
     rows = []
     for second in range(seconds):
@@ -151,7 +153,7 @@ def result_of_steps(test: CapacityTest, capacity: float = 15.0) -> dict[str, Any
     factor = capacity / 15.0
     found = Result(
         kind="search",
-        sentence=f"{capacity:g} requests/s meet p95 below 600 ms with errors below 1 %; {15.7 * factor:.3g} did not.",
+        message=f"{capacity:g} requests/s meet p95 below 600 ms with errors below 1 %; {15.7 * factor:.3g} did not.",
         limited_by="objective",
         capacity=capacity,
         low=14.8 * factor,
@@ -164,7 +166,7 @@ def result_of_steps(test: CapacityTest, capacity: float = 15.0) -> dict[str, Any
         seconds=87.0,
         met=True,
     )
-    bottleneck = {"sentence": "The servers themselves: each worked on 2 requests at once and the others waited there."}
+    bottleneck = {"message": "The servers themselves: each worked on 2 requests at once and the others waited there."}
     return found.document() | {"build": build_of(test.pool, test.region), "bottleneck": bottleneck}
 
 

@@ -21,9 +21,9 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def world(live_redis: object) -> World:
+def world(live_redis: object, still_clock: None) -> World:
     """Traffic on us-1 and eu-1, and a collector that looks."""
-    del live_redis
+    del live_redis, still_clock
     found = make_spilling()
     CollectorLease.objects.create(shard=0, holder="collector", until=now() + timedelta(hours=1))
     return found

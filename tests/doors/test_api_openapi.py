@@ -15,7 +15,8 @@ from django.test import Client
 from rest_framework.views import APIView
 
 from apps.accounts.actors import Actor
-from apps.api.v1.openapi import CHECKED_IN, document, text_of
+from apps.api.v1.description import CHECKED_IN
+from apps.api.v1.openapi import document, text_of
 from apps.api.v1.schemas import parameters
 from apps.api.v1.schemas.operations.core import OPERATIONS
 from apps.api.v1.urls import urlpatterns

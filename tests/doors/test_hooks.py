@@ -226,4 +226,4 @@ def test_what_may_not_overlap_is_noted_and_not_fired(acme: Actor) -> None:
     assert call(url, {"X-Trigger-Secret": secret}).json()["state"] == "waiting"
     second = call(url, {"X-Trigger-Secret": secret}).json()
     assert second["state"] == "skipped"
-    assert second["said"]
+    assert second["message"]

@@ -39,7 +39,7 @@ def make_schedule_rows(account: Account) -> None:
         next_try_at=moment,
         finished_at=moment,
         state=Fire.State.DEAD,
-        said="The receiver answered 500, not 2xx.",
+        message="The receiver answered 500, not 2xx.",
     )
 
 

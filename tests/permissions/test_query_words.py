@@ -166,9 +166,9 @@ def test_a_word_that_reaches_the_database_as_it_is_is_found(world: World, monkey
 
 def test_the_words_of_pages_are_found(world: World) -> None:
     assert known_of(world, READS["web:rollouts"]).words == {"fleet", "before", "partial"}
-    assert known_of(world, READS["web:sizing"]).words >= {"pool", "rate", "margin", "cost", "lose"}
+    assert known_of(world, READS["web:sizing"]).words >= {"pool", "rate", "margin", "cost", "n_minus_1"}
     assert known_of(world, READS["web:route-new"]).words >= {"hostname", "path"}
-    assert known_of(world, READS["api:sizing"]).words == {"pool", "rate", "lose_a_region", "cost_per_server"}
+    assert known_of(world, READS["api:sizing"]).words == {"pool", "rate", "n_minus_1", "cost_per_server"}
 
 
 @pytest.mark.parametrize("url", PAGES)

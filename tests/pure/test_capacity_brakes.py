@@ -23,7 +23,7 @@ def first(moments: list[Moment], before: Surroundings = CALM) -> tuple[int, Brak
 def words(moments: list[Moment]) -> tuple[int, str] | None:
     """The same without the sentence."""
     found = first(moments)
-    return (found[0], found[1].word) if found else None
+    return (found[0], found[1].reason) if found else None
 
 
 def test_a_quiet_minute_brakes_nothing() -> None:

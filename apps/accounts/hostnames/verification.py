@@ -27,7 +27,7 @@ class Finding:
     """What was found: the kind of proof or nothing, and a sentence for the claimant."""
 
     proof: str
-    said: str
+    message: str
 
 
 def txt_name(hostname: str) -> str:
@@ -51,7 +51,7 @@ def look(claim: Hostname) -> Finding:
     if by_dns.proof or claim.name.startswith("*."):
         return by_dns
     by_http = _look_by_http(claim)
-    return by_http if by_http.proof else Finding("", f"{by_dns.said} {by_http.said}")
+    return by_http if by_http.proof else Finding("", f"{by_dns.message} {by_http.message}")
 
 
 def _look_in_dns(claim: Hostname) -> Finding:

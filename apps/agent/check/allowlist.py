@@ -28,12 +28,12 @@ BIRD = (
     rf"multiplier {NUMBER};", r"ipv[46];", rf"route {IP}/(?:32|128) blackhole;", r"filter announced \{",
     r"if !announcing then reject;", r'if proto = "anycast[46]" then accept;', r"reject;", r"\};?",
 )  # fmt: skip
-ALLOWED = {path: re.compile("|".join(lines)) for path, lines in (("keepalived.conf", VRRP), ("bird.conf", BIRD))}
+ALLOWLIST = {path: re.compile("|".join(lines)) for path, lines in (("keepalived.conf", VRRP), ("bird.conf", BIRD))}
 
 
-def only_allowed(path: str, text: str) -> None:
+def check_allowlist(path: str, text: str) -> None:
     """Raise Refusal unless each line of the file is one that may stand there."""
     for number, line in enumerate(text.split("\n"), 1):
-        if line and not ALLOWED[path].fullmatch(line.lstrip(" ")):
+        if line and not ALLOWLIST[path].fullmatch(line.lstrip(" ")):
             message = f"{path} says what no bundle may say: {line.strip()[:60]!r}."
             raise Refusal(message, "validate", number, text[-2000:])

@@ -1,4 +1,4 @@
-"""CHECK on the node: starts haproxy in a box, with no rights, secrets, network or time that it does not need."""
+"""CHECK on the node: starts haproxy in a sandbox, with no rights, secrets, network or time that it does not need."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.
 CLEAN_ENV = {"PATH": SYSTEM_PATH}
 
 
-class Box:
+class Sandbox:
     """Command prefixes that take rights away, as far as this machine lets us."""
 
     def __init__(self, settings: Settings) -> None:
@@ -44,7 +44,7 @@ class Box:
         words = [] if network else list(self._network)
         if shutil.which("prlimit"):
             words += ["prlimit", f"--cpu={ceil(seconds * 4)}", "--core=0", f"--as={MEMORY}", "--"]
-        if self._settings.boxes and shutil.which("setpriv"):
+        if self._settings.sandboxed and shutil.which("setpriv"):
             entry = pwd.getpwnam(self._settings.user)
             words += ["setpriv", f"--reuid={entry.pw_uid}", f"--regid={entry.pw_gid}", "--clear-groups"]
             words += ["--no-new-privs", "--inh-caps=-all", "--"]
@@ -60,7 +60,7 @@ class Box:
         return []
 
     def check(self, release: Path, node_cfg: Path) -> None:
-        """`haproxy -c` in the box; raises Refusal with HAProxy's own line, or Unavailable without a verdict."""
+        """`haproxy -c` in the sandbox; raises Refusal with HAProxy's own line, or Unavailable without a verdict."""
         seconds = self._settings.check_timeout + load_seconds(release)
         command = [self._settings.haproxy, "-c", "-f", str(node_cfg), "-f", str(release / "haproxy.cfg")]
         try:
@@ -113,10 +113,10 @@ def refusal_from(output: str, stage: str, release: Path | None) -> Refusal:
 
 
 def readable_group(settings: Settings) -> int:
-    """Group that may read releases, so that the box and the worker can; -1 where nobody else has to."""
+    """Group that may read releases, so that the sandbox and the worker can; -1 where nobody else has to."""
     return pwd.getpwnam(settings.user).pw_gid if settings.drops_rights else -1
 
 
-def owner_of_taste(settings: Settings) -> int:
+def owner_of_trial(settings: Settings) -> int:
     """User that the throw-away haproxy runs as."""
-    return pwd.getpwnam(settings.user).pw_uid if settings.boxes else os.geteuid()
+    return pwd.getpwnam(settings.user).pw_uid if settings.sandboxed else os.geteuid()

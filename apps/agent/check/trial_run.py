@@ -12,7 +12,7 @@ from pathlib import Path
 
 from apps.agent.bodies import Manifest
 from apps.agent.check.load_time import load_seconds
-from apps.agent.check.sandbox import CLEAN_ENV, Box, failure_from, owner_of_taste, readable_group
+from apps.agent.check.sandbox import CLEAN_ENV, Sandbox, failure_from, owner_of_trial, readable_group
 from apps.agent.errors import Refusal, Unavailable
 from apps.agent.release import nodecfg, probes
 from apps.agent.release.releases import make_dir, write_file
@@ -22,8 +22,10 @@ from apps.agent.settings import Settings
 NOBODY = "127.0.0.1:9"
 
 
-def taste(settings: Settings, box: Box, release: Path, manifest: Manifest, generation: int, probe: str) -> None:
-    """Start, ask every listener, end; raises Refusal or Unavailable with stage "taste".
+def trial_run(
+    settings: Settings, sandbox: Sandbox, release: Path, manifest: Manifest, generation: int, probe: str
+) -> None:
+    """Start, ask every listener, end; raises Refusal or Unavailable with stage "trial_run".
 
     1. Give every listener a spare loopback port, in a node.cfg of its own.
     2. Start haproxy without forking.
@@ -31,10 +33,10 @@ def taste(settings: Settings, box: Box, release: Path, manifest: Manifest, gener
     4. End it, whatever happened.
     """
     endpoints = {bind.listener_id: ("127.0.0.1", probes.spare_port()) for bind in manifest.binds}
-    folder = settings.taste_dir
+    folder = settings.trial_dir
     end_left_over(settings)
     make_dir(folder, readable_group(settings))
-    os.chown(folder, owner_of_taste(settings), -1)
+    os.chown(folder, owner_of_trial(settings), -1)
     text = nodecfg.render(
         manifest,
         generation=generation,
@@ -47,7 +49,7 @@ def taste(settings: Settings, box: Box, release: Path, manifest: Manifest, gener
     log = folder / "log"
     seconds = settings.check_timeout + load_seconds(release)
     with log.open("wb") as output:
-        process = _start(settings, box.prefix(network=True, seconds=seconds), release, node_cfg, output.fileno())
+        process = _start(settings, sandbox.prefix(network=True, seconds=seconds), release, node_cfg, output.fileno())
         (folder / "pid").write_text(str(process.pid))
         try:
             _wait(process, manifest, endpoints, (generation, probe), log, release, time.monotonic() + seconds)
@@ -57,8 +59,8 @@ def taste(settings: Settings, box: Box, release: Path, manifest: Manifest, gener
 
 
 def end_left_over(settings: Settings) -> None:
-    """End the throw-away process of an agent that was killed in the middle of a taste."""
-    folder = settings.taste_dir
+    """End the throw-away process of an agent that was killed in the middle of a trial run."""
+    folder = settings.trial_dir
     try:
         pid = int((folder / "pid").read_text())
         if str(folder).encode() in Path(f"/proc/{pid}/cmdline").read_bytes():
@@ -83,7 +85,7 @@ def _start(
             start_new_session=True,
         )
     except OSError as error:
-        raise Unavailable(f"The trial haproxy could not be started: {error}.", "taste") from error
+        raise Unavailable(f"The trial haproxy could not be started: {error}.", "trial_run") from error
 
 
 def _wait(
@@ -106,15 +108,15 @@ def _wait(
             if time.monotonic() > deadline:
                 message = f"{bind.listener_id} does not answer in the trial run: {answer.problem}."
                 if answer.silent:
-                    raise Unavailable(message, "taste")
-                raise Refusal(message, "taste", output=log.read_text())
+                    raise Unavailable(message, "trial_run")
+                raise Refusal(message, "trial_run", output=log.read_text())
             time.sleep(0.01)
 
 
 def _why_ended(output: str, release: Path, status: int) -> Refusal | Unavailable:
     if "Address already in use" in output:
-        return Unavailable("Another program took a spare port of the trial run.", "taste")
-    return failure_from(output, "taste", release, status)
+        return Unavailable("Another program took a spare port of the trial run.", "trial_run")
+    return failure_from(output, "trial_run", release, status)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

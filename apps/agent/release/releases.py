@@ -21,7 +21,7 @@ class Releases:
     """`<state_dir>/releases/<generation>/…`, `<state_dir>/live` → one of them."""
 
     def __init__(self, state_dir: Path, group: int, replace_link: Callable[[Path, Path], None]) -> None:
-        """`group` owns the files besides the agent's own user (so that a box may read them); -1 keeps the default.
+        """`group` owns the files besides the agent's own user (so that a sandbox may read them); -1 keeps the default.
 
         `replace_link` switches the symlink.
         """

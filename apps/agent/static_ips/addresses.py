@@ -69,7 +69,7 @@ class Addresses:
             raise Refusal(f"The bundle moves addresses among nodes that {self._settings.name} is none of.", "validate")
         return node
 
-    # What haproxy has to answer, for the sentry
+    # What haproxy has to answer, for the health watchdog
 
     def switching(self, manifest: Manifest, identity: Identity, secret: str) -> None:
         """While haproxy is reloaded the old worker is as right as the new one, for the listeners that both have."""
@@ -78,7 +78,7 @@ class Addresses:
         wanted = [list(each) for each in before.get("wanted", [])]
         self._write_facts(manifest, [*wanted, _spelled(identity)], secret, only=both)
 
-    def settled(self, manifest: Manifest, identity: Identity, secret: str) -> None:
+    def switched(self, manifest: Manifest, identity: Identity, secret: str) -> None:
         """From now on the new worker alone is right."""
         self._write_facts(manifest, [_spelled(identity)], secret)
 
@@ -118,7 +118,9 @@ class Addresses:
         """Make the two programs run what the release wants; haproxy answers with it already. Raises Refusal."""
         self._now = dict(manifest.addresses)
         if self._now:
-            replace_file(self._settings.sentry, pkgutil.get_data("apps.agent.static_ips", "health_watchdog.py") or b"")
+            replace_file(
+                self._settings.health_watchdog, pkgutil.get_data("apps.agent.static_ips", "health_watchdog.py") or b""
+            )
         if vrrp.CONFIG in manifest.files:
             self.keepalived.bring(release, self._id(manifest))
         else:
@@ -143,7 +145,10 @@ class Addresses:
     def missing(self) -> list[str]:
         """Programs that should run and do not."""
         kinds = set(self._now.values())
-        wanted = ((VIP, self.keepalived.daemon, "keepalived"), (ANYCAST, self.bird.daemon, "BIRD with its sentry"))
+        wanted = (
+            (VIP, self.keepalived.daemon, "keepalived"),
+            (ANYCAST, self.bird.daemon, "BIRD with its health watchdog"),
+        )
         return [name for kind, daemon, name in wanted if kind in kinds and not daemon.pid()]
 
     def state(self) -> dict[str, str]:

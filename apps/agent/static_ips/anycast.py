@@ -1,4 +1,4 @@
-"""PUSH on the node, BGP: the one BIRD of this node with its sentry, and the addresses that the machine accepts."""
+"""PUSH on the node, BGP: the one BIRD of this node with its health watchdog, and the addresses accepted here."""
 
 from __future__ import annotations
 
@@ -30,19 +30,21 @@ TIMES = (
 
 
 class Bird:
-    """Started with its sentry for a release that has anycast addresses, ended with the first that has none."""
+    """Started with its health watchdog for a release that has anycast addresses, ended with the first that has none."""
 
     def __init__(self, settings: Settings, live: Path, python: str) -> None:
         self._settings = settings
         self._live = live
         self._python = python
-        self.daemon = Daemon("sentry", settings.run_dir, settings.state_dir / "bird.log", str(settings.sentry))
+        self.daemon = Daemon(
+            "health-watchdog", settings.run_dir, settings.state_dir / "bird.log", str(settings.health_watchdog)
+        )
         self._loaded = settings.run_dir / "bird.loaded"
         self._control = settings.run_dir / "bird.sock"
         self._announcing = settings.run_dir / "announcing.conf"
 
     def facts(self) -> dict[str, Any]:
-        """What the sentry has to know: how BIRD is started and spoken to. BIRD does not outlive its sentry."""
+        """What the health watchdog has to know: how BIRD is started and spoken to. BIRD does not outlive it."""
         bird = [self._settings.bird, "-f", "-c", str(self._live / NODE_CONFIG), "-s", str(self._control)]
         command = ["setpriv", "--pdeathsig", "TERM", "--", *bird]
         return {"command": command, "control": str(self._control), "announcing": str(self._announcing)}
@@ -91,7 +93,7 @@ class Bird:
         self.accept(addresses)
         wanted = sha256((release / NODE_CONFIG).read_bytes() + (release / CONFIG).read_bytes())
         if not self.daemon.pid():
-            words = [self._python, "-ISE", str(self._settings.sentry), str(self._settings.facts), "--watch"]
+            words = [self._python, "-ISE", str(self._settings.health_watchdog), str(self._settings.facts), "--watch"]
             self.daemon.start(words, self._settings.state_dir)
         elif not self._loaded.is_file() or self._loaded.read_text() != wanted:
             try:
@@ -119,7 +121,7 @@ class Bird:
         return found
 
     def announces(self) -> bool:
-        """Whether the sentry lets BIRD announce, and a router hears it."""
+        """Whether the health watchdog lets BIRD announce, and a router hears it."""
         try:
             if "true" not in self._announcing.read_text():
                 return False

@@ -155,7 +155,7 @@ def look(path: str, bird: dict[str, Any], watch: Watch, known: str) -> str:
     """
     why = ask_once(path)
     if why != known:
-        sys.stderr.write(f"sentry: {why or 'all is well'}\n")
+        sys.stderr.write(f"health watchdog: {why or 'all is well'}\n")
         sys.stderr.flush()
     if watch.note(not why) != watch.told:
         announce(bird, yes=watch.announcing)
@@ -178,7 +178,7 @@ def keep_watch(path: str) -> int:
         try:
             known = look(path, bird, watch, known)
         except OSError as error:
-            sys.stderr.write(f"sentry: BIRD does not answer ({error})\n")
+            sys.stderr.write(f"health watchdog: BIRD does not answer ({error})\n")
         time.sleep(WATCH_SECONDS)
     return process.returncode
 

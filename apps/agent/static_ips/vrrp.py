@@ -31,7 +31,7 @@ class Keepalived:
 
     def node_config(self) -> str:
         """Text of node-vrrp.conf: what the fleet's keepalived.conf leaves to the node."""
-        check = f"{sys.executable} -ISE {self._settings.sentry} {self._settings.facts}"
+        check = f"{sys.executable} -ISE {self._settings.health_watchdog} {self._settings.facts}"
         user = pwd.getpwuid(os.geteuid()).pw_name
         lines = ["global_defs {", f"    script_user {user}", "}", f"$INTERFACE={self._settings.interface}"]
         return "\n".join([*lines, f"$CHECK={check}", f"includea {CONFIG}", ""])

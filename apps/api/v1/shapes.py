@@ -180,7 +180,7 @@ def hostname(row: Hostname, _: Actor) -> Shape:
             "token": row.challenge,
         },
         "checked_at": row.checked_at,
-        "check_said": row.check_said,
+        "last_check_message": row.last_check_message,
         "released_at": row.released_at,
         "version": row.version,
         "created_at": row.created_at,
@@ -194,16 +194,16 @@ def change(entry: Change) -> Shape:
     return head | {"fields": fields}
 
 
-def plan(found: Plan, foreseen: DryRun[Any] | None = None) -> Shape:
+def plan(found: Plan, preview: DryRun[Any] | None = None) -> Shape:
     """What was done or would be done, object by object; of a dry run also what fleets, stacks and zones would be."""
     return {
         "stored": found.stored,
         "counts": found.counts,
         "changes": [change(entry) for entry in found.changes],
         "generations": found.generations,
-        "fleets": [fleet(entry) for entry in foreseen.fleets] if foreseen else [],
-        "stacks": [stack(entry) for entry in foreseen.stacks] if foreseen else [],
-        "zones": [zone(entry) for entry in foreseen.zones] if foreseen else [],
+        "fleets": [fleet(entry) for entry in preview.fleets] if preview else [],
+        "stacks": [stack(entry) for entry in preview.stacks] if preview else [],
+        "zones": [zone(entry) for entry in preview.zones] if preview else [],
         "kept": list(found.kept),
     }
 

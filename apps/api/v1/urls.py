@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path, re_path
 
-from apps.api.v1 import openapi, writes
+from apps.api.v1 import description, writes
 from apps.api.v1.accounts import hostnames, people, tokens, webhooks
 from apps.api.v1.accounts.audit import EntryDetail, EntryList
 from apps.api.v1.capacity import comparisons as comparing
@@ -58,7 +58,7 @@ def _kinds() -> list[URLPattern]:
 
 app_name = "api"
 urlpatterns = [
-    path("openapi.json", openapi.Description.as_view(), name="openapi"),
+    path("openapi.json", description.Description.as_view(), name="openapi"),
     path("apply", plans.Apply.as_view(), name="apply"),
     path("trace", trace.Ask.as_view(), name="trace"),
     path("routes:batch", batch.Items.as_view(kind="Route"), name="routes-batch"),

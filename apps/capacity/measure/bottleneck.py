@@ -18,7 +18,7 @@ class ServerSample:
     queue: float = 0.0
     connections: float = 0.0
     p95_ms: float | None = None
-    error_share: float = 0.0
+    error_rate: float = 0.0
     weight: int = 1
     up: bool = True
 
@@ -34,10 +34,10 @@ class NodeSample:
 
 @dataclass(frozen=True, slots=True)
 class Bottleneck:
-    """`word` is node, down, one_server, queue, errors or unknown; `name` of what gave way, where it is one thing."""
+    """`reason` is node, down, one_server, queue, errors or unknown; `name` of what gave way, where it is one thing."""
 
-    word: str
-    sentence: str
+    reason: str
+    message: str
     name: str = ""
 
 
@@ -46,10 +46,10 @@ def bottleneck(servers: Sequence[ServerSample], nodes: Sequence[NodeSample] = ()
     for node in nodes:
         for used, what in ((node.cpu, "CPU"), (node.connections, "connections")):
             if used is not None and used >= BUSY:
-                sentence = (
+                message = (
                     f"The load balancer's node {node.name} had {used:.0%} of its {what} in use: it may be the limit."
                 )
-                return Bottleneck("node", sentence, node.name)
+                return Bottleneck("node", message, node.name)
     for server in servers:
         if not server.up:
             return Bottleneck("down", f"Server {server.name} failed its health checks under the load.", server.name)
@@ -61,7 +61,7 @@ def bottleneck(servers: Sequence[ServerSample], nodes: Sequence[NodeSample] = ()
         return Bottleneck(
             "queue", f"All {len(servers)} servers were busy: {waiting:.0f} requests waited for a free one."
         )
-    failing = [server for server in servers if server.error_share > 0.01]
+    failing = [server for server in servers if server.error_rate > 0.01]
     if failing:
         return Bottleneck("errors", f"{len(failing)} of {len(servers)} servers answered with errors.")
     return Bottleneck("unknown", "The samples show no cause: it may lie behind the servers.")
@@ -69,9 +69,9 @@ def bottleneck(servers: Sequence[ServerSample], nodes: Sequence[NodeSample] = ()
 
 def _alone(servers: Sequence[ServerSample]) -> Bottleneck | None:
     """One server whose errors, queue, latency or open connections stand out from the others by a factor of two."""
-    for field, what in (("error_share", "errors"), ("queue", "waiting requests"), ("p95_ms", "latency")):
+    for field, what in (("error_rate", "errors"), ("queue", "waiting requests"), ("p95_ms", "latency")):
         values = sorted(((getattr(server, field) or 0.0, server.name) for server in servers), reverse=True)
-        floor = {"error_share": 0.02, "queue": 2.0, "p95_ms": 1.0}[field]
+        floor = {"error_rate": 0.02, "queue": 2.0, "p95_ms": 1.0}[field]
         if len(values) > 1 and values[0][0] >= floor and values[0][0] > 2 * max(values[1][0], floor / 2):
             return _first(values[0][1], what)
     return _crowded(servers)

@@ -22,7 +22,7 @@ FIELDS = {
     "p50_ms": ("ms", False),
     "p95_ms": ("ms", False),
     "p99_ms": ("ms", False),
-    "error_share": ("of the requests", False),
+    "error_rate": ("of the requests", False),
 }
 NAMES = {
     "throughput": "throughput",
@@ -30,7 +30,7 @@ NAMES = {
     "p50_ms": "p50",
     "p95_ms": "p95",
     "p99_ms": "p99",
-    "error_share": "errors",
+    "error_rate": "errors",
 }
 
 
@@ -43,14 +43,14 @@ class Observation:
     p50_ms: float | None = None
     p95_ms: float | None = None
     p99_ms: float | None = None
-    error_share: float | None = None
+    error_rate: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
     """One number of A against B: means, the difference relative to A (absolute for errors) and half its interval.
 
-    `shown` says that the interval leaves out zero. `sentence` is the verdict for people.
+    `shown` says that the interval leaves out zero. `message` says it to people.
     """
 
     field: str
@@ -61,7 +61,7 @@ class Difference:
     plus_minus: float | None
     shown: bool
     rounds: int
-    sentence: str
+    message: str
 
 
 def observed(result: dict[str, Any]) -> Observation:
@@ -73,7 +73,7 @@ def observed(result: dict[str, Any]) -> Observation:
         p50_ms=knee.get("p50_ms"),
         p95_ms=knee.get("p95_ms"),
         p99_ms=knee.get("p99_ms"),
-        error_share=knee.get("error_share"),
+        error_rate=knee.get("error_rate"),
     )
 
 
@@ -93,14 +93,14 @@ def compare(
 
 def _difference(field: str, pairs: Sequence[tuple[float, float]], names: tuple[str, str]) -> Difference:
     a, b = fmean(pair[0] for pair in pairs), fmean(pair[1] for pair in pairs)
-    relative = field != "error_share" and a > 0
+    relative = field != "error_rate" and a > 0
     scale = a if relative else 1.0
     changes = [(second - first) / scale for first, second in pairs]
     change = fmean(changes)
     half = student(len(changes) - 1) * stdev(changes) / sqrt(len(changes)) if len(changes) > 1 else None
     shown = half is not None and abs(change) > half
-    sentence = _sentence(field, change, half, names, relative=relative)
-    return Difference(field, FIELDS[field][0], a, b, change, half, shown, len(pairs), sentence)
+    message = _sentence(field, change, half, names, relative=relative)
+    return Difference(field, FIELDS[field][0], a, b, change, half, shown, len(pairs), message)
 
 
 def student(freedom: int) -> float:
@@ -121,19 +121,19 @@ def _sentence(field: str, change: float, half: float | None, names: tuple[str, s
 
 def _how(field: str, size: str, *, rises: bool) -> str:
     """`is 12 % slower at p95`, `takes 3 % more requests/s`."""
-    if field == "error_share":
+    if field == "error_rate":
         return f"has {size} {'more' if rises else 'fewer'} errors"
     if FIELDS[field][1]:
         return f"has {size} {'more' if rises else 'less'} {NAMES[field]}"
     return f"is {size} {'slower' if rises else 'faster'} at {NAMES[field]}"
 
 
-def verdict(differences: Sequence[Difference]) -> str:
+def summary(differences: Sequence[Difference]) -> str:
     """All that can be shown, or that nothing can."""
-    shown = [difference.sentence for difference in differences if difference.shown]
+    shown = [difference.message for difference in differences if difference.shown]
     return " ".join(shown) if shown else "No difference can be shown."
 
 
 def document(differences: Sequence[Difference]) -> dict[str, Any]:
     """As it is stored in `Comparison.result`."""
-    return {"verdict": verdict(differences), "differences": [asdict(difference) for difference in differences]}
+    return {"message": summary(differences), "differences": [asdict(difference) for difference in differences]}

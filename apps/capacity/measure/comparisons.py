@@ -82,7 +82,9 @@ def advance(comparison: Comparison) -> None:
         return
     broken = next((run for run in runs if run.state != Run.State.DONE), None)
     if broken is not None:
-        _finish(comparison, runs, f"It ended early: {broken.name} {broken.get_state_display().lower()}. {broken.why}")
+        _finish(
+            comparison, runs, f"It ended early: {broken.name} {broken.get_state_display().lower()}. {broken.message}"
+        )
     elif len(runs) >= 2 * comparison.rounds:
         _finish(comparison, runs)
     else:
@@ -95,7 +97,7 @@ def _finish(comparison: Comparison, runs: list[Run], broken: str = "") -> None:
     found = comparing.document(differences(comparison, runs))
     result = found | {"ended_early": broken, "runs": [run.pk for run in runs]}
     if broken and not found["differences"]:
-        result["verdict"] = broken
+        result["message"] = broken
     if Comparison.objects.filter(pk=comparison.pk, result__isnull=True).update(result=result):
         publish_after_commit("runs")
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp, log, sqrt
 
-from apps.capacity.run.steps import Outcome, Word
+from apps.capacity.run.steps import Outcome, Status
 from apps.definitions.reading.specs import ObjectiveSpec
 
 LEAST_SHARE, MOST_SHARE = 0.002, 0.6
@@ -41,7 +41,8 @@ def crossing(
     points = [
         (outcome.step.rate, log(outcome.measured.slow_share), _weight(outcome))
         for outcome in outcomes
-        if outcome.verdict.word in {Word.GOOD, Word.BAD} and LEAST_SHARE < outcome.measured.slow_share < MOST_SHARE
+        if outcome.verdict.status in {Status.GOOD, Status.BAD}
+        and LEAST_SHARE < outcome.measured.slow_share < MOST_SHARE
         if saturated is None or outcome.step.rate < saturated
     ]
     if saturated is not None and any(w > LEAST_WEIGHT for _, _, w in points):
@@ -89,9 +90,9 @@ def border(outcomes: Sequence[Outcome], objective: ObjectiveSpec) -> Crossing | 
 
     None before any step had some, but not only slow requests, as at a cliff.
     """
-    x = objective.below_ms / 1000
+    x = objective.max_latency_ms / 1000
     allowed = 1 - objective.percentile / 100
-    steps = [o for o in outcomes if o.verdict.word in {Word.GOOD, Word.BAD} and o.measured.answered > 0]
+    steps = [o for o in outcomes if o.verdict.status in {Status.GOOD, Status.BAD} and o.measured.answered > 0]
     if not any(LEAST_SHARE < o.measured.slow_share < MOST_SHARE and not _falls_behind(o) for o in steps):
         return None
     highest = max(o.measured.offered or o.step.rate for o in steps)
@@ -122,7 +123,7 @@ def _falls_behind(outcome: Outcome) -> bool:
     """Whether a step was ended while its queue still grew: in the long run all of its requests would be slow."""
     measured = outcome.measured
     growing = measured.answered < KEEPS_UP * (measured.offered or outcome.step.rate)
-    return outcome.verdict.word is Word.BAD and growing and measured.seconds < LONG_S
+    return outcome.verdict.status is Status.BAD and growing and measured.seconds < LONG_S
 
 
 def _likelihood(counted: Sequence[tuple[float, float, float]], border_at: float, steep: float, allowed: float) -> float:

@@ -21,11 +21,11 @@ from math import ceil, log, sqrt
 from statistics import fmean, median
 
 from apps.capacity.measure.measuring import Tally, latencies_of, tally, tally_all
-from apps.capacity.run.steps import Purpose, StepPlan, Verdict, Word
+from apps.capacity.run.steps import Purpose, Status, StepPlan, Verdict
 from apps.definitions.reading.specs import ObjectiveSpec
 from apps.drivers.load.contract import Second
 
-UNDECIDED = Verdict(Word.UNDECIDED)
+UNDECIDED = Verdict(Status.UNDECIDED)
 RAMP_SECONDS = 1
 FEWEST_BAD = 2
 ENOUGH_SECONDS = 20
@@ -115,9 +115,9 @@ def judge_step(
         return broken or UNDECIDED
     waits = behind(seconds[-1], step.rate, objective, known, constant=constant) if step.rate else False
     found = _good(step, len(seconds), judged, objective, waits=waits)
-    tried = step.purpose is Purpose.DOUBLE and found.word is Word.GOOD
+    tried = step.purpose is Purpose.DOUBLE and found.status is Status.GOOD
     if tried and owed(seconds, step.rate, objective, known, constant=constant) >= 1:
-        return Verdict(Word.BAD, f"{seconds[-1].in_flight} requests were open at its end: too many to be in time.")
+        return Verdict(Status.BAD, f"{seconds[-1].in_flight} requests were open at its end: too many to be in time.")
     return found
 
 
@@ -131,13 +131,13 @@ def _void(second: Second, step: StepPlan) -> Verdict:
     late = f", the latest left {second.late_ms:.0f} ms late" if second.late_ms > 10 else ""
     asked = f"{step.rate:g} requests/s" if step.rate else f"{step.users} users"
     return Verdict(
-        Word.VOID, f"The generator sent {second.sent} of {second.offered} at {asked}{late}: it is the limit."
+        Status.VOID, f"The generator sent {second.sent} of {second.offered} at {asked}{late}: it is the limit."
     )
 
 
 def overdue(second: Second, rate: float, objective: ObjectiveSpec, *, constant: bool) -> int:
     """How many requests in flight must already be slower than the objective: more are open than came since."""
-    recent = rate * objective.below_ms / 1000
+    recent = rate * objective.max_latency_ms / 1000
     return max(0, int(second.in_flight - recent - (1 if constant else 3 * sqrt(recent) + 1)))
 
 
@@ -150,7 +150,7 @@ def doomed(seconds: Sequence[Second], rate: float, objective: ObjectiveSpec, kno
     if not behind(seconds[-1], rate, objective, known, constant=constant):
         return 0
     most = _pace(seconds, objective, known)
-    return max(0, int(seconds[-1].in_flight - most * objective.below_ms / 1000 - 1))
+    return max(0, int(seconds[-1].in_flight - most * objective.max_latency_ms / 1000 - 1))
 
 
 def behind(
@@ -174,13 +174,13 @@ def owed(seconds: Sequence[Second], rate: float, objective: ObjectiveSpec, known
         return 0.0
     pace = _pace(seconds, objective, Known(known.usual_ms))
     waiting_s = seconds[-1].in_flight / pace
-    in_time = pace * objective.below_ms / 1000
+    in_time = pace * objective.max_latency_ms / 1000
     came = sum(second.in_flight > NEARLY_FULL * in_time + 1 for second in seconds[-max(1, ceil(waiting_s)) :])
     return min(waiting_s, came + max(0.0, seconds[-1].in_flight - in_time) / pace) if came else 0.0
 
 
 def _usual_s(objective: ObjectiveSpec, known: Known) -> float:
-    return (known.usual_ms or float(objective.below_ms)) / 1000
+    return (known.usual_ms or float(objective.max_latency_ms)) / 1000
 
 
 def _pace(seconds: Sequence[Second], objective: ObjectiveSpec, known: Known) -> float:
@@ -205,24 +205,24 @@ def _curtailed(
         tried = step.purpose is Purpose.DOUBLE
         hopeless = tried and late > max(FEWEST_BAD, allowed_slow(objective) * sum(each.offered for each in judged))
     if hopeless or counted.slow + waiting > max(FEWEST_BAD, allowed_slow(objective) * planned):
-        return Verdict(Word.BAD, _slow_sentence(judged, counted.slow + waiting, counted.ended + waiting, objective))
-    if counted.failed > max(FEWEST_BAD, objective.errors_below * planned):
+        return Verdict(Status.BAD, _slow_sentence(judged, counted.slow + waiting, counted.ended + waiting, objective))
+    if counted.failed > max(FEWEST_BAD, objective.max_error_rate * planned):
         share = counted.failed / max(1, counted.ended)
         return Verdict(
-            Word.BAD, f"{share:.1%} of the requests failed; allowed is less than {objective.errors_below:.1%}."
+            Status.BAD, f"{share:.1%} of the requests failed; allowed is less than {objective.max_error_rate:.1%}."
         )
     return None
 
 
 def _failed_sentence(counted: Tally, objective: ObjectiveSpec) -> str:
     share = counted.failed / max(1, counted.ended)
-    return f"{share:.1%} of the requests failed; allowed is less than {objective.errors_below:.1%}."
+    return f"{share:.1%} of the requests failed; allowed is less than {objective.max_error_rate:.1%}."
 
 
 def _slow_sentence(judged: Sequence[Second], slow: int, ended: int, objective: ObjectiveSpec) -> str:
     allowed = allowed_slow(objective)
     return (
-        f"{slow} of {ended} requests in {len(judged)} s took longer than {objective.below_ms} ms: "
+        f"{slow} of {ended} requests in {len(judged)} s took longer than {objective.max_latency_ms} ms: "
         f"more than {allowed:.0%} of the whole step."
     )
 
@@ -235,7 +235,7 @@ def _growing(judged: Sequence[Second], objective: ObjectiveSpec, *, constant: bo
     slope = _slope(medians)
     if concordance(medians) < GROWING or not _breaks_soon(medians, slope, objective):
         return None
-    return Verdict(Word.BAD, f"The queue grows without end: latency rises by {slope:.1f} ms every second.")
+    return Verdict(Status.BAD, f"The queue grows without end: latency rises by {slope:.1f} ms every second.")
 
 
 def _medians(judged: Sequence[Second]) -> list[float]:
@@ -255,7 +255,7 @@ def _slope(values: Sequence[float]) -> float:
 
 
 def _breaks_soon(medians: Sequence[float], slope: float, objective: ObjectiveSpec) -> bool:
-    return slope > 0 and medians[-1] + slope * HORIZON_S > objective.below_ms
+    return slope > 0 and medians[-1] + slope * HORIZON_S > objective.max_latency_ms
 
 
 def _good(step: StepPlan, length: int, judged: Sequence[Second], objective: ObjectiveSpec, *, waits: bool) -> Verdict:
@@ -265,13 +265,13 @@ def _good(step: StepPlan, length: int, judged: Sequence[Second], objective: Obje
     if not over and (waits or length < step.seconds_min or not _certain(step, judged, counted, objective)):
         return UNDECIDED
     if not counted.ended:
-        return Verdict(Word.BAD, f"Not one request was answered in {len(judged)} s.")
+        return Verdict(Status.BAD, f"Not one request was answered in {len(judged)} s.")
     doubtful = counted.slow / counted.ended >= 2 * allowed_slow(objective)
     if step.purpose is Purpose.DOUBLE and counted.slow >= FEWEST_BAD and doubtful:
-        return Verdict(Word.BAD, _slow_sentence(judged, counted.slow, counted.ended, objective))
-    if counted.failed >= FEWEST_BAD and counted.failed / counted.ended >= 2 * objective.errors_below:
-        return Verdict(Word.BAD, _failed_sentence(counted, objective))
-    return Verdict(Word.GOOD, _good_sentence(judged, counted, objective))
+        return Verdict(Status.BAD, _slow_sentence(judged, counted.slow, counted.ended, objective))
+    if counted.failed >= FEWEST_BAD and counted.failed / counted.ended >= 2 * objective.max_error_rate:
+        return Verdict(Status.BAD, _failed_sentence(counted, objective))
+    return Verdict(Status.GOOD, _good_sentence(judged, counted, objective))
 
 
 def _certain(step: StepPlan, judged: Sequence[Second], counted: Tally, objective: ObjectiveSpec) -> bool:
@@ -293,14 +293,14 @@ def _certain(step: StepPlan, judged: Sequence[Second], counted: Tally, objective
         step.purpose is Purpose.BISECT
         and counted.ended >= enough_requests(objective)
         and upper_bound(slow, independent) < allowed_slow(objective)
-        and counted.failed / max(1, counted.ended) < objective.errors_below
+        and counted.failed / max(1, counted.ended) < objective.max_error_rate
     )
 
 
 def _good_sentence(judged: Sequence[Second], counted: Tally, objective: ObjectiveSpec) -> str:
     slow = counted.slow / max(1, counted.ended)
     return (
-        f"{slow:.1%} of {counted.ended} requests in {len(judged)} s took longer than {objective.below_ms} ms "
+        f"{slow:.1%} of {counted.ended} requests in {len(judged)} s took longer than {objective.max_latency_ms} ms "
         f"(allowed {allowed_slow(objective):.0%}), {counted.failed} failed."
     )
 
@@ -314,7 +314,7 @@ def overloaded(second: Second, objective: ObjectiveSpec) -> bool:
     counted = tally(second, objective)
     if not counted.ended:
         return overdue(second, second.target, objective, constant=False) > 0
-    failing = lower_bound(counted.failed, counted.ended) > max(FAILING, objective.errors_below)
+    failing = lower_bound(counted.failed, counted.ended) > max(FAILING, objective.max_error_rate)
     return failing or counted.slow > counted.ended / 2
 
 
@@ -324,9 +324,9 @@ def judge_drain(step: StepPlan, seconds: Sequence[Second], usual_ms: float) -> V
     calm = max(1.0, 2 * step.rate * usual_ms / 1000 + 1)
     found = latencies_of(last.histogram).percentile_ms(50)
     if last.in_flight <= calm and (found is None or found <= usual_ms * SETTLED + SETTLED_MS):
-        return Verdict(Word.GOOD, f"Latency is back after {len(seconds)} s.")
+        return Verdict(Status.GOOD, f"Latency is back after {len(seconds)} s.")
     if len(seconds) >= step.seconds_max:
-        return Verdict(Word.BAD, f"Latency did not come back within {len(seconds)} s.")
+        return Verdict(Status.BAD, f"Latency did not come back within {len(seconds)} s.")
     return UNDECIDED
 
 

@@ -75,7 +75,7 @@ def failed_of(second: Second) -> int:
 
 def tally(second: Second, objective: ObjectiveSpec) -> Tally:
     """Count one second against an objective."""
-    slow = latencies_of(second.histogram).above(objective.below_ms) + second.errors.get(TIMEOUT, 0)
+    slow = latencies_of(second.histogram).above(objective.max_latency_ms) + second.errors.get(TIMEOUT, 0)
     return Tally(second.answered + sum(second.errors.values()), slow, failed_of(second))
 
 
@@ -94,7 +94,7 @@ class Measured:
     answered: float = 0.0
     in_flight: float = 0.0
     slow_share: float = 0.0
-    error_share: float = 0.0
+    error_rate: float = 0.0
     p50_ms: float | None = None
     p95_ms: float | None = None
     p99_ms: float | None = None
@@ -118,7 +118,7 @@ def measure(seconds: Sequence[Second], objective: ObjectiveSpec) -> Measured:
         answered=sum(second.answered for second in seconds) / length,
         in_flight=sum(second.in_flight for second in seconds) / length,
         slow_share=counted.slow / ended,
-        error_share=counted.failed / ended,
+        error_rate=counted.failed / ended,
         p50_ms=all_of_them.percentile_ms(50),
         p95_ms=all_of_them.percentile_ms(95),
         p99_ms=all_of_them.percentile_ms(99),

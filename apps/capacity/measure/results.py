@@ -9,16 +9,16 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One point of the curve; rates in requests/s, latencies in ms, share of errors 0–1, verdict good or bad."""
+    """One point of the curve; rates in requests/s, latencies in ms, share of errors 0–1, status good or bad."""
 
     rate: float
     answered: float
     p50_ms: float | None
     p95_ms: float | None
     p99_ms: float | None
-    error_share: float
+    error_rate: float
     in_flight: float
-    verdict: str
+    status: str
     users: int = 0
 
 
@@ -36,7 +36,7 @@ class Result:
     """
 
     kind: str
-    sentence: str
+    message: str
     limited_by: str
     capacity: float | None = None
     low: float | None = None

@@ -9,7 +9,7 @@ from math import ceil
 from apps.capacity.measure.fitting import Crossing, crossing
 from apps.capacity.measure.measuring import Measured
 from apps.capacity.measure.results import Point, Result
-from apps.capacity.run.steps import Outcome, Purpose, Word
+from apps.capacity.run.steps import Outcome, Purpose, Status
 from apps.definitions.reading.specs import ObjectiveSpec
 
 NEAR = 0.08
@@ -40,16 +40,16 @@ def point_of(outcome: Outcome) -> Point:
         p50_ms=measured.p50_ms,
         p95_ms=measured.p95_ms,
         p99_ms=measured.p99_ms,
-        error_share=measured.error_share,
+        error_rate=measured.error_rate,
         in_flight=measured.in_flight,
-        verdict=outcome.verdict.word.value,
+        status=outcome.verdict.status.value,
         users=outcome.step.users,
     )
 
 
 def curve_of(outcomes: Sequence[Outcome]) -> tuple[Point, ...]:
     """The curve by rate; steps that judge nothing (void, broken off) are not on it."""
-    kept = [outcome for outcome in outcomes if outcome.verdict.word in {Word.GOOD, Word.BAD}]
+    kept = [outcome for outcome in outcomes if outcome.verdict.status in {Status.GOOD, Status.BAD}]
     return tuple(sorted((point_of(outcome) for outcome in kept), key=lambda point: (point.users, point.rate)))
 
 
@@ -82,7 +82,7 @@ def result_of_search(
     knee = _knee(outcomes, capacity)
     return Result(
         kind="search",
-        sentence=_sentence(objective, capacity, (bottom, top), ending, confirmed=confirmed),
+        message=_sentence(objective, capacity, (bottom, top), ending, confirmed=confirmed),
         limited_by=ending.value,
         capacity=capacity,
         low=bottom,
@@ -103,8 +103,8 @@ def _bracket(outcomes: Sequence[Outcome]) -> tuple[float | None, float | None]:
     A confirmation that failed says that the number is not sure; it is told beside the bracket, and is no edge of it.
     """
     judged = [outcome for outcome in outcomes if outcome.step.purpose is not Purpose.CONFIRM]
-    top = min((each.step.rate for each in judged if each.verdict.word is Word.BAD), default=None)
-    good = (each.step.rate for each in outcomes if each.verdict.word is Word.GOOD)
+    top = min((each.step.rate for each in judged if each.verdict.status is Status.BAD), default=None)
+    good = (each.step.rate for each in outcomes if each.verdict.status is Status.GOOD)
     return max((rate for rate in good if top is None or rate < top), default=None), top
 
 
@@ -118,7 +118,7 @@ def _with_width(capacity: float, bottom: float, top: float) -> tuple[float, floa
 
 def _knee(outcomes: Sequence[Outcome], capacity: float | None) -> Point | None:
     """The point at the capacity: the longest good step at that rate, or just below where it was estimated."""
-    good = [o for o in outcomes if capacity is not None and o.verdict.word is Word.GOOD]
+    good = [o for o in outcomes if capacity is not None and o.verdict.status is Status.GOOD]
     here = [o for o in good if o.step.rate == capacity]
     here = here or [o for o in good if capacity and (1 - NEAR) * capacity <= o.step.rate <= capacity]
     return point_of(max(here, key=lambda outcome: outcome.measured.seconds)) if here else None
@@ -133,7 +133,8 @@ def _in_flight(knee: Point | None) -> int | None:
 
 def objective_sentence(objective: ObjectiveSpec) -> str:
     """`p95 below 600 ms and errors below 1 %`."""
-    return f"p{objective.percentile} below {objective.below_ms} ms and errors below {objective.errors_below * 100:g} %"
+    errors = f"errors below {objective.max_error_rate * 100:g} %"
+    return f"p{objective.percentile} below {objective.max_latency_ms} ms and {errors}"
 
 
 REASONS = {

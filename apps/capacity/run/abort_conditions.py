@@ -28,7 +28,7 @@ class Neighbour:
     """What somebody else's pool does on the same nodes: requests in the window, share of 5xx, p95 in ms."""
 
     requests: int
-    error_share: float
+    error_rate: float
     p95_ms: float | None
 
 
@@ -66,10 +66,10 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Brake:
-    """Why the load goes to zero: a word for programs, a sentence for people."""
+    """Why the load goes to zero: a code for programs, a sentence for people."""
 
-    word: str
-    sentence: str
+    reason: str
+    message: str
 
 
 def brake(moments: Sequence[Moment], before: Surroundings) -> Brake | None:
@@ -82,7 +82,7 @@ def brake(moments: Sequence[Moment], before: Surroundings) -> Brake | None:
 
 
 def distances(moments: Sequence[Moment]) -> Mapping[str, tuple[float, float]]:
-    """How far each measured brake is from acting: word → (value now, value at which it acts), for pages."""
+    """How far each measured brake is from acting: reason → (value now, value at which it acts), for pages."""
     if not moments:
         return {}
     last, base = moments[-1], baseline_ms(moments)
@@ -101,13 +101,13 @@ def baseline_ms(moments: Sequence[Moment]) -> float | None:
 
 
 def _of_place(around: Surroundings) -> Iterator[Brake]:
-    for word, sentence in (
+    for reason, message in (
         ("forbidden", around.forbidden),
         ("region", around.trouble),
         ("headroom", around.shortage),
     ):
-        if sentence:
-            yield Brake(word, sentence)
+        if message:
+            yield Brake(reason, message)
     if around.silent_s is None or around.silent_s > SILENT_S:
         ago = "at all" if around.silent_s is None else f"for {around.silent_s:.0f} s"
         yield Brake("heartbeat", f"A node of the region was not read {ago}: nobody sees what the load does.")
@@ -117,10 +117,10 @@ def _of_nodes(moments: Sequence[Moment]) -> Iterator[Brake]:
     """Three seconds in a row: a process that others kept from running for a moment looks busy as well."""
     recent = [moment.around for moment in moments[-BUSY_S:]]
     used = {"CPU": [each.node_cpu for each in recent], "connections": [each.node_connections for each in recent]}
-    for word, shares in used.items():
+    for what, shares in used.items():
         least = min((share or 0.0 for share in shares), default=0.0)
         if len(shares) == BUSY_S and least > MOST_USE:
-            yield Brake("node", f"A node uses {least:.0%} of its {word}; {MOST_USE:.0%} is where tests end.")
+            yield Brake("node", f"A node uses {least:.0%} of its {what}; {MOST_USE:.0%} is where tests end.")
 
 
 def _of_neighbours(before: Surroundings, around: Surroundings) -> Iterator[Brake]:
@@ -128,8 +128,8 @@ def _of_neighbours(before: Surroundings, around: Surroundings) -> Iterator[Brake
         if now.requests < FEW:
             continue
         then = before.neighbours.get(name, Neighbour(0, 0.0, None))
-        if now.error_share > then.error_share + WORSE_ERRORS:
-            yield Brake("neighbour", f"Another pool on these nodes fails more: {now.error_share:.0%} errors.")
+        if now.error_rate > then.error_rate + WORSE_ERRORS:
+            yield Brake("neighbour", f"Another pool on these nodes fails more: {now.error_rate:.0%} errors.")
         if then.p95_ms is None or now.p95_ms is None or then.requests < FEW:
             continue
         if now.p95_ms > WORSE_BY * then.p95_ms and now.p95_ms > then.p95_ms + WORSE_MS:

@@ -38,9 +38,9 @@ from apps.rollouts.selectors import sync_words
 class Check:
     """One question: whether the answer is yes, and the sentence. A `passing` no may be a yes in a moment."""
 
-    word: str
+    code: str
     ok: bool
-    sentence: str
+    message: str
     passing: bool = False
 
 
@@ -227,11 +227,11 @@ def shortage(test: CapacityTest, traffic: float | None = None) -> str:
     if flow.at is None or flow.stale:
         return "Nobody measures the traffic now, so whether there is headroom is not known."
     here = next((use for use in flow.regions if use.name == test.region.name), None)
-    needed = share * (traffic if traffic is not None else here.offered_per_s if here else 0.0)
+    needed = share * (traffic if traffic is not None else here.demand_rps if here else 0.0)
     room = 0.0
     for use in flow.regions:
         if use is not here and use.healthy and not use.drained:
-            room += float("inf") if use.capacity_per_s is None else max(0.0, use.capacity_per_s - use.served_per_s)
+            room += float("inf") if use.capacity_rps is None else max(0.0, use.capacity_rps - use.served_rps)
     if room >= needed:
         return ""
     return f"The other regions have room for {room:.1f} requests/s; guards.headroom asks for {needed:.1f}."

@@ -69,17 +69,23 @@ def placed() -> QuerySet[Run]:
     return Run.objects.filter(Q(state=Run.State.RUNNING) | Q(state=Run.State.STARTING, placed_at__isnull=False))
 
 
-def finish(run: Run, state: str, why: str, result: dict[str, Any] | None) -> None:
+def finish(run: Run, state: str, message: str, result: dict[str, Any] | None) -> None:
     """The end of our attempt, once; raises ClaimLost when it is not ours any more."""
     with transaction.atomic():
-        ended = {"state": state, "why": why[:400], "result": result, "ended_at": database_now(), "lease_until": None}
-        if not _ours(run).update(doing="", **ended):
+        ended = {
+            "state": state,
+            "message": message[:400],
+            "result": result,
+            "ended_at": database_now(),
+            "lease_until": None,
+        }
+        if not _ours(run).update(phase="", **ended):
             raise ClaimLost(f"attempt {run.attempt} of {run.name} is over")
-        record_end(run, state, why)
+        record_end(run, state, message)
     run.refresh_from_db()
 
 
-def record_end(run: Run, state: str, why: str) -> None:
+def record_end(run: Run, state: str, message: str) -> None:
     """Inside the transaction of the end: the audit record has it, and open pages are told after commit."""
     audit.record(
         actor=platform_actor(),
@@ -88,7 +94,7 @@ def record_end(run: Run, state: str, why: str) -> None:
         object_id=run.pk,
         label=f"{run.label} {run.name}",
         account=run.account,
-        after={"state": str(state), "why": why[:400]},
+        after={"state": str(state), "message": message[:400]},
     )
     publish_after_commit("runs", run=run.pk)
 

@@ -49,7 +49,7 @@ def look(watched: Watch) -> Surroundings:
         node_cpu=_busiest(windows, "cpu"),
         node_connections=_busiest(windows, "connections"),
         neighbours=_neighbours(f"pool-{test.pool_id}", windows),
-        forbidden=wrong.sentence if wrong else "",
+        forbidden=wrong.message if wrong else "",
         trouble=trouble_of_region(test),
         shortage=shortage(test, watched.traffic),
     )
@@ -93,7 +93,7 @@ def _server(name: str, weight: int, rows: Sequence[Counts]) -> ServerSample:
         queue=sum(row.queue_now for row in rows),
         connections=sum(row.connections_now for row in rows),
         p95_ms=float(max(row.latency_ms for row in rows)),
-        error_share=sum(row.status_5xx for row in rows) / answered if answered else 0.0,
+        error_rate=sum(row.status_5xx for row in rows) / answered if answered else 0.0,
         weight=weight,
         up=not any(row.status.startswith("DOWN") for row in rows),
     )
@@ -120,6 +120,6 @@ def _neighbour(rows: Sequence[Counts]) -> Neighbour:
     failed = sum(row.status_5xx for row in rows)
     return Neighbour(
         requests=sum(row.requests for row in rows),
-        error_share=failed / answered if answered else 0.0,
+        error_rate=failed / answered if answered else 0.0,
         p95_ms=percentile(merge(row.latency for row in rows), 0.95),
     )

@@ -78,8 +78,8 @@ def honest(found: Result, generator: Stated, allowed: float) -> Result:
     if generator is None or found.limited_by != Ending.MAX_RATE or generator["rate"] >= allowed:
         return found
     why = f" The generator offers no more than {generator['rate']:,g} requests/s here: the target may take more."
-    sentence = found.sentence.removesuffix(REASONS[Ending.MAX_RATE]) + why
-    return replace(found, limited_by=Ending.GENERATOR.value, sentence=sentence)
+    message = found.message.removesuffix(REASONS[Ending.MAX_RATE]) + why
+    return replace(found, limited_by=Ending.GENERATOR.value, message=message)
 
 
 def sentence_of(generator: Stated) -> str:

@@ -9,7 +9,7 @@ from apps.capacity.measure.judging import RAMP_SECONDS, judge_step, overloaded
 from apps.capacity.measure.measuring import measure
 from apps.capacity.measure.results import Point, Result
 from apps.capacity.measure.summing import curve_of, objective_sentence, point_of
-from apps.capacity.run.steps import Outcome, Purpose, StepPlan, Verdict, Word
+from apps.capacity.run.steps import Outcome, Purpose, Status, StepPlan, Verdict
 from apps.definitions.reading.specs import ObjectiveSpec
 from apps.drivers.load.contract import Arrivals, Second
 
@@ -71,9 +71,11 @@ class Walk:
     def judge(self, step: StepPlan, seconds: Sequence[Second]) -> Verdict:
         """What is held is held to the end, whatever comes of it: the brakes are there for the worst."""
         if not self.until_bad and len(seconds) < step.seconds_max:
-            return Verdict(Word.UNDECIDED)
+            return Verdict(Status.UNDECIDED)
         found = judge_step(step, seconds, self.objective, constant=self.constant)
-        return found if found.word is not Word.GOOD or len(seconds) >= step.seconds_max else Verdict(Word.UNDECIDED)
+        return (
+            found if found.status is not Status.GOOD or len(seconds) >= step.seconds_max else Verdict(Status.UNDECIDED)
+        )
 
     def record(self, step: StepPlan, seconds: Sequence[Second], verdict: Verdict) -> Outcome:
         """Take note of a step that is over."""
@@ -82,21 +84,21 @@ class Walk:
         self.elapsed += len(seconds)
         self.overloaded_s += sum(overloaded(second, self.objective) for second in seconds)
         self.outcomes.append(outcome)
-        self._steps = [] if self.until_bad and verdict.word is not Word.GOOD else self._steps[1:]
+        self._steps = [] if self.until_bad and verdict.status is not Status.GOOD else self._steps[1:]
         return outcome
 
     def result(self) -> Result:
         """Whether the objective was met at what was held; of a ramp the last good rate before the first bad one."""
         held = [outcome for outcome in self.outcomes if outcome.step.purpose in {Purpose.HOLD, Purpose.RAMP}]
-        good = [outcome for outcome in held if outcome.verdict.word is Word.GOOD]
-        bad = [outcome for outcome in held if outcome.verdict.word is Word.BAD]
+        good = [outcome for outcome in held if outcome.verdict.status is Status.GOOD]
+        bad = [outcome for outcome in held if outcome.verdict.status is Status.BAD]
         best = max(good, key=lambda outcome: outcome.step.rate or outcome.step.users, default=None)
-        met = None if not held or any(o.verdict.word is Word.VOID for o in held) else not bad
+        met = None if not held or any(o.verdict.status is Status.VOID for o in held) else not bad
         ramp = self.kind == "ramp" and best is not None
         knee = point_of(best or held[-1]) if held else None
         return Result(
             kind=self.kind,
-            sentence=self._sentence(knee, met=met),
+            message=self._sentence(knee, met=met),
             limited_by=self._ended_by(bad),
             capacity=knee.rate if ramp and knee else None,
             low=knee.rate if ramp and knee else None,
@@ -109,7 +111,7 @@ class Walk:
         )
 
     def _ended_by(self, bad: Sequence[Outcome]) -> str:
-        if any(outcome.verdict.word is Word.VOID for outcome in self.outcomes):
+        if any(outcome.verdict.status is Status.VOID for outcome in self.outcomes):
             return "generator"
         return "objective" if bad else "stopped" if self._steps else "max_rate" if self.kind == "ramp" else "time"
 
@@ -124,5 +126,5 @@ class Walk:
             broke = "nothing broke up to there" if met else f"above it did not keep {asked}"
             return f"The last good step was {load} ({p95}); {broke}."
         return (
-            f"At {load} it answered {knee.answered:.4g} requests/s, {p95}, {knee.error_share:.1%} failed. {word[met]}."
+            f"At {load} it answered {knee.answered:.4g} requests/s, {p95}, {knee.error_rate:.1%} failed. {word[met]}."
         )

@@ -35,7 +35,7 @@ from apps.capacity.run.checking import Check, among_others, checks, refusal
 from apps.capacity.run.claims import ClaimLost
 from apps.capacity.run.generating import Load
 from apps.capacity.run.profiles import course_of
-from apps.capacity.run.steps import Course, Outcome, Purpose, StepPlan, Verdict, Word
+from apps.capacity.run.steps import Course, Outcome, Purpose, Status, StepPlan, Verdict
 from apps.capacity.run.targets import target_of_run
 from apps.capacity.use import limits, staleness
 from apps.core.clock import database_now
@@ -52,7 +52,7 @@ LIVE_WITHIN_S = 20.0
 TURN_S = 4.0
 # One thread is left for what comes.
 # A run takes minutes by its nature.
-SEATS: Seats[int] = Seats(lambda: settings.TESTER_THREADS - 1, slow_s=900.0)
+SEATS: Seats[int] = Seats(lambda: settings.LOADGEN_THREADS - 1, slow_s=900.0)
 _begun: set[int] = set()  # by this process, so that two threads do not sit down for one run
 CALM = (Purpose.WARM_UP, Purpose.HOLD)
 
@@ -62,7 +62,7 @@ class End:
     """How a run ends: its state, and why in a sentence."""
 
     state: str
-    why: str = ""
+    message: str = ""
 
 
 def carry_out_in_turns() -> int:
@@ -99,7 +99,7 @@ def carry_out(run_id: int) -> None:
         test = run.test
         end = _may_begin(run, test)
         if end is None and test is not None:
-            claims.renew(run, doing="The generator finds out how much it can send.")
+            claims.renew(run, phase="The generator finds out how much it can send.")
             claims.renew(run, generator=generator_capacity.stated(run.plan, test))
             course = _course(run, test)
             end = _offers(run) or _load(run, test, course)
@@ -121,8 +121,8 @@ def _may_begin(run: Run, test: CapacityTest | None) -> End | None:
     while found := _hindrance(run, test):
         late = run.begin_by is not None and database_now() >= run.begin_by
         if late or not found.passing:
-            return End(Run.State.REFUSED, found.sentence)
-        if not claims.renew(run, doing=f"It waits: {found.sentence}"[:400]):
+            return End(Run.State.REFUSED, found.message)
+        if not claims.renew(run, phase=f"It waits: {found.message}"[:400]):
             return _stopped(run)
         time.sleep(0.5)
     return None
@@ -175,7 +175,7 @@ def _known_limit(test: CapacityTest) -> float:
     if backend is None:
         return 0.0
     servers = backend.servers.filter(state="ready").count()
-    whole = share_of(backend, servers).per_s or 0.0
+    whole = share_of(backend, servers).rps or 0.0
     return whole / max(1, servers) if test.server else whole
 
 
@@ -191,12 +191,12 @@ def _load(run: Run, test: CapacityTest, course: Course) -> End:
         if not _live(run):
             return End(Run.State.REFUSED, "The nodes did not take the pass in time; nothing was sent.")
         if found := refusal(_checks(run, test)):
-            return End(Run.State.REFUSED, found.sentence)
+            return End(Run.State.REFUSED, found.message)
         plan = _plan(run, test, first, word)
         before = facts.look(watched)
         if stopped := brake([Moment(0, 0, None, around=before)], before):
-            return End(Run.State.REFUSED, stopped.sentence)
-        if not claims.renew(run, doing="The generator starts."):
+            return End(Run.State.REFUSED, stopped.message)
+        if not claims.renew(run, phase="The generator starts."):
             return _stopped(run)
         with Load(plan) as load:
             claims.renew(run, state=Run.State.RUNNING, started_at=database_now())
@@ -208,7 +208,7 @@ def _load(run: Run, test: CapacityTest, course: Course) -> End:
 def _live(run: Run) -> bool:
     deadline = time.monotonic() + LIVE_WITHIN_S
     while time.monotonic() < deadline:
-        claims.renew(run, doing="The nodes learn to know its requests.")
+        claims.renew(run, phase="The nodes learn to know its requests.")
         if not run.pass_digest or bypass_tokens.wait_until_live(run, TURN_S):
             return True
     return False
@@ -264,16 +264,16 @@ class _Drive:
         while True:
             second = self.load.next_second()
             if second is None:
-                self._record(step, seconds, Verdict(Word.UNDECIDED, "The time of the test was over."), began)
+                self._record(step, seconds, Verdict(Status.UNDECIDED, "The time of the test was over."), began)
                 return End(Run.State.DONE, "The time of the test (guards.max_duration_s) was over.")
-            go_on = claims.renew(self.run, doing=(step.saying or str(step.purpose))[:400])
+            go_on = claims.renew(self.run, phase=(step.saying or str(step.purpose))[:400])
             self.load.renew()
             seconds.append(second)
             self._write_down(second)
             if (end := self._broken_off(step, second, go_on=go_on)) is not None:
                 self.load.stop()
-                word = Word.BAD if seconds and go_on else Word.UNDECIDED
-                self._record(step, seconds, Verdict(word, end.why), began)
+                status = Status.BAD if seconds and go_on else Status.UNDECIDED
+                self._record(step, seconds, Verdict(status, end.message), began)
                 return end
             verdict = self.course.judge(step, seconds)
             if verdict.decided:
@@ -285,7 +285,7 @@ class _Drive:
             return _stopped(self.run)
         self.moments.append(_moment(self.run, step, second, facts.look(self.watched)))
         acts = brake(self.moments, self.before)
-        return End(Run.State.STOPPED, f"Brake: {acts.sentence}") if acts else None
+        return End(Run.State.STOPPED, f"Brake: {acts.message}") if acts else None
 
     def _write_down(self, second: Second) -> None:
         known = latencies_of(second.histogram)
@@ -303,7 +303,7 @@ class _Drive:
 
     def _record(self, step: StepPlan, seconds: Sequence[Second], verdict: Verdict, began: datetime) -> None:
         outcome = self.course.record(step, seconds, verdict)
-        if verdict.word is Word.BAD:
+        if verdict.status is Status.BAD:
             self._what_gave_way()
         if seconds and step.purpose is not Purpose.DRAIN and verdict.decided:
             self.ordinal += 1
@@ -313,7 +313,7 @@ class _Drive:
         """Kept with the result, where there is somebody to ask."""
         servers, nodes = facts.servers_now(self.watched), facts.nodes_now(self.watched)
         found = bottleneck(servers, nodes)
-        if servers or found.word == "node":
+        if servers or found.reason == "node":
             self.run.result = {**(self.run.result or {}), "bottleneck": asdict(found)}
 
 
@@ -340,14 +340,14 @@ def _step_row(run: Run, ordinal: int, outcome: Outcome, began: datetime) -> Step
         offered=found.offered,
         answered=found.answered,
         errors=dict(found.errors),
-        error_share=found.error_share,
+        error_rate=found.error_rate,
         p50_ms=found.p50_ms,
         p95_ms=found.p95_ms,
         p99_ms=found.p99_ms,
         max_ms=found.max_ms,
         histogram=found.histogram,
-        verdict=str(outcome.verdict.word)[:4],
-        why=outcome.verdict.why[:400],
+        status=str(outcome.verdict.status)[:4],
+        message=outcome.verdict.message[:400],
     )
 
 
@@ -355,8 +355,8 @@ def _end(run: Run, end: End, course: Course | None) -> None:
     """Write the end down, and let the policy act on a result that is whole."""
     try:
         result = _result(run, end, course)
-        why = end.why or (result or {}).get("sentence", "")
-        claims.finish(run, end.state, why, result)
+        message = end.message or (result or {}).get("message", "")
+        claims.finish(run, end.state, message, result)
     except ClaimLost:
         logger.warning("%s was given up before its worker came to an end", run.name)
         return

@@ -31,7 +31,7 @@ from apps.capacity.measure.judging import (
 from apps.capacity.measure.measuring import measure
 from apps.capacity.measure.results import Result
 from apps.capacity.measure.summing import Ending, result_of_search
-from apps.capacity.run.steps import Outcome, Purpose, StepPlan, Verdict, Word
+from apps.capacity.run.steps import Outcome, Purpose, Status, StepPlan, Verdict
 from apps.definitions.reading.specs import ObjectiveSpec
 from apps.drivers.load.contract import Arrivals, Second
 
@@ -88,7 +88,7 @@ class Search:
         self.usual_ms: float | None = None
         self._guess = start_rate
         # A single server that meets the objective at all keeps up with one request at a time.
-        one_at_a_time = (1.0 if self.constant else HALF_BUSY) * 1000 / objective.below_ms
+        one_at_a_time = (1.0 if self.constant else HALF_BUSY) * 1000 / objective.max_latency_ms
         self._warm_rate = min(max(LOWEST_RATE, min(WARM_RATE, one_at_a_time)), self.max_rate)
         self._good: list[float] = []
         self._bad: list[float] = []
@@ -217,7 +217,7 @@ class Search:
         slow = last.measured.p95_ms if self.objective.percentile == 95 else last.measured.p99_ms
         if slow is None or self.usual_ms is None:
             return 2.0
-        used = (slow - self.usual_ms) / max(1.0, self.objective.below_ms - self.usual_ms)
+        used = (slow - self.usual_ms) / max(1.0, self.objective.max_latency_ms - self.usual_ms)
         if last.measured.in_flight > 1 + 2 * last.step.rate * self.usual_ms / 1000:
             return 1.2
         return 2.0 if used < 0.25 else 1.5 if used < 0.5 else 1.2
@@ -272,9 +272,9 @@ class Search:
         if hint is None:
             return middle
         if hint <= low * 1.005:
-            return min(middle, low * (1 + PRECISION * self._stride(Word.GOOD)))
+            return min(middle, low * (1 + PRECISION * self._stride(Status.GOOD)))
         if hint >= high * 0.995:
-            return max(middle, high * (1 - PRECISION * self._stride(Word.BAD)))
+            return max(middle, high * (1 - PRECISION * self._stride(Status.BAD)))
         return hint
 
     def _hint(self) -> float | None:
@@ -292,7 +292,7 @@ class Search:
         full = fmean(self._full[self.high])
         if self.constant:
             return full * BELOW_SATURATION
-        return full + log(allowed_slow(self.objective)) / (self.objective.below_ms / 1000)
+        return full + log(allowed_slow(self.objective)) / (self.objective.max_latency_ms / 1000)
 
     def _enough_known(self) -> bool:
         """Whether so much was answered at the border that the rate of it means something."""
@@ -300,18 +300,18 @@ class Search:
 
     def _fit(self) -> Crossing | None:
         """The line through the shares; even arrivals need a good step with slow requests, else it is a cliff."""
-        soft = (o.measured.slow_share > LEAST_SHARE for o in self.outcomes if o.verdict.word is Word.GOOD)
+        soft = (o.measured.slow_share > LEAST_SHARE for o in self.outcomes if o.verdict.status is Status.GOOD)
         if self.constant and not any(soft):
             return None
         rates = [fmean(found) for found in self._full.values() if sum(found) >= MANY]
         full = [rate for rate in rates if rate > (self.low or 0.0)]
         return crossing(self.outcomes, self.objective, saturated=max(full, default=None))
 
-    def _stride(self, word: Word) -> float:
+    def _stride(self, status: Status) -> float:
         """Twice as long with each of the last steps that had this verdict."""
         found = 0
         for outcome in reversed(self.outcomes):
-            if outcome.verdict.word is not word or outcome.step.purpose not in {Purpose.BISECT, Purpose.CONFIRM}:
+            if outcome.verdict.status is not status or outcome.step.purpose not in {Purpose.BISECT, Purpose.CONFIRM}:
                 break
             found += 1
         return 2.0 ** max(0, found - 1)
@@ -319,8 +319,8 @@ class Search:
     def _steep(self, rate: float) -> bool:
         """Whether a rate was refused beyond doubt: the queue grew, or most were slow or failed longer than a pause."""
         last = [outcome for outcome in self.outcomes if outcome.step.rate == rate][-1]
-        most = max(last.measured.slow_share, last.measured.error_share) > 0.5
-        return "grows" in last.verdict.why or (most and self._overloaded_at.get(rate, 0) > PAUSE_S)
+        most = max(last.measured.slow_share, last.measured.error_rate) > 0.5
+        return "grows" in last.verdict.message or (most and self._overloaded_at.get(rate, 0) > PAUSE_S)
 
     def _confirm(self, low: float) -> StepPlan:
         rate = self._below(low) if self._bad else low
@@ -345,8 +345,9 @@ class Search:
         return self._long(SERVICE_TIMES)
 
     def _long(self, services: int) -> float:
-        service = (self.usual_ms or self.objective.below_ms / 2) / 1000
-        queue = QUEUES * self.objective.below_ms / 1000  # a queue that makes requests slow must have the time to come
+        service = (self.usual_ms or self.objective.max_latency_ms / 2) / 1000
+        # A queue that makes requests slow must have the time to come.
+        queue = QUEUES * self.objective.max_latency_ms / 1000
         return RAMP_SECONDS + max(3.0, min(30.0, float(ceil(max(services * service, queue)))))
 
     def _confirm_s(self) -> float:
@@ -372,31 +373,31 @@ class Search:
     def judge(self, step: StepPlan, seconds: Sequence[Second]) -> Verdict:
         """What the seconds of the step so far say; decided at the latest after `seconds_max`."""
         if step.purpose is Purpose.DRAIN:
-            return judge_drain(step, seconds, self.usual_ms or float(self.objective.below_ms))
+            return judge_drain(step, seconds, self.usual_ms or float(self.objective.max_latency_ms))
         known = Known(self.usual_ms, self.low or 0.0)
         verdict = judge_step(step, seconds, self.objective, constant=self.constant, known=known)
         return verdict if verdict.decided else self._spared(step, seconds, known)
 
     def _most_overloaded(self) -> float:
         """Seconds of overload after which steps end for that: what waits then comes on top, longer at slow targets."""
-        return OVERLOAD_S - min(3.0, max(1.5, self.objective.below_ms / 1000))
+        return OVERLOAD_S - min(3.0, max(1.5, self.objective.max_latency_ms / 1000))
 
     def _spared(self, step: StepPlan, seconds: Sequence[Second], known: Known) -> Verdict:
         """A step ends before the target is overloaded for longer than it ever should be."""
         spent = self.overloaded_s + sum(overloaded(second, self.objective) for second in seconds)
         owing = owed(seconds, step.rate, self.objective, known, constant=self.constant)
         if owing and spent + owing > self._most_overloaded():
-            return Verdict(Word.BAD, f"The target has been overloaded for {spent:.0f} s: that is enough.")
+            return Verdict(Status.BAD, f"The target has been overloaded for {spent:.0f} s: that is enough.")
         if owing > STEP_OVERLOAD_S:
-            return Verdict(Word.BAD, f"So many requests wait that answers would be slow for {owing:.0f} s more.")
-        return Verdict(Word.UNDECIDED)
+            return Verdict(Status.BAD, f"So many requests wait that answers would be slow for {owing:.0f} s more.")
+        return Verdict(Status.UNDECIDED)
 
     def record(self, step: StepPlan, seconds: Sequence[Second], verdict: Verdict) -> Outcome:
         """Take note of a step that is over."""
         judged = seconds[RAMP_SECONDS:] if len(seconds) > RAMP_SECONDS else seconds
         outcome = Outcome(step, measure(judged, self.objective), verdict)
         self.elapsed += len(seconds)
-        if verdict.word is Word.BAD or step.purpose is Purpose.DRAIN:
+        if verdict.status is Status.BAD or step.purpose is Purpose.DRAIN:
             spent = sum(overloaded(second, self.objective) for second in seconds)
             self.overloaded_s += spent
             self._overloaded_at[step.rate] = spent
@@ -405,7 +406,7 @@ class Search:
         self._learn_full(step, seconds)
         if step.purpose is Purpose.DRAIN:
             self._drain = False
-            if verdict.word is Word.BAD:
+            if verdict.status is Status.BAD:
                 self._ending = Ending.NO_RECOVERY
             return outcome
         self.outcomes.append(outcome)
@@ -414,15 +415,15 @@ class Search:
 
     def _learn(self, outcome: Outcome, seconds: Sequence[Second]) -> None:
         step, verdict = outcome.step, outcome.verdict
-        if verdict.word is Word.VOID:
+        if verdict.status is Status.VOID:
             self._learn_void()
             return
         self._voids = 0
-        if verdict.word is Word.GOOD:
+        if verdict.status is Status.GOOD:
             self._learn_good(step, seconds)
-        elif verdict.word is Word.BAD:
+        elif verdict.status is Status.BAD:
             self._learn_bad(step)
-            failed = outcome.measured.error_share >= 2 * self.objective.errors_below
+            failed = outcome.measured.error_rate >= 2 * self.objective.max_error_rate
             if failed and step.rate <= self._first_rate():
                 self._ending = Ending.NOTHING  # what fails where one server has half of its time is no matter of load
 

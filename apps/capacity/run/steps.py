@@ -33,7 +33,7 @@ class Purpose(StrEnum):
     DRAIN = "drain"
 
 
-class Word(StrEnum):
+class Status(StrEnum):
     """What a step turned out to be. Void: the generator could not keep up, nothing can be said."""
 
     GOOD = "good"
@@ -44,15 +44,15 @@ class Word(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A word and the sentence that explains it; `decided` ends the step."""
+    """A status and the sentence that explains it; `decided` ends the step."""
 
-    word: Word
-    why: str = ""
+    status: Status
+    message: str = ""
 
     @property
     def decided(self) -> bool:
         """Whether the step is over."""
-        return self.word is not Word.UNDECIDED
+        return self.status is not Status.UNDECIDED
 
 
 @dataclass(frozen=True, slots=True)

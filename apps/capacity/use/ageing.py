@@ -33,7 +33,7 @@ def _verdicts() -> Iterator[Verdict]:
             judged[backend.pool_id], regions[backend.pool_id] = found, backend.region.name
     for pool_id, found in judged.items():
         reason = Reason.MEASUREMENT_STALE if found.stale else Reason.MEASURED_LATELY
-        message = f"{regions[pool_id]}: {found.sentence}" if found.stale else FRESH
+        message = f"{regions[pool_id]}: {found.message}" if found.stale else FRESH
         yield Verdict("pool", pool_id, Type.LIMIT_MEASURED, not found.stale, reason, message)
     before = Condition.objects.filter(object_kind="pool", type=Type.LIMIT_MEASURED.value)
     for pool_id in set(before.values_list("object_id", flat=True)) - judged.keys():

@@ -44,7 +44,7 @@ class Share:
     requests: int
     share: float
     due: float
-    error_share: float
+    error_rate: float
 
     @property
     def ratio(self) -> float:
@@ -54,11 +54,11 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """One region of a pool; `word` is even, uneven or unknown; `spread` is the busiest against the idlest, by due."""
+    """One region of a pool; `status` is even, uneven or unknown; `spread` is the busiest against the idlest, by due."""
 
     region: str
-    word: str
-    sentence: str
+    status: str
+    message: str
     shares: tuple[Share, ...] = ()
     spread: float | None = None
     requests: int = 0
@@ -77,8 +77,8 @@ def judge_balance(region: str, work: Sequence[Work]) -> Balance:
     spread = busiest.ratio / idlest.ratio if idlest.requests else None
     chance = _by_chance(shares, total)
     uneven = not chance and (spread is None or spread >= UNEVEN)
-    sentence = _sentence(busiest, idlest, spread, len(shares), uneven=uneven)
-    return Balance(region, "uneven" if uneven else "even", sentence, shares, spread, total)
+    message = _sentence(busiest, idlest, spread, len(shares), uneven=uneven)
+    return Balance(region, "uneven" if uneven else "even", message, shares, spread, total)
 
 
 def _share(each: Work, total: int, weights: int) -> Share:

@@ -24,8 +24,8 @@ class Period:
     given, and how a region's servers shared the work.
     """
 
-    requests_per_s: float | None
-    error_share: float | None
+    requests_rps: float | None
+    error_rate: float | None
     p95_ms: float | None
     servers: int | None
     cost: float | None = None
@@ -39,7 +39,7 @@ class Change:
     where: str
     before: Period
     after: Period
-    sentence: str
+    message: str
 
 
 def before_and_after(
@@ -114,14 +114,18 @@ def _period(
 
 def _sentence(before: Period, after: Period) -> str:
     """What became of the share of the work, where that is known; else why it is not."""
-    if before.requests_per_s is None or after.requests_per_s is None:
+    if before.requests_rps is None or after.requests_rps is None:
         return "Nothing was measured in one of the two times."
     if before.balance is None or after.balance is None:
         return ""
     pair = before.balance, after.balance
-    if "unknown" in (pair[0].word, pair[1].word):
-        reason = next(each.sentence for each in pair if each.word == "unknown")
+    if "unknown" in (pair[0].status, pair[1].status):
+        reason = next(each.message for each in pair if each.status == "unknown")
         return f"How evenly the servers shared cannot be compared. {reason}"
     spreads = [f"{each.spread:.1f}" if each.spread else "no end" for each in pair]
-    words = f"stayed {pair[0].word}" if pair[0].word == pair[1].word else f"went from {pair[0].word} to {pair[1].word}"
+    words = (
+        f"stayed {pair[0].status}"
+        if pair[0].status == pair[1].status
+        else f"went from {pair[0].status} to {pair[1].status}"
+    )
     return f"It {words}: busiest against idlest {spreads[0]} before, {spreads[1]} after."

@@ -27,7 +27,7 @@ class Size:
 class Growth:
     """The law with its sizes, or why there is none; it is not believed above `believed` servers."""
 
-    sentence: str
+    message: str
     sizes: tuple[Size, ...] = ()
     law: Scalability | None = None
     believed: int = 0

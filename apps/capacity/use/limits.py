@@ -46,7 +46,7 @@ class Proposal:
     before: str
     margin: float
     capacity: float
-    sentence: str
+    message: str
     refusal: str = ""
 
 
@@ -69,7 +69,7 @@ def set_as_limit(
     wanted = _proposal(run, _margin(run, margin))
     if wanted.refusal:
         raise Conflict(wanted.refusal)
-    why = f"{wanted.sentence} {reason}".strip()
+    why = f"{wanted.message} {reason}".strip()
     return _store(actor, run, wanted, wanted.value, expected_version, why)
 
 
@@ -86,15 +86,15 @@ def apply_automatically(run: Run) -> str:
         held = Run.objects.select_for_update().get(pk=run.pk)
         said = (held.result or {}).get("applied")
         if said:
-            return str(said["sentence"])
+            return str(said["message"])
         try:
             with transaction.atomic():
-                sentence = _apply(held, policy)
+                message = _apply(held, policy)
         except SpillwayError as error:
-            sentence = f"The limit stays: {error.detail}"
-        _remember(held, sentence)
+            message = f"The limit stays: {error.detail}"
+        _remember(held, message)
     run.result = held.result
-    return sentence
+    return message
 
 
 def _apply(run: Run, policy: dict[str, Any]) -> str:
@@ -168,8 +168,8 @@ def _proposal(run: Run, margin: float) -> Proposal:
     place = f"{run.pool} in {run.region}"
     same = (backend.limit_kind, backend.limit_scope, backend.limit_value) == (str(kind), str(scope), value)
     becomes = f"is {value} {unit} already" if same else f"becomes {value} {unit} ({before} now)"
-    sentence = f"The limit of {place} {becomes}: {run.name} found {_number(found)}, less {margin:.0%}."
-    return Proposal(kind, scope, value, before, margin, found, sentence)
+    message = f"The limit of {place} {becomes}: {run.name} found {_number(found)}, less {margin:.0%}."
+    return Proposal(kind, scope, value, before, margin, found, message)
 
 
 def _refusal(run: Run) -> str:
@@ -250,6 +250,6 @@ def _store(actor: Actor, run: Run, wanted: Proposal, value: int, expected_versio
     return backend
 
 
-def _remember(run: Run, sentence: str) -> None:
-    run.result = {**(run.result or {}), "applied": {"sentence": sentence, "at": now().isoformat()}}
+def _remember(run: Run, message: str) -> None:
+    run.result = {**(run.result or {}), "applied": {"message": message, "at": now().isoformat()}}
     run.save(update_fields=("result",))

@@ -53,9 +53,9 @@ class Sizing:
     """The answer for a pool: by region, and as a sentence. `possible` is False where nothing was ever measured."""
 
     possible: bool
-    sentence: str
+    message: str
     rate: float
-    lose_a_region: bool
+    n_minus_1: bool
     needs: tuple[Need, ...] = ()
     doubts: tuple[str, ...] = ()
     cost: float | None = None
@@ -66,7 +66,7 @@ def size(
     measurements: Sequence[Measurement],
     rate: float,
     *,
-    lose_a_region: bool = True,
+    n_minus_1: bool = True,
     margin: float = MARGIN,
     cost_per_server: float | None = None,
 ) -> Sizing:
@@ -74,22 +74,22 @@ def size(
     known = [each for each in measurements if each.per_server]
     if not known or rate <= 0:
         missing = "Nothing was measured yet: run a capacity test of one of its regions first."
-        return Sizing(False, missing if not known else "Ask for more than 0 requests/s.", rate, lose_a_region)
-    if lose_a_region and len(measurements) < 2:
-        return Sizing(False, "It has one region: when that is lost, nothing is left to serve.", rate, lose_a_region)
-    left = len(measurements) - (1 if lose_a_region else 0)
+        return Sizing(False, missing if not known else "Ask for more than 0 requests/s.", rate, n_minus_1)
+    if n_minus_1 and len(measurements) < 2:
+        return Sizing(False, "It has one region: when that is lost, nothing is left to serve.", rate, n_minus_1)
+    left = len(measurements) - (1 if n_minus_1 else 0)
     needs = tuple(_need(each, known, rate / left / (1 - margin), cost_per_server) for each in measurements)
     doubts = tuple(f"{need.region}: {need.doubt}" for need in needs if need.doubt)
     cost = sum(need.needed for need in needs) * cost_per_server if cost_per_server is not None else None
     return Sizing(
         possible=True,
-        sentence=_sentence(needs, rate, lose_a_region=lose_a_region),
+        message=_sentence(needs, rate, n_minus_1=n_minus_1),
         rate=rate,
-        lose_a_region=lose_a_region,
+        n_minus_1=n_minus_1,
         needs=needs,
         doubts=doubts,
         cost=cost,
-        takes_now=_takes(needs, lose_a_region=lose_a_region),
+        takes_now=_takes(needs, n_minus_1=n_minus_1),
     )
 
 
@@ -107,15 +107,15 @@ def _need(each: Measurement, known: Sequence[Measurement], rate: float, cost: fl
     )  # fmt: skip
 
 
-def _takes(needs: Sequence[Need], *, lose_a_region: bool) -> float:
+def _takes(needs: Sequence[Need], *, n_minus_1: bool) -> float:
     """What all servers of today take together, requests/s; without the strongest region when one may be lost."""
     each = [need.takes for need in needs]
-    return sum(each) - (max(each) if lose_a_region else 0.0)
+    return sum(each) - (max(each) if n_minus_1 else 0.0)
 
 
-def _sentence(needs: Sequence[Need], rate: float, *, lose_a_region: bool) -> str:
+def _sentence(needs: Sequence[Need], rate: float, *, n_minus_1: bool) -> str:
     total, now = sum(need.needed for need in needs), sum(need.servers for need in needs)
-    when = " with any one region lost" if lose_a_region else ""
+    when = " with any one region lost" if n_minus_1 else ""
     where = ", ".join(f"{need.needed} in {need.region}" for need in needs)
     change = "as many as now" if total == now else f"{abs(total - now)} {'more' if total > now else 'fewer'} than now"
     return f"{rate:g} requests/s{when} need {total} servers: {where}; {change}."
@@ -143,7 +143,7 @@ def _measurement(backend: Backend, run: Run | None) -> Measurement:
     together = len(servers) if isinstance(servers, dict) else len(ready)
     loaded = 1 if run.plan.get("target", {}).get("server") else together
     per_server = float(document["capacity"]) / max(1, loaded)
-    return Measurement(backend.region.name, len(ready), per_server, run.name, age.sentence if age.stale else "")
+    return Measurement(backend.region.name, len(ready), per_server, run.name, age.message if age.stale else "")
 
 
 def sizing(
@@ -151,14 +151,14 @@ def sizing(
     pool_id: int,
     rate: float,
     *,
-    lose_a_region: bool = True,
+    n_minus_1: bool = True,
     margin: float = MARGIN,
     cost_per_server: float | None = None,
 ) -> Sizing:
     """The answer for a pool that the actor sees; raises NotFound for any other."""
     pool = pool_of(actor, pool_id)
     found = measurements_of(pool)
-    return size(found, rate, lose_a_region=lose_a_region, margin=margin, cost_per_server=cost_per_server)
+    return size(found, rate, n_minus_1=n_minus_1, margin=margin, cost_per_server=cost_per_server)
 
 
 def pool_of(actor: Actor, pool_id: int) -> Pool:

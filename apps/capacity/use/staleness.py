@@ -34,17 +34,17 @@ Build = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Staleness:
-    """`word` is fresh, old, changed or unknown; `sentence` says the age and what is wrong with it, if anything."""
+    """`status` is fresh, old, changed or unknown; `message` says the age and what is wrong with it, if anything."""
 
-    word: str
-    sentence: str
+    status: str
+    message: str
     measured_at: datetime | None
     build: str
 
     @property
     def stale(self) -> bool:
         """Whether somebody should measure again before relying on it."""
-        return self.word != "fresh"
+        return self.status != "fresh"
 
 
 def build_of(pool: Pool, region: Region) -> Build:
@@ -86,13 +86,13 @@ def verdict(run: Run) -> Staleness:
 def stale_words(run: Run) -> str:
     """Why the run's number should not be relied on; empty while it may be."""
     found = verdict(run)
-    return found.sentence if found.stale else ""
+    return found.message if found.stale else ""
 
 
 def run_behind(backend: Backend) -> Run | None:
     """The run that measured the backend's limit; None for a limit that somebody chose, or whose run is gone."""
-    word, _, number = backend.limit_measured_by.partition("-")
-    if word != "run" or not number.isascii() or not number.isdigit() or len(number) > MOST_DIGITS:
+    kind, _, number = backend.limit_measured_by.partition("-")
+    if kind != "run" or not number.isascii() or not number.isdigit() or len(number) > MOST_DIGITS:
         return None
     # The name is a word that callers may write: it counts only where it is a run of this very backend.
     rows = Run.objects.select_related("pool__account", "region", "account")
@@ -105,8 +105,8 @@ def of_limit(backend: Backend) -> Staleness | None:
         return None
     run = run_behind(backend)
     if run is None:
-        sentence = f"It says to be measured by {backend.limit_measured_by}, which nobody knows: measure again."
-        return Staleness("unknown", sentence, None, "")
+        message = f"It says to be measured by {backend.limit_measured_by}, which nobody knows: measure again."
+        return Staleness("unknown", message, None, "")
     return verdict(run)
 
 

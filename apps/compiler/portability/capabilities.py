@@ -1,47 +1,42 @@
-"""COMPILE + PUSH: what a HAProxy version can do, looked up by the version that a node reports, never assumed."""
+"""COMPILE, which module knows what a cloud cannot do and which one writes for it."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from typing import Protocol
 
-OLDEST = (2, 6)
-_VERSION = re.compile(r"([0-9]+)\.([0-9]+)")
-
-
-@dataclass(frozen=True, slots=True)
-class Capabilities:
-    """Abilities by the first version that has them, from HAProxy's release notes and management guide."""
-
-    supported: bool
-    dynamic_servers: bool
-    """`add server` and `del server` on the Runtime API without the experimental flag."""
-    transactional_maps: bool
-    """`prepare map` and `commit map`."""
-    variable_cut: bool
-    """`bytes()` takes variables, so prefix rewrites would need no rule per length."""
+from apps.compiler.model.fleet import Certificate, Listener, LoadBalancer, Route, Server
+from apps.compiler.model.stack import Cloud, CloudPool, StackSnapshot
+from apps.compiler.portability.incompatibilities import Incompatibility
+from apps.compiler.targets.terraform.aws import capabilities as aws
+from apps.compiler.targets.terraform.aws.render import render as render_aws
+from apps.compiler.targets.terraform.document import StackDocument
+from apps.compiler.targets.terraform.google import capabilities as google
+from apps.compiler.targets.terraform.google.render import render as render_google
 
 
-def capabilities_of(version: tuple[int, int]) -> Capabilities:
-    """The abilities of `(major, minor)`."""
-    return Capabilities(
-        supported=version >= OLDEST,
-        dynamic_servers=version >= (2, 6),
-        transactional_maps=version >= (2, 4),
-        variable_cut=version >= (2, 9),
-    )
+class Capabilities(Protocol):
+    """The module `capabilities.py` of a target; each function says what the target cannot do for one object."""
+
+    def unsupported_in_route(self, route: Route, load_balancer: LoadBalancer, /) -> Iterator[Incompatibility]: ...
+
+    def unsupported_in_certificate(self, certificate: Certificate, /) -> Iterator[Incompatibility]: ...
+
+    def unsupported_in_listener(
+        self, listener: Listener, load_balancer: LoadBalancer, /
+    ) -> Iterator[Incompatibility]: ...
+
+    def unsupported_in_load_balancer(self, load_balancer: LoadBalancer, /) -> Iterator[Incompatibility]: ...
+
+    def unsupported_in_server(self, server: Server, /) -> Iterator[Incompatibility]: ...
+
+    def unsupported_in_pool(self, pool: CloudPool, /) -> Iterator[Incompatibility]: ...
+
+    def unsupported_in_stack(self, snapshot: StackSnapshot, /) -> Iterator[Incompatibility]: ...
 
 
-def parse_version(text: str) -> tuple[int, int]:
-    """`2.6.12-1+deb12u4` → `(2, 6)`. Raises ValueError when the text begins with no version."""
-    found = _VERSION.match(text)
-    if found is None:
-        raise ValueError(f"{text!r} begins with no version.")
-    return int(found[1]), int(found[2])
-
-
-def oldest_of(texts: Iterable[str]) -> tuple[int, int]:
-    """The oldest of these versions that can take a bundle; OLDEST where none can."""
-    versions = (parse_version(text) for text in texts if _VERSION.match(text))
-    return min((each for each in versions if capabilities_of(each).supported), default=OLDEST)
+CAPABILITIES: Mapping[Cloud, Capabilities] = {Cloud.AWS: aws, Cloud.GOOGLE: google}
+RENDERERS: Mapping[Cloud, Callable[[StackSnapshot], StackDocument]] = {
+    Cloud.AWS: render_aws,
+    Cloud.GOOGLE: render_google,
+}

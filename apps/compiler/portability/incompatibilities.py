@@ -1,7 +1,7 @@
 """COMPILE, the verdict on one object for one target: what is refused there, and what works but not as it is written.
 
-Each target has a module `abilities.py` that finds them; `compile_stack.py` leaves out what is refused and warns of what
-is lossy, `report.py` lists both before a load balancer is moved. So the two can never disagree.
+Each target has a module `capabilities.py` that finds them; `compile_stack.py` leaves out what is refused and warns of
+what is lossy, `report.py` lists both before a load balancer is moved. So the two can never disagree.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Severity(StrEnum):
 
 
 class Named(Protocol):
-    """Anything of the model that a loss can be about."""
+    """Anything of the model that an incompatibility can be about."""
 
     @property
     def id(self) -> str: ...
@@ -39,11 +39,11 @@ class Named(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Loss:
+class Incompatibility:
     """What a target cannot do for one object.
 
     `object_id` is a model id (`route-9`), `label` what people call it, `field` where in its document; `message` says
-    what is the matter, `instead` what to do about it.
+    what is the matter, `remedy` what to do about it.
     """
 
     target: Target
@@ -53,7 +53,7 @@ class Loss:
     label: str
     field: str
     message: str
-    instead: str = ""
+    remedy: str = ""
 
     @property
     def refused(self) -> bool:
@@ -63,15 +63,15 @@ class Loss:
     @property
     def finding(self) -> Finding:
         """The same as the checks say it."""
-        message = f"{self.message} {self.instead}".strip()
+        message = f"{self.message} {self.remedy}".strip()
         return Finding(self.code, self.object_id, self.label, message, self.field)
 
 
-def refused(target: Target, thing: Named, code: str, field: str, message: str, instead: str = "") -> Loss:
+def refused(target: Target, thing: Named, code: str, field: str, message: str, remedy: str = "") -> Incompatibility:
     """The object cannot run on the target."""
-    return Loss(target, Severity.REFUSED, code, thing.id, thing.label, field, message, instead)
+    return Incompatibility(target, Severity.REFUSED, code, thing.id, thing.label, field, message, remedy)
 
 
-def lossy(target: Target, thing: Named, code: str, field: str, message: str, instead: str = "") -> Loss:
+def lossy(target: Target, thing: Named, code: str, field: str, message: str, remedy: str = "") -> Incompatibility:
     """The object runs on the target, and differs."""
-    return Loss(target, Severity.LOSSY, code, thing.id, thing.label, field, message, instead)
+    return Incompatibility(target, Severity.LOSSY, code, thing.id, thing.label, field, message, remedy)

@@ -1,7 +1,7 @@
 """COMPILE, the report before a load balancer moves: what each target refuses of it, and what works there but differs.
 
 It is the examination that compiling begins with (`checks/stack.py`), on a stack that lacks nothing: what is listed here
-is what will happen. A target that has no loss listed runs the load balancer as it is written.
+is what will happen. A target that has no incompatibility listed runs the load balancer as it is written.
 
 HAProxy loses nothing: routes, pools and listeners are defined by what it does. Only a static IP that a cloud keeps
 cannot stand on a fleet, as little as one of a fleet in a cloud.
@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 from apps.compiler.checks.stack import examine_stack
 from apps.compiler.model.fleet import Certificate, Listener, LoadBalancer, Route, Server
 from apps.compiler.model.stack import OF_CLOUD, ON_FLEETS, Cloud, CloudAddress, CloudPool, Network, StackSnapshot
-from apps.compiler.portability.abilities import ABILITIES, Abilities
-from apps.compiler.portability.incompatibilities import Loss, Severity, Target, refused
+from apps.compiler.portability.capabilities import CAPABILITIES, Capabilities
+from apps.compiler.portability.incompatibilities import Incompatibility, Severity, Target, refused
 
-__all__ = ["Loss", "Severity", "Target", "portability"]
+__all__ = ["Incompatibility", "Severity", "Target", "portability"]
 KINDS = {Target.HAPROXY: ON_FLEETS, Target.AWS: OF_CLOUD[Cloud.AWS], Target.GOOGLE: OF_CLOUD[Cloud.GOOGLE]}
 _NAMES = {Target.HAPROXY: "A fleet", Target.AWS: "AWS", Target.GOOGLE: "Google"}
 
@@ -28,18 +28,18 @@ def portability(
     pools: Sequence[CloudPool],
     certificates: Sequence[Certificate] = (),
     addresses: Sequence[CloudAddress] = (),
-) -> tuple[Loss, ...]:
+) -> tuple[Incompatibility, ...]:
     """What would be lost on each target, what is refused first. Empty for a target means: nothing.
 
     `pools`, `certificates` and `addresses` are those that the load balancer names; an address has the kind that it has
     now, wherever it stands.
     """
-    found = [loss for target in Target for loss in _of_addresses(target, addresses)]
-    for cloud, abilities in ABILITIES.items():
+    found = [each for target in Target for each in _of_addresses(target, addresses)]
+    for cloud, capabilities in CAPABILITIES.items():
         stack = _as_stack(cloud, load_balancer, pools, certificates, addresses)
-        found += examine_stack(stack, abilities).losses
-        # What a refused pool takes along when it is compiled has losses of its own, which come next otherwise.
-        found += examine_stack(stack, _WithEveryPool(abilities)).losses
+        found += examine_stack(stack, capabilities).incompatibilities
+        # What a refused pool takes along when it is compiled has its own, which would be reported only next time.
+        found += examine_stack(stack, _WithEveryPool(capabilities)).incompatibilities
     return tuple(_in_order(found))
 
 
@@ -47,27 +47,27 @@ def portability(
 class _WithEveryPool:
     """A target that could do whatever pools and servers ask: what stands on them is left to be said."""
 
-    of: Abilities
+    of: Capabilities
 
-    def losses_of_route(self, route: Route, load_balancer: LoadBalancer, /) -> Iterator[Loss]:
-        return self.of.losses_of_route(route, load_balancer)
+    def unsupported_in_route(self, route: Route, load_balancer: LoadBalancer, /) -> Iterator[Incompatibility]:
+        return self.of.unsupported_in_route(route, load_balancer)
 
-    def losses_of_certificate(self, certificate: Certificate, /) -> Iterator[Loss]:
-        return self.of.losses_of_certificate(certificate)
+    def unsupported_in_certificate(self, certificate: Certificate, /) -> Iterator[Incompatibility]:
+        return self.of.unsupported_in_certificate(certificate)
 
-    def losses_of_listener(self, listener: Listener, load_balancer: LoadBalancer, /) -> Iterator[Loss]:
-        return self.of.losses_of_listener(listener, load_balancer)
+    def unsupported_in_listener(self, listener: Listener, load_balancer: LoadBalancer, /) -> Iterator[Incompatibility]:
+        return self.of.unsupported_in_listener(listener, load_balancer)
 
-    def losses_of_load_balancer(self, load_balancer: LoadBalancer, /) -> Iterator[Loss]:
-        return self.of.losses_of_load_balancer(load_balancer)
+    def unsupported_in_load_balancer(self, load_balancer: LoadBalancer, /) -> Iterator[Incompatibility]:
+        return self.of.unsupported_in_load_balancer(load_balancer)
 
-    def losses_of_server(self, _server: Server, /) -> Iterator[Loss]:
+    def unsupported_in_server(self, _server: Server, /) -> Iterator[Incompatibility]:
         return iter(())
 
-    def losses_of_pool(self, _pool: CloudPool, /) -> Iterator[Loss]:
+    def unsupported_in_pool(self, _pool: CloudPool, /) -> Iterator[Incompatibility]:
         return iter(())
 
-    def losses_of_stack(self, _snapshot: StackSnapshot, /) -> Iterator[Loss]:
+    def unsupported_in_stack(self, _snapshot: StackSnapshot, /) -> Iterator[Incompatibility]:
         return iter(())
 
 
@@ -78,7 +78,7 @@ def _as_stack(
     certificates: Sequence[Certificate],
     addresses: Sequence[CloudAddress],
 ) -> StackSnapshot:
-    """The load balancer alone on a stack that has all that operators must prepare: only its own losses are left.
+    """The load balancer alone on a stack that has all that operators must prepare: only its own are left.
 
     Static IPs of another place do not move along, which is said apart.
     """
@@ -98,7 +98,7 @@ def _as_stack(
     )
 
 
-def _of_addresses(target: Target, addresses: Iterable[CloudAddress]) -> Iterator[Loss]:
+def _of_addresses(target: Target, addresses: Iterable[CloudAddress]) -> Iterator[Incompatibility]:
     fitting = KINDS[target]
     for address in addresses:
         if address.kind not in fitting:
@@ -110,11 +110,11 @@ def _of_addresses(target: Target, addresses: Iterable[CloudAddress]) -> Iterator
             )  # fmt: skip
 
 
-def _in_order(losses: Iterable[Loss]) -> list[Loss]:
+def _in_order(incompatibilities: Iterable[Incompatibility]) -> list[Incompatibility]:
     """Each once: by target, refused ones first, then by object."""
     order = list(Target)
 
-    def key(loss: Loss) -> tuple[object, ...]:
-        return order.index(loss.target), not loss.refused, loss.object_id, loss.field, loss.code, loss.message
+    def key(each: Incompatibility) -> tuple[object, ...]:
+        return order.index(each.target), not each.refused, each.object_id, each.field, each.code, each.message
 
-    return sorted(set(losses), key=key)
+    return sorted(set(incompatibilities), key=key)

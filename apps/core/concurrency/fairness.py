@@ -20,7 +20,7 @@ Work = TypeVar("Work")
 Owners = frozenset[Any]  # hashable; what they are, the chooser knows
 # Chooses work of an owner that is none of these; None when there is none.
 Choose = Callable[[Owners], tuple[Hashable, Work] | None]
-# Kinds that wait in the courier, and threads of it that are left for what does not wait.
+# Kinds that wait in the webhook worker, and threads of it that are left for what does not wait.
 KINDS, LEFT = 5, 2
 TURN_S = 20.0
 # Whose work kept a seat for so long is slow, until a quick one or until it is forgotten.
@@ -37,9 +37,9 @@ def of_slow(shared: int) -> int:
     return max(1, shared // 2)
 
 
-def courier_seats() -> int:
-    """Seats of each kind of work in the courier."""
-    return max(1, (settings.COURIER_THREADS - LEFT) // KINDS)
+def webhook_worker_seats() -> int:
+    """Seats of each kind of work in the webhook worker."""
+    return max(1, (settings.WEBHOOK_WORKER_THREADS - LEFT) // KINDS)
 
 
 class Seats(Generic[Work]):
@@ -50,7 +50,7 @@ class Seats(Generic[Work]):
 
     def __init__(
         self,
-        count: Callable[[], int] = courier_seats,
+        count: Callable[[], int] = webhook_worker_seats,
         each: Callable[[int], int] = of_one,
         slow_s: float = SLOW_S,
     ) -> None:

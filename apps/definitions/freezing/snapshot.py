@@ -7,7 +7,6 @@ are a few hundred milliseconds.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,9 +15,9 @@ from django.db.models import Count, F, Prefetch, Q, QuerySet
 
 from apps.accounts.models import Account
 from apps.accounts.quotas import quota
+from apps.compiler.haproxy_version import oldest_of
 from apps.compiler.model import fleet as model
 from apps.compiler.model.stack import ON_FLEETS
-from apps.compiler.portability.capabilities import oldest_of
 from apps.core.secrets.sealing import derived_key
 from apps.definitions.freezing.frozen_routes import frozen_routes
 from apps.definitions.freezing.listener_certificates import Presented, certificates_of, frozen_certificates
@@ -32,6 +31,7 @@ from apps.definitions.models import (
     RoutePool,
     Server,
 )
+from apps.definitions.ports import PORTS
 from apps.fleet import distances
 from apps.fleet.models import Fleet, Node, Region, StaticIP
 from apps.fleet.selectors import latency_table, places_of_installation
@@ -39,14 +39,6 @@ from apps.fleet.selectors import latency_table, places_of_installation
 OVERFLOW_KEY = "spillway overflow between fleets 1"
 LOOP_MARK = "spillway loops 1"
 _VIP = model.FleetAddressKind.VIP
-PassesOf = Callable[[int], Iterable[model.RunPass]]
-_passes_of: list[PassesOf] = []
-
-
-def add_passes(source: PassesOf) -> None:
-    """Let an app above this one say which runs may pass the limits of a region (primary key), at start."""
-    if source not in _passes_of:
-        _passes_of.append(source)
 
 
 def freeze(fleet_id: int) -> tuple[model.Snapshot, int]:
@@ -133,7 +125,7 @@ def _addresses(fleet: Fleet) -> tuple[model.FleetAddress, ...]:
 def _test_passes(fleet: Fleet, pools: tuple[model.Pool, ...]) -> tuple[model.RunPass, ...]:
     """Those of the region whose pool this fleet serves; another fleet of the region may serve the rest."""
     served = {pool.id for pool in pools}
-    found = [each for source in _passes_of for each in source(fleet.region_id) if each.pool_id in served]
+    found = [each for each in PORTS.bypass_tokens(fleet.region_id) if each.pool_id in served]
     return tuple(sorted(found, key=lambda each: each.digest))
 
 

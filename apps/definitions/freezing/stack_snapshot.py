@@ -6,7 +6,7 @@ As in `snapshot.py` the number of queries does not depend on the number of rows.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.db import transaction
@@ -29,19 +29,11 @@ from apps.definitions.models import (
     Server,
     Zone,
 )
+from apps.definitions.ports import PORTS
 from apps.definitions.reading.clouds import network_of
 from apps.fleet import distances
 from apps.fleet.models import Region, Stack, StaticIP
 from apps.fleet.selectors import latency_table
-
-WeightsOf = Callable[[int], Mapping[int, int]]
-_weights_of: list[WeightsOf] = []
-
-
-def add_weights(source: WeightsOf) -> None:
-    """Let an app above this one say, at start, how a stack shares traffic: its primary key → backend's → weight."""
-    if source not in _weights_of:
-        _weights_of.append(source)
 
 
 def freeze_stack(stack_id: int) -> tuple[stacks.StackSnapshot, int]:
@@ -67,7 +59,9 @@ def snapshot_of_stack(stack: Stack) -> stacks.StackSnapshot:
         endpoint_url=stack.cloud_account.endpoint_url,
         network=_network(stack, unreadable),
         load_balancers=_load_balancers(stack, presented, unreadable),
-        pools=frozen_pools(Pool.objects.filter(pools).distinct(), stack.region, unreadable, _weights(stack)),
+        pools=frozen_pools(
+            Pool.objects.filter(pools).distinct(), stack.region, unreadable, PORTS.stack_weights(stack.pk)
+        ),
         certificates=frozen_certificates(presented),
         addresses=tuple(frozen_address(row) for row in _addresses(stack)),
         zones=_zones(stack),
@@ -81,10 +75,6 @@ def _network(stack: Stack, unreadable: list[model.Unreadable]) -> stacks.Network
     except UNREADABLE:
         unreadable.append(model.Unreadable(f"stk-{stack.pk}", stack.name, "network"))
         return stacks.Network()
-
-
-def _weights(stack: Stack) -> dict[int, int]:
-    return {backend: weight for source in _weights_of for backend, weight in source(stack.pk).items()}
 
 
 def _load_balancers(

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from django.db import transaction
 
 from apps.compiler.model.stack import RecordType
 from apps.definitions.models import Listener, Record, Zone
+from apps.definitions.ports import PORTS
 from apps.fleet.models import Node, StaticIP
 
 ADDRESS_TYPES = {4: RecordType.A, 6: RecordType.AAAA}
-NamesOf = Callable[[Collection[int]], Mapping[int, Iterable[str]]]
-_names_of: list[NamesOf] = []
-
-
-def add_cloud_names(source: NamesOf) -> None:
-    """Let an app above this one say which DNS names clouds gave to load balancers (primary keys), at start."""
-    if source not in _names_of:
-        _names_of.append(source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +99,8 @@ def why_empty(record: Record) -> str:
 
 def _cloud_names(balancers: Collection[int]) -> dict[int, list[str]]:
     """The one name that a CNAME may have: the first of those that clouds gave, absolute."""
-    found: dict[int, set[str]] = defaultdict(set)
-    for source in _names_of if balancers else ():
-        for balancer, names in source(balancers).items():
-            found[balancer].update(names)
-    return {balancer: [f"{min(names).rstrip('.')}."] for balancer, names in found.items() if names}
+    found = {balancer: sorted(names) for balancer, names in PORTS.cloud_names(balancers).items()} if balancers else {}
+    return {balancer: [f"{names[0].rstrip('.')}."] for balancer, names in found.items() if names}
 
 
 def _of_type(addresses: Iterable[str], rdtype: str) -> set[str]:

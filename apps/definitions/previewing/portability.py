@@ -12,7 +12,7 @@ from django.db.models import Q, QuerySet
 from apps.accounts.actors import Actor
 from apps.compiler.model import fleet as model
 from apps.compiler.model.stack import CloudAddress
-from apps.compiler.portability.incompatibilities import Loss, Severity, Target
+from apps.compiler.portability.incompatibilities import Incompatibility, Severity, Target
 from apps.compiler.portability.report import portability
 from apps.core.errors import Fault, Invalid
 from apps.definitions import selectors
@@ -22,11 +22,11 @@ from apps.definitions.freezing.stack_snapshot import frozen_address, frozen_list
 from apps.definitions.models import Listener, LoadBalancer, Pool, Route, RoutePool
 from apps.fleet.models import StaticIP
 
-__all__ = ["TARGETS", "Loss", "Severity", "losses_of", "portability_of"]
+__all__ = ["TARGETS", "Incompatibility", "Severity", "incompatibilities_of", "portability_of"]
 TARGETS = tuple(Target)
 
 
-def portability_of(actor: Actor, load_balancer_id: int, target: str = "") -> list[Loss]:
+def portability_of(actor: Actor, load_balancer_id: int, target: str = "") -> list[Incompatibility]:
     """What the targets (or one of them) refuse or lose of a load balancer; customers read what concerns their own.
 
     Raises NotFound, Invalid for a target that there is not.
@@ -34,17 +34,19 @@ def portability_of(actor: Actor, load_balancer_id: int, target: str = "") -> lis
     if target and target not in TARGETS:
         raise Invalid([Fault("/target", "choice", f"Use one of {', '.join(TARGETS)}.")])
     balancer = selectors.only(selectors.load_balancers(actor), load_balancer_id)
-    found = losses_of(balancer, Route.objects.filter(load_balancer=balancer))
-    return [loss for loss in found if target in ("", loss.target) and _may_read(actor, loss)]
+    found = incompatibilities_of(balancer, Route.objects.filter(load_balancer=balancer))
+    return [each for each in found if target in ("", each.target) and _may_read(actor, each)]
 
 
-def _may_read(actor: Actor, loss: Loss) -> bool:
-    own = loss.label.startswith(f"{actor.account.name}/")
-    return actor.is_operator or (own and loss.object_id.startswith(("route-", "pool-")))
+def _may_read(actor: Actor, incompatibility: Incompatibility) -> bool:
+    own = incompatibility.label.startswith(f"{actor.account.name}/")
+    return actor.is_operator or (own and incompatibility.object_id.startswith(("route-", "pool-")))
 
 
-def losses_of(balancer: LoadBalancer, routes: QuerySet[Route], pools: Collection[int] = ()) -> tuple[Loss, ...]:
-    """The losses of a load balancer with these of its routes, and with these pools besides those that it leads to."""
+def incompatibilities_of(
+    balancer: LoadBalancer, routes: QuerySet[Route], pools: Collection[int] = ()
+) -> tuple[Incompatibility, ...]:
+    """Those of a load balancer with these of its routes, and with these pools besides those that it leads to."""
     presented = certificates_on(balancer.pk)
     listeners = frozen_listeners(Listener.objects.filter(load_balancer=balancer), presented, None)
     shares = RoutePool.objects.filter(route__in=routes.order_by().values("pk"))

@@ -115,8 +115,8 @@ def _load(reader: Reader) -> LoadSpec:
 def _objective(reader: Reader) -> ObjectiveSpec:
     found = ObjectiveSpec(
         percentile=reader.optional("percentile", _percentile, 95),
-        below_ms=reader.optional("below_ms", integer(1, 600_000), 600),
-        errors_below=reader.optional("errors_below", number(0.0001, 1), 0.01),
+        max_latency_ms=reader.optional("max_latency_ms", integer(1, 600_000), 600),
+        max_error_rate=reader.optional("max_error_rate", number(0.0001, 1), 0.01),
     )
     reader.close()
     return found

@@ -296,8 +296,8 @@ class ObjectiveSpec:
     """What still counts as good: a percentile (95 or 99) of the latency in ms, and the share of errors, both below."""
 
     percentile: int = 95
-    below_ms: int = 600
-    errors_below: float = 0.01
+    max_latency_ms: int = 600
+    max_error_rate: float = 0.01
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,10 @@ from apps.compiler import grammar
 from apps.core.errors import Fault, Invalid, Managed, NotFound, SpillwayError, Stale
 from apps.definitions.reading.documents import read_object
 from apps.definitions.reading.fields import Reader, integer
-from apps.definitions.writing.change_set import Work, working
-from apps.definitions.writing.objects import KINDS, delete, existing, finish, save
+from apps.definitions.writing.change_set import ChangeSet
+from apps.definitions.writing.kinds.registry import KINDS
+from apps.definitions.writing.objects import delete, existing, save
+from apps.definitions.writing.transactions import change_set
 from apps.fleet.models import Fleet
 from apps.fleet.selectors import generations
 
@@ -59,7 +61,7 @@ def write_batch(*, actor: Actor, kind: str, items: object, atomic: bool, reason:
     KINDS[kind].may_change(actor)
     wanted = _read(items)
     run = _all_or_none if atomic else _each_by_itself
-    return run(wanted, kind, lambda: working(actor, reason=reason))
+    return run(wanted, kind, lambda: change_set(actor, reason=reason))
 
 
 def _read(items: object) -> list[Item]:
@@ -97,58 +99,56 @@ def _action(value: object) -> str:
 def _all_or_none(items: list[Item], kind: str, begin: Callable[[], Any]) -> Batch:
     faults: list[Fault] = []
     results = []
-    with begin() as work:
+    with begin() as changes:
         for index, item in enumerate(items):
-            work.pointer = f"/items/{index}"
+            changes.faults.pointer = f"/items/{index}"
             try:
-                results.append(ItemResult(item.action, _do(work, kind, item)))
+                results.append(ItemResult(item.action, _do(changes, kind, item)))
             except SpillwayError as error:
-                faults += _faults(error, work.pointer)
-                work.faults.clear()
-        work.pointer = ""
+                faults += _faults(error, changes.faults.pointer)
+                changes.faults.drain()
+        changes.faults.pointer = ""
         if faults:
             raise Invalid(faults)
-        finish(work)
-    return Batch(tuple(results), generations(work.touched.values()))
+    return Batch(tuple(results), generations(changes.affected.fleets.values()))
 
 
 def _each_by_itself(items: list[Item], kind: str, begin: Callable[[], Any]) -> Batch:
     results, touched = [], dict[int, Fleet]()
     for item in items:
         try:
-            with begin() as work:
-                row = _do(work, kind, item)
-                finish(work)
+            with begin() as changes:
+                row = _do(changes, kind, item)
         except SpillwayError as error:
             results.append(ItemResult(item.action, error=error))
         else:
             results.append(ItemResult(item.action, row))
-            touched |= work.touched
+            touched |= changes.affected.fleets
     return Batch(tuple(results), generations(touched.values()))
 
 
-def _do(work: Work, kind: str, item: Item) -> Any:
+def _do(changes: ChangeSet, kind: str, item: Item) -> Any:
     """Save or delete one object. Raises what saving and deleting by themselves raise."""
-    row = _row(work, kind, item)
+    row = _row(changes, kind, item)
     if item.action == "delete":
-        delete(work, kind, row, expected_version=item.version)
+        delete(changes, kind, row, expected_version=item.version)
         return row
     name, account = (row.name, row.account.name) if row is not None else (item.name, item.account)
     sent = {"kind": kind, "name": name, "account": account, "spec": item.spec}
-    wanted = read_object(sent, pointer=work.pointer)
-    return save(work, wanted, expected_version=item.version, create_only=row is None)[0]
+    wanted = read_object(sent, pointer=changes.faults.pointer)
+    return save(changes, wanted, expected_version=item.version, create_only=row is None)[0]
 
 
-def _row(work: Work, kind: str, item: Item) -> Any:
+def _row(changes: ChangeSet, kind: str, item: Item) -> Any:
     """The row of an item that changes one, None for a new one. Raises NotFound, alike for foreign and missing ones."""
     if item.action == "create":
         return None
     if item.pk is not None:
-        row = KINDS[kind].rows(work.actor).filter(pk=item.pk).first()
-    elif item.account not in (None, work.actor.account.name) and not work.actor.is_operator:
+        row = KINDS[kind].rows(changes.actor).filter(pk=item.pk).first()
+    elif item.account not in (None, changes.actor.account.name) and not changes.actor.is_operator:
         row = None
     else:
-        row = existing(work, kind, work.account(item.account), item.name or "")
+        row = existing(changes, kind, changes.account(item.account), item.name or "")
     if row is None:
         raise NotFound(MISSING)
     return row

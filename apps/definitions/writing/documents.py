@@ -16,8 +16,10 @@ from apps.accounts.models import Account
 from apps.compiler.grammar import GrammarError, name
 from apps.core.errors import Fault, Invalid
 from apps.definitions.reading.documents import Object, read_object
-from apps.definitions.writing.change_set import Work, working
-from apps.definitions.writing.objects import KINDS, Change, delete, finish, save
+from apps.definitions.writing.change_set import ChangeSet
+from apps.definitions.writing.kinds.registry import KINDS
+from apps.definitions.writing.objects import Change, delete, save
+from apps.definitions.writing.transactions import change_set
 from apps.fleet.selectors import generations
 
 MAX_OBJECTS = 20_000
@@ -57,29 +59,28 @@ def apply_document(*, actor: Actor, objects: object, prune: bool = False, manage
     `/objects/3/spec/…`), Conflict, Forbidden.
     """
     wanted = _read(objects, prune=prune, manager=manager)
-    with working(actor, reason=reason, manager=manager) as work:
-        changes = _perform(work, wanted, prune=prune)
-        base = _base(work, changes)
-    numbers, losses = generations(work.touched.values()), tuple(work.losses)
-    return Plan(tuple(changes), numbers, stored=True, base=base, losses=losses, kept=tuple(work.kept))
+    with change_set(actor, reason=reason, manager=manager) as changes:
+        done = _perform(changes, wanted, prune=prune)
+    numbers, losses = generations(changes.affected.fleets.values()), tuple(changes.losses)
+    return Plan(tuple(done), numbers, stored=True, base=_base(changes, done), losses=losses, kept=tuple(changes.kept))
 
 
 def plan_document(*, actor: Actor, objects: object, prune: bool = False, manager: str = "") -> Plan:
     """What `apply_document` would do in this moment: done in a transaction that is then rolled back."""
     wanted = _read(objects, prune=prune, manager=manager)
     with transaction.atomic():
-        with working(actor, manager=manager) as work:
-            changes = _perform(work, wanted, prune=prune)
-        numbers = generations(work.touched.values())
+        with change_set(actor, manager=manager) as changes:
+            done = _perform(changes, wanted, prune=prune)
+        numbers = generations(changes.affected.fleets.values())
         transaction.set_rollback(True)
-    return Plan(tuple(changes), numbers, stored=False, kept=tuple(work.kept))
+    return Plan(tuple(done), numbers, stored=False, kept=tuple(changes.kept))
 
 
-def _base(work: Work, changes: Iterable[Change]) -> str:
+def _base(changes: ChangeSet, done: Iterable[Change]) -> str:
     """Rows that come and go count by their names: numbers are given anew each time."""
-    fleets = sorted((fleet.name, fleet.version) for fleet in work.touched.values())
-    read = [[*key, version] for key, version in sorted(work.seen.items())]
-    text = json.dumps([read, fleets, [asdict(change) for change in changes]], sort_keys=True)
+    fleets = sorted((fleet.name, fleet.version) for fleet in changes.affected.fleets.values())
+    read = [[*key, version] for key, version in sorted(changes.lookups.versions.items())]
+    text = json.dumps([read, fleets, [asdict(change) for change in done]], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -123,62 +124,60 @@ def _objects(objects: object, faults: list[Fault]) -> list[Object]:
     return found
 
 
-def _perform(work: Work, wanted: list[Object], *, prune: bool) -> list[Change]:
+def _perform(changes: ChangeSet, wanted: list[Object], *, prune: bool) -> list[Change]:
     """1. Pruned routes go first: they free their match for others. 2. Save in order. 3. Prune backwards."""
-    work.of_document = True
-    keep = {(entry.kind, _owner_name(work, entry), entry.name) for entry in wanted}
-    _look_up(work, wanted)
-    work.coming = {(entry.kind, entry.name) for entry in wanted}
-    changes = _prune(work, ["Route"], keep) if prune else []
+    changes.of_document = True
+    keep = {(entry.kind, _owner_name(changes, entry), entry.name) for entry in wanted}
+    _look_up(changes, wanted)
+    changes.deferred.expected = {(entry.kind, entry.name) for entry in wanted}
+    done = _prune(changes, ["Route"], keep) if prune else []
     faults: list[Fault] = []
     for entry in wanted:
-        work.pointer = entry.pointer
+        changes.faults.pointer = entry.pointer
         try:
-            changes.append(save(work, entry)[1])
+            done.append(save(changes, entry)[1])
         except Invalid as invalid:
             faults.extend(invalid.faults)
-            work.faults.clear()
-            _mark_broken(work, entry)
-    work.pointer = ""
+            changes.faults.drain()
+            _mark_rejected(changes, entry)
+    changes.faults.pointer = ""
     if faults:
         raise Invalid(faults)
     if prune:
-        changes += _prune(work, [kind for kind in reversed(ORDER) if kind not in ("Route", "Account")], keep)
-    finish(work)
-    return changes
+        done += _prune(changes, [kind for kind in reversed(ORDER) if kind not in ("Route", "Account")], keep)
+    return done
 
 
-def _owner_name(work: Work, entry: Object) -> str:
-    return "" if KINDS[entry.kind].platform else entry.account or work.actor.account.name
+def _owner_name(changes: ChangeSet, entry: Object) -> str:
+    return "" if KINDS[entry.kind].platform else entry.account or changes.actor.account.name
 
 
-def _mark_broken(work: Work, entry: Object) -> None:
-    work.broken.add((entry.kind, entry.name))
-    work.broken.add((entry.kind, f"{_owner_name(work, entry)}/{entry.name}"))
+def _mark_rejected(changes: ChangeSet, entry: Object) -> None:
+    changes.faults.rejected.add((entry.kind, entry.name))
+    changes.faults.rejected.add((entry.kind, f"{_owner_name(changes, entry)}/{entry.name}"))
 
 
-def _look_up(work: Work, wanted: Iterable[Object]) -> None:
+def _look_up(changes: ChangeSet, wanted: Iterable[Object]) -> None:
     """Fetch what exists already with a few queries instead of one per object."""
-    accounts = {account.name: account for account in Account.objects.all()} if work.actor.is_operator else {}
-    accounts[work.actor.account.name] = work.actor.account
+    accounts = {account.name: account for account in Account.objects.all()} if changes.actor.is_operator else {}
+    accounts[changes.actor.account.name] = changes.actor.account
 
     def identity(entry: Object) -> tuple[str, str]:
-        return entry.kind, _owner_name(work, entry)
+        return entry.kind, _owner_name(changes, entry)
 
     for (kind, owner), entries in groupby(sorted(wanted, key=identity), key=identity):
         account = accounts.get(owner)
         if not KINDS[kind].platform and account is None:
             continue
         names = [entry.name for entry in entries]
-        found = _rows_by_name(work, kind, account, names)
-        key = None if KINDS[kind].platform or account is None else account.pk
+        found = _rows_by_name(changes, kind, account, names)
         for one in names:
-            work.saw(found.get(one))
-            work.remember(found.get(one), "row", kind, key, one)
+            changes.lookups.track_version(found.get(one))
+            changes.lookups.remember(found.get(one), *KINDS[kind].key(account, one))
 
 
-def _rows_by_name(work: Work, kind: str, account: Account | None, names: list[str]) -> dict[str, Any]:
-    rows = KINDS[kind].rows(work.actor)
+def _rows_by_name(changes: ChangeSet, kind: str, account: Account | None, names: list[str]) -> dict[str, Any]:
+    rows = KINDS[kind].rows(changes.actor)
     if not KINDS[kind].platform:
         rows = rows.filter(account=account)
     found: dict[str, Any] = {}
@@ -187,16 +186,16 @@ def _rows_by_name(work: Work, kind: str, account: Account | None, names: list[st
     return found
 
 
-def _prune(work: Work, kinds: list[str], keep: set[tuple[str, str, str]]) -> list[Change]:
-    changes = []
+def _prune(changes: ChangeSet, kinds: list[str], keep: set[tuple[str, str, str]]) -> list[Change]:
+    done = []
     for kind in kinds:
         entry = KINDS[kind]
-        if (entry.platform or entry.for_operators) and not work.actor.is_operator:
+        if (entry.platform or entry.for_operators) and not changes.actor.is_operator:
             continue
-        for row in entry.rows(work.actor).filter(manager=work.manager):
+        for row in entry.rows(changes.actor).filter(manager=changes.manager):
             owner = "" if entry.platform else row.account.name
             if (kind, owner, row.name) not in keep:
-                changes.append(delete(work, kind, row))
+                done.append(delete(changes, kind, row))
                 if kind == "Route":
-                    work.pruned_routes.setdefault(row.load_balancer_id, []).append(f"route {owner}/{row.name}")
-    return changes
+                    changes.deferred.pruned_routes[row.load_balancer_id].append(f"route {owner}/{row.name}")
+    return done

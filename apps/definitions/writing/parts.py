@@ -13,7 +13,7 @@ from apps.accounts.models import Account
 from apps.audit import services as audit
 from apps.core.errors import Stale
 from apps.definitions.reading.describing import KIND_OF_MODEL, Document
-from apps.definitions.writing.change_set import Work
+from apps.definitions.writing.change_set import ChangeSet
 from apps.definitions.writing.rules.managed import check_manager, reason_of
 
 
@@ -27,13 +27,13 @@ def hold(row: Any, expected_version: int | None = None) -> Any:
     return held
 
 
-def take(work: Work, row: Any, expected_version: int | None = None) -> None:
+def take(changes: ChangeSet, row: Any, expected_version: int | None = None) -> None:
     """As `hold`, for who manages the object, or reaches past who does."""
-    check_manager(work, hold(row, expected_version))
+    check_manager(changes, hold(row, expected_version))
 
 
 def note(  # noqa: PLR0913 - an entry of the record has this many parts, all named by the caller
-    work: Work,
+    changes: ChangeSet,
     row: Any,
     *,
     before: Document,
@@ -51,7 +51,7 @@ def note(  # noqa: PLR0913 - an entry of the record has this many parts, all nam
     type(row)._default_manager.filter(pk=row.pk).update(version=F("version") + 1)
     row.refresh_from_db(fields=("version",))
     audit.record(
-        actor=work.actor,
+        actor=changes.actor,
         action=action,
         kind=kind or KIND_OF_MODEL[type(row)],
         object_id=(part or row).pk,
@@ -60,5 +60,5 @@ def note(  # noqa: PLR0913 - an entry of the record has this many parts, all nam
         before=before,
         after=after,
         version=row.version,
-        reason=reason_of(work, row),
+        reason=reason_of(changes, row),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from apps.compiler.portability.capabilities import OLDEST, capabilities_of, parse_version
+from apps.compiler.haproxy_version import OLDEST, parse_version
 from apps.observe.judge.conditions import Reason, Type, Verdict
 
 CLOCK_TOLERANCE_S = 1.0
@@ -39,7 +39,7 @@ def unknown_fitness(node_id: int) -> list[Verdict]:
 def _supported(facts: FitnessFacts) -> Verdict | None:
     needed = ".".join(map(str, OLDEST))
     try:
-        supported = capabilities_of(parse_version(facts.haproxy_version)).supported
+        supported = parse_version(facts.haproxy_version) >= OLDEST
     except ValueError:
         return None
     reason = Reason.VERSION_SUPPORTED if supported else Reason.VERSION_TOO_OLD

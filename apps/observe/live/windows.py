@@ -70,9 +70,9 @@ def numbers_of(windows: Iterable[LiveNode], keys: Collection[Key]) -> Numbers:
     failed = sum(counts.status_5xx for counts in rows)
     latency = merge(counts.latency for counts in rows)
     return Numbers(
-        requests_per_s=sum(counts.requests / counts.seconds for counts in rows),
-        errors_per_s=sum(counts.status_5xx / counts.seconds for counts in rows),
-        errors_share=failed / responses if responses else None,
+        requests_rps=sum(counts.requests / counts.seconds for counts in rows),
+        errors_rps=sum(counts.status_5xx / counts.seconds for counts in rows),
+        error_rate=failed / responses if responses else None,
         p50_ms=percentile(latency, 0.50),
         p95_ms=percentile(latency, 0.95),
         connections=sum(counts.connections_now for counts in rows),

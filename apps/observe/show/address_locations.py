@@ -13,7 +13,7 @@ from apps.observe.models import NodeReport
 
 
 @dataclass(frozen=True, slots=True)
-class Whereabouts:
+class AddressLocation:
     """What a node says of an address: held, standby, announced, withdrawn; unknown when it was not heard of lately."""
 
     node_id: int
@@ -21,14 +21,14 @@ class Whereabouts:
     word: str
 
 
-def whereabouts(actor: Actor) -> dict[str, list[Whereabouts]]:
+def address_locations(actor: Actor) -> dict[str, list[AddressLocation]]:
     """Address → every node that would have it, by name. Nodes are for operators: anybody else sees none."""
-    found: dict[str, list[Whereabouts]] = defaultdict(list)
+    found: dict[str, list[AddressLocation]] = defaultdict(list)
     if not actor.is_operator:
         return found
     fresh = now() - timedelta(seconds=STALE)
     for report in NodeReport.objects.exclude(addresses={}).select_related("node").order_by("node__name"):
         heard = report.seen_at is not None and report.seen_at >= fresh
         for address, word in report.addresses.items():
-            found[address].append(Whereabouts(report.node_id, report.node.name, word if heard else "unknown"))
+            found[address].append(AddressLocation(report.node_id, report.node.name, word if heard else "unknown"))
     return found

@@ -44,7 +44,7 @@ def _region(
     whole = numbers_of(windows.values(), [_key(backend) for backend in backends])
     pools = {}
     for backend in backends:
-        rate = numbers_of(windows.values(), [_key(backend)]).requests_per_s
+        rate = numbers_of(windows.values(), [_key(backend)]).requests_rps
         if rate is not None:
             pools[backend.pool_id] = rate
     servers_up, servers_total = up.get(region.pk, (0, 0))
@@ -52,8 +52,8 @@ def _region(
         region_id=region.pk,
         name=region.name,
         title=region.title,
-        served_per_s=whole.requests_per_s,
-        errors_share=whole.errors_share,
+        served_rps=whole.requests_rps,
+        error_rate=whole.error_rate,
         p95_ms=whole.p95_ms,
         servers_up=servers_up,
         servers_total=servers_total,

@@ -111,8 +111,8 @@ def _send_out(
     named = replace(compilation, quarantined=(*compilation.quarantined, *withheld))
     revision = _revision(sync, before, snapshot, named)
     refusals = [
-        *guards.objections(before, snapshot, compilation.bundle),
-        *guards.broken_promises(snapshot, compilation.quarantined, withheld),
+        *guards.violations(before, snapshot, compilation.bundle),
+        *guards.failed_assertions(snapshot, compilation.quarantined, withheld),
     ]
     nodes = [] if refusals else Node.objects.filter(fleet_id=sync.fleet_id).values_list("pk", flat=True)
     if not refusals:

@@ -22,12 +22,14 @@ SAFETY = (
 )
 
 
-def objections(before: Snapshot | None, after: Snapshot, bundle: Bundle) -> list[str]:
+def violations(before: Snapshot | None, after: Snapshot, bundle: Bundle) -> list[str]:
     """Sentences that say why the bundle must not be pushed; empty when it may. `before` is what should run now."""
     return [*_emptiness(before, after), *_safety(bundle)]
 
 
-def broken_promises(after: Snapshot, quarantined: Collection[Finding], withheld: Collection[Finding] = ()) -> list[str]:
+def failed_assertions(
+    after: Snapshot, quarantined: Collection[Finding], withheld: Collection[Finding] = ()
+) -> list[str]:
     """What somebody asserted of requests and would not be so, counted with what the checks left out.
 
     What an account asserts does not hold up the others while something of its own is withheld: nodes refuse that.

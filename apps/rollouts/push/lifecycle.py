@@ -183,7 +183,7 @@ def _step_state(outcome: Outcome) -> StepState:
     return StepState.WAITING if isinstance(outcome.error, Superseded) else StepState.UNREACHABLE
 
 
-def turn_back(claim: Claim, rollout: Rollout, node: str, refusal: Refused, culprits: Culprits | None) -> None:
+def start_rollback(claim: Claim, rollout: Rollout, node: str, refusal: Refused, culprits: Culprits | None) -> None:
     """A node said no: the fleet should run the last good revision again, and the refused digest is remembered.
 
     From this commit on the nodes that took the refused revision differ from the wanted one, so they are brought back
@@ -246,7 +246,7 @@ def _about(revision: Revision, refusal: Refused, culprits: Culprits | None) -> s
     return named.get(owner, in_words(owner))
 
 
-def settle(claim: Claim, rollout: Rollout) -> None:
+def finalize(claim: Claim, rollout: Rollout) -> None:
     """End the rollout when every node that it concerns is where it should be; else it stays under way."""
     with transaction.atomic():
         sync = lock(claim)
@@ -265,7 +265,7 @@ def settle(claim: Claim, rollout: Rollout) -> None:
                 move(rollout, RolloutState.ROLLED_BACK)
 
 
-def give_up(claim: Claim, rollout: Rollout, message: str) -> None:
+def abort(claim: Claim, rollout: Rollout, message: str) -> None:
     """A node refused to go back as well: end here, a repair tries it again later."""
     with transaction.atomic():
         lock(claim)

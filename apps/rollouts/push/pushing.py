@@ -32,7 +32,7 @@ LONGEST_SECONDS = 30.0
 class Job:
     """Bring one node to `wanted` with this generation; `believed` is the digest that it probably runs ("": ask it).
 
-    `looked_up` says that the shelf was asked for what the node runs, so that whatever is not known is foreign.
+    `looked_up` says that the revision store was asked what the node runs: whatever is not known is foreign.
     """
 
     node_id: int
@@ -47,7 +47,7 @@ class Job:
 class Outcome:
     """What came of a job: the node's state, or the error; `how` is nothing, runtime or reload.
 
-    With `how` empty nothing was done yet: the node runs something that has to be looked up on the shelf first.
+    With `how` empty nothing was done yet: the node runs something that has to be looked up in the revision store first.
     """
 
     node_id: int

@@ -80,7 +80,7 @@ def _push(claim: Claim, seen: Seen | None) -> bool:
             lifecycle.note_start(rollout, [job.node_id for job in jobs])
             refused = run(claim, rollout, jobs, plans)
             _answer_refusals(claim, rollout, refused, {job.node_id: job for job in jobs})
-        lifecycle.settle(claim, rollout)
+        lifecycle.finalize(claim, rollout)
     return bool(jobs)
 
 
@@ -174,7 +174,7 @@ def _pace(claim: Claim, jobs: list[Job], leave: Callable[[float], bool]) -> Pace
 
 
 def _looked_up(rollout: Rollout, elsewhere: list[Outcome], jobs: list[Job], plans: Plans) -> tuple[list[Job], Plans]:
-    """The jobs of nodes that run something else than believed, now that the shelf was asked what that is."""
+    """The jobs of nodes that run something else than believed, now that the revision store was asked what that is."""
     running = {outcome.node_id: outcome.state.digest for outcome in elsewhere if outcome.state is not None}
     known = revision_store.bundles_by_digest(rollout.fleet_id, set(running.values()))
     again = [
@@ -193,13 +193,13 @@ def _answer_refusals(claim: Claim, rollout: Rollout, refused: list[Outcome], job
     assert isinstance(first.error, Refused)  # noqa: S101 - `refused` holds no others
     job = jobs[first.node_id]
     if rollout.state == RolloutState.ROLLING_BACK:
-        lifecycle.give_up(claim, rollout, f"{job.target.name} refused to go back: {first.error.message}")
+        lifecycle.abort(claim, rollout, f"{job.target.name} refused to go back: {first.error.message}")
         return
     found = None
     if rollout.kind == Rollout.Kind.CHANGE:
         good = Revision.objects.filter(pk__in=FleetSync.objects.filter(fleet=claim.fleet_id).values("last_good"))
         found = find_culprits(claim, rollout, job, first.error, good.exclude(pk=rollout.revision_id).first())
-    lifecycle.turn_back(claim, rollout, job.target.name, first.error, found)
+    lifecycle.start_rollback(claim, rollout, job.target.name, first.error, found)
 
 
 def _begin_repair(claim: Claim, wanted: Revision, seen: Seen) -> Rollout | None:

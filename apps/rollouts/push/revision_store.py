@@ -1,4 +1,4 @@
-"""PUSH, the shelf: revisions are stored sealed, and the last few are kept open in this process."""
+"""PUSH, the revision store: revisions are stored sealed, and the last few are kept open in this process."""
 
 from __future__ import annotations
 
@@ -88,14 +88,14 @@ def prune_revisions(*, fleet_id: int, keep: int = KEPT_STORED) -> int:
     return deleted.get(Revision._meta.label, 0)
 
 
-def _remember(shelf: OrderedDict[Key, T], key: Key, thing: T) -> None:
+def _remember(cache: OrderedDict[Key, T], key: Key, thing: T) -> None:
     with _lock:
-        shelf[key] = thing
-        shelf.move_to_end(key)
-        while len(shelf) > KEPT_OPEN:
-            shelf.popitem(last=False)
+        cache[key] = thing
+        cache.move_to_end(key)
+        while len(cache) > KEPT_OPEN:
+            cache.popitem(last=False)
 
 
-def _recall(shelf: OrderedDict[Key, T], key: Key) -> T | None:
+def _recall(cache: OrderedDict[Key, T], key: Key) -> T | None:
     with _lock:
-        return shelf.get(key)
+        return cache.get(key)

@@ -118,7 +118,7 @@ def _fire(schedule: Schedule, planned: Planned, moment: datetime) -> Fire:
         cause=Fire.Cause.CATCH_UP if planned.late else Fire.Cause.TIME,
     )
     if planned.skipped:
-        fire.state, fire.said, fire.finished_at = Fire.State.SKIPPED, planned.skipped, moment
+        fire.state, fire.message, fire.finished_at = Fire.State.SKIPPED, planned.skipped, moment
     return fire
 
 
@@ -132,7 +132,7 @@ def _missed(schedule: Schedule, gap: Gap, moment: datetime) -> Fire:
         next_try_at=gap.first,
         state=Fire.State.MISSED,
         finished_at=moment,
-        said=_words(gap),
+        message=_words(gap),
         result={"missed": gap.count, "from": gap.first.isoformat(), "to": gap.last.isoformat()},
     )
 

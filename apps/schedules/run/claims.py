@@ -92,19 +92,21 @@ def finish(fires: Sequence[Fire], outcomes: Sequence[Outcome]) -> None:
     moment = database_now()
     if connection.vendor != "postgresql":
         for fire, outcome in zip(fires, outcomes, strict=True):
-            write([fire], state=Fire.State.DONE, finished_at=moment, said=outcome.said[:400], result=outcome.result)
+            write(
+                [fire], state=Fire.State.DONE, finished_at=moment, message=outcome.message[:400], result=outcome.result
+            )
         return
     columns = (
         [fire.pk for fire in fires],
         [fire.attempt for fire in fires],
-        [outcome.said[:400] for outcome in outcomes],
+        [outcome.message[:400] for outcome in outcomes],
         [json.dumps(outcome.result) for outcome in outcomes],
     )
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE schedules_fire AS f"
-            " SET state = 'done', lease_until = NULL, finished_at = %s, said = n.said, result = n.result::jsonb"
-            " FROM unnest(%s::bigint[], %s::int[], %s::text[], %s::text[]) AS n(id, attempt, said, result)"
+            " SET state = 'done', lease_until = NULL, finished_at = %s, message = n.message, result = n.result::jsonb"
+            " FROM unnest(%s::bigint[], %s::int[], %s::text[], %s::text[]) AS n(id, attempt, message, result)"
             " WHERE f.id = n.id AND f.attempt = n.attempt AND f.state = 'running'",
             (moment, *columns),
         )

@@ -4,7 +4,7 @@
    have a seat, of which each account has a part: a slow receiver keeps nothing waiting behind it.
 2. Act. What is ours is done in the transaction that finishes the fire, so it is done once; what is not is done at
    least once, under the key of the fire.
-3. Done, again later with growing patience, or dead when the attempts are used up. A dead fire is said aloud, stays on
+3. Done, again later with growing backoff, or dead when the attempts are used up. A dead fire is said aloud, stays on
    the page, and may be tried again by hand.
 """
 
@@ -154,21 +154,21 @@ def _failure(fire: Fire, error: Exception) -> TargetFailed:
 
 def _fail(fire: Fire, failure: TargetFailed) -> None:
     """Try again later, or not at all."""
-    moment, said = database_now(), failure.message[:400]
+    moment, message = database_now(), failure.message[:400]
     if not failure.final and fire.attempt < fire.schedule.attempts:
         again = moment + pause_before(fire.attempt, fire.schedule.backoff_s)
-        claims.write([fire], state=Fire.State.WAITING, next_try_at=again, said=said)
+        claims.write([fire], state=Fire.State.WAITING, next_try_at=again, message=message)
         return
-    _give_up(fire, moment, said)
+    _give_up(fire, moment, message)
 
 
-def _give_up(fire: Fire, moment: datetime, said: str) -> None:
+def _give_up(fire: Fire, moment: datetime, message: str) -> None:
     with transaction.atomic():
-        if claims.write([fire], state=Fire.State.DEAD, finished_at=moment, said=said):
-            _tell_dead(fire, moment, said)
+        if claims.write([fire], state=Fire.State.DEAD, finished_at=moment, message=message):
+            _tell_dead(fire, moment, message)
 
 
-def _tell_dead(fire: Fire, moment: datetime, said: str) -> None:
+def _tell_dead(fire: Fire, moment: datetime, message: str) -> None:
     schedule = fire.schedule
     audit.record(
         actor=Actor("spillway", schedule.account, Membership.Role.ADMIN),
@@ -177,7 +177,7 @@ def _tell_dead(fire: Fire, moment: datetime, said: str) -> None:
         object_id=fire.pk,
         label=f"{schedule.account.name}/{schedule.name} at {fire.scheduled_at:%Y-%m-%d %H:%M:%S} UTC",
         after={"attempts": fire.attempt, "given_up_at": moment.isoformat()},
-        reason=said,
+        reason=message,
     )
 
 

@@ -32,5 +32,5 @@ def act(fire: Fire, now: datetime) -> Outcome:
     except (Forbidden, Invalid, NotFound) as error:
         raise TargetFailed(error.detail, final=True) from error
     if run.state == Run.State.REFUSED:
-        raise TargetFailed(f"Run {run.pk} was refused: {run.why}", final=True)
+        raise TargetFailed(f"Run {run.pk} was refused: {run.message}", final=True)
     return Outcome(f"Run {run.pk} of {name} was asked for.", {"run": run.pk})

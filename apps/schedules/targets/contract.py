@@ -14,7 +14,7 @@ from apps.schedules.models import Fire
 class Outcome:
     """What came of a fire: a sentence for people, and what pages link to."""
 
-    said: str = ""
+    message: str = ""
     result: dict[str, Any] = field(default_factory=dict)
 
 

@@ -24,7 +24,7 @@ OLD = timedelta(minutes=6)
 class BackendHealth:
     """One backend in one stack: its targets, what it did in the newest minute, its weight where weights decide.
 
-    `per_s` and `errors_share` are None where nothing was counted lately; `rates` are requests/s of whole minutes,
+    `rps` and `error_rate` are None where nothing was counted lately; `rates` are requests/s of whole minutes,
     oldest first.
     """
 
@@ -32,8 +32,8 @@ class BackendHealth:
     stack: Stack
     targets: list[CloudTarget] = field(default_factory=list)
     rates: list[float] = field(default_factory=list)
-    per_s: float | None = None
-    errors_share: float | None = None
+    rps: float | None = None
+    error_rate: float | None = None
     p95_ms: float | None = None
     counted_at: datetime | None = None
     weight: BackendWeight | None = None
@@ -112,8 +112,8 @@ def _count(health: BackendHealth, samples: Iterable[CloudSample]) -> None:
     if now() - newest > OLD:
         return
     whole = sum(row.requests for row in rows)
-    health.per_s = whole / 60
-    health.errors_share = sum(row.status_5xx for row in rows) / whole if whole else None
+    health.rps = whole / 60
+    health.error_rate = sum(row.status_5xx for row in rows) / whole if whole else None
     health.p95_ms = max((row.p95_ms for row in rows if row.p95_ms is not None), default=None)
 
 

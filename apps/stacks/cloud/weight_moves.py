@@ -90,7 +90,7 @@ def _busy(pool: CloudPool) -> dict[str, float]:
     windows = read_windows([key], [pk for each in nodes.values() for pk in each])
     found = {}
     for region, ids in nodes.items():
-        rate = numbers_of([windows[pk] for pk in ids if pk in windows], [key]).requests_per_s
+        rate = numbers_of([windows[pk] for pk in ids if pk in windows], [key]).requests_rps
         found[region] = rate or 0.0
     return found
 

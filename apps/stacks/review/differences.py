@@ -61,7 +61,7 @@ class Difference:
     after: Mapping[str, Any] | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """Plain data, for the shelf."""
+        """Plain data, for the revision store."""
         return asdict(self)
 
 

@@ -53,7 +53,7 @@ DONE = {"create": "added", "delete": "deleted", REPLACE: "made anew"}
 _REFERENCE = re.compile(r"(?<!\$)\$\{([a-z0-9_]+\.[A-Za-z0-9_-]+)[A-Za-z0-9_.\[\]]*\}")
 
 
-def foresee(actor: Actor, before: StackSide | None, after: StackSide) -> StackDifference:
+def preview(actor: Actor, before: StackSide | None, after: StackSide) -> StackDifference:
     """What a plan would hold because of a change from `before` (None: the stack is made) to `after`."""
     target = after.snapshot.cloud.value
     try:
@@ -242,4 +242,4 @@ def _planned(
     return compare(opened.document, wanted, {**opened.labels, **labels})
 
 
-__all__ = ["compare", "foresee", "sentences"]
+__all__ = ["compare", "preview", "sentences"]

@@ -13,10 +13,10 @@ from apps.stacks.models import StackRun, StackSync
 from apps.stacks.review.differences import Words
 from apps.stacks.run import finishing, lifecycle
 from apps.stacks.run.attempts import Overtaken, begin_attempt
-from apps.stacks.run.heartbeat import Journal, Keeper
+from apps.stacks.run.heartbeat import Heartbeat, Journal
 from apps.stacks.run.recovery import free_the_lock
 from apps.stacks.run.states import S
-from apps.stacks.run.workspaces import workplace
+from apps.stacks.run.workspaces import open_workspace
 from apps.stacks.state import revision_store
 
 
@@ -26,22 +26,22 @@ def apply_run(lease: Lease[StackSync], run: StackRun) -> None:
     Terraform writes the state while it works, so that whoever comes after a death knows what was made, plans the rest
     (`resume`) and goes on with what is left of the approved plan.
     """
-    keeper, words = Keeper(lease, run, outlives=True), Words({}, {}, {})
+    heartbeat, words = Heartbeat(lease, run, outlives=True), Words({}, {}, {})
     try:
         opened = revision_store.open_revision(run.revision)
         words = revision_store.words_for(run, opened)
         plan = unseal(run.plan_file)
         free_the_lock(lease, run)
         password = begin_attempt(lease, run, S.APPLYING)
-        with workplace(lease, run, opened, password) as place:
+        with open_workspace(lease, run, opened, password) as workspace:
             driver, journal = open_driver(settings.TERRAFORM_BIN), Journal(run, words)
-            outputs = driver.apply(place, plan, heard=journal.heard, may_go_on=keeper.may_go_on)
+            outputs = driver.apply(workspace, plan, heard=journal.heard, may_go_on=heartbeat.may_go_on)
     except Overtaken:
         return
     except Unsealable as error:
         finishing.failed(lease, run, InfraError(f"The plan cannot be read: {error}"), words)
     except InfraError as error:
-        finishing.interrupted(lease, run, error, keeper, words)
+        finishing.interrupted(lease, run, error, heartbeat, words)
     else:
         with transaction.atomic():
             finishing.applied(lease.lock(), run, outputs)

@@ -15,7 +15,7 @@ from apps.stacks.cloud.strangers import Additions, sentence
 from apps.stacks.models import StackRun, StackSync
 from apps.stacks.review.differences import Difference, Words
 from apps.stacks.run import lifecycle
-from apps.stacks.run.heartbeat import Keeper
+from apps.stacks.run.heartbeat import Heartbeat
 from apps.stacks.run.states import S
 from apps.stacks.state import outputs, revision_store
 
@@ -79,12 +79,12 @@ def failed(lease: Lease[StackSync], run: StackRun, error: InfraError, words: Wor
         lifecycle.fail(run, words.said(error.message), words.label_of(error.address) if error.address else "")
 
 
-def interrupted(lease: Lease[StackSync], run: StackRun, error: InfraError, keeper: Keeper, words: Words) -> None:
+def interrupted(lease: Lease[StackSync], run: StackRun, error: InfraError, heartbeat: Heartbeat, words: Words) -> None:
     """An error while planning or applying; raises LeaseLost when the run is another's now.
 
     Locked: later again. A plan that is stale: planned again. Cancelled: the next plan says what was done by then.
     """
-    if isinstance(error, Stopped) and keeper.lost:
+    if isinstance(error, Stopped) and heartbeat.lost:
         raise LeaseLost(f"run {run.pk} was stopped")
     if not isinstance(error, Locked | StalePlan | Stopped):
         failed(lease, run, error, words)

@@ -22,7 +22,7 @@ MOST_EVENTS = 20_000
 
 
 @dataclass(slots=True)
-class Keeper:
+class Heartbeat:
     """What a driver asks whether it may go on: yes while the lease is ours and nobody cancels.
 
     A database that is away is forgiven until the lease would have ended. With `outlives` (an apply) it goes on although

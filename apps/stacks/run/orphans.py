@@ -29,7 +29,7 @@ from apps.drivers.infra.contract import Import, InfraError, Stopped
 from apps.stacks.cloud.reading import place_of
 from apps.stacks.models import StackRun, StackSync
 from apps.stacks.review.differences import Words
-from apps.stacks.run.heartbeat import Keeper
+from apps.stacks.run.heartbeat import Heartbeat
 from apps.stacks.state import revision_store
 from apps.stacks.state import storage as state
 from apps.stacks.state.revision_store import Opened
@@ -45,7 +45,9 @@ class Found:
     unknown: tuple[tuple[Standing, str], ...] = ()
 
 
-def imports_for(lease: Lease[StackSync], run: StackRun, opened: Opened, words: Words, keeper: Keeper) -> list[Import]:
+def imports_for(
+    lease: Lease[StackSync], run: StackRun, opened: Opened, words: Words, heartbeat: Heartbeat
+) -> list[Import]:
     """What the run's plan is to take over; what it cannot is noted for the page of the stack.
 
     Raises InfraError where the cloud does not answer: to plan without its answer could make things twice; and before a
@@ -54,7 +56,7 @@ def imports_for(lease: Lease[StackSync], run: StackRun, opened: Opened, words: W
     sync = StackSync.objects.select_related("doubted").get(stack_id=run.stack_id)
     if run.kind == StackRun.Kind.CHECK or not (sync.doubted or sync.unknown):
         return []
-    found = _found(run, sync, opened.document["resources"], keeper)
+    found = _found(run, sync, opened.document["resources"], heartbeat)
     with transaction.atomic():
         sync = lease.lock()
         labels = {each["id"]: each["label"] for each in sync.unknown}
@@ -68,21 +70,21 @@ def imports_for(lease: Lease[StackSync], run: StackRun, opened: Opened, words: W
     return list(found.imports)
 
 
-def _found(run: StackRun, sync: StackSync, wanted: Resources, keeper: Keeper) -> Found:
+def _found(run: StackRun, sync: StackSync, wanted: Resources, heartbeat: Heartbeat) -> Found:
     known, listed = known_to(state.read(run.stack_id)), {each["id"]: each["address"] for each in sync.unknown}
     earlier: Resources = revision_store.open_revision(sync.doubted).document["resources"] if sync.doubted else {}
     kinds = {address.partition(".")[0] for address in (*known.values(), *listed.values())} | set(wanted) | set(earlier)
     try:
         standing = open_reader(place_of(run.stack)).standing(sync.mark, kinds)
-        return compare(_while_it_may(standing, keeper), wanted, earlier, known, listed)
+        return compare(_while_it_may(standing, heartbeat), wanted, earlier, known, listed)
     except CloudError as error:
         raise InfraError(f"It is not known what an earlier run left in the cloud. {error.message}") from None
 
 
-def _while_it_may(standing: Iterable[Standing], keeper: Keeper) -> Iterator[Standing]:
+def _while_it_may(standing: Iterable[Standing], heartbeat: Heartbeat) -> Iterator[Standing]:
     """A large stack takes a while to read: the lease is kept meanwhile."""
     for each in standing:
-        if not keeper.may_go_on():
+        if not heartbeat.may_go_on():
             raise Stopped("Stopped before the beginning.")
         yield each
 

@@ -21,10 +21,10 @@ from apps.stacks.review.differences import REPLACE, Difference, Words, continues
 from apps.stacks.run import finishing, lifecycle
 from apps.stacks.run import orphans as finding
 from apps.stacks.run.attempts import Overtaken, begin_attempt
-from apps.stacks.run.heartbeat import Journal, Keeper
+from apps.stacks.run.heartbeat import Heartbeat, Journal
 from apps.stacks.run.recovery import free_the_lock
 from apps.stacks.run.states import S
-from apps.stacks.run.workspaces import workplace
+from apps.stacks.run.workspaces import open_workspace
 from apps.stacks.state import revision_store
 from apps.stacks.state.revision_store import Opened
 
@@ -38,32 +38,32 @@ def plan_run(lease: Lease[StackSync], run: StackRun) -> None:
     3. A plan that would let a protected address go fails. What was approved before (and is left of it) goes on; what
        the policy approves goes on; everything else waits for a person.
     """
-    keeper, words = Keeper(lease, run), Words({}, {}, {})
+    heartbeat, words = Heartbeat(lease, run), Words({}, {}, {})
     try:
         opened = revision_store.open_revision(run.revision)
         words = revision_store.words_for(run, opened)
         free_the_lock(lease, run)
-        plan = _planned(lease, run, opened, words, keeper)
+        plan = _planned(lease, run, opened, words, heartbeat)
         added = strangers.look(run, words) if run.kind == StackRun.Kind.CHECK else strangers.Additions()
     except Overtaken:
         return
     except Unsealable as error:
         finishing.failed(lease, run, InfraError(f"The revision cannot be read: {error}"), words)
     except InfraError as error:
-        finishing.interrupted(lease, run, error, keeper, words)
+        finishing.interrupted(lease, run, error, heartbeat, words)
     else:
         _store(lease, run, plan, opened, replace(words, names=plan.names), added)
 
 
-def _planned(lease: Lease[StackSync], run: StackRun, opened: Opened, words: Words, keeper: Keeper) -> Plan:
+def _planned(lease: Lease[StackSync], run: StackRun, opened: Opened, words: Words, heartbeat: Heartbeat) -> Plan:
     password = begin_attempt(lease, run, S.PLANNING)
-    imports = finding.imports_for(lease, run, opened, words, keeper)
-    with workplace(lease, run, opened, password, imports) as place:
+    imports = finding.imports_for(lease, run, opened, words, heartbeat)
+    with open_workspace(lease, run, opened, password, imports) as workspace:
         return open_driver(settings.TERRAFORM_BIN).plan(
-            place,
+            workspace,
             destroy=run.kind == StackRun.Kind.DESTROY,
             heard=Journal(run, words).heard,
-            may_go_on=keeper.may_go_on,
+            may_go_on=heartbeat.may_go_on,
         )
 
 

@@ -1,9 +1,9 @@
 """PUSH to clouds, after a death: the lock that a dead worker's Terraform still holds, or left behind.
 
 Whoever has the lease of a stack is the only one who works on it: a lock that is there belongs to an attempt whose
-worker is gone. Its Terraform goes on to the end of what it applies, says that it lives (drivers/infra/leash.py),
-writes the state and gives the lock back; so it is left alone as long as it lives, and its password is good. Only a lock
-of which nothing was heard for a while is taken away, which the audit record keeps.
+worker is gone. Its Terraform goes on to the end of what it applies, says that it lives
+(drivers/infra/process_guard.py), writes the state and gives the lock back; so it is left alone as long as it lives,
+and its password is good. Only a lock of which nothing was heard for a while is taken away; the audit record says so.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from pathlib import Path
 from django.conf import settings
 
 from apps.core.concurrency.leases import Lease
-from apps.drivers.infra.contract import Backend, Import, InfraError, Workplace
+from apps.drivers.infra.contract import Backend, Import, InfraError, Workspace
 from apps.stacks.models import StackRun, StackSync
 from apps.stacks.state import passwords
 from apps.stacks.state.revision_store import Opened
@@ -29,19 +29,19 @@ def state_address(stack_id: int) -> str:
 
 
 @contextmanager
-def workplace(
+def open_workspace(
     lease: Lease[StackSync], run: StackRun, opened: Opened, password: str, imports: Iterable[Import] = ()
-) -> Iterator[Workplace]:
-    """The place of one attempt, whose plan takes `imports` over; what dead attempts left behind goes with it.
+) -> Iterator[Workspace]:
+    """The workspace of one attempt, whose plan takes `imports` over; what dead attempts left behind goes with it.
 
-    An apply that outlives its worker still needs its place: it is left to the next attempt then.
+    An apply that outlives its worker still needs it: it is left to the next attempt then.
     """
     for old in root().glob(f"stack-{run.stack_id}-*"):
         shutil.rmtree(old, ignore_errors=True)
     directory = root() / f"stack-{run.stack_id}-{lease.attempt}"
     directory.mkdir(mode=0o700)
     backend = Backend(state_address(run.stack_id), passwords.USERNAME.format(run.pk), password)
-    place = Workplace(
+    workspace = Workspace(
         directory=directory,
         backend=backend,
         document=opened.document,
@@ -51,7 +51,7 @@ def workplace(
         imports=tuple(imports),
     )
     try:
-        yield place
+        yield workspace
     except InfraError:
         shutil.rmtree(directory, ignore_errors=True)
         raise

@@ -47,7 +47,7 @@ def state_of_stack(request: HttpRequest, stack_id: int) -> HttpResponse:
 @csrf_exempt
 @require_POST
 def alive(request: HttpRequest, stack_id: int) -> HttpResponse:
-    """An apply says that it lives, whatever happened to its worker (drivers/infra/leash.py)."""
+    """An apply says that it lives, whatever happened to its worker (drivers/infra/process_guard.py)."""
     run = _caller(request, stack_id)
     if run is None:
         return _unknown()

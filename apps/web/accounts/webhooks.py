@@ -103,7 +103,7 @@ def index(request: PageRequest) -> HttpResponse:
         "rows": [(row, state_of(row)) for row in rows[:SHOWN]],
         "more": len(rows) > SHOWN,
         "shown": SHOWN,
-        "off": [row for row in rows if row.disabled_why and not row.enabled],
+        "off": [row for row in rows if row.disabled_reason and not row.enabled],
     }
     return show(request, "pages/webhooks/list.html", context)
 
@@ -111,7 +111,7 @@ def index(request: PageRequest) -> HttpResponse:
 def state_of(row: Webhook) -> tuple[str, str, str]:
     """How an endpoint does: kind, shape and word of `components/mark.html`."""
     if not row.enabled:
-        return ("bad", "stop", "Switched off by failures") if row.disabled_why else ("idle", "stop", "Off")
+        return ("bad", "stop", "Switched off by failures") if row.disabled_reason else ("idle", "stop", "Off")
     return ("warn", "warn", "Failing") if row.failing_since else ("good", "good", "On")
 
 

@@ -23,7 +23,7 @@ def start(request: PageRequest, pk: int) -> HttpResponse:
     """Ask for a run; a refusal is a run as well, with its reason."""
     run = request_run(actor=request.actor, test_id=pk)
     if run.state == Run.State.REFUSED:
-        messages.error(request, run.why)
+        messages.error(request, run.message)
     return redirect("web:capacity-run", pk=run.pk)
 
 

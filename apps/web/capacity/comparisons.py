@@ -26,7 +26,7 @@ FIELDS = {
     "p50_ms": "p50",
     "p95_ms": "p95",
     "p99_ms": "p99",
-    "error_share": "Errors",
+    "error_rate": "Errors",
 }
 
 
@@ -89,7 +89,7 @@ def _rows(first: Run, second: Run) -> list[tuple[str, str, str]]:
     rows += [
         pair(f"{name} there", *(words_of(knee.get(f"{name}_ms")) for knee in knees)) for name in ("p50", "p95", "p99")
     ]
-    rows.append(pair("Errors there", *(share(knee.get("error_share")) for knee in knees)))
+    rows.append(pair("Errors there", *(share(knee.get("error_rate")) for knee in knees)))
     rows.append(pair("In flight there", *flights))
     builds = [str((result.get("build") or {}).get("digest", "")) for result in both]
     return [*rows, pair("Build", *builds)]
@@ -124,7 +124,7 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
         "done": sum(run.state not in Run.OPEN for run in rows),
         "total": 2 * comparison.rounds,
         "runs": [_run(run) for run in rows],
-        "verdict": (comparison.result or {}).get("verdict", ""),
+        "verdict": (comparison.result or {}).get("message", ""),
         "differences": [_difference(each) for each in (comparison.result or {}).get("differences", ())],
     }
     return show(request, "pages/comparisons/detail.html", context)
@@ -143,7 +143,7 @@ def _run(run: Run) -> dict[str, Any]:
 def _difference(each: dict[str, Any]) -> dict[str, Any]:
     """One number of both tests with what can be said of it."""
     field, half = each["field"], each.get("plus_minus")
-    scale, unit = (100, "points") if field == "error_share" else (100, "%")
+    scale, unit = (100, "points") if field == "error_rate" else (100, "%")
     return {
         "name": FIELDS.get(field, field),
         "first": _amount(field, each["first"]),
@@ -151,11 +151,11 @@ def _difference(each: dict[str, Any]) -> dict[str, Any]:
         "change": f"{scale * each['change']:+.1f} {unit}",
         "spread": f"± {scale * half:.1f}" if half is not None else "not known",
         "shown": each["shown"],
-        "sentence": each["sentence"],
+        "message": each["message"],
     }
 
 
 def _amount(field: str, value: float) -> str:
-    if field == "error_share":
+    if field == "error_rate":
         return share(value)
     return words_of(value) if field.endswith("_ms") else f"{short(value)}/s"

@@ -14,8 +14,8 @@ from apps.capacity.models import Run, Step
 from apps.web.kit.pages import PageRequest, page
 
 COLUMNS = (
-    *("ordinal", "purpose", "rate", "users", "started_at", "seconds", "offered", "answered", "error_share"),
-    *("p50_ms", "p95_ms", "p99_ms", "max_ms", "verdict", "why"),
+    *("ordinal", "purpose", "rate", "users", "started_at", "seconds", "offered", "answered", "error_rate"),
+    *("p50_ms", "p95_ms", "p99_ms", "max_ms", "status", "message"),
 )
 SECOND_COLUMNS = ("at", "target", "offered", "answered", "errors", "in_flight", "p50_ms", "p95_ms", "p99_ms")
 FORMULA = ("=", "+", "-", "@")

@@ -30,7 +30,7 @@ OF_KIND: Mapping[str, tuple[str, ...]] = {
     "ramp": ("rate", "to_rate", "step", "duration_s"),
     "soak": ("rate", "duration_s"),
 }
-SHARES = ("/spec/objective/errors_below", "/spec/guards/headroom", "/spec/policy/margin", "/spec/policy/max_change")
+SHARES = ("/spec/objective/max_error_rate", "/spec/guards/headroom", "/spec/policy/margin", "/spec/policy/max_change")
 ARRIVALS = (("constant", "Evenly spaced"), ("poisson", "At random, as people arrive (Poisson)"))
 SERVER_HELP = "Its name; empty: through the load balancer. A customer's run at a public server waits for an operator."
 APPLY = (("by_hand", "Somebody sets the limit"), ("automatic", "The limit follows by itself"))
@@ -40,8 +40,8 @@ GROUPS = {
     "How": ("/spec/load/kind", "/spec/load/rate", "/spec/load/to_rate", "/spec/load/step", "/spec/load/users",
             "/spec/load/duration_s"),
     "Details of the requests": ("/spec/load/arrivals", "/spec/load/method", "/spec/load/tls", "/spec/load/keep_alive"),
-    "What still counts as good": ("/spec/objective/percentile", "/spec/objective/below_ms",
-                                  "/spec/objective/errors_below"),
+    "What still counts as good": ("/spec/objective/percentile", "/spec/objective/max_latency_ms",
+                                  "/spec/objective/max_error_rate"),
     "Guard rails": ("/spec/guards/max_rate", "/spec/guards/max_connections", "/spec/guards/max_duration_s",
                     "/spec/guards/headroom"),
     "What becomes of the number": ("/spec/policy/apply", "/spec/policy/margin", "/spec/policy/max_change", "reason"),
@@ -159,8 +159,8 @@ def _load() -> dict[str, forms.Field]:
 def _objective() -> dict[str, forms.Field]:
     return {
         "/spec/objective/percentile": _choice("Percentile", [("95", "95th"), ("99", "99th")]),
-        "/spec/objective/below_ms": _number("Latency below", "ms"),
-        "/spec/objective/errors_below": _number("Errors below", "%"),
+        "/spec/objective/max_latency_ms": _number("Latency below", "ms"),
+        "/spec/objective/max_error_rate": _number("Errors below", "%"),
     }
 
 
@@ -233,7 +233,7 @@ def blank(start: Mapping[str, str]) -> dict[str, Any]:
             "region": start.get("region", "")[:63],
         },
         "load": {"kind": "search", "rate": 0, "duration_s": 60, "arrivals": "constant", "method": "GET"},
-        "objective": {"percentile": 95, "below_ms": 600, "errors_below": 0.01},
+        "objective": {"percentile": 95, "max_latency_ms": 600, "max_error_rate": 0.01},
         "guards": {"max_rate": 100, "max_connections": 200, "max_duration_s": 300, "headroom": 0.0},
         "policy": {"apply": "by_hand", "margin": 0.1, "max_change": 0.2},
     }

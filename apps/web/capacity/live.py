@@ -43,7 +43,7 @@ def timeline(run: Run, seconds: Sequence[Second], steps: Sequence[Step]) -> Draw
     if not seconds:
         return None
     start = run.started_at or seconds[0].at
-    below = (run.plan.get("objective") or {}).get("below_ms", 600)
+    below = (run.plan.get("objective") or {}).get("max_latency_ms", 600)
     moments = [_moment(second, start) for second in seconds]
     last = seconds[-1]
     sentence = (
@@ -51,7 +51,7 @@ def timeline(run: Run, seconds: Sequence[Second], steps: Sequence[Step]) -> Draw
         f" {last.answered} answered, {last.errors} errors, p95 {words_of(last.p95_ms)}."
     )
     return draw_seconds(
-        moments, [_held(step, start) for step in steps], below_ms=below, prefix="live", sentence=sentence
+        moments, [_held(step, start) for step in steps], max_latency_ms=below, prefix="live", sentence=sentence
     )
 
 
@@ -71,8 +71,8 @@ def _moment(second: Second, start: datetime) -> Moment:
 
 def _held(step: Step, start: datetime) -> Held:
     begin = (step.started_at - start).total_seconds()
-    words = f"{PURPOSES.get(step.purpose, step.purpose)} at {asked(step)}: {step.verdict}"
-    return Held(begin, begin + step.seconds, step.verdict, words)
+    words = f"{PURPOSES.get(step.purpose, step.purpose)} at {asked(step)}: {step.status}"
+    return Held(begin, begin + step.seconds, step.status, words)
 
 
 def asked(step: Step) -> str:
@@ -108,17 +108,17 @@ def figures_now(run: Run, seconds: Sequence[Second]) -> dict[str, Any]:
     }
 
 
-def doing(run: Run, seconds: Sequence[Second], steps: Sequence[Step]) -> str:
+def phase(run: Run, seconds: Sequence[Second], steps: Sequence[Step]) -> str:
     """What the run does at the moment, in a sentence."""
     if run.state == Run.State.WAITING:
-        return run.doing or "It waits for a free worker. Nothing was sent yet."
+        return run.phase or "It waits for a free worker. Nothing was sent yet."
     if run.state == Run.State.STARTING:
-        return run.doing or "The nodes learn of the test, and everything is checked once more. Nothing was sent yet."
+        return run.phase or "The nodes learn of the test, and everything is checked once more. Nothing was sent yet."
     if run.stop_requested_at:
         return f"{run.stopped_by or 'Somebody'} stops it: load goes to zero within two seconds."
     known = _known(steps)
-    if run.doing:
-        return f"{run.doing}{known}"
+    if run.phase:
+        return f"{run.phase}{known}"
     if not seconds:
         return "The generator starts."
     rate = seconds[-1].target
@@ -127,8 +127,8 @@ def doing(run: Run, seconds: Sequence[Second], steps: Sequence[Step]) -> str:
 
 def _known(steps: Sequence[Step]) -> str:
     """What the steps so far say about where the capacity lies."""
-    good = max((step.rate for step in steps if step.verdict == "good"), default=None)
-    bad = min((step.rate for step in steps if step.verdict == "bad"), default=None)
+    good = max((step.rate for step in steps if step.status == "good"), default=None)
+    bad = min((step.rate for step in steps if step.status == "bad"), default=None)
     if good is not None and bad is not None and good < bad:
         return f" {short(good)} was good and {short(bad)} was too much: the capacity lies between."
     if good is not None:

@@ -22,7 +22,7 @@ def result_context(run: Run) -> dict[str, Any]:
     if not run.result:
         return {"found": None, "again": again}
     found = result_of(run.result)
-    below = (run.plan.get("objective") or {}).get("below_ms", 600)
+    below = (run.plan.get("objective") or {}).get("max_latency_ms", 600)
     return {
         "found": found,
         "again": again,
@@ -71,8 +71,8 @@ def _curve(found: Result, below: float) -> Any:
     if found.capacity is not None:
         low = found.low if found.low is not None else found.capacity
         knee = (found.capacity, low, found.high if found.high is not None else found.capacity)
-    sentence = f"Latency against rate at {len(found.curve)} rates. {found.sentence}"
-    return draw_curve(found.curve, below_ms=below, knee=knee, prefix="curve", sentence=sentence)
+    sentence = f"Latency against rate at {len(found.curve)} rates. {found.message}"
+    return draw_curve(found.curve, max_latency_ms=below, knee=knee, prefix="curve", sentence=sentence)
 
 
 def _row(point: Point) -> dict[str, Any]:
@@ -84,15 +84,15 @@ def _row(point: Point) -> dict[str, Any]:
         "p50": words_of(point.p50_ms),
         "p95": words_of(point.p95_ms),
         "p99": words_of(point.p99_ms),
-        "errors": share(point.error_share),
+        "errors": share(point.error_rate),
         "in_flight": short(point.in_flight),
-        "good": point.verdict == "good",
+        "good": point.status == "good",
     }
 
 
 def _sentence(value: Any) -> str:
     """What gave way, as a sentence of a document or of a plain text."""
-    return str(value.get("sentence", "")) if isinstance(value, Mapping) else str(value or "")
+    return str(value.get("message", "")) if isinstance(value, Mapping) else str(value or "")
 
 
 def _facts(value: Any) -> list[tuple[str, str]]:

@@ -11,7 +11,7 @@ from apps.capacity.models import Run, Step
 from apps.capacity.run.generator_capacity import sentence_of
 from apps.core.clock import now
 from apps.web.capacity.actions import limit_context
-from apps.web.capacity.live import asked, brakes, doing, figures_now, seconds_of, timeline, words_of
+from apps.web.capacity.live import asked, brakes, figures_now, phase, seconds_of, timeline, words_of
 from apps.web.capacity.result import result_context
 from apps.web.capacity.words import PURPOSES, address_of, load_words, mark_of, objective_words, spoken, through
 from apps.web.drawing.runs import short
@@ -56,8 +56,8 @@ def run_context(request: PageRequest, run: Run) -> dict[str, Any]:
     }
     if going:
         waits = run.state == Run.State.WAITING and run.begin_by is None
-        going_on = {"doing": doing(run, seconds, steps), "brakes": brakes(run, seconds, steps)}
-        return context | going_on | {"needs_approval": run.doing if waits else ""}
+        going_on = {"phase": phase(run, seconds, steps), "brakes": brakes(run, seconds, steps)}
+        return context | going_on | {"needs_approval": run.phase if waits else ""}
     limit = limit_context(request, run) if run.result else {}
     return context | result_context(run) | limit
 
@@ -76,13 +76,13 @@ def _step(step: Step) -> dict[str, Any]:
         "asked": asked(step),
         "offered": short(step.offered),
         "answered": short(step.answered),
-        "errors": share(step.error_share),
+        "errors": share(step.error_rate),
         "kinds": ", ".join(f"{count:,} {kind}" for kind, count in sorted(step.errors.items())),
         "p50": words_of(step.p50_ms),
         "p95": words_of(step.p95_ms),
         "p99": words_of(step.p99_ms),
         "worst": words_of(step.max_ms),
         "seconds": f"{step.seconds:.0f} s",
-        "mark": VERDICTS.get(step.verdict, VERDICTS["void"]),
-        "why": step.why,
+        "mark": VERDICTS.get(step.status, VERDICTS["void"]),
+        "message": step.message,
     }

@@ -70,8 +70,10 @@ def spoken(seconds: float) -> str:
 
 def objective_words(objective: Mapping[str, Any]) -> str:
     """`p95 below 600 ms, errors below 1 %`."""
-    errors = f"{100 * objective.get('errors_below', 0.01):g} %"
-    return f"p{objective.get('percentile', 95)} below {objective.get('below_ms', 600):,} ms, errors below {errors}"
+    errors = f"{100 * objective.get('max_error_rate', 0.01):g} %"
+    return (
+        f"p{objective.get('percentile', 95)} below {objective.get('max_latency_ms', 600):,} ms, errors below {errors}"
+    )
 
 
 def load_words(load: Mapping[str, Any]) -> str:

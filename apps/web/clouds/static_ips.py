@@ -14,7 +14,7 @@ from apps.definitions.models import LoadBalancer
 from apps.definitions.selectors import load_balancers, only
 from apps.definitions.services import move_static_ip, release_static_ip
 from apps.fleet import selectors as places
-from apps.observe.show.address_locations import whereabouts
+from apps.observe.show.address_locations import address_locations
 from apps.web.clouds.forms import KINDS
 from apps.web.kit.pages import PageRequest, operators_only, page, show
 from apps.web.kit.saving import deleted
@@ -57,7 +57,7 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
         "row": row,
         "words": WORDS[row.kind],
         "listeners": listeners,
-        "nodes": [(each, WHERE[each.word]) for each in whereabouts(request.actor).get(row.address or "", ())],
+        "nodes": [(each, WHERE[each.word]) for each in address_locations(request.actor).get(row.address or "", ())],
         "records": row.records.select_related("zone").order_by("label"),
         "targets": [(each.name, each.name) for each in targets],
         "managed": next((each for each in concerned if each.manager), None),

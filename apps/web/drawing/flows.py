@@ -135,7 +135,7 @@ def draw(flow: Flow, prefix: str) -> Drawing:
 
 
 def _crossing(flow: Flow) -> list[Lane]:
-    return [lane for lane in flow.lanes if lane.source_id != lane.target_id and lane.per_s > 0]
+    return [lane for lane in flow.lanes if lane.source_id != lane.target_id and lane.rps > 0]
 
 
 def _rows(flow: Flow) -> list[_Row]:
@@ -143,13 +143,13 @@ def _rows(flow: Flow) -> list[_Row]:
     crossing = [lane for lane in _crossing(flow) if lane.source_id in order and lane.target_id in order]
     rows = []
     for use in flow.regions:
-        own = [(f"own-{use.region_id}", use.own_per_s)]
+        own = [(f"own-{use.region_id}", use.local_rps)]
         out = sorted((lane for lane in crossing if lane.source_id == use.region_id), key=lambda x: order[x.target_id])
         guests = sorted(
             (lane for lane in crossing if lane.target_id == use.region_id), key=lambda x: order[x.source_id]
         )
-        leaving = own + [(_key(lane), lane.per_s) for lane in out] + [(f"refused-{use.region_id}", use.refused_per_s)]
-        rows.append(_Row(use, leaving, own + [(_key(lane), lane.per_s) for lane in guests]))
+        leaving = own + [(_key(lane), lane.rps) for lane in out] + [(f"refused-{use.region_id}", use.rejected_rps)]
+        rows.append(_Row(use, leaving, own + [(_key(lane), lane.rps) for lane in guests]))
     return rows
 
 
@@ -241,7 +241,7 @@ def _bands(
         key = f"own-{row.use.region_id}"
         y, thick = starts[key]
         if thick:
-            title = f"{rate(row.use.own_per_s)}/s of {row.use.name} stay there"
+            title = f"{rate(row.use.local_rps)}/s of {row.use.name} stay there"
             found.append(Band(f"{prefix}-{key}", _ribbon(sheet, y, y, thick), "own", title))
     for lane in lanes:
         key = _key(lane)
@@ -252,7 +252,7 @@ def _bands(
         key = f"refused-{row.use.region_id}"
         y, thick = starts[key]
         if thick:
-            title = f"{rate(row.use.refused_per_s)}/s of {row.use.name} are refused"
+            title = f"{rate(row.use.rejected_rps)}/s of {row.use.name} are refused"
             path = _straight(sheet.left + BAR, y, _stub(sheet), thick)
             found.append(Band(f"{prefix}-{key}", path, "refused", title))
     return found
@@ -311,11 +311,11 @@ def _meter_parts(use: RegionUse) -> tuple[float, float, float]:
         return _meter_parts(use.fullest.use)
     if not use.usable:
         return 0.0, 0.0, 0.0
-    if use.capacity_per_s:
-        return use.capacity_per_s, use.own_per_s, use.in_per_s
+    if use.capacity_rps:
+        return use.capacity_rps, use.local_rps, use.overflow_in_rps
     if use.flight_limit and use.in_flight is not None:
-        served = use.own_per_s + use.in_per_s
-        guests = use.in_flight * use.in_per_s / served if served else 0.0
+        served = use.local_rps + use.overflow_in_rps
+        guests = use.in_flight * use.overflow_in_rps / served if served else 0.0
         return float(use.flight_limit), use.in_flight - guests, guests
     return 0.0, 0.0, 0.0
 
@@ -330,7 +330,7 @@ def _meter_y(row: _Row, sheet: Sheet) -> float:
 def _texts(row: _Row, sheet: Sheet, prefix: str, starts: Places) -> list[Text]:
     use, name = row.use, row.use.region_id
     title = use.name if len(use.name) <= sheet.letters else use.name[: sheet.letters - 1] + "…"
-    wanted = f"{rate(use.offered_per_s)}/s"
+    wanted = f"{rate(use.demand_rps)}/s"
     said, kind = use_note(use), use_kind(use)
     if sheet.kind == "narrow":
         texts = [
@@ -347,10 +347,10 @@ def _texts(row: _Row, sheet: Sheet, prefix: str, starts: Places) -> list[Text]:
             Text(f"{prefix}-serves-{name}", _n(sheet.after), _n(up), "start", "name", title),
             Text(f"{prefix}-use-{name}", _n(sheet.after), _n(up + 17), "start", f"note {kind}", said),
         ]
-    if use.refused_per_s > 0:
+    if use.rejected_rps > 0:
         y, thick = starts[f"refused-{name}"]
         x = sheet.left + BAR + _stub(sheet) + 16
-        said = f"{rate(use.refused_per_s)}/s refused"
+        said = f"{rate(use.rejected_rps)}/s refused"
         texts.append(Text(f"{prefix}-no-{name}", _n(x), _n(y + thick / 2 + 4), "start", "note bad", said))
     return texts
 
@@ -375,7 +375,7 @@ def _labels(lanes: Sequence[Lane], sheet: Sheet, prefix: str, starts: Places, en
         key = _key(lane)
         if key not in starts or key not in ends:
             continue
-        said = f"{rate(lane.per_s)}/s" + (f" +{lane.added_ms:.0f} ms" if lane.added_ms is not None else "")
+        said = f"{rate(lane.rps)}/s" + (f" +{lane.added_ms:.0f} ms" if lane.added_ms is not None else "")
         half = len(said) * CHARACTER / 2 + 7
         x, y = _free_place(sheet, starts[key], ends[key], half, taken)
         taken.append((x, y, half))

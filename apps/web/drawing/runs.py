@@ -100,11 +100,11 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A step that is over, in seconds of the run, with its verdict."""
+    """A step that is over, in seconds of the run, with its status."""
 
     begin: float
     end: float
-    verdict: str
+    status: str
     words: str
 
 
@@ -125,20 +125,25 @@ TIMELINES = (Sheet("wide", 1080, 380, 52, 1064, 10), Sheet("narrow", 360, 400, 4
 
 
 def draw_seconds(
-    moments: Sequence[Moment], held: Sequence[Held], *, below_ms: float, prefix: str, sentence: str
+    moments: Sequence[Moment], held: Sequence[Held], *, max_latency_ms: float, prefix: str, sentence: str
 ) -> Drawing:
-    """Offered against achieved above, latency below, each second; bands are the steps with their verdicts."""
+    """Offered against achieved above, latency below, each second; bands are the steps with their statuses."""
     shown = thinned(moments)
-    plots = tuple(_timeline(shown, held, below_ms, sheet, f"{prefix}-{sheet.kind}") for sheet in TIMELINES)
+    plots = tuple(_timeline(shown, held, max_latency_ms, sheet, f"{prefix}-{sheet.kind}") for sheet in TIMELINES)
     return Drawing(plots, sentence)
 
 
 def draw_curve(
-    points: Sequence[Point], *, below_ms: float, knee: tuple[float, float, float] | None, prefix: str, sentence: str
+    points: Sequence[Point],
+    *,
+    max_latency_ms: float,
+    knee: tuple[float, float, float] | None,
+    prefix: str,
+    sentence: str,
 ) -> Drawing:
     """Latency against rate; `knee` is the capacity with the lowest and highest that it may be, in requests/s."""
     shown = sorted(points, key=lambda point: point.rate)
-    plots = tuple(_curve(shown, below_ms, knee, sheet, f"{prefix}-{sheet.kind}") for sheet in SHEETS)
+    plots = tuple(_curve(shown, max_latency_ms, knee, sheet, f"{prefix}-{sheet.kind}") for sheet in SHEETS)
     return Drawing(plots, sentence)
 
 
@@ -170,7 +175,7 @@ def _together(some: Sequence[Moment]) -> Moment:
     )
 
 
-def _timeline(moments: list[Moment], held: Sequence[Held], below_ms: float, sheet: Sheet, prefix: str) -> Plot:
+def _timeline(moments: list[Moment], held: Sequence[Held], max_latency_ms: float, sheet: Sheet, prefix: str) -> Plot:
     plot = Plot(sheet.kind, prefix, f"0 0 {sheet.width:g} {sheet.height:g}")
     last = max((moment.at for moment in moments), default=0.0)
     first = min((moment.at for moment in moments), default=0.0)
@@ -179,12 +184,12 @@ def _timeline(moments: list[Moment], held: Sequence[Held], below_ms: float, shee
     rates = [value for moment in moments for value in (moment.target, moment.offered, moment.answered)]
     upper = linear(rates, middle - 16, 20)
     latencies = [value for moment in moments for name in PERCENTILES if (value := getattr(moment, name))]
-    lower = logarithmic([*latencies, below_ms], sheet.height - 24, middle + 22)
+    lower = logarithmic([*latencies, max_latency_ms], sheet.height - 24, middle + 22)
     _bands(plot, held, along, (20, middle - 16), prefix)
     _grid(plot, upper, sheet, f"{prefix}-rate", "requests/s")
     _grid(plot, lower, sheet, f"{prefix}-latency", "ms")
     _seconds_axis(plot, along, sheet, prefix)
-    _objective(plot, lower, below_ms, sheet, prefix)
+    _objective(plot, lower, max_latency_ms, sheet, prefix)
     steps = _stairs([(along.at(moment.at), upper.at(moment.target)) for moment in moments])
     plot.strokes.append(Stroke(f"{prefix}-target", "target", steps))
     for name in ("offered", "answered", "errors"):
@@ -207,7 +212,7 @@ def _bands(plot: Plot, held: Sequence[Held], along: Scale, span: tuple[float, fl
             continue
         x, end = along.at(step.begin), along.at(step.end)
         area = (_n(x), _n(top), _n(max(end - x - 1, 1)), _n(bottom - top))
-        plot.areas.append(Area(f"{prefix}-step-{number}", f"step {step.verdict}", *area, step.words))
+        plot.areas.append(Area(f"{prefix}-step-{number}", f"step {step.status}", *area, step.words))
 
 
 def _grid(plot: Plot, scale: Scale, sheet: Sheet, prefix: str, unit: str) -> None:
@@ -226,21 +231,21 @@ def _seconds_axis(plot: Plot, along: Scale, sheet: Sheet, prefix: str) -> None:
         plot.words.append(Words(f"{prefix}-second-{number}", "tick", _n(along.at(value)), y, "middle", text))
 
 
-def _objective(plot: Plot, scale: Scale, below_ms: float, sheet: Sheet, prefix: str) -> None:
-    y = scale.at(below_ms)
+def _objective(plot: Plot, scale: Scale, max_latency_ms: float, sheet: Sheet, prefix: str) -> None:
+    y = scale.at(max_latency_ms)
     plot.strokes.append(Stroke(f"{prefix}-objective", "objective", f"M{_n(sheet.left)} {_n(y)}H{_n(sheet.right)}"))
-    text = f"objective {short(below_ms)} ms"
+    text = f"objective {short(max_latency_ms)} ms"
     plot.words.append(Words(f"{prefix}-objective-words", "said", _n(sheet.right), _n(y - 5), "end", text))
 
 
 def _curve(
-    points: Sequence[Point], below_ms: float, knee: tuple[float, float, float] | None, sheet: Sheet, prefix: str
+    points: Sequence[Point], max_latency_ms: float, knee: tuple[float, float, float] | None, sheet: Sheet, prefix: str
 ) -> Plot:
     plot = Plot(sheet.kind, prefix, f"0 0 {sheet.width:g} {sheet.height:g}")
     rates = [point.rate for point in points] + (list(knee) if knee else [])
     along = linear(rates, sheet.left, sheet.right)
     latencies = [value for point in points for name in PERCENTILES if (value := latency(point, name))]
-    scale = logarithmic([*latencies, below_ms], sheet.height - 40, 24)
+    scale = logarithmic([*latencies, max_latency_ms], sheet.height - 40, 24)
     if knee:
         _knee(plot, knee, along, sheet, prefix)
     _grid(plot, scale, sheet, f"{prefix}-latency", "ms")
@@ -249,7 +254,7 @@ def _curve(
         words = Words(f"{prefix}-rate-{number}", "tick", place, _n(sheet.height - 22), "middle", short(value))
         plot.words.append(words)
     plot.words.append(Words(f"{prefix}-along", "unit", _n(sheet.right), _n(sheet.height - 4), "end", "requests/s"))
-    _objective(plot, scale, below_ms, sheet, prefix)
+    _objective(plot, scale, max_latency_ms, sheet, prefix)
     for name in reversed(PERCENTILES):
         places = [
             (along.at(point.rate), None if (value := latency(point, name)) is None else scale.at(value))
@@ -257,7 +262,7 @@ def _curve(
         ]
         plot.strokes.append(Stroke(f"{prefix}-{name}", name, _broken(places)))
         plot.marks += [
-            Mark(f"{prefix}-{name}-{at}", f"{name} {point.verdict}", _n(x), _n(y), point_words(point))
+            Mark(f"{prefix}-{name}-{at}", f"{name} {point.status}", _n(x), _n(y), point_words(point))
             for at, (point, (x, y)) in enumerate(zip(points, places, strict=True))
             if y is not None
         ]
@@ -288,8 +293,8 @@ def latency(point: Point, name: str) -> float | None:
 def point_words(point: Point) -> str:
     """A point in words."""
     p95 = f", p95 {short(point.p95_ms)} ms" if point.p95_ms is not None else ""
-    errors = f", {100 * point.error_share:.1f} % errors" if point.error_share else ""
-    return f"{short(point.rate)} requests/s{p95}{errors}: {point.verdict}"
+    errors = f", {100 * point.error_rate:.1f} % errors" if point.error_rate else ""
+    return f"{short(point.rate)} requests/s{p95}{errors}: {point.status}"
 
 
 def short(value: float) -> str:

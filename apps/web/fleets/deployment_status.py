@@ -27,7 +27,7 @@ class FleetLive:
 
 
 @dataclass(frozen=True, slots=True)
-class LiveOn:
+class DeploymentStatus:
     """All fleets of a route; the counts are of nodes for operators, of fleets for customers, who have no nodes."""
 
     fleets: tuple[FleetLive, ...]
@@ -46,7 +46,7 @@ class LiveOn:
         return round(100 * self.done / self.total) if self.total else 0
 
 
-def live_on(actor: Actor, route: Route, refusing: Collection[str] = ()) -> LiveOn:
+def deployment_status(actor: Actor, route: Route, refusing: Collection[str] = ()) -> DeploymentStatus:
     """Where the route runs as it is stored; the number of queries is constant.
 
     `refusing` are the names of fleets whose nodes refuse the route itself.
@@ -65,8 +65,9 @@ def live_on(actor: Actor, route: Route, refusing: Collection[str] = ()) -> LiveO
         whole = not refused and (word == "in_sync" or _since(how.last_good_at, route))
         found.append(FleetLive(fleet, word, own, live, whole))
     if actor.is_operator:
-        return LiveOn(tuple(found), sum(each.live for each in found), sum(len(each.nodes) for each in found), "node")
-    return LiveOn(tuple(found), sum(each.whole for each in found), len(found), "fleet")
+        total = sum(len(each.nodes) for each in found)
+        return DeploymentStatus(tuple(found), sum(each.live for each in found), total, "node")
+    return DeploymentStatus(tuple(found), sum(each.whole for each in found), len(found), "fleet")
 
 
 def _runs(node: NodeSync, route: Route, far: Progress) -> bool:

@@ -51,7 +51,7 @@ class LaneWords:
 
     id: str
     name: str
-    per_s: str
+    rps: str
     added: str
     why: str
     text: str
@@ -124,10 +124,10 @@ def _numbers(use: RegionUse, *, known: bool) -> dict[str, Any]:
     one = use.fullest.use if use.fullest else use
     used = one.used if known and use.usable else None
     return {
-        "offered": rate(use.offered_per_s) if known else "",
-        "served": rate(use.served_per_s) if known else "",
-        "out_per_s": rate(use.out_per_s) if known else "",
-        "in_per_s": rate(use.in_per_s) if known else "",
+        "offered": rate(use.demand_rps) if known else "",
+        "served": rate(use.served_rps) if known else "",
+        "overflow_out_rps": rate(use.overflow_out_rps) if known else "",
+        "overflow_in_rps": rate(use.overflow_in_rps) if known else "",
         "percent": None if used is None else round(100 * used),
         "kind": use_kind(use) or "good",
         "use": use_words(use) if known else "",
@@ -141,14 +141,14 @@ def _limit(use: RegionUse, pool: str) -> dict[str, str]:
     set_by = f"set by {use.capacity_set_by}" if use.capacity_set_by else ""
     return {
         "capacity": _capacity(use),
-        "capacity_unit": "/s" if use.capacity_per_s is not None else "in flight" if use.flight_limit else "",
+        "capacity_unit": "/s" if use.capacity_rps is not None else "in flight" if use.flight_limit else "",
         "capacity_from": ", ".join(filter(None, [f"of {pool}, the fullest" if pool else "", set_by])),
     }
 
 
 def _capacity(use: RegionUse) -> str:
-    if use.capacity_per_s is not None:
-        return rate(use.capacity_per_s)
+    if use.capacity_rps is not None:
+        return rate(use.capacity_rps)
     if use.flight_limit is not None:
         return f"{use.flight_limit:,}"
     return "no limit" if use.unlimited else ""
@@ -161,11 +161,11 @@ def _state(region: Region, use: RegionUse | None) -> State:
         return "idle", "unknown", "No servers"
     if not use.healthy:
         return "bad", "bad", "No usable server"
-    if use.refused_per_s > 0:
+    if use.rejected_rps > 0:
         return "bad", "stop", "Refusing"
     if use.pools_down:
         return "bad", "bad", f"{use.pools_down} of {len(use.pools)} pools down"
-    if use.out_per_s > 0:
+    if use.overflow_out_rps > 0:
         return "warn", "warn", "Overflowing"
     full = use.pools_full or (use.used or 0.0) >= FULL
     return ("warn", "warn", "At its limit") if full else ("good", "good", "Has room")
@@ -173,7 +173,7 @@ def _state(region: Region, use: RegionUse | None) -> State:
 
 def _lane(lane: Lane, other_id: str, other: str) -> LaneWords:
     added = f"+{lane.added_ms:.0f} ms" if lane.added_ms is not None else "not known"
-    return LaneWords(other_id, other, rate(lane.per_s), added, why(lane), f"{rate(lane.per_s)}/s {other}")
+    return LaneWords(other_id, other, rate(lane.rps), added, why(lane), f"{rate(lane.rps)}/s {other}")
 
 
 def _nodes_of(request: PageRequest) -> Mapping[int, list[dict[str, Any]]]:
@@ -190,7 +190,7 @@ def _nodes_of(request: PageRequest) -> Mapping[int, list[dict[str, Any]]]:
                 "pk": node.pk,
                 "name": node.name,
                 "serving": said.serving if said else None,
-                "requests": said.numbers.requests_per_s if said else None,
+                "requests": said.numbers.requests_rps if said else None,
                 **_peers(reports.get(node.pk), names),
             }
         )
@@ -265,14 +265,14 @@ def drain(request: PageRequest, name: str) -> HttpResponse:
 
 def _preview(request: PageRequest, region: Region) -> dict[str, Any]:
     """The planner's answer at the traffic of now."""
-    question = WhatIf(lose=(), drain=(f"rgn-{region.pk}",), factor=1.0, limits={})
-    before, then, differences = selectors.what_if(request.actor, None, question)
+    question = WhatIf(drained_regions=(f"rgn-{region.pk}",))
+    current, predicted, differences = selectors.what_if(request.actor, None, question)
     # What is over its limit already does not fit either, though the drain would not make it worse.
-    warnings = overloads(before.regions, then.regions) or misfits(then.regions)
+    warnings = overloads(current.regions, predicted.regions) or misfits(predicted.regions)
     return {
-        "before": shown(before, "drain-now"),
-        "then": shown(then, "drain-then"),
+        "current": shown(current, "drain-current"),
+        "predicted": shown(predicted, "drain-predicted"),
         "differences": differences,
-        "measured": before.at is not None,
-        "warnings": warnings if before.at is not None else (),
+        "measured": current.at is not None,
+        "warnings": warnings if current.at is not None else (),
     }

@@ -24,14 +24,14 @@ class Figures:
 
 def figures_of(numbers: Numbers | None) -> Figures:
     """What a page prints for these numbers; rates per second, errors as the share of 5xx, latency in ms."""
-    if numbers is None or numbers.requests_per_s is None:
+    if numbers is None or numbers.requests_rps is None:
         return Figures()
-    errors = numbers.errors_share
-    if errors is None and numbers.errors_per_s is not None and numbers.requests_per_s:
+    errors = numbers.error_rate
+    if errors is None and numbers.errors_rps is not None and numbers.requests_rps:
         # Routes count requests and errors, not answers of every kind.
-        errors = min(1.0, numbers.errors_per_s / numbers.requests_per_s)
+        errors = min(1.0, numbers.errors_rps / numbers.requests_rps)
     return Figures(
-        requests=amount(numbers.requests_per_s),
+        requests=amount(numbers.requests_rps),
         errors=share(errors),
         p95=amount(numbers.p95_ms),
         connections="" if numbers.connections is None else f"{numbers.connections:,}",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.http import HttpResponse
 
 from apps.core.errors import Invalid, NotFound
-from apps.definitions.previewing.portability import TARGETS, Loss, portability_of
+from apps.definitions.previewing.portability import TARGETS, Incompatibility, portability_of
 from apps.definitions.selectors import load_balancers, only
 from apps.web.kit.pages import PageRequest, page, show
 
@@ -18,24 +18,24 @@ PAGES = {"route": "web:route", "pool": "web:pool", "lb": "web:load-balancer"}
 def detail(request: PageRequest, pk: int) -> HttpResponse:
     """Every target with what it refuses and what differs there."""
     balancer = only(load_balancers(request.actor), pk)
-    target = request.GET.get("target", "")
+    asked = request.GET.get("target", "")
     try:
-        losses = portability_of(request.actor, pk, target)
+        found = portability_of(request.actor, pk, asked)
     except Invalid as error:
         raise NotFound("There is no such target.") from error
     targets = [
         (
-            WORDS[each],
-            [_row(loss) for loss in losses if loss.target == each and loss.refused],
-            [_row(loss) for loss in losses if loss.target == each and not loss.refused],
+            WORDS[target],
+            [_row(each) for each in found if each.target == target and each.refused],
+            [_row(each) for each in found if each.target == target and not each.refused],
         )
-        for each in TARGETS
-        if target in ("", each)
+        for target in TARGETS
+        if asked in ("", target)
     ]
     return show(request, "pages/portability/detail.html", {"balancer": balancer, "targets": targets})
 
 
-def _row(loss: Loss) -> tuple[Loss, str, int]:
-    """The loss, the page of its object and the number there; no page for what has none."""
-    kind, _, number = loss.object_id.partition("-")
-    return loss, PAGES.get(kind, ""), int(number) if number.isdecimal() else 0
+def _row(incompatibility: Incompatibility) -> tuple[Incompatibility, str, int]:
+    """The incompatibility, the page of its object and the number there; no page for what has none."""
+    kind, _, number = incompatibility.object_id.partition("-")
+    return incompatibility, PAGES.get(kind, ""), int(number) if number.isdecimal() else 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from apps.overflow.comparison import error_share
+from apps.overflow.comparison import prediction_error
 from apps.overflow.flows import Flow, Lane
 from apps.web.drawing.flows import Drawing, draw
 from apps.web.kit.figures import share
@@ -54,7 +54,7 @@ class Comparison:
 
 def compare(predicted: Flow, actual: Flow) -> Comparison | None:
     """The two side by side; None without traffic."""
-    error = error_share(predicted, actual)
+    error = prediction_error(predicted, actual)
     if error is None:
         return None
     plans = {use.region_id: use for use in predicted.regions}
@@ -62,10 +62,10 @@ def compare(predicted: Flow, actual: Flow) -> Comparison | None:
         BesideRow(
             use.region_id,
             use.name,
-            rate(use.offered_per_s),
-            (rate(plan.served_per_s), rate(use.served_per_s)),
-            (rate(plan.out_per_s), rate(use.out_per_s)),
-            (rate(plan.refused_per_s), rate(use.refused_per_s)),
+            rate(use.demand_rps),
+            (rate(plan.served_rps), rate(use.served_rps)),
+            (rate(plan.overflow_out_rps), rate(use.overflow_out_rps)),
+            (rate(plan.rejected_rps), rate(use.rejected_rps)),
         )
         for use in actual.regions
         if (plan := plans.get(use.region_id))
@@ -75,11 +75,11 @@ def compare(predicted: Flow, actual: Flow) -> Comparison | None:
 
 def lanes_out(flow: Flow, region_id: str) -> list[Lane]:
     """What a region sends elsewhere, most first."""
-    found = [lane for lane in flow.lanes if lane.source_id == region_id != lane.target_id and lane.per_s > 0]
-    return sorted(found, key=lambda lane: -lane.per_s)
+    found = [lane for lane in flow.lanes if lane.source_id == region_id != lane.target_id and lane.rps > 0]
+    return sorted(found, key=lambda lane: -lane.rps)
 
 
 def lanes_in(flow: Flow, region_id: str) -> list[Lane]:
     """What a region takes from elsewhere, most first."""
-    found = [lane for lane in flow.lanes if lane.target_id == region_id != lane.source_id and lane.per_s > 0]
-    return sorted(found, key=lambda lane: -lane.per_s)
+    found = [lane for lane in flow.lanes if lane.target_id == region_id != lane.source_id and lane.rps > 0]
+    return sorted(found, key=lambda lane: -lane.rps)

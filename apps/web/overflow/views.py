@@ -124,13 +124,13 @@ def _clean(query: QueryDict) -> str:
 
 def _history(request: PageRequest, pool: Pool | None, window: Window) -> dict[str, Any]:
     points = selectors.history(request.actor, pool, window.minutes)
-    over = [point.out_per_s for point in points if point.out_per_s is not None]
+    over = [point.overflow_out_rps for point in points if point.overflow_out_rps is not None]
     chart = {
         "x": [point.at for point in points],
         "series": [
-            {"label": "Clients want", "values": [point.offered_per_s for point in points], "unit": "/s"},
-            {"label": "Overflow", "values": [point.out_per_s for point in points], "unit": "/s"},
-            {"label": "Refused", "values": [point.refused_per_s for point in points], "unit": "/s"},
+            {"label": "Clients want", "values": [point.demand_rps for point in points], "unit": "/s"},
+            {"label": "Overflow", "values": [point.overflow_out_rps for point in points], "unit": "/s"},
+            {"label": "Refused", "values": [point.rejected_rps for point in points], "unit": "/s"},
         ],
     }
     peak = amount(max(over, default=None))
@@ -143,8 +143,12 @@ def _what_if(request: PageRequest, pool: Pool | None, flow: Flow) -> dict[str, A
     form = WhatIfForm(request.GET, flow.regions, of_one_pool=pool is not None)
     context: dict[str, Any] = {"form": form, "presets": _presets(pool, flow)}
     if question := form.question():
-        before, then, differences = selectors.what_if(request.actor, pool, question)
-        context |= {"before": shown(before, "if-now"), "then": shown(then, "if-then"), "differences": differences}
+        current, predicted, differences = selectors.what_if(request.actor, pool, question)
+        context |= {
+            "current": shown(current, "if-current"),
+            "predicted": shown(predicted, "if-predicted"),
+            "differences": differences,
+        }
     return context
 
 
@@ -152,5 +156,5 @@ def _presets(pool: Pool | None, flow: Flow) -> list[tuple[str, str]]:
     """Questions that people ask first, as links."""
     same = {"pool": pool.pk} if pool else {}
     found = [("+50 % traffic", {"factor": "1.5"}), ("twice the traffic", {"factor": "2"})]
-    found += [(f"lose {use.name}", {"lose": use.region_id}) for use in flow.regions[:4]]
+    found += [(f"{use.name} fails", {"failed_regions": use.region_id}) for use in flow.regions[:4]]
     return [(words, "?" + urlencode({**same, **query})) for words, query in found]

@@ -23,7 +23,7 @@ class TwinRow:
     id: str
     source: str
     target: str
-    per_s: str
+    rps: str
     share: str
     added: str
     why: str
@@ -50,23 +50,23 @@ def lane_title(lane: Lane) -> str:
     """A crossing lane as a sentence."""
     added = f", +{lane.added_ms:.0f} ms" if lane.added_ms is not None else ""
     because = why(lane)
-    return f"{rate(lane.per_s)}/s of {lane.source} go to {lane.target}{added}" + (f": {because}" if because else "")
+    return f"{rate(lane.rps)}/s of {lane.source} go to {lane.target}{added}" + (f": {because}" if because else "")
 
 
 def use_words(use: RegionUse) -> str:
     """What a region serves beside its limit; of several pools how the fullest does, and how many are full or down."""
     if use.drained:
-        return "drained, takes nothing" if not use.served_per_s else f"drained, still {rate(use.served_per_s)}/s"
+        return "drained, takes nothing" if not use.served_rps else f"drained, still {rate(use.served_rps)}/s"
     if not use.healthy:
-        return "no usable server" + (f", still {rate(use.served_per_s)}/s" if use.served_per_s else "")
+        return "no usable server" + (f", still {rate(use.served_rps)}/s" if use.served_rps else "")
     if use.pools:
         return _pools_words(use)
-    if use.capacity_per_s is not None:
-        percent = f" ({100 * use.served_per_s / use.capacity_per_s:.0f} %)" if use.capacity_per_s else ""
-        return f"{rate(use.served_per_s)} of {rate(use.capacity_per_s)} requests/s{percent}"
+    if use.capacity_rps is not None:
+        percent = f" ({100 * use.served_rps / use.capacity_rps:.0f} %)" if use.capacity_rps else ""
+        return f"{rate(use.served_rps)} of {rate(use.capacity_rps)} requests/s{percent}"
     if use.flight_limit is not None and use.in_flight is not None:
         return f"{use.in_flight:,} of {use.flight_limit:,} in flight"
-    return f"{rate(use.served_per_s)} requests/s" + (", no limit" if use.unlimited else "")
+    return f"{rate(use.served_rps)} requests/s" + (", no limit" if use.unlimited else "")
 
 
 def _pools_words(use: RegionUse) -> str:
@@ -76,7 +76,7 @@ def _pools_words(use: RegionUse) -> str:
         said.append(f"{use.pools_full} of {_pools(use)} at the limit")
     if use.pools_down:
         said.append(f"{use.pools_down} of {_pools(use)} without a usable server")
-    return "; ".join(said) or f"{rate(use.served_per_s)} requests/s" + (", no limit" if use.unlimited else "")
+    return "; ".join(said) or f"{rate(use.served_rps)} requests/s" + (", no limit" if use.unlimited else "")
 
 
 def use_note(use: RegionUse) -> str:
@@ -110,46 +110,46 @@ def use_kind(use: RegionUse) -> str:
 
 def flow_sentence(flow: Flow) -> str:
     """The whole flow in one sentence per region with client traffic."""
-    said = [_of_region(flow, use) for use in flow.regions if use.offered_per_s > 0]
+    said = [_of_region(flow, use) for use in flow.regions if use.demand_rps > 0]
     return " ".join(said) or "No traffic."
 
 
 def _of_region(flow: Flow, use: RegionUse) -> str:
-    parts = [f"{rate(use.own_per_s)} served there"] if use.own_per_s else []
+    parts = [f"{rate(use.local_rps)} served there"] if use.local_rps else []
     for lane in flow.lanes:
         if lane.source_id == use.region_id != lane.target_id:
             added = f", +{lane.added_ms:.0f} ms" if lane.added_ms is not None else ""
-            parts.append(f"{rate(lane.per_s)} in {lane.target}{added}")
-    if use.refused_per_s:
-        parts.append(f"{rate(use.refused_per_s)} refused")
-    return f"{use.name} gets {rate(use.offered_per_s)} requests/s: {'; '.join(parts) or 'nobody serves them'}."
+            parts.append(f"{rate(lane.rps)} in {lane.target}{added}")
+    if use.rejected_rps:
+        parts.append(f"{rate(use.rejected_rps)} refused")
+    return f"{use.name} gets {rate(use.demand_rps)} requests/s: {'; '.join(parts) or 'nobody serves them'}."
 
 
 def table_twin(flow: Flow) -> list[TwinRow]:
     """The drawing as rows: own traffic, what crosses over, what is refused, by client region."""
     rows = []
     for use in flow.regions:
-        if use.own_per_s > 0:
-            rows.append(_twin(use, use.region_id, use.name, use.own_per_s, "own"))
+        if use.local_rps > 0:
+            rows.append(_twin(use, use.region_id, use.name, use.local_rps, "own"))
         for lane in flow.lanes:
-            if lane.source_id == use.region_id != lane.target_id and lane.per_s > 0:
+            if lane.source_id == use.region_id != lane.target_id and lane.rps > 0:
                 added = f"+{lane.added_ms:.0f} ms" if lane.added_ms is not None else "not known"
-                rows.append(_twin(use, lane.target_id, lane.target, lane.per_s, "guest", added=added, why=why(lane)))
-        if use.refused_per_s > 0:
+                rows.append(_twin(use, lane.target_id, lane.target, lane.rps, "guest", added=added, why=why(lane)))
+        if use.rejected_rps > 0:
             because = "every region is at its limit"
-            rows.append(_twin(use, "nobody", "nobody: refused", use.refused_per_s, "refused", added="–", why=because))
+            rows.append(_twin(use, "nobody", "nobody: refused", use.rejected_rps, "refused", added="–", why=because))
     return rows
 
 
 def _twin(
-    use: RegionUse, target_id: str, target: str, per_s: float, kind: str, *, added: str = "0 ms", why: str = ""
+    use: RegionUse, target_id: str, target: str, rps: float, kind: str, *, added: str = "0 ms", why: str = ""
 ) -> TwinRow:
-    part = share(per_s / use.offered_per_s) if use.offered_per_s else "–"
+    part = share(rps / use.demand_rps) if use.demand_rps else "–"
     return TwinRow(
         id=f"{use.region_id}-{target_id}",
         source=use.name,
         target=target,
-        per_s=rate(per_s),
+        rps=rate(rps),
         share=part,
         added=added,
         why=why or "own traffic comes first",

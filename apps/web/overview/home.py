@@ -40,7 +40,7 @@ def context_of(actor: Actor) -> dict[str, Any]:
         "now": figures_of(numbers),
         "lines": lines_of(series),
         "flow": shown(flow, "traffic"),
-        "over": rate(sum(use.out_per_s for use in flow.regions)) if flow.at else "",
+        "over": rate(sum(use.overflow_out_rps for use in flow.regions)) if flow.at else "",
         "pools": pools_of_interest(actor),
         "expiring": expiring_soon(actor),
         **tests_now(actor),

@@ -91,7 +91,7 @@ def _add_overflow(found: dict[tuple[str, int], Incident], flow: Flow, use: Regio
     if use.drained:
         if use.sentences:
             key = "region", int(use.region_id.removeprefix("rgn-"))
-            found[key] = Incident(SICK, use.sentences[0], reverse("web:overflow"), use.offered_per_s)
+            found[key] = Incident(SICK, use.sentences[0], reverse("web:overflow"), use.demand_rps)
         return
     rows = [(each.pool_id, each.use) for each in use.pools] or [(pool, use) for pool in flow.pools]
     for pool_id, row in rows:
@@ -101,7 +101,7 @@ def _add_overflow(found: dict[tuple[str, int], Incident], flow: Flow, use: Regio
         number = int(pool_id.removeprefix("pool-"))
         new = Incident(DOWN if worst > 2 else SICK, row.sentences[0], f"{reverse('web:overflow')}?pool={number}")
         known = found.setdefault(("pool", number), new)
-        known.traffic += row.offered_per_s
+        known.traffic += row.demand_rps
         known.severity = min(known.severity, new.severity)
         known.more += row.sentences[1:] if known is new else row.sentences
 

@@ -52,7 +52,7 @@ def pools_of_interest(actor: Actor) -> list[dict[str, Any]]:
     numbers = observe.pool_numbers(actor, every.values_list("pk", flat=True))
 
     def order(pk: int) -> tuple[int, float]:
-        return WORST_FIRST.index(numbers[pk].health), -(numbers[pk].numbers.requests_per_s or 0.0)
+        return WORST_FIRST.index(numbers[pk].health), -(numbers[pk].numbers.requests_rps or 0.0)
 
     shown = sorted(numbers, key=order)[:POOLS_SHOWN]
     rows = every.in_bulk(shown)

@@ -43,7 +43,7 @@ def overview(request: PageRequest) -> HttpResponse:
         "now": figures_of(numbers),
         "lines": lines_of(series),
         "flow": shown(flow, "traffic"),
-        "over": rate(sum(use.out_per_s for use in flow.regions)) if flow.at else "",
+        "over": rate(sum(use.overflow_out_rps for use in flow.regions)) if flow.at else "",
         "regions": [(region, uses.get(region.region_id)) for region in observe.traffic_by_region(actor)],
         "syncs": [(sync, words[sync.fleet_id]) for sync in rollouts.fleet_syncs(actor)],
         "nodes": nodes,

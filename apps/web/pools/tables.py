@@ -117,14 +117,14 @@ def _notes(rows: list[ServerRow]) -> list[tuple[str, str]]:
 
 def _together(parts: list[Numbers]) -> Numbers:
     """One server on all nodes: rates and counts are added, of percentiles the worst is shown; None stays None."""
-    known = [part for part in parts if part.requests_per_s is not None]
+    known = [part for part in parts if part.requests_rps is not None]
     if not known:
         return Numbers()
     latencies = [part.p95_ms for part in known if part.p95_ms is not None]
     ages = [part.age_s for part in known if part.age_s is not None]
     return Numbers(
-        requests_per_s=sum(part.requests_per_s or 0.0 for part in known),
-        errors_per_s=sum(part.errors_per_s or 0.0 for part in known),
+        requests_rps=sum(part.requests_rps or 0.0 for part in known),
+        errors_rps=sum(part.errors_rps or 0.0 for part in known),
         p95_ms=max(latencies) if latencies else None,
         connections=sum(part.connections or 0 for part in known),
         queue=sum(part.queue or 0 for part in known),

@@ -127,7 +127,7 @@ def check(request: PageRequest, pk: int) -> HttpResponse:
     """Look for the proof now and say what was found."""
     row = hostnames.check(actor=request.actor, hostname_id=_visible(request, pk).pk)
     tell = messages.success if row.proof else messages.warning
-    tell(request, row.check_said or "Nothing was looked for.")
+    tell(request, row.last_check_message or "Nothing was looked for.")
     return redirect("web:hostname", pk=pk)
 
 

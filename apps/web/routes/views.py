@@ -18,7 +18,7 @@ from apps.definitions.selectors import routes as visible_routes
 from apps.definitions.services import delete_object
 from apps.observe.selectors import series, sick_pools
 from apps.rollouts.selectors import conditions_of
-from apps.web.fleets.deployment_status import live_on
+from apps.web.fleets.deployment_status import deployment_status
 from apps.web.kit.charts import traffic_chart
 from apps.web.kit.figures import spark
 from apps.web.kit.pages import PageRequest, page, show
@@ -81,7 +81,7 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
     route = only(visible_routes(actor), pk)
     conditions = conditions_of("Route", [pk])[pk]
     context: dict[str, Any] = {"route": route, "row": rows_of(actor, [route])[0], "conditions": conditions}
-    context["live"] = live_on(actor, route, refusing={each.fleet for each in conditions})
+    context["live"] = deployment_status(actor, route, refusing={each.fleet for each in conditions})
     partial = request.GET.get("partial", "")
     if partial != "live":
         line = series(actor, "route", [f"route-{pk}"])[f"route-{pk}"]

@@ -53,20 +53,20 @@ def _row(change: Change) -> dict[str, Any]:
     """A row of the table: each number before and after, and the sentence about it."""
     pair = change.before, change.after
     texts = {
-        "requests": [amount(each.requests_per_s) for each in pair],
-        "errors": [share(each.error_share) for each in pair],
+        "requests": [amount(each.requests_rps) for each in pair],
+        "errors": [share(each.error_rate) for each in pair],
         "p95": [f"{amount(each.p95_ms)} ms" if each.p95_ms is not None else "" for each in pair],
         "servers": [amount(each.servers) for each in pair],
         "cost": [amount(None if each.cost is None else round(each.cost)) for each in pair],
         "spread": [_spread(each) for each in pair],
     }
     cells = {name: _arrow(*values) for name, values in texts.items()}
-    return {"where": change.where, "sentence": change.sentence, **cells}
+    return {"where": change.where, "message": change.message, **cells}
 
 
 def _spread(each: Period) -> str:
     found: Balance | None = each.balance
-    if found is None or found.word == "unknown":
+    if found is None or found.status == "unknown":
         return ""
     return f"{found.spread:.1f}" if found.spread else "no end"
 

@@ -21,7 +21,10 @@ MOST = {"rate": 1e9, "margin": 90.0, "cost": 1e9}
 
 @page
 def index(request: PageRequest) -> HttpResponse:
-    """The answer for `?pool=`, `rate` (requests/s), `lose` a region, `margin` (%) and `cost` of a server a month."""
+    """The answer for `?pool=`, `rate` (requests/s), `margin` (%) and `cost` of a server a month.
+
+    With `n_minus_1=1` any one region may fail.
+    """
     choices = pools(request.actor).prefetch_related(None)
     if not request.actor.is_operator:
         choices = choices.filter(account=request.actor.account)
@@ -48,16 +51,16 @@ def _answer(pool: Pool, query: QueryDict) -> dict[str, Any]:
     typed = {name: query.get(name, "").strip()[:12] for name in ("rate", "margin", "cost")}
     typed["rate"] = typed["rate"] or (short(known).replace(",", "") if known else "100")
     typed["margin"] = typed["margin"] or "10"
-    lose = query.get("lose") == "1" if "rate" in query else len(found) > 1
+    n_minus_1 = query.get("n_minus_1") == "1" if "rate" in query else len(found) > 1
     numbers = {name: _number(text) for name, text in typed.items()}
     faults = {name: fault for name, most in MOST.items() if (fault := _fault(name, typed[name], numbers[name], most))}
-    context: dict[str, Any] = {"typed": typed, "lose": lose, "faults": faults, "measurements": found}
+    context: dict[str, Any] = {"typed": typed, "n_minus_1": n_minus_1, "faults": faults, "measurements": found}
     if faults:
         return context
     answer = size(
         found,
         numbers["rate"] or 0.0,
-        lose_a_region=lose,
+        n_minus_1=n_minus_1,
         margin=(numbers["margin"] or 0.0) / 100,
         cost_per_server=numbers["cost"],
     )

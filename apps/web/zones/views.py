@@ -110,13 +110,13 @@ def difference(request: PageRequest, pk: int) -> HttpResponse:
 @require_POST
 @page
 def repair(request: PageRequest, pk: int) -> HttpResponse:
-    """Write what is wanted over what somebody changed; `take_over` also over records that were never ours."""
-    take_over = request.POST.get("take_over") == "true"
+    """Write what is wanted over what somebody changed; `adopt_existing` also over records that were never ours."""
+    adopt_existing = request.POST.get("adopt_existing") == "true"
     try:
         services.repair(
             actor=request.actor,
             zone_id=pk,
-            take_over=take_over,
+            adopt_existing=adopt_existing,
             reason=request.POST.get("reason", "").strip(),
         )
     except (Conflict, Invalid) as error:

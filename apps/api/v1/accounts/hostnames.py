@@ -73,7 +73,7 @@ class HostnameCheck(APIView):
     """POST: look for the proof now."""
 
     def post(self, request: Request, pk: str) -> Response:
-        """The hostname with what was found in `check_said`; a name is looked at once in five seconds at most."""
+        """The hostname with what was found in `last_check_message`; a name is checked every five seconds at most."""
         row = one(selectors.hostnames(requests.actor_of(request)), pk)
         return answer(request, hostnames.check(actor=requests.actor_of(request), hostname_id=row.pk))
 

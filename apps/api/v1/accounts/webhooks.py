@@ -28,7 +28,7 @@ def shape(row: Webhook) -> dict[str, Any]:
         "version": row.version,
         "url": f"/api/v1/webhooks/{row.pk}",
         "spec": services.document(row),
-        "disabled_why": row.disabled_why,
+        "disabled_reason": row.disabled_reason,
         "failing_since": row.failing_since,
         "previous_secret_until": row.previous_until,
         "created_at": row.created_at,

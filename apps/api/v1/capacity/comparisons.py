@@ -75,7 +75,7 @@ class ComparisonDetail(APIView):
     scope_noun = NOUN
 
     def get(self, request: Request, pk: str) -> Response:
-        """The comparison with its verdict, once it is over."""
+        """The comparison with its result, once it is over."""
         return Response(_shown(request, pk))
 
 
@@ -85,7 +85,7 @@ class Sizing(APIView):
     scope_noun = NOUN
 
     def get(self, request: Request) -> Response:
-        """`pool` (name, or account/name), `rate` in requests/s, `lose_a_region`, `cost_per_server`.
+        """`pool` (name, or account/name), `rate` in requests/s, `n_minus_1`, `cost_per_server`.
 
         Beside the answer stands who did the work in the last ten minutes, region by region.
         """
@@ -94,7 +94,7 @@ class Sizing(APIView):
             actor,
             pool.pk,
             _number(request, "rate"),
-            lose_a_region="lose_a_region" not in request.query_params or requests.flag(request, "lose_a_region"),
+            n_minus_1="n_minus_1" not in request.query_params or requests.flag(request, "n_minus_1"),
             cost_per_server=_number(request, "cost_per_server") if "cost_per_server" in request.query_params else None,
         )
         return Response({**asdict(found), "balance": [asdict(each) for each in balance(actor, pool.pk)]})

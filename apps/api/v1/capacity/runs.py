@@ -45,8 +45,8 @@ def run_shape(row: Run, _: object = None) -> dict[str, Any]:
         "state": row.state,
         "terminal": row.state not in Run.OPEN,
         "waits_for_approval": row.state == Run.State.WAITING and row.begin_by is None,
-        "doing": row.doing,
-        "why": row.why,
+        "phase": row.phase,
+        "message": row.message,
         "actor": row.actor,
         "approved_by": row.approved_by,
         "stopped_by": row.stopped_by,
@@ -62,8 +62,8 @@ def run_shape(row: Run, _: object = None) -> dict[str, Any]:
 
 
 _STEP = (
-    *("ordinal", "purpose", "rate", "users", "started_at", "seconds", "offered", "answered", "errors", "error_share"),
-    *("p50_ms", "p95_ms", "p99_ms", "max_ms", "histogram", "verdict", "why"),
+    *("ordinal", "purpose", "rate", "users", "started_at", "seconds", "offered", "answered", "errors", "error_rate"),
+    *("p50_ms", "p95_ms", "p99_ms", "max_ms", "histogram", "status", "message"),
 )
 _SECOND = ("at", "target", "offered", "answered", "errors", "in_flight", "p50_ms", "p95_ms", "p99_ms")
 
@@ -106,12 +106,11 @@ class Checks(APIView):
     """GET: could a test run now, and what stands in its way?"""
 
     def get(self, request: Request, pk: str) -> Response:
-        """`{may_run, checks: [{word, ok, sentence, passing}]}`."""
+        """`{may_run, checks: [{code, ok, message, passing}]}`."""
         actor = requests.actor_of(request)
         found = checking.checks_of(actor, one(capacity_tests(actor), pk).pk)
         shown = [
-            {"word": check.word, "ok": check.ok, "sentence": check.sentence, "passing": check.passing}
-            for check in found
+            {"code": check.code, "ok": check.ok, "message": check.message, "passing": check.passing} for check in found
         ]
         return Response({"may_run": all(check.ok for check in found), "checks": shown})
 

@@ -26,7 +26,7 @@ Shape = dict[str, Any]
 
 
 def run_shape(row: StackRun) -> Shape:
-    """One travel of a revision to its cloud."""
+    """One run that brings a revision to its cloud."""
     return {
         "id": row.pk,
         "url": f"/api/v1/stack-runs/{row.pk}",
@@ -95,8 +95,8 @@ def _backend(row: health.BackendHealth) -> Shape:
             {"address": each.address, "port": each.port, "state": each.state, "reason": each.reason}
             for each in row.targets
         ],
-        "requests_per_s": row.per_s,
-        "errors_share": row.errors_share,
+        "requests_rps": row.rps,
+        "error_rate": row.error_rate,
         "p95_ms": row.p95_ms,
         "counted_at": row.counted_at,
         "weight": row.weight.weight if row.weight else None,

@@ -1,4 +1,4 @@
-"""SHOW to machines: static IPs beyond their definition: moved in one change, released; what a target would lose."""
+"""SHOW to machines: static IPs beyond their definition: moved in one change, released; what a target cannot do."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from rest_framework.views import APIView
 from apps.api.v1 import shapes
 from apps.api.v1.protocol import requests
 from apps.api.v1.views import NOUNS, one
-from apps.api.v1.writes import foreseen, written
+from apps.api.v1.writes import dry_run_answer, written
 from apps.core.errors import Fault, Invalid
 from apps.definitions import selectors, services
-from apps.definitions.previewing.portability import Loss, portability_of
+from apps.definitions.previewing.portability import Incompatibility, portability_of
 from apps.fleet.models import StaticIP
 
 
 def _done(request: Request, change: Callable[[], StaticIP]) -> Response:
     """The address as it is after the change, or what the change would do."""
     if requests.dry_run(request):
-        return foreseen(request, change)
+        return dry_run_answer(request, change)
     actor, pk = requests.actor_of(request), change().pk
     fresh = one(NOUNS["static-ips"].rows(actor), str(pk))
     response = Response(shapes.definition(fresh, actor), headers={"ETag": requests.etag(fresh.version)})
@@ -71,16 +71,16 @@ class Portability(APIView):
         actor = requests.actor_of(request)
         row = one(selectors.load_balancers(actor), pk)
         found = portability_of(actor, row.pk, request.query_params.get("target", ""))
-        return Response({"load_balancer": row.name, "losses": [_loss(each) for each in found]})
+        return Response({"load_balancer": row.name, "incompatibilities": [_incompatibility(each) for each in found]})
 
 
-def _loss(loss: Loss) -> dict[str, Any]:
+def _incompatibility(incompatibility: Incompatibility) -> dict[str, Any]:
     return {
-        "target": str(loss.target),
-        "severity": str(loss.severity),
-        "code": loss.code,
-        "object": loss.label,
-        "field": loss.field,
-        "message": loss.message,
-        "instead": loss.instead,
+        "target": str(incompatibility.target),
+        "severity": str(incompatibility.severity),
+        "code": incompatibility.code,
+        "object": incompatibility.label,
+        "field": incompatibility.field,
+        "message": incompatibility.message,
+        "remedy": incompatibility.remedy,
     }

@@ -84,15 +84,15 @@ class Repair(APIView):
     """POST: write what is wanted over what somebody changed on the server; customers repair their own records."""
 
     def post(self, request: Request, pk: str) -> Response:
-        """`{records?: [{name, type}], take_over?}`; 202, the work goes on by itself."""
+        """`{records?: [{name, type}], adopt_existing?}`; 202, the work goes on by itself."""
         no_dry_run(request)
         zone = _zone(request, pk)
-        data = requests.only(request, ("records", "take_over")) if request.data else {}
+        data = requests.only(request, ("records", "adopt_existing")) if request.data else {}
         services.repair(
             actor=requests.actor_of(request),
             zone_id=zone.pk,
             keys=_keys(data.get("records")),
-            take_over=_flag(data.get("take_over")),
+            adopt_existing=_flag(data.get("adopt_existing")),
             reason=requests.reason(request),
         )
         return Response(status=202)
@@ -115,5 +115,5 @@ def _key(row: object, index: int) -> tuple[str, str]:
 
 def _flag(given: object) -> bool:
     if given is not None and not isinstance(given, bool):
-        raise Invalid([Fault("/take_over", "not_boolean", "Write true or false.")])
+        raise Invalid([Fault("/adopt_existing", "not_boolean", "Write true or false.")])
     return bool(given)

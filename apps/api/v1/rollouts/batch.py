@@ -12,7 +12,7 @@ from rest_framework.views import APIView
 from apps.api.v1 import shapes
 from apps.api.v1.protocol import requests
 from apps.api.v1.protocol.problems import told
-from apps.api.v1.writes import foreseen
+from apps.api.v1.writes import dry_run_answer
 from apps.core.errors import Fault, Invalid
 from apps.definitions import services
 from apps.definitions.services import ItemResult
@@ -41,7 +41,7 @@ class Items(APIView):
             reason=requests.reason(request),
         )
         if requests.dry_run(request):
-            return foreseen(request, change)
+            return dry_run_answer(request, change)
         done = change()
         results = [self._shape(request, result) for result in done.results]
         body: dict[str, Any] = {"results": results, "generations": done.generations}

@@ -13,11 +13,11 @@ from rest_framework.views import APIView
 from apps.api.v1.protocol import requests
 from apps.api.v1.protocol.waiting import carrying
 from apps.api.v1.rollouts.plans import done
-from apps.api.v1.writes import foreseen
+from apps.api.v1.writes import dry_run_answer
 from apps.audit.models import Entry
 from apps.audit.selectors import entries_of_change
 from apps.definitions import services
-from apps.rollouts.selectors import travels_since, wait_until_live
+from apps.rollouts.selectors import progress_since, wait_until_live
 from apps.rollouts.waiting_for import missing
 
 ACTIONS = ("create", "update", "delete")
@@ -41,7 +41,7 @@ class ChangeDetail(APIView):
                 "objects": [_object(each) for each in entries],
                 "live": live and not waits_for,
                 "waits_for": [asdict(each) for each in waits_for],
-                "rollouts": [asdict(each) for each in travels_since(fleets, entries[0].at)] if entries else [],
+                "rollouts": [asdict(each) for each in progress_since(fleets, entries[0].at)] if entries else [],
             }
         )
 
@@ -70,4 +70,4 @@ class ChangeRevert(APIView):
         """
         actor = requests.actor_of(request)
         revert = partial(services.revert_change, actor=actor, change=change, reason=requests.reason(request))
-        return foreseen(request, revert) if requests.dry_run(request) else done(revert())
+        return dry_run_answer(request, revert) if requests.dry_run(request) else done(revert())

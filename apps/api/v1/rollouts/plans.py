@@ -19,7 +19,7 @@ from apps.core.errors import Fault, Invalid, NotFound
 from apps.core.requests import request_id
 from apps.definitions import selectors, services
 from apps.definitions.models import StoredPlan
-from apps.overflow.foresight import overloads
+from apps.overflow.preview import overloads
 
 # Only these say where traffic can go.
 CAPACITY_KINDS = frozenset({"Region", "Fleet", "Node", "Pool"})
@@ -60,8 +60,8 @@ class Apply(APIView):
             with services.confirming([services.ANYTHING]):  # a plan says what would be lost; who applies it confirms
                 found = services.dry_run(actor, change)
                 warnings = [*found.result.losses, *_overloads(actor, objects, change)]
-            foreseen = services.Plan(found.result.changes, found.generations, stored=False, kept=found.result.kept)
-            summary = shapes.plan(foreseen, found) | {"warnings": warnings}
+            preview = services.Plan(found.result.changes, found.generations, stored=False, kept=found.result.kept)
+            summary = shapes.plan(preview, found) | {"warnings": warnings}
             base = found.result.base
             row = services.store_plan(actor=actor, objects=objects, base=base, summary=summary, **wanted)
             return Response(summary | {"plan_id": row.pk, "expires_at": row.expires_at})

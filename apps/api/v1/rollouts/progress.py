@@ -47,7 +47,7 @@ def step(row: Step) -> dict[str, Any]:
 
 
 def rollout(row: Rollout) -> dict[str, Any]:
-    """One travel of a revision to the nodes of its fleet; `terminal` says whether it is over."""
+    """One rollout of a revision to the nodes of its fleet; `terminal` says whether it is over."""
     return {
         "id": row.pk,
         "fleet": row.fleet.name,

@@ -43,7 +43,7 @@ def fire_shape(row: Fire) -> dict[str, Any]:
         "attempt": row.attempt,
         "actor": row.actor,
         "trigger": row.trigger.name if row.trigger else None,
-        "said": row.said,
+        "message": row.message,
         "result": row.result,
     }
 

@@ -18,13 +18,13 @@ from apps.definitions import selectors as definitions
 from apps.definitions.models import Pool
 from apps.fleet import selectors as places
 from apps.overflow import selectors
-from apps.overflow.comparison import error_share
+from apps.overflow.comparison import prediction_error
 from apps.overflow.flows import FULL, Flow, PoolUse, RegionUse, WhatIf
 
 OLDEST = timedelta(weeks=2)
 MOST_FACTOR, MOST_LIMIT = 1000, 1_000_000
 WORST_POOLS = 20
-FIELDS = ("pool", "factor", "lose", "drain", "limits")
+FIELDS = ("pool", "factor", "failed_regions", "drained_regions", "limits")
 Shape = dict[str, Any]
 
 
@@ -34,13 +34,13 @@ def flow(found: Flow) -> Shape:
         "at": found.at,
         "age_s": found.age_s,
         "stale": found.stale,
-        "refused_per_s": round(found.refused_per_s, 3),
+        "rejected_rps": round(found.rejected_rps, 3),
         "regions": [_region(use) for use in found.regions],
         "lanes": [
             {
                 "from": lane.source,
                 "to": lane.target,
-                "per_s": round(lane.per_s, 3),
+                "rps": round(lane.rps, 3),
                 "added_ms": lane.added_ms,
                 "reason": lane.reason,
             }
@@ -51,12 +51,12 @@ def flow(found: Flow) -> Shape:
 
 def _region(use: RegionUse) -> Shape:
     rates = {
-        "offered_per_s": use.offered_per_s,
-        "own_per_s": use.own_per_s,
-        "served_per_s": use.served_per_s,
-        "out_per_s": use.out_per_s,
-        "in_per_s": use.in_per_s,
-        "refused_per_s": use.refused_per_s,
+        "demand_rps": use.demand_rps,
+        "local_rps": use.local_rps,
+        "served_rps": use.served_rps,
+        "overflow_out_rps": use.overflow_out_rps,
+        "overflow_in_rps": use.overflow_in_rps,
+        "rejected_rps": use.rejected_rps,
     }
     return {
         "region": use.name,
@@ -75,7 +75,7 @@ def _region(use: RegionUse) -> Shape:
 def _capacity(use: RegionUse) -> Shape:
     """The limits of one pool; all null where several are looked at, because limits do not add up."""
     return {
-        "per_s": use.capacity_per_s,
+        "rps": use.capacity_rps,
         "unlimited": use.unlimited,
         "in_flight": use.in_flight,
         "in_flight_limit": use.flight_limit,
@@ -89,9 +89,9 @@ def _of_pool(each: PoolUse) -> Shape:
     """One of several pools, beside its own limit."""
     return {
         "pool": each.pool,
-        "served_rps": round(each.use.served_per_s, 3),
-        "overflow_out_rps": round(each.use.out_per_s, 3),
-        "rejected_rps": round(each.use.refused_per_s, 3),
+        "served_rps": round(each.use.served_rps, 3),
+        "overflow_out_rps": round(each.use.overflow_out_rps, 3),
+        "rejected_rps": round(each.use.rejected_rps, 3),
         "capacity": _capacity(each.use),
         "used": None if each.use.used is None else round(each.use.used, 3),
         "healthy": each.use.healthy,
@@ -120,7 +120,7 @@ def answer(request: Request, pool: Pool | None) -> Response:
     body: Shape = {"pool": f"{pool.account.name}/{pool.name}" if pool else None, "actual": flow(found)}
     if at is None:
         plan = selectors.predicted(actor, pool)
-        body |= {"predicted": flow(plan), "error_share": error_share(plan, found)}
+        body |= {"predicted": flow(plan), "prediction_error": prediction_error(plan, found)}
     return Response(body)
 
 
@@ -161,14 +161,14 @@ class WhatIfAnswer(APIView):
     scope = "read"
 
     def post(self, request: Request) -> Response:
-        """`{pool?, factor?, lose?, drain?, limits?}`: pool `account/name`, regions by name, limits in requests/s."""
+        """`pool?` (`account/name`), `factor?`, `failed_regions?`, `drained_regions?`, `limits?` (requests/s)."""
         data = requests.envelope(request)
         question = Reader(data, {row.name: f"rgn-{row.pk}" for row in places.regions(requests.actor_of(request))})
         asked = question.read()
         account, _, name = str(data.get("pool") or "").partition("/")
         pool = named_pool(request, account, name) if account else None
-        before, then, differences = selectors.what_if(requests.actor_of(request), pool, asked)
-        return Response({"now": flow(before), "then": flow(then), "differences": list(differences)})
+        current, predicted, differences = selectors.what_if(requests.actor_of(request), pool, asked)
+        return Response({"current": flow(current), "predicted": flow(predicted), "differences": list(differences)})
 
 
 class Reader:
@@ -186,7 +186,9 @@ class Reader:
             self.faults.append(Fault("/pool", "text", "Name the pool as account/name."))
         if self.data.get("limits") and not self.data.get("pool"):
             self.faults.append(Fault("/limits", "pool", "A limit is a pool's: name the pool as account/name."))
-        question = WhatIf(self._regions("lose"), self._regions("drain"), self._factor(), self._limits())
+        question = WhatIf(
+            self._regions("failed_regions"), self._regions("drained_regions"), self._factor(), self._limits()
+        )
         if self.faults:
             raise Invalid(self.faults)
         return question

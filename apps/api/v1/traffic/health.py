@@ -27,8 +27,8 @@ Shape = dict[str, Any]
 def traffic(numbers: Numbers) -> Shape:
     """What is served now; null where nothing was measured, `stale` where it was too long ago to be now."""
     return {
-        "requests_rps": numbers.requests_per_s,
-        "error_rate": numbers.errors_share,
+        "requests_rps": numbers.requests_rps,
+        "error_rate": numbers.error_rate,
         "p95_ms": numbers.p95_ms,
         "connections": numbers.connections,
         "age_s": numbers.age_s,

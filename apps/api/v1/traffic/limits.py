@@ -13,13 +13,13 @@ from apps.accounts.actors import Actor
 from apps.api.v1 import shapes
 from apps.api.v1.protocol import requests
 from apps.api.v1.views import detail_response, only
-from apps.api.v1.writes import foreseen, refuse_overload, written
+from apps.api.v1.writes import dry_run_answer, refuse_overload, written
 from apps.capacity.use import staleness
 from apps.core.errors import Fault, Invalid
 from apps.definitions import selectors, services
 from apps.definitions.models import Backend
 from apps.fleet import selectors as places
-from apps.overflow.foresight import overloads
+from apps.overflow.preview import overloads
 
 LIMIT_FIELDS = ("kind", "value", "scope", "capacity_scaler", "measured_by")
 
@@ -61,7 +61,7 @@ class PoolLimit(APIView):
         if requests.flag(request, "refuse_overload"):
             refuse_overload(overloads(actor, change))
         if requests.dry_run(request):
-            return foreseen(request, change)
+            return dry_run_answer(request, change)
         change()
         fresh = self.row(request, account, name, region)
         response = Response(_backend(fresh, actor), headers={"ETag": requests.etag(fresh.pool.version)})
@@ -73,9 +73,9 @@ def _backend(row: Backend, actor: Actor) -> shapes.Shape:
     found = staleness.of_limit(row)
     measurement = found and {
         "run": row.limit_measured_by,
-        "word": found.word,
+        "status": found.status,
         "stale": found.stale,
-        "sentence": found.sentence,
+        "message": found.message,
         "measured_at": found.measured_at,
         "build": found.build,
     }
@@ -105,7 +105,7 @@ class RegionDrain(APIView):
             reason=requests.reason(request),
         )
         if requests.dry_run(request):
-            return foreseen(request, change)
+            return dry_run_answer(request, change)
         change()
         return _region(request, name)
 
@@ -127,6 +127,6 @@ class Latency(APIView):
             reason=requests.reason(request),
         )
         if requests.dry_run(request):
-            return foreseen(request, change)
+            return dry_run_answer(request, change)
         change()
         return _region(request, name)

@@ -23,8 +23,10 @@ def _shape(found: Traced) -> dict[str, Any]:
         "path": found.path or None,
         "status": found.status,
         "location": found.location,
-        "sentence": found.sentence,
-        "passed_over": [{"route": label, "code": code, "why": why} for label, code, why in found.passed_over],
+        "message": found.sentence,
+        "passed_over": [
+            {"route": label, "reason": reason, "message": message} for label, reason, message in found.passed_over
+        ],
         "regions": [
             {
                 "region": each.region,

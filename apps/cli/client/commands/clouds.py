@@ -27,10 +27,10 @@ def add_to(commands: Any, every: argparse.ArgumentParser) -> None:
     _addresses(commands, every)
     _stacks(commands, every)
     _zones(commands, every)
-    losses = commands.add_parser("portability", parents=[every], help="what a target would lose of a load balancer")
-    losses.add_argument("load_balancer", metavar="LOAD_BALANCER", help="name or id")
-    losses.add_argument("--target", choices=("haproxy", "aws", "google"))
-    losses.set_defaults(run=show_losses)
+    portability = commands.add_parser("portability", parents=[every], help="what a target cannot do for one")
+    portability.add_argument("load_balancer", metavar="LOAD_BALANCER", help="name or id")
+    portability.add_argument("--target", choices=("haproxy", "aws", "google"))
+    portability.set_defaults(run=show_portability)
 
 
 def _actions(commands: Any, word: str, words: str) -> Any:
@@ -221,16 +221,15 @@ def repair_zone(api: Api, asked: argparse.Namespace) -> Done:
     return {"zone": found["name"]}, texts.plain(f"Zone {found['name']} is being repaired."), 0
 
 
-def show_losses(api: Api, asked: argparse.Namespace) -> Done:
-    """A line per loss, what is refused first."""
+def show_portability(api: Api, asked: argparse.Namespace) -> Done:
+    """A line per incompatibility, what is refused first."""
     query = {"target": asked.target} if asked.target else {}
     found = one(api, "load-balancers", asked.load_balancer)
     body = api("GET", f"load-balancers/{found['id']}/portability", query=query)
-    rows = [
-        (each["target"], each["severity"], each["object"], each["message"], each["instead"]) for each in body["losses"]
-    ]
-    table = texts.table(rows, ("TARGET", "HOW", "OBJECT", "WHAT", "INSTEAD"))
-    return body, table if rows else "Nothing would be lost.", 0
+    fields = ("target", "severity", "object", "message", "remedy")
+    rows = [tuple(each[field] for field in fields) for each in body["incompatibilities"]]
+    table = texts.table(rows, tuple(field.upper() for field in fields))
+    return body, table if rows else "Every target takes it as it is.", 0
 
 
 def _word(name: str) -> str:

@@ -111,8 +111,8 @@ def _traced(found: dict[str, Any]) -> str:
         return "No load balancer takes this request for a hostname of yours."
     parts = []
     for answer in found["answers"]:
-        parts.append(texts.plain(f"{answer['load_balancer']}/{answer['listener']}: {answer['sentence']}"))
-        parts += [texts.plain(f"    not {over['route']}: {over['why']}") for over in answer["passed_over"]]
+        parts.append(texts.plain(f"{answer['load_balancer']}/{answer['listener']}: {answer['message']}"))
+        parts += [texts.plain(f"    not {over['route']}: {over['message']}") for over in answer["passed_over"]]
         parts += [texts.plain(_served(each)) for each in answer["regions"]]
     if found["waits_for_proof"]:
         parts.append("The hostname waits for its proof: until then no node has these routes.")

@@ -16,7 +16,7 @@ from ..words import add_managed
 Done = tuple[Any, str, int]
 NOUN = "capacity-tests"
 POLL_S = 30
-CURVE = ("rate", "answered", "p50_ms", "p95_ms", "p99_ms", "error_share", "verdict")
+CURVE = ("rate", "answered", "p50_ms", "p95_ms", "p99_ms", "error_rate", "status")
 
 
 def add_to(commands: Any, every: argparse.ArgumentParser) -> None:
@@ -93,7 +93,7 @@ def show_test(api: Api, asked: argparse.Namespace) -> Done:
     says = "It may run now." if checks["may_run"] else "It may not run now:"
     parts = [texts.plain(f"Capacity test {found['account']}/{found['name']} ({found['id']})")]
     parts += [texts.outline(found["spec"]), "", says]
-    parts += [f"    {'yes' if each['ok'] else 'no '}  {texts.plain(each['sentence'])}" for each in checks["checks"]]
+    parts += [f"    {'yes' if each['ok'] else 'no '}  {texts.plain(each['message'])}" for each in checks["checks"]]
     return found | checks, "\n".join(parts), 0
 
 
@@ -127,12 +127,12 @@ def _told(run: Any) -> str:
     """What the run does or found, with the curve."""
     where = f"{run['pool'] or 'a pool that is gone'} in {run['region'] or 'a region that is gone'}"
     parts = [f"Run {run['id']} of {run['name']} on {where}: {run['state']}"]
-    parts += [run[name] for name in ("doing", "why") if run[name]]
+    parts += [run[name] for name in ("phase", "message") if run[name]]
     if run["waits_for_approval"]:
         parts.append(f"It waits for an operator: spillway capacity approve {run['id']}")
     result = run["result"] or {}
-    if result.get("sentence"):
-        parts.append(result["sentence"])
+    if result.get("message"):
+        parts.append(result["message"])
     found = [texts.plain(part) for part in parts]
     if result.get("curve"):
         rows = [[_rounded(point.get(name)) for name in CURVE] for point in result["curve"]]
@@ -169,7 +169,7 @@ def list_runs(api: Api, asked: argparse.Namespace) -> Done:
 
 
 def _found(run: Any) -> str:
-    return str((run["result"] or {}).get("sentence") or run["why"] or run["doing"])
+    return str((run["result"] or {}).get("message") or run["message"] or run["phase"])
 
 
 def stop_run(api: Api, asked: argparse.Namespace) -> Done:

@@ -15,7 +15,7 @@ Done = tuple[Any, str, int]
 NOUN = "schedules"
 STATES = ("waiting", "running", "done", "dead", "skipped", "missed")
 NO_FIRES = "Nothing was fired yet."
-FIRE_FIELDS = ("id", "schedule", "scheduled_at", "state", "attempt", "cause", "said")
+FIRE_FIELDS = ("id", "schedule", "scheduled_at", "state", "attempt", "cause", "message")
 
 
 def add_to(commands: Any, every: argparse.ArgumentParser) -> None:
@@ -94,8 +94,8 @@ def retry_fire(api: Api, asked: argparse.Namespace) -> Done:
 
 
 def _fired(fire: Any) -> Done:
-    said = f" {fire['said']}" if fire["said"] else ""
-    return fire, texts.plain(f"Fire {fire['id']} of {fire['schedule']} is {fire['state']}.{said}"), 0
+    message = f" {fire['message']}" if fire["message"] else ""
+    return fire, texts.plain(f"Fire {fire['id']} of {fire['schedule']} is {fire['state']}.{message}"), 0
 
 
 def pause(api: Api, asked: argparse.Namespace) -> Done:

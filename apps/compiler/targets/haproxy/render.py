@@ -1,4 +1,4 @@
-"""COMPILE for HAProxy: an examined snapshot becomes the files of a bundle, with what the receipt must find in them."""
+"""COMPILE for HAProxy: an examined snapshot becomes the files of a bundle, with what verification must find in them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ CONFIG = "haproxy.cfg"
 
 @dataclass(frozen=True, slots=True)
 class Rendering:
-    """The files, and beside them the model they were written from: for the receipt."""
+    """The files, and beside them the model they were written from, to verify them by."""
 
     files: Mapping[str, bytes]
     binds: tuple[Bind, ...]
@@ -103,7 +103,7 @@ def _nodes_by_id(snapshot: Snapshot) -> dict[str, RegionNode]:
 
 
 def check(rendering: Rendering) -> list[Finding]:
-    """The structural receipt over everything that was rendered; empty when the files say what was meant."""
+    """Config verification of everything that was rendered; empty when the files say what was meant."""
     findings = config_verification.check_config(rendering.files[CONFIG].decode("latin-1"), rendering.document.shapes())
     for path, entries in rendering.maps.items():
         findings += config_verification.check_map(path, rendering.files[path], entries)

@@ -97,7 +97,7 @@ class Section:
 
     @property
     def title(self) -> str:
-        """Kind and name, by which the receipt speaks of the section."""
+        """Kind and name, by which config verification speaks of the section."""
         return " ".join((self.kind, *self.arguments[:1]))
 
 

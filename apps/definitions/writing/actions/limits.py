@@ -11,10 +11,11 @@ from apps.definitions.models import Backend, Pool
 from apps.definitions.reading.describing import Document, limit_of
 from apps.definitions.reading.documents import read_limit
 from apps.definitions.sharing import must_own
-from apps.definitions.writing.change_set import Work, working
+from apps.definitions.writing.change_set import ChangeSet
 from apps.definitions.writing.kinds.traffic import note_limit
 from apps.definitions.writing.parts import hold, note
 from apps.definitions.writing.rules.managed import check_manager
+from apps.definitions.writing.transactions import change_set
 
 
 def set_limit(  # noqa: PLR0913 - a limit has this many parts, all named by the caller
@@ -40,7 +41,7 @@ def set_limit(  # noqa: PLR0913 - a limit has this many parts, all named by the 
     """
     sent = {"kind": kind, "value": value, "scope": scope, "measured_by": measured_by}
     sent["capacity_scaler"] = capacity_scaler
-    with working(actor, reason=reason) as work:
+    with change_set(actor, reason=reason) as changes:
         pool = selectors.only(selectors.pools(actor), pool_id)
         must_own(actor, pool)
         held = hold(pool, expected_version)
@@ -48,14 +49,14 @@ def set_limit(  # noqa: PLR0913 - a limit has this many parts, all named by the 
         if backend is None:
             raise NotFound("The pool has no servers in such a region.")
         if not (of_run and backend.limit_measured_by):
-            check_manager(work, held)
+            check_manager(changes, held)
         wanted = read_limit(_merged(backend, sent), pool.when_full)
         before = _shown(backend)
         note_limit(backend, wanted.limit, wanted.measured_by, actor)
         if wanted.capacity_scaler is not None:
             backend.capacity_scaler = wanted.capacity_scaler
         if _shown(backend) != before:
-            _store(work, pool, backend, before)
+            _store(changes, pool, backend, before)
     return backend
 
 
@@ -74,9 +75,9 @@ def _shown(backend: Backend) -> Document:
     return {"limit": limit_of(backend), "capacity_scaler": backend.capacity_scaler}
 
 
-def _store(work: Work, pool: Pool, backend: Backend, before: Document) -> None:
+def _store(changes: ChangeSet, pool: Pool, backend: Backend, before: Document) -> None:
     backend.save()
-    work.concern(pool)
+    changes.mark_affected(pool)
     label = f"{pool.account.name}/{pool.name} in {backend.region.name}"
     after, owner = _shown(backend), backend.account
-    note(work, pool, before=before, after=after, kind="Backend", part=backend, label=label, account=owner)
+    note(changes, pool, before=before, after=after, kind="Backend", part=backend, label=label, account=owner)

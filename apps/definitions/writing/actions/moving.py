@@ -15,11 +15,11 @@ from apps.definitions import selectors
 from apps.definitions.models import Listener, LoadBalancer
 from apps.definitions.reading.describing import Document, describe
 from apps.definitions.reading.fleets import FLEET_PORTS
-from apps.definitions.writing.change_set import Work, working
+from apps.definitions.writing.change_set import ChangeSet
 from apps.definitions.writing.kinds.load_balancers import expect_fit
-from apps.definitions.writing.objects import finish
 from apps.definitions.writing.parts import note
 from apps.definitions.writing.rules.managed import check_manager
+from apps.definitions.writing.transactions import change_set
 from apps.fleet.models import Fleet, StaticIP
 
 WHAT = "static IPs"
@@ -42,12 +42,12 @@ def move_static_ip(
     wanted = _names(load_balancer, listeners)
     actor.may_write(NOUN)
     actor.must_operate(WHAT)
-    with working(actor, reason=reason) as work:
+    with change_set(actor, reason=reason) as changes:
         row = _held(name)
         balancer = LoadBalancer.objects.filter(name=load_balancer).first()
         if balancer is None:
             raise Invalid([Fault("/load_balancer", "unknown", f"There is no load balancer {load_balancer}.")])
-        _attach(work, row, _chosen(work, row, balancer, wanted))
+        _attach(changes, row, _chosen(changes, row, balancer, wanted))
     return row
 
 
@@ -58,9 +58,9 @@ def release_static_ip(*, actor: Actor, name: str, reason: str = "") -> StaticIP:
     """
     actor.may_write(NOUN)
     actor.must_operate(WHAT)
-    with working(actor, reason=reason) as work:
+    with change_set(actor, reason=reason) as changes:
         row = _held(name)
-        _attach(work, row, [])
+        _attach(changes, row, [])
     return row
 
 
@@ -88,7 +88,7 @@ def _held(name: str) -> StaticIP:
     return row
 
 
-def _chosen(work: Work, row: StaticIP, balancer: LoadBalancer, names: Sequence[str] | None) -> list[Listener]:
+def _chosen(changes: ChangeSet, row: StaticIP, balancer: LoadBalancer, names: Sequence[str] | None) -> list[Listener]:
     """The listeners that shall bind the address, one for each port. Raises Invalid."""
     own = list(balancer.listeners.select_related("load_balancer__account").order_by("name"))
     if names is None:
@@ -98,47 +98,47 @@ def _chosen(work: Work, row: StaticIP, balancer: LoadBalancer, names: Sequence[s
         found = [each for each in own if each.name in names]
         for at, name in enumerate(names):
             if name not in {each.name for each in own}:
-                work.fault(f"/listeners/{at}", "unknown", f"Load balancer {balancer.name} has no listener {name}.")
-    if not found and not work.faults:
+                changes.fault(f"/listeners/{at}", "unknown", f"Load balancer {balancer.name} has no listener {name}.")
+    if not found and not changes.faults:
         detail = f"Name the listeners of {balancer.name} that shall bind it; none is on a port that it serves now."
-        work.fault("/listeners", "missing", detail)
+        changes.fault("/listeners", "missing", detail)
     if len({each.port for each in found}) < len(found):
-        work.fault("/listeners", "twice", "Two of these listeners are on the same port; an address has each port once.")
+        detail = "Two of these listeners are on the same port; an address has each port once."
+        changes.fault("/listeners", "twice", detail)
     fleets, stacks = list(balancer.fleets.all()), list(balancer.stacks.all())
-    expect_fit(work, row, fleets, stacks, "/load_balancer")
-    if work.faults:
-        raise Invalid(work.take_faults())
+    expect_fit(changes, row, fleets, stacks, "/load_balancer")
+    if changes.faults:
+        raise Invalid(changes.faults.drain())
     return found
 
 
-def _attach(work: Work, row: StaticIP, chosen: list[Listener]) -> None:
+def _attach(changes: ChangeSet, row: StaticIP, chosen: list[Listener]) -> None:
     """Take the address from the listeners that bind it and give it to the chosen ones; record what changed."""
     former = list(row.listeners.select_related("load_balancer__account").order_by("name"))
     if [each.pk for each in former] == [each.pk for each in sorted(chosen, key=lambda each: each.name)]:
         return
     balancers = {each.load_balancer_id: each.load_balancer for each in (*former, *chosen)}
     for balancer in balancers.values():
-        check_manager(work, balancer)
-    before = {pk: _document(work, pk) for pk in balancers}
+        check_manager(changes, balancer)
+    before = {pk: _document(changes, pk) for pk in balancers}
     for balancer in balancers.values():
-        work.concern(balancer)
+        changes.mark_affected(balancer)
     Listener.objects.filter(static_ip=row).update(static_ip=None)
     Listener.objects.filter(pk__in=[each.pk for each in chosen]).update(static_ip=row)
-    _refuse_taken_ports(work, [each for each in former if each.pk not in {one.pk for one in chosen}])
-    work.concern(row)
+    _reject_taken_ports(changes, [each for each in former if each.pk not in {one.pk for one in chosen}])
+    changes.mark_affected(row)
     action = "move" if chosen else "release"
-    note(work, row, before=_served(former), after=_served(chosen), action=action)
+    note(changes, row, before=_served(former), after=_served(chosen), action=action)
     for pk, balancer in sorted(balancers.items()):
         label, owner = f"{balancer.account.name}/{balancer.name}", balancer.account
-        note(work, balancer, before=before[pk], after=_document(work, pk), label=label, account=owner)
-    finish(work)
+        note(changes, balancer, before=before[pk], after=_document(changes, pk), label=label, account=owner)
 
 
-def _document(work: Work, balancer: int) -> Document:
-    return describe(selectors.load_balancers(work.actor).get(pk=balancer))
+def _document(changes: ChangeSet, balancer: int) -> Document:
+    return describe(selectors.load_balancers(changes.actor).get(pk=balancer))
 
 
-def _refuse_taken_ports(work: Work, left: list[Listener]) -> None:
+def _reject_taken_ports(changes: ChangeSet, left: list[Listener]) -> None:
     """Invalid where a listener that binds the nodes' own addresses from now on would meet another one there."""
     for listener in left:
         fleets = list(Fleet.objects.filter(load_balancers=listener.load_balancer_id))
@@ -151,9 +151,9 @@ def _refuse_taken_ports(work: Work, left: list[Listener]) -> None:
             detail = (
                 f"{whose} would bind port {listener.port} of the nodes, which {by} uses; delete it, or change its port."
             )
-            work.fault("", "port_in_use", detail)
-    if work.faults:
-        raise Invalid(work.take_faults())
+            changes.fault("", "port_in_use", detail)
+    if changes.faults:
+        raise Invalid(changes.faults.drain())
 
 
 def _served(listeners: list[Listener]) -> Document:

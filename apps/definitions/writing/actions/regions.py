@@ -9,9 +9,10 @@ from apps.compiler.grammar import GrammarError
 from apps.core.errors import Fault, Invalid, NotFound
 from apps.definitions.affected_targets import stacks_of
 from apps.definitions.reading.documents import latency_ms
-from apps.definitions.writing.change_set import Work, working
+from apps.definitions.writing.change_set import ChangeSet
 from apps.definitions.writing.kinds.topology import set_ms
 from apps.definitions.writing.parts import note, take
+from apps.definitions.writing.transactions import change_set
 from apps.fleet.models import Region, RegionLatency
 
 
@@ -22,13 +23,13 @@ def drain_region(*, actor: Actor, region: str, drained: bool, reason: str = "") 
     what is already so changes nothing. Raises NotFound, Forbidden for everybody but operators.
     """
     actor.must_operate("regions")
-    with working(actor, reason=reason) as work:
-        row = _locked(work, region)
+    with change_set(actor, reason=reason) as changes:
+        row = _locked(changes, region)
         if row.drained != drained:
             row.set_drained(drained)
-            _store(work, row, "drain" if drained else "undrain", {"drained": not drained}, {"drained": drained})
-            work.touch_everywhere()
-            work.touch_stacks(stacks_of(row))
+            _store(changes, row, "drain" if drained else "undrain", {"drained": not drained}, {"drained": drained})
+            changes.affected.add_all_fleets()
+            changes.affected.add_stacks(stacks_of(row))
     return row
 
 
@@ -41,16 +42,15 @@ def set_latency(*, actor: Actor, from_region: str, to_region: str, ms: object, r
     wanted = _checked(ms) if ms is not None else None
     if from_region == to_region:
         raise Invalid([Fault("/to", "self", "A region is no distance from itself; name another one.")])
-    with working(actor, reason=reason) as work:
-        row, other = _locked(work, from_region), _named(to_region)
-        work.watch_orders()
+    with change_set(actor, reason=reason) as changes:
+        row, other = _locked(changes, from_region), _named(to_region)
+        changes.affected.watch_orders()
         known = RegionLatency.objects.filter(from_region=row, to_region=other).first()
         before = known.set_ms if known else None
         if before != wanted:
             set_ms(row, other, wanted)
             change = ({"latency": {"to": other.name, "ms": each}} for each in (before, wanted))
-            _store(work, row, "update", *change)
-        work.catch_up()
+            _store(changes, row, "update", *change)
     return row
 
 
@@ -68,11 +68,11 @@ def _named(name: str) -> Region:
     return row
 
 
-def _locked(work: Work, name: str) -> Region:
-    take(work, _named(name))
+def _locked(changes: ChangeSet, name: str) -> Region:
+    take(changes, _named(name))
     return _named(name)
 
 
-def _store(work: Work, row: Region, action: str, before: dict[str, Any], after: dict[str, Any]) -> None:
+def _store(changes: ChangeSet, row: Region, action: str, before: dict[str, Any], after: dict[str, Any]) -> None:
     row.save(update_fields=("drained", "drained_at"))
-    note(work, row, before=before, after=after, action=action)
+    note(changes, row, before=before, after=after, action=action)

@@ -15,10 +15,12 @@ from apps.audit.selectors import entries_of_change
 from apps.core.errors import Conflict
 from apps.definitions.reading.describing import describe
 from apps.definitions.reading.documents import read_object
-from apps.definitions.writing.change_set import Work, working
+from apps.definitions.writing.change_set import ChangeSet
 from apps.definitions.writing.documents import Plan
 from apps.definitions.writing.dry_runs.dry_runs import PARTS
-from apps.definitions.writing.objects import KINDS, Change, delete, existing, finish, save
+from apps.definitions.writing.kinds.registry import KINDS
+from apps.definitions.writing.objects import Change, delete, existing, save
+from apps.definitions.writing.transactions import change_set
 from apps.fleet.selectors import generations
 
 ORDER = tuple(KINDS)
@@ -47,11 +49,10 @@ def revert_change(*, actor: Actor, change: str, reason: str = "") -> Plan:
     part, and whatever saving and deleting by themselves raise.
     """
     steps = _steps(entries_of_change(actor, change))
-    with working(actor, reason=reason or f"Takes back change {change}") as work:
-        done = [_take_back(work, step, at) for at, step in enumerate(_in_order(steps))]
-        finish(work)
-    changes = tuple(each for each in done if each is not None)
-    return Plan(changes, generations(work.touched.values()), stored=True)
+    with change_set(actor, reason=reason or f"Takes back change {change}") as changes:
+        done = [_take_back(changes, step, at) for at, step in enumerate(_in_order(steps))]
+    made = tuple(each for each in done if each is not None)
+    return Plan(made, generations(changes.affected.fleets.values()), stored=True)
 
 
 def _steps(entries: Iterable[Entry]) -> list[Step]:
@@ -80,10 +81,10 @@ def _in_order(steps: list[Step]) -> list[Step]:
     return sorted(steps, key=place)
 
 
-def _take_back(work: Work, step: Step, at: int) -> Change | None:
+def _take_back(changes: ChangeSet, step: Step, at: int) -> Change | None:
     """Save what was there before, or delete what was not; in the version that the change made, and in no other."""
-    owner = work.actor.account if KINDS[step.kind].platform else work.account(step.account)
-    row = existing(work, step.kind, owner, step.name)
+    owner = KINDS[step.kind].owner(changes, step.account)
+    row = existing(changes, step.kind, owner, step.name)
     gone = step.last.action == "delete"
     if (row is None) != gone or (row is not None and row.version != step.last.version):
         raise Conflict(f"{step.label} has been changed since: nothing was taken back. Change it by hand.")
@@ -91,7 +92,7 @@ def _take_back(work: Work, step: Step, at: int) -> Change | None:
         raise Conflict(f"{step.label} was changed in part: set it back by the call that changed it.")
     if step.before is not None:
         sent = {"kind": step.kind, "name": step.name, "account": step.account, "spec": step.before}
-        work.pointer = f"/objects/{at}"
+        changes.faults.pointer = f"/objects/{at}"
         version = row.version if row is not None else None
-        return save(work, read_object(sent, pointer=work.pointer), expected_version=version)[1]
-    return delete(work, step.kind, row) if row is not None else None
+        return save(changes, read_object(sent, pointer=changes.faults.pointer), expected_version=version)[1]
+    return delete(changes, step.kind, row) if row is not None else None

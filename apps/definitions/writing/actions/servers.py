@@ -12,8 +12,9 @@ from apps.core.errors import Fault, Invalid
 from apps.definitions import selectors
 from apps.definitions.models import Server
 from apps.definitions.reading.fields import choice
-from apps.definitions.writing.change_set import Work, working
+from apps.definitions.writing.change_set import ChangeSet
 from apps.definitions.writing.parts import note, take
+from apps.definitions.writing.transactions import change_set
 
 
 def set_server(
@@ -36,10 +37,10 @@ def set_server(
     }
     if faults:
         raise Invalid(faults)
-    with working(actor, reason=reason) as work:
+    with change_set(actor, reason=reason) as changes:
         server = selectors.only(selectors.servers(actor), server_id)
-        take(work, server.backend.pool, expected_version)
-        _set(work, server, {field: value for field, value in wanted.items() if value is not None})
+        take(changes, server.backend.pool, expected_version)
+        _set(changes, server, {field: value for field, value in wanted.items() if value is not None})
     return server
 
 
@@ -63,7 +64,7 @@ def _matters_elsewhere(server: Server, before: int, after: int) -> bool:
     return before != after and (server.backend.limit_scope == LimitScope.SERVER or 0 in (before, after))
 
 
-def _set(work: Work, server: Server, wanted: dict[str, Any]) -> None:
+def _set(changes: ChangeSet, server: Server, wanted: dict[str, Any]) -> None:
     before = {field: getattr(server, field) for field in wanted}
     after = {field: str(value) if field == "state" else value for field, value in wanted.items()}
     if before == after:
@@ -73,8 +74,8 @@ def _set(work: Work, server: Server, wanted: dict[str, Any]) -> None:
     for field, value in after.items():
         setattr(server, field, value)
     server.save(update_fields=list(after))
-    work.concern(server)
+    changes.mark_affected(server)
     if _matters_elsewhere(server, ready, _ready(server)):
-        work.concern(pool)
+        changes.mark_affected(pool)
     label = f"{server.account.name}/{pool.name}/{server.name}"
-    note(work, pool, before=before, after=after, kind="Server", part=server, label=label, account=server.account)
+    note(changes, pool, before=before, after=after, kind="Server", part=server, label=label, account=server.account)

@@ -21,7 +21,8 @@ from apps.definitions.writing.dry_runs.fleet_differences import FLEETS, FleetDif
 from apps.definitions.writing.dry_runs.stack_differences import STACKS, StackDifference, as_told
 from apps.definitions.writing.dry_runs.watching import Touched
 from apps.definitions.writing.dry_runs.zone_differences import ZONES, ZoneDifference
-from apps.definitions.writing.objects import KINDS, Change, differences
+from apps.definitions.writing.kinds.registry import KINDS
+from apps.definitions.writing.objects import Change, differences
 
 T = TypeVar("T")
 ATTEMPTS = 5

@@ -5,13 +5,14 @@ No Terraform runs and no cloud is asked: documents are compared, as they would b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
 from apps.accounts.actors import Actor
 from apps.compiler.model.stack import StackSnapshot
 from apps.definitions.freezing.stack_snapshot import snapshot_of_stack
+from apps.definitions.ports import PORTS
 from apps.definitions.writing.dry_runs.watching import Watch
 from apps.fleet.models import Stack
 
@@ -56,16 +57,6 @@ class StackDifference:
     reason: str = ""
 
 
-Foresight = Callable[[Actor, StackSide | None, StackSide], StackDifference]
-_foresight: list[Foresight] = []
-
-
-def add_stack_foresight(source: Foresight) -> None:
-    """Let the app that plans stacks say, at start, what a plan would hold. It tells the actor what it may know."""
-    if source not in _foresight:
-        _foresight.append(source)
-
-
 def _numbers() -> dict[str, int]:
     return dict(Stack.objects.order_by("name").values_list("name", "desired_generation"))
 
@@ -78,7 +69,7 @@ def _frozen(names: Collection[str]) -> dict[str, StackSide]:
 def _difference(actor: Actor, _name: str, before: StackSide | None, after: StackSide | None) -> StackDifference | None:
     if after is None:
         return None  # a stack goes when nothing of it stands
-    return next((source(actor, before, after) for source in _foresight), None)
+    return PORTS.stack_preview(actor, before, after)
 
 
 def as_told(actor: Actor, found: Iterable[StackDifference]) -> tuple[StackDifference, ...]:

@@ -9,88 +9,88 @@ from apps.compiler.model.stack import Cloud
 from apps.core.errors import Conflict, Invalid
 from apps.definitions.reading.clouds import GLOBAL, is_vpc_id, network_document
 from apps.definitions.reading.specs import CloudAccountSpec, StackSpec
-from apps.definitions.writing.change_set import Work
+from apps.definitions.writing.change_set import ChangeSet
 from apps.definitions.writing.kinds.load_balancers import missing_network
 from apps.fleet.models import CloudAccount, Region, Stack
 
 UNKNOWN_SHOWN = 5
 
 
-def store_cloud_account(work: Work, owner: Account, row: CloudAccount, spec: CloudAccountSpec) -> None:
+def store_cloud_account(changes: ChangeSet, owner: Account, row: CloudAccount, spec: CloudAccountSpec) -> None:
     """Where credentials are kept, and whose they are; what stands there already stays there."""
     if row.pk is not None and row.stacks.exists():
         for field in ("cloud", "project"):
             if getattr(row, field) != getattr(spec, field):
                 detail = f"Stacks stand in this account; it keeps its {field}. Make another cloud account."
-                work.fault(f"/spec/{field}", "in_use", detail)
-    if work.faults:
-        raise Invalid(work.take_faults())
+                changes.fault(f"/spec/{field}", "in_use", detail)
+    if changes.faults:
+        raise Invalid(changes.faults.drain())
     row.account, row.cloud, row.credentials = owner, str(spec.cloud), spec.credentials
     row.project, row.endpoint_url = spec.project, spec.endpoint_url
     row.save()
-    work.remember(row, "CloudAccount", row.name)
-    work.concern(row)
+    changes.lookups.remember(row, "CloudAccount", row.name)
+    changes.mark_affected(row)
 
 
-def store_stack(work: Work, owner: Account, row: Stack, spec: StackSpec) -> None:
+def store_stack(changes: ChangeSet, owner: Account, row: Stack, spec: StackSpec) -> None:
     """One cloud account in one region; a stack stays there, and keeps a network for its load balancers to stand in."""
-    account = work.place(CloudAccount, spec.cloud_account, "/spec/cloud_account")
-    region = work.place(Region, spec.region, "/spec/region")
+    account = changes.named(CloudAccount, spec.cloud_account, "/spec/cloud_account")
+    region = changes.named(Region, spec.region, "/spec/region")
     for name, _ in spec.network.zones:
-        work.place(Region, name, f"/spec/network/zones/{name}")
+        changes.named(Region, name, f"/spec/network/zones/{name}")
     if account:
-        _expect_of_cloud(work, Cloud(account.cloud), spec)
+        _expect_of_cloud(changes, Cloud(account.cloud), spec)
     if row.pk is not None:
-        _refuse_move(work, row, account, spec)
-    if work.faults or account is None:
-        raise Invalid(work.take_faults())
+        _reject_move(changes, row, account, spec)
+    if changes.faults or account is None:
+        raise Invalid(changes.faults.drain())
     row.account, row.cloud_account, row.region = owner, account, region
     row.cloud_region, row.network, row.approval = spec.cloud_region, network_document(spec.network), spec.approval
     if row.pk is not None and row.load_balancers.exists() and (missing := missing_network(row)):
-        work.fault("/spec/network", "in_use", f"Load balancers stand in this stack; it {missing}.")
-        raise Invalid(work.take_faults())
+        changes.fault("/spec/network", "in_use", f"Load balancers stand in this stack; it {missing}.")
+        raise Invalid(changes.faults.drain())
     row.save()
-    work.remember(row, "Stack", row.name)
-    work.concern(row)
+    changes.lookups.remember(row, "Stack", row.name)
+    changes.mark_affected(row)
 
 
-def _expect_of_cloud(work: Work, cloud: Cloud, spec: StackSpec) -> None:
+def _expect_of_cloud(changes: ChangeSet, cloud: Cloud, spec: StackSpec) -> None:
     """Faults of what the other cloud has."""
     if cloud is Cloud.GOOGLE:
-        _expect_google(work, spec)
+        _expect_google(changes, spec)
         return
     if spec.cloud_region == GLOBAL:
-        work.fault("/spec/cloud_region", "cloud", "AWS has no region global; name one such as eu-central-1.")
+        changes.fault("/spec/cloud_region", "cloud", "AWS has no region global; name one such as eu-central-1.")
     if spec.region is None:
-        work.fault("/spec/region", "missing", "Say which of our regions this is; fill in region.")
+        changes.fault("/spec/region", "missing", "Say which of our regions this is; fill in region.")
     if spec.network.vpc and not is_vpc_id(spec.network.vpc):
-        work.fault("/spec/network/vpc", "cloud", "On AWS write the id of the VPC, such as vpc-0a1b2c3d4e5f60718.")
+        changes.fault("/spec/network/vpc", "cloud", "On AWS write the id of the VPC, such as vpc-0a1b2c3d4e5f60718.")
     if spec.network.zones:
-        work.fault("/spec/network/zones", "cloud", "AWS needs no zones: each subnet is in one; leave this out.")
+        changes.fault("/spec/network/zones", "cloud", "AWS needs no zones: each subnet is in one; leave this out.")
 
 
-def _expect_google(work: Work, spec: StackSpec) -> None:
+def _expect_google(changes: ChangeSet, spec: StackSpec) -> None:
     if spec.cloud_region != GLOBAL:
         detail = "Google's load balancers are global: write global; zones say where the endpoints of each region are."
-        work.fault("/spec/cloud_region", "cloud", detail)
+        changes.fault("/spec/cloud_region", "cloud", detail)
     if spec.region is not None:
-        work.fault("/spec/region", "cloud", "A stack at Google stands for all regions; leave this out.")
+        changes.fault("/spec/region", "cloud", "A stack at Google stands for all regions; leave this out.")
     if is_vpc_id(spec.network.vpc):
-        work.fault("/spec/network/vpc", "cloud", "On Google write the name of the network, or its self link.")
+        changes.fault("/spec/network/vpc", "cloud", "On Google write the name of the network, or its self link.")
     for field in ("subnets", "log_bucket", "vpc_networks"):
         if getattr(spec.network, field):
-            work.fault(f"/spec/network/{field}", "cloud", f"Google needs no {field} here; leave this out.")
+            changes.fault(f"/spec/network/{field}", "cloud", f"Google needs no {field} here; leave this out.")
 
 
-def _refuse_move(work: Work, row: Stack, account: CloudAccount | None, spec: StackSpec) -> None:
+def _reject_move(changes: ChangeSet, row: Stack, account: CloudAccount | None, spec: StackSpec) -> None:
     """What a stack has made stands in its place, and its state says so."""
     if account and row.cloud_account_id != account.pk:
-        work.fault("/spec/cloud_account", "in_use", "A stack stays in its cloud account; make another one there.")
+        changes.fault("/spec/cloud_account", "in_use", "A stack stays in its cloud account; make another one there.")
     if row.cloud_region != spec.cloud_region:
-        work.fault("/spec/cloud_region", "in_use", "A stack stays in its cloud's region; make another one there.")
+        changes.fault("/spec/cloud_region", "in_use", "A stack stays in its cloud's region; make another one there.")
 
 
-def refuse_to_forget(row: Stack) -> None:
+def reject_forgetting(_changes: ChangeSet, row: Stack) -> None:
     """Raise Conflict while something of the stack stands in its cloud, or may: its rows go with it, which alone know.
 
     What has to happen first is said, all of it. A stack that never applied anything goes, and one that was destroyed.

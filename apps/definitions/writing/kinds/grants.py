@@ -20,78 +20,84 @@ from apps.definitions.models import Pool, Record, Route, Zone
 from apps.definitions.reading.specs import GrantSpec
 from apps.definitions.reading.tags import as_texts
 from apps.definitions.sharing import grants_by_tag, lock_shared, tagged, tagged_zones
-from apps.definitions.writing.change_set import Work
+from apps.definitions.writing.change_set import ChangeSet
 
 SHOWN = 5
 
 
-def store_grant(work: Work, owner: Account, row: Grant, spec: GrantSpec) -> None:
+def store_grant(changes: ChangeSet, owner: Account, row: Grant, spec: GrantSpec) -> None:
     """The grant; waiting claims that it covers are proved, uses that a former one allowed must not be left without."""
     del owner
-    account = _grantee(work, row, spec)
+    account = _grantee(changes, row, spec)
     if spec.hostname and account:
-        _refuse_taken(work, row, account, spec.hostname)
-    if work.faults or account is None:
-        raise Invalid(work.take_faults())
+        _reject_taken(changes, row, account, spec.hostname)
+    if changes.faults or account is None:
+        raise Invalid(changes.faults.drain())
     if row.pk is not None:
-        work.later.append(partial(refuse_loss, work, row.account, row.hostname, row.tag))
+        defer_loss(changes, row)
     row.account = account
     row.hostname, row.tag = spec.hostname or "", spec.tag or ""
     row.may_load_test, row.expires_at = spec.may_load_test, spec.expires_at
     row.save()
     if row.hostname and (row.expires_at is None or row.expires_at > now()):
-        _prove(work, row)
+        _prove(changes, row)
 
 
-def _grantee(work: Work, row: Grant, spec: GrantSpec) -> Account | None:
+def defer_loss(changes: ChangeSet, row: Grant) -> None:
+    """In the end, what the grant gave until now must not be missing."""
+    changes.deferred.add(partial(_reject_loss, changes, row.account, row.hostname, row.tag))
+
+
+def _grantee(changes: ChangeSet, row: Grant, spec: GrantSpec) -> Account | None:
     name = spec.account
-    account: Account | None = work.once(("Account", name), lambda: Account.objects.filter(name=name).first())
-    if account is None and ("Account", name) not in work.broken:
-        work.fault("/spec/account", "unknown", f"There is no account {name}.")
+    account: Account | None = changes.lookup(("Account", name), lambda: Account.objects.filter(name=name).first())
+    if account is None and ("Account", name) not in changes.faults.rejected:
+        changes.fault("/spec/account", "unknown", f"There is no account {name}.")
     elif account is not None and account.is_operator:
-        work.fault("/spec/account", "operator", "Grant to a customer's account; operators need none.")
+        changes.fault("/spec/account", "operator", "Grant to a customer's account; operators need none.")
     elif account is not None and row.pk is not None and row.account_id != account.pk:
-        work.fault("/spec/account", "account", f"A grant stays with {row.account.name}; make another one for {name}.")
+        detail = f"A grant stays with {row.account.name}; make another one for {name}."
+        changes.fault("/spec/account", "account", detail)
     return account
 
 
-def _refuse_taken(work: Work, row: Grant, account: Account, name: str) -> None:
+def _reject_taken(changes: ChangeSet, row: Grant, account: Account, name: str) -> None:
     claims.lock_hostnames([name])
     claim = Hostname.objects.filter(name=name, released_at=None).exclude(proof="").select_related("account")
     taken = claim.exclude(account=account).exclude(account__kind=Account.Kind.OPERATOR).first()
     if taken:
         detail = f"{name} belongs to {taken.account.name}, who must release it first."
-        work.fault("/spec/hostname", "hostname_taken", detail)
+        changes.fault("/spec/hostname", "hostname_taken", detail)
     others = Grant.objects.filter(in_force(), hostname=name).exclude(account=account).exclude(pk=row.pk)
     if other := others.first():
-        work.fault("/spec/hostname", "granted", f"Grant {other.name} gives {name} to another account already.")
+        changes.fault("/spec/hostname", "granted", f"Grant {other.name} gives {name} to another account already.")
 
 
-def _prove(work: Work, grant: Grant) -> None:
+def _prove(changes: ChangeSet, grant: Grant) -> None:
     waiting = claims_under(grant.account, grant.hostname).filter(proof="", released_at=None)
     for row in waiting.order_by("id"):
         for claim in claims.prove_hostname(row, Hostname.Proof.GRANT):
-            work.concern_hostname(claim)
-            _record(work, claim, "prove")
+            changes.affected.add_hostname(claim)
+            _record(changes, claim, "prove")
 
 
-def refuse_loss(work: Work, account: Account, hostname: str, tag: str) -> None:
+def _reject_loss(changes: ChangeSet, account: Account, hostname: str, tag: str) -> None:
     """In the end: Conflict where routes of the account need what the grant gave and no other grant gives.
 
     Names that only the grant proved, and that no route uses, wait for a proof again.
     """
     if tag:
         lock_shared([account.name])
-        refuse_users(routes_by_tag(account, tag), f"it shares pools by {tag}")
-        refuse_users(records_by_tag(account, tag), f"it shares zones by {tag}")
+        reject_users(routes_by_tag(account, tag), f"it shares pools by {tag}")
+        reject_users(records_by_tag(account, tag), f"it shares zones by {tag}")
     elif hostname:
         claims.lock_hostnames([hostname])
         lost = _only_granted(account, hostname)
-        refuse_users(Route.objects.filter(hostname__in=lost), f"it proves {hostname}")
+        reject_users(Route.objects.filter(hostname__in=lost), f"it proves {hostname}")
         for row in Hostname.objects.filter(pk__in=lost):
             row.proof, row.proved_at, row.version = Hostname.Proof.NONE, None, row.version + 1
             row.save(update_fields=("proof", "proved_at", "version"))
-            _record(work, row, "lose_proof")
+            _record(changes, row, "lose_proof")
 
 
 def routes_by_tag(account: Account, tag: str) -> QuerySet[Route]:
@@ -106,7 +112,7 @@ def records_by_tag(account: Account, tag: str) -> QuerySet[Record]:
     return Record.objects.filter(account=account, zone__in=zones.values("pk"))
 
 
-def refuse_lost_tags(row: Pool | Zone, before: dict[str, str]) -> None:
+def reject_lost_tags(row: Pool | Zone, before: dict[str, str]) -> None:
     """In the end: Conflict where others use the pool or zone by a tag that it does not carry any more."""
     gone, left = set(as_texts(before)) - set(as_texts(row.tags)), as_texts(row.tags)
     by_gone = Grant.objects.filter(tag__in=gone).values("account")
@@ -116,10 +122,10 @@ def refuse_lost_tags(row: Pool | Zone, before: dict[str, str]) -> None:
     users: QuerySet[Any] = (
         Route.objects.filter(pools__pool=row) if isinstance(row, Pool) else Record.objects.filter(zone=row)
     )
-    refuse_users(users.filter(account__in=by_gone).exclude(account__in=by_left).distinct(), why)
+    reject_users(users.filter(account__in=by_gone).exclude(account__in=by_left).distinct(), why)
 
 
-def refuse_users(users: QuerySet[Any], why: str) -> None:
+def reject_users(users: QuerySet[Any], why: str) -> None:
     """Raise Conflict with the names of the first routes or records, if there are any; `why` says what binds them."""
     word = users.model._meta.model_name
     names = list(users.order_by("account__name", "name").values_list("account__name", "name")[: SHOWN + 1])
@@ -135,9 +141,9 @@ def _only_granted(account: Account, hostname: str) -> list[int]:
     return [row.pk for row in rows if not grants_over(account, row.name).exists()]
 
 
-def _record(work: Work, claim: Hostname, action: str) -> None:
+def _record(changes: ChangeSet, claim: Hostname, action: str) -> None:
     audit.record(
-        actor=work.actor,
+        actor=changes.actor,
         action=action,
         kind="Hostname",
         object_id=claim.pk,
@@ -145,5 +151,5 @@ def _record(work: Work, claim: Hostname, action: str) -> None:
         account=claim.account,
         after={"name": claim.name, "proof": claim.proof, "released": claim.released_at is not None},
         version=claim.version,
-        reason=work.reason,
+        reason=changes.reason,
     )

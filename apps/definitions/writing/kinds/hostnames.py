@@ -23,8 +23,9 @@ from apps.core.errors import Conflict, Fault, Invalid, Stale
 from apps.core.events import publish_after_commit
 from apps.core.queue import wake
 from apps.definitions import selectors
-from apps.definitions.writing.change_set import Work, working
-from apps.definitions.writing.rules import quotas
+from apps.definitions.writing.change_set import ChangeSet
+from apps.definitions.writing.rules.quotas import expect_growth
+from apps.definitions.writing.transactions import change_set
 
 NOUN = "hostnames"
 CHECK_TASK = "apps.definitions.tasks.check_hostname"
@@ -48,21 +49,20 @@ def claim(*, actor: Actor, name: object, account: str | None = None, reason: str
         canonical = grammar.hostname(name)
     except grammar.GrammarError as error:
         raise Invalid([Fault("/name", error.code, error.message)]) from error
-    with working(actor, reason=reason) as work:
-        owner = work.account(account)
+    with change_set(actor, reason=reason) as changes:
+        owner = changes.account(account)
         known = Hostname.objects.filter(name=canonical, account=owner).first()
         proof = Hostname.Proof.OPERATOR if actor.is_operator else Hostname.Proof.NONE
-        quotas.expect_growth(work, "Hostname", owner)
+        expect_growth(changes, "Hostname", owner)
         try:
             row = claims.claim_hostname(account=owner, name=canonical, proof=proof)
         except claims.HostnameTaken as error:
             raise Invalid([Fault("/name", error.code, str(error))]) from error
-        quotas.refuse_over_quota(work)
         Hostname.objects.filter(pk=row.pk).update(explicit=True)
         if known is None or known.released_at is not None:
-            _record(work, row, "claim")
+            _record(changes, row, "claim")
         if row.proof and (known is None or not known.proof):
-            work.concern_hostname(row)
+            changes.affected.add_hostname(row)
         _tell()
     row.refresh_from_db()
     return row
@@ -83,14 +83,14 @@ def release(*, actor: Actor, hostname_id: int, expected_version: int | None = No
     Raises Conflict while routes use it.
     """
     actor.may_write(NOUN)
-    with working(actor, reason=reason) as work:
+    with change_set(actor, reason=reason) as changes:
         row = _locked(actor, hostname_id, expected_version)
         if routes := row.routes.count():
             raise Conflict(f"{row.name} is in use by {routes} route{'' if routes == 1 else 's'}; delete them first.")
         if row.released_at is None:
             row.released_at = now()
             _save(row, "released_at")
-            _record(work, row, "release")
+            _record(changes, row, "release")
             if not row.proof:
                 Hostname.objects.filter(pk=row.pk).delete()
         _tell()
@@ -100,11 +100,11 @@ def release(*, actor: Actor, hostname_id: int, expected_version: int | None = No
 def end_rest(*, actor: Actor, hostname_id: int, reason: str = "") -> None:
     """Let others have a released name at once, by an operator's word. Raises Conflict for one that is not released."""
     actor.must_operate("how long released hostnames rest")
-    with working(actor, reason=reason) as work:
+    with change_set(actor, reason=reason) as changes:
         row = _locked(actor, hostname_id, None)
         if row.released_at is None:
             raise Conflict(f"{row.name} is not released.")
-        _record(work, row, "end_rest")
+        _record(changes, row, "end_rest")
         row.delete()
         _tell()
 
@@ -114,9 +114,9 @@ def prove(*, actor: Actor, hostname_id: int, reason: str) -> Hostname:
     actor.must_operate("proofs of hostnames by word")
     if not reason.strip():
         raise Invalid([Fault("/reason", "missing", "Say why you know that the name is the account's.")])
-    with working(actor, reason=reason) as work:
+    with change_set(actor, reason=reason) as changes:
         row = _locked(actor, hostname_id, None)
-        if not _proved(work, row, Hostname.Proof.OPERATOR):
+        if not _proved(changes, row, Hostname.Proof.OPERATOR):
             raise Conflict(KEPT)
     row.refresh_from_db()
     return row
@@ -160,26 +160,26 @@ def check_by_sweep(*, hostname_id: int) -> None:
 
 def _look(actor: Actor, row: Hostname) -> None:
     found = verification.look(row)
-    with working(actor, reason=found.said) as work:
+    with change_set(actor, reason=found.message) as changes:
         claims.lock_hostnames([row.name])
         fresh = Hostname.objects.select_for_update().filter(pk=row.pk, challenge=row.challenge).first()
         if fresh is None or fresh.released_at is not None:
             return
-        changed = fresh.check_said != found.said
-        Hostname.objects.filter(pk=row.pk).update(checked_at=now(), check_said=found.said[:400])
+        changed = fresh.last_check_message != found.message
+        Hostname.objects.filter(pk=row.pk).update(checked_at=now(), last_check_message=found.message[:400])
         if found.proof and not fresh.proof:
-            if not _proved(work, fresh, found.proof):
-                Hostname.objects.filter(pk=row.pk).update(check_said=KEPT)
+            if not _proved(changes, fresh, found.proof):
+                Hostname.objects.filter(pk=row.pk).update(last_check_message=KEPT)
         elif changed:
             _tell()
 
 
-def _proved(work: Work, row: Hostname, proof: str) -> bool:
+def _proved(changes: ChangeSet, row: Hostname, proof: str) -> bool:
     """Whether the claim itself is proved now: it is not while another account has a verified one over or under it."""
     found = claims.prove_hostname(row, proof)
     for each in found:
-        work.concern_hostname(each)
-        _record(work, each, "prove")
+        changes.affected.add_hostname(each)
+        _record(changes, each, "prove")
     _tell()
     return bool(row.proof)
 
@@ -226,9 +226,9 @@ def _save(row: Hostname, *fields: str) -> None:
     row.save(update_fields=(*fields, "version"))
 
 
-def _record(work: Work, row: Hostname, action: str) -> None:
+def _record(changes: ChangeSet, row: Hostname, action: str) -> None:
     audit.record(
-        actor=work.actor,
+        actor=changes.actor,
         action=action,
         kind="Hostname",
         object_id=row.pk,
@@ -236,7 +236,7 @@ def _record(work: Work, row: Hostname, action: str) -> None:
         account=row.account,
         after={"name": row.name, "proof": row.proof, "released": row.released_at is not None},
         version=row.version,
-        reason=work.reason,
+        reason=changes.reason,
     )
 
 

@@ -12,50 +12,47 @@ from apps.definitions.models import Certificate, Listener, LoadBalancer, Pool
 from apps.definitions.reading.clouds import network_of
 from apps.definitions.reading.fleets import FLEET_PORTS
 from apps.definitions.reading.specs import ListenerSpec, LoadBalancerSpec
-from apps.definitions.writing.change_set import Work
+from apps.definitions.writing.change_set import ChangeSet
 from apps.fleet.models import Fleet, Stack, StaticIP
 
 # An ALB stands in two zones at least.
 SUBNETS_OF_ALB = 2
 
 
-def store_load_balancer(work: Work, owner: Account, row: LoadBalancer, spec: LoadBalancerSpec) -> None:
+def store_load_balancer(changes: ChangeSet, owner: Account, row: LoadBalancer, spec: LoadBalancerSpec) -> None:
     """The front with its listeners; two listeners of one fleet never bind the same address and port."""
     if LoadBalancer.objects.filter(name=row.name).exclude(pk=row.pk).exists():
-        work.fault("/name", "taken", f"There is a load balancer {row.name} already.")
-    fleets = [
-        found for index, name in enumerate(spec.fleets) if (found := work.place(Fleet, name, f"/spec/fleets/{index}"))
-    ]
-    stacks = [stack for index, name in enumerate(spec.stacks) if (stack := _stack(work, name, index))]
-    parts = [_parts(work, owner, listener, index) for index, listener in enumerate(spec.listeners)]
+        changes.fault("/name", "taken", f"There is a load balancer {row.name} already.")
+    named = [changes.named(Fleet, name, f"/spec/fleets/{index}") for index, name in enumerate(spec.fleets)]
+    fleets = [fleet for fleet in named if fleet]
+    stacks = [stack for index, name in enumerate(spec.stacks) if (stack := _stack(changes, name, index))]
+    parts = [_parts(changes, owner, listener, index) for index, listener in enumerate(spec.listeners)]
     addresses = [part[0] for part in parts]
-    _refuse_taken_ports(work, row, fleets, spec, addresses)
+    _reject_taken_ports(changes, row, fleets, spec, addresses)
     for index, address in enumerate(addresses):
         if address:
-            expect_fit(work, address, fleets, stacks, f"/spec/listeners/{index}/static_ip")
-    if work.faults:
-        raise Invalid(work.take_faults())
+            expect_fit(changes, address, fleets, stacks, f"/spec/listeners/{index}/static_ip")
+    if changes.faults:
+        raise Invalid(changes.faults.drain())
     if row.pk is not None:
-        work.concern(row)  # a place that it leaves loses it
+        changes.mark_affected(row)  # a place that it leaves loses it
     row.account = owner
     row.save()
-    work.remember(row, "LoadBalancer", row.name)
+    changes.lookups.remember(row, "LoadBalancer", row.name)
     row.fleets.set(fleets)
     row.stacks.set(stacks)
     row.listeners.exclude(name__in=[listener.name for listener in spec.listeners]).delete()
     for listener, part in zip(spec.listeners, parts, strict=True):
         _store_listener(row, listener, part)
-    work.forget("fleets", row.pk)
-    work.forget("stacks", row.pk)
-    work.concern(row)
+    changes.mark_affected(row)
 
 
-def _stack(work: Work, name: str, index: int) -> Stack | None:
+def _stack(changes: ChangeSet, name: str, index: int) -> Stack | None:
     """A stack that load balancers can stand in."""
     place = f"/spec/stacks/{index}"
-    found = work.place(Stack, name, place)
+    found = changes.named(Stack, name, place)
     if found and (missing := missing_network(found)):
-        work.fault(place, "network", f"Stack {name} {missing} first; load balancers need them to stand in.")
+        changes.fault(place, "network", f"Stack {name} {missing} first; load balancers need them to stand in.")
     return found
 
 
@@ -72,25 +69,25 @@ def missing_network(stack: Stack) -> str:
 Parts = tuple[StaticIP | None, list[Certificate], Pool | None]
 
 
-def _parts(work: Work, owner: Account, spec: ListenerSpec, index: int) -> Parts:
+def _parts(changes: ChangeSet, owner: Account, spec: ListenerSpec, index: int) -> Parts:
     """What a listener names: its address, certificates and pool."""
     place = f"/spec/listeners/{index}"
-    address = work.place(StaticIP, spec.static_ip, f"{place}/static_ip")
+    address = changes.named(StaticIP, spec.static_ip, f"{place}/static_ip")
     certificates = [
         found
         for position, reference in enumerate(spec.certificates)
-        if (found := work.owned(Certificate, owner, reference, f"{place}/certificates/{position}"))
+        if (found := changes.owned(Certificate, owner, reference, f"{place}/certificates/{position}"))
     ]
-    pool = work.owned(Pool, owner, spec.default_pool, f"{place}/default_pool")
+    pool = changes.owned(Pool, owner, spec.default_pool, f"{place}/default_pool")
     if pool and (pool.protocol == Protocol.TCP) != (spec.protocol is Protocol.TCP):
-        work.fault(
+        changes.fault(
             f"{place}/default_pool", "protocol", f"A {spec.protocol} listener cannot use a {pool.protocol} pool."
         )
     return address, certificates, pool
 
 
-def _refuse_taken_ports(
-    work: Work, row: LoadBalancer, fleets: list[Fleet], spec: LoadBalancerSpec, addresses: list[StaticIP | None]
+def _reject_taken_ports(
+    changes: ChangeSet, row: LoadBalancer, fleets: list[Fleet], spec: LoadBalancerSpec, addresses: list[StaticIP | None]
 ) -> None:
     # Whoever changes a fleet's ports waits here for others that do.
     ids = sorted(fleet.pk for fleet in fleets)
@@ -100,23 +97,23 @@ def _refuse_taken_ports(
     for index, (listener, address) in enumerate(zip(spec.listeners, addresses, strict=True)):
         if address is None and listener.port in own:
             detail = f"Nodes of fleet {own[listener.port]} use port {listener.port} among themselves."
-            work.fault(f"/spec/listeners/{index}/port", "port_in_use", detail)
+            changes.fault(f"/spec/listeners/{index}/port", "port_in_use", detail)
         same = others.filter(port=listener.port, static_ip__isnull=True).select_related("load_balancer")
         if address is None and (taken := same.first()):
             detail = f"Port {listener.port} is in use by listener {taken.name} of {taken.load_balancer.name}."
-            work.fault(f"/spec/listeners/{index}/port", "port_in_use", detail)
+            changes.fault(f"/spec/listeners/{index}/port", "port_in_use", detail)
 
 
-def expect_fit(work: Work, address: StaticIP, fleets: list[Fleet], stacks: list[Stack], place: str) -> None:
+def expect_fit(changes: ChangeSet, address: StaticIP, fleets: list[Fleet], stacks: list[Stack], place: str) -> None:
     """Note a fault where the static IP cannot be in every place of a load balancer, or in the end serves two."""
-    work.later.append(partial(_refuse_two_users, address, work.pointer + place))
+    changes.deferred.add(partial(_reject_two_users, address, changes.faults.pointer + place))
     if address.kind in ON_FLEETS:
-        _expect_fit_on_fleets(work, address, fleets, stacks, place)
+        _expect_fit_on_fleets(changes, address, fleets, stacks, place)
     else:
-        _expect_fit_in_stacks(work, address, fleets, stacks, place)
+        _expect_fit_in_stacks(changes, address, fleets, stacks, place)
 
 
-def _refuse_two_users(address: StaticIP, pointer: str) -> None:
+def _reject_two_users(address: StaticIP, pointer: str) -> None:
     """Invalid where several load balancers bind the address; a document may move it from one to another."""
     StaticIP.objects.select_for_update().filter(pk=address.pk).first()  # whoever attaches it as well waits here
     names = Listener.objects.filter(static_ip=address).order_by("load_balancer__name")
@@ -126,28 +123,32 @@ def _refuse_two_users(address: StaticIP, pointer: str) -> None:
         raise Invalid([Fault(pointer, "static_ip_in_use", detail)])
 
 
-def _expect_fit_on_fleets(work: Work, address: StaticIP, fleets: list[Fleet], stacks: list[Stack], place: str) -> None:
+def _expect_fit_on_fleets(
+    changes: ChangeSet, address: StaticIP, fleets: list[Fleet], stacks: list[Stack], place: str
+) -> None:
     if stacks:
         names = ", ".join(stack.name for stack in stacks)
         detail = (
             f"{address.name} ({address.kind}) stands on fleets only, but the load balancer is in stack {names} too."
         )
-        work.fault(place, "kind", f"{detail} Leave it out, or make a load balancer for each.")
+        changes.fault(place, "kind", f"{detail} Leave it out, or make a load balancer for each.")
     if address.region_id and any(fleet.region_id != address.region_id for fleet in fleets):
         detail = f"{address.name} belongs to one region, but the load balancer has fleets elsewhere."
-        work.fault(place, "region", detail)
+        changes.fault(place, "region", detail)
 
 
-def _expect_fit_in_stacks(work: Work, address: StaticIP, fleets: list[Fleet], stacks: list[Stack], place: str) -> None:
+def _expect_fit_in_stacks(
+    changes: ChangeSet, address: StaticIP, fleets: list[Fleet], stacks: list[Stack], place: str
+) -> None:
     if fleets:
         detail = (
             f"{address.name} ({address.kind}) is a cloud's, but the load balancer runs on fleet {fleets[0].name} too."
         )
-        work.fault(place, "kind", f"{detail} Leave it out, or make a load balancer for each.")
+        changes.fault(place, "kind", f"{detail} Leave it out, or make a load balancer for each.")
     elsewhere = next((stack for stack in stacks if stack.pk != address.stack_id), None)
     if elsewhere:
         own = address.stack.name if address.stack else "another stack"
-        work.fault(place, "stack", f"{address.name} is in {own}, but the load balancer is in {elsewhere.name}.")
+        changes.fault(place, "stack", f"{address.name} is in {own}, but the load balancer is in {elsewhere.name}.")
 
 
 def _store_listener(balancer: LoadBalancer, spec: ListenerSpec, parts: Parts) -> None:

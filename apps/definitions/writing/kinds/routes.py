@@ -14,66 +14,71 @@ from apps.definitions.models import LoadBalancer, Pool, Route, RoutePool
 from apps.definitions.reading.asserting import assertion_document
 from apps.definitions.reading.describing import fixed_response_document, header_document, redirect_document
 from apps.definitions.reading.specs import RouteSpec
-from apps.definitions.writing.change_set import Work
+from apps.definitions.writing.change_set import ChangeSet
 from apps.definitions.writing.rules.quotas import expect_growth
 
 
-def store_route(work: Work, owner: Account, row: Route, spec: RouteSpec) -> None:
+def store_route(changes: ChangeSet, owner: Account, row: Route, spec: RouteSpec) -> None:
     """The route and its shares; a claim that it leaves is given up at the end of the transaction if nobody uses it."""
-    balancer = work.place(LoadBalancer, spec.load_balancer, "/spec/load_balancer")
+    balancer = changes.named(LoadBalancer, spec.load_balancer, "/spec/load_balancer")
     present = {f"{share.pool.account.name}/{share.pool.name}": share.pool for share in row.shares} if row.pk else {}
-    pools = [_pool(work, owner, share.pool, index, present) for index, share in enumerate(spec.pools)]
+    pools = [_pool(changes, owner, share.pool, index, present) for index, share in enumerate(spec.pools)]
     stays = row.pk is not None and row.hostname.name == spec.hostname and row.hostname.released_at is None
-    hostname = row.hostname if stays and not _proves(work, row.hostname) else _claim(work, owner, spec.hostname)
+    hostname = row.hostname if stays and not _proves(changes, row.hostname) else _claim(changes, owner, spec.hostname)
     if balancer and hostname:
-        _refuse_identical(work, row, spec, balancer, hostname)
-    if work.faults or balancer is None or hostname is None:
-        raise Invalid(work.take_faults())
+        _reject_identical(changes, row, spec, balancer, hostname)
+    if changes.faults or balancer is None or hostname is None:
+        raise Invalid(changes.faults.drain())
     if row.pk is not None:
-        work.touch_load_balancer(row.load_balancer_id)
+        changes.affected.add_load_balancer(row.load_balancer_id)
         if row.hostname_id != hostname.pk:
-            work.released.add(row.hostname_id)
-        work.routed.add((row.load_balancer_id, row.hostname.name))
+            changes.affected.released_hostnames.add(row.hostname_id)
+        changes.affected.touched_routes.add((row.load_balancer_id, row.hostname.name))
     _fill(row, owner, spec)
     row.load_balancer, row.hostname = balancer, hostname
     row.save()
     weights = [(pool, share.weight) for pool, share in zip(pools, spec.pools, strict=True) if pool]
     _store_shares(row, weights)
-    work.touch_load_balancer(balancer.pk)
-    work.routed.add((balancer.pk, hostname.name))
-    work.saved_routes[row.pk] = work.pointer
+    changes.affected.add_load_balancer(balancer.pk)
+    changes.affected.touched_routes.add((balancer.pk, hostname.name))
 
 
-def _pool(work: Work, owner: Account, reference: str, index: int, present: Mapping[str, Pool]) -> Pool | None:
+def leave_hostname(changes: ChangeSet, row: Route) -> None:
+    """What was said of the hostname's routes is asked again, and the claim given up if nobody uses it any more."""
+    changes.affected.released_hostnames.add(row.hostname_id)
+    changes.affected.touched_routes.add((row.load_balancer_id, row.hostname.name))
+
+
+def _pool(changes: ChangeSet, owner: Account, reference: str, index: int, present: Mapping[str, Pool]) -> Pool | None:
     """The pool of a share. One of another account that the route leads to already stays, also after its grant."""
     place = f"/spec/action/pools/{index}/pool"
-    pool = present.get(reference if "/" in reference else f"{owner.name}/{reference}") or work.owned(
+    pool = present.get(reference if "/" in reference else f"{owner.name}/{reference}") or changes.owned(
         Pool, owner, reference, place
     )
     if pool and pool.protocol == Protocol.TCP:
-        work.fault(place, "protocol", f"Pool {reference} speaks tcp; routes need a pool that speaks http.")
+        changes.fault(place, "protocol", f"Pool {reference} speaks tcp; routes need a pool that speaks http.")
     return pool
 
 
-def _proves(work: Work, claim: Hostname) -> bool:
+def _proves(changes: ChangeSet, claim: Hostname) -> bool:
     """Whether an operator who saves a route thereby proves a name that waits for its proof."""
-    return work.actor.is_operator and not claim.proof
+    return changes.actor.is_operator and not claim.proof
 
 
-def _claim(work: Work, owner: Account, name: str) -> Hostname | None:
-    proof = Hostname.Proof.OPERATOR if work.actor.is_operator else Hostname.Proof.NONE
+def _claim(changes: ChangeSet, owner: Account, name: str) -> Hostname | None:
+    proof = Hostname.Proof.OPERATOR if changes.actor.is_operator else Hostname.Proof.NONE
 
     def claim() -> Hostname:
-        expect_growth(work, "Hostname", owner)
+        expect_growth(changes, "Hostname", owner)
         waiting = Hostname.objects.filter(name=name, account=owner, proof="").first() if proof else None
         if waiting:
-            work.concern_hostname(waiting)
+            changes.affected.add_hostname(waiting)
         return claim_hostname(account=owner, name=name, proof=proof)
 
     try:
-        found: Hostname = work.once(("Hostname", owner.pk, name), claim)
+        found: Hostname = changes.lookup(("Hostname", owner.pk, name), claim)
     except HostnameTaken as error:
-        work.fault("/spec/hostname", error.code, str(error))
+        changes.fault("/spec/hostname", error.code, str(error))
         return None
     return found
 
@@ -84,7 +89,9 @@ def match_of(methods: list[str], headers: list[dict[str, Any]], scheme: str | No
     return tuple(sorted(methods)), tuple(sorted(conditions)), scheme or ""
 
 
-def _refuse_identical(work: Work, row: Route, spec: RouteSpec, balancer: LoadBalancer, hostname: Hostname) -> None:
+def _reject_identical(
+    changes: ChangeSet, row: Route, spec: RouteSpec, balancer: LoadBalancer, hostname: Hostname
+) -> None:
     # One at a time per hostname: the check below and the row that follows must not pass each other.
     Hostname.objects.select_for_update().filter(pk=hostname.pk).first()
     same = Route.objects.filter(
@@ -95,7 +102,7 @@ def _refuse_identical(work: Work, row: Route, spec: RouteSpec, balancer: LoadBal
         if match_of(other.methods, other.headers, other.scheme) == wanted:
             # The hostname is the owner's, so the other route is one that the actor may see.
             detail = f"Route {other.name} already matches the same requests; change its action or this path."
-            work.fault("/spec/path", "identical_route", detail)
+            changes.fault("/spec/path", "identical_route", detail)
 
 
 def _fill(row: Route, owner: Account, spec: RouteSpec) -> None:

@@ -6,9 +6,7 @@ A change is tried at the end of the transaction, when every object of the same d
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from apps.accounts.models import Account
 from apps.calendars import next_after
@@ -17,7 +15,7 @@ from apps.core.errors import Invalid
 from apps.definitions.freezing.timing import timing_of
 from apps.definitions.models import CapacityTest, Schedule
 from apps.definitions.reading.specs import ScheduleSpec, TargetSpec
-from apps.definitions.writing.change_set import Work
+from apps.definitions.writing.change_set import ChangeSet, ScheduledChange
 from apps.fleet.models import Fleet
 
 _COPIED = (
@@ -26,32 +24,18 @@ _COPIED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Booked:
-    """A change that a schedule makes: tried before the schedule is stored, with its `pointer`, and made when it fires.
-
-    `manager` is whose pipeline made the schedule, blank for none.
-    """
-
-    pointer: str
-    owner: Account
-    schedule: str
-    object: dict[str, Any]
-    manager: str = ""
-
-
-def store_schedule(work: Work, owner: Account, row: Schedule, spec: ScheduleSpec) -> None:
+def store_schedule(changes: ChangeSet, owner: Account, row: Schedule, spec: ScheduleSpec) -> None:
     """The schedule; its next instant stays as it is unless what it says about time has changed, or it goes on again."""
     target = (spec.target.kind, spec.target.document)
     if row.pk is None or target != (row.target_kind, row.target):
-        _check_target(work, owner, row, spec.target)
+        _check_target(changes, owner, row, spec.target)
         if row.pk is not None and (owed := owed_by(row)):
             detail = (
                 f"It has still to take back a change at {owed:%Y-%m-%d %H:%M:%S} UTC; change the target after that."
             )
-            work.fault("/spec/target", "owed", detail)
-    if work.faults:
-        raise Invalid(work.take_faults())
+            changes.fault("/spec/target", "owed", detail)
+    if changes.faults:
+        raise Invalid(changes.faults.drain())
     paused = row.paused if spec.paused is None else spec.paused
     afresh = row.pk is None or timing_of(row) != timing_of(spec) or (row.paused and not paused)
     for field in _COPIED:
@@ -74,19 +58,21 @@ def owed_by(row: Schedule) -> datetime | None:
     return found
 
 
-def _check_target(work: Work, owner: Account, row: Schedule, target: TargetSpec) -> None:
+def _check_target(changes: ChangeSet, owner: Account, row: Schedule, target: TargetSpec) -> None:
     """Whether the author may have this done, and the account may do it."""
     place, document = f"/spec/target/{target.kind}", target.document
     if target.kind == Schedule.TargetKind.CAPACITY_TEST:
-        work.actor.may_write("capacity-tests")
+        changes.actor.may_write("capacity-tests")
         there = CapacityTest.objects.filter(account=owner, name=document["name"]).exists()
-        if not there and ("CapacityTest", f"{owner.name}/{document['name']}") not in work.broken:
-            work.fault(f"{place}/name", "unknown", f"There is no capacity test {document['name']}.")
+        if not there and ("CapacityTest", f"{owner.name}/{document['name']}") not in changes.faults.rejected:
+            changes.fault(f"{place}/name", "unknown", f"There is no capacity test {document['name']}.")
     elif target.kind == Schedule.TargetKind.ROLLOUT:
-        work.actor.may_write("fleets")
-        work.actor.must_operate("what fleets run")
+        changes.actor.may_write("fleets")
+        changes.actor.must_operate("what fleets run")
         if not owner.is_operator:
-            work.fault(place, "operators", "Only schedules of operators push; book it in an account of operators.")
-        work.place(Fleet, document["fleet"], f"{place}/fleet")
+            changes.fault(place, "operators", "Only schedules of operators push; book it in an account of operators.")
+        changes.named(Fleet, document["fleet"], f"{place}/fleet")
     elif target.kind == Schedule.TargetKind.CHANGE:
-        work.booked.append(Booked(work.pointer, owner, row.name, document["object"], row.manager))
+        pointer, wanted = changes.faults.pointer, document["object"]
+        change = ScheduledChange(pointer, owner, row.name, wanted, row.manager)
+        changes.deferred.scheduled_changes.append(change)

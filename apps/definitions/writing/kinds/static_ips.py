@@ -14,8 +14,9 @@ from apps.compiler.model.stack import OF_CLOUD, ON_FLEETS, AddressKind, Cloud
 from apps.core.concurrency.locks import lock_words
 from apps.core.errors import Conflict, Invalid
 from apps.definitions.models import Listener
+from apps.definitions.reading.describing import Document, describe
 from apps.definitions.reading.specs import AddressPoolSpec, StaticIPSpec
-from apps.definitions.writing.change_set import Work
+from apps.definitions.writing.change_set import ChangeSet
 from apps.definitions.writing.rules.quotas import expect_growth
 from apps.fleet.models import AddressPool, Node, Region, Stack, StaticIP
 
@@ -23,27 +24,27 @@ ROUTER_IDS = range(1, 256)
 IPNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
-def store_address_pool(work: Work, owner: Account, row: AddressPool, spec: AddressPoolSpec) -> None:
+def store_address_pool(changes: ChangeSet, owner: Account, row: AddressPool, spec: AddressPoolSpec) -> None:
     """Blocks and region; blocks of two pools never overlap, and an address that was allotted keeps its block."""
-    region = work.place(Region, spec.region, "/spec/region")
+    region = changes.named(Region, spec.region, "/spec/region")
     lock_words(["address pools"])
-    _refuse_overlap(work, row, spec)
+    _reject_overlap(changes, row, spec)
     if row.pk is not None:
-        _refuse_loss(work, row, spec, region)
-    if work.faults:
-        raise Invalid(work.take_faults())
+        _reject_loss(changes, row, spec, region)
+    if changes.faults:
+        raise Invalid(changes.faults.drain())
     row.account, row.region, row.blocks = owner, region, sorted(spec.blocks)
     row.save()
-    work.remember(row, "AddressPool", row.name)
+    changes.lookups.remember(row, "AddressPool", row.name)
 
 
-def _refuse_overlap(work: Work, row: AddressPool, spec: AddressPoolSpec) -> None:
+def _reject_overlap(changes: ChangeSet, row: AddressPool, spec: AddressPoolSpec) -> None:
     others = list(AddressPool.objects.exclude(pk=row.pk).order_by("name"))
     for index, block in enumerate(spec.blocks):
         other = next((each for each in others if _touches(block, each.blocks)), None)
         if other:
             detail = f"Pool {other.name} has addresses of this network; an address belongs to one pool."
-            work.fault(f"/spec/blocks/{index}", "overlap", detail)
+            changes.fault(f"/spec/blocks/{index}", "overlap", detail)
 
 
 def _touches(block: str, others: Iterable[str]) -> bool:
@@ -51,16 +52,16 @@ def _touches(block: str, others: Iterable[str]) -> bool:
     return any(overlap(one, ipaddress.ip_network(other)) for other in others)
 
 
-def _refuse_loss(work: Work, row: AddressPool, spec: AddressPoolSpec, region: Region | None) -> None:
+def _reject_loss(changes: ChangeSet, row: AddressPool, spec: AddressPoolSpec, region: Region | None) -> None:
     used = list(row.static_ips.exclude(address=None).order_by("name"))
     lost = next((each for each in used if not holds(spec.blocks, str(each.address))), None)
     if lost:
         detail = f"Static IP {lost.name} has {lost.address} of this pool; keep its network, or delete it first."
-        work.fault("/spec/blocks", "in_use", detail)
+        changes.fault("/spec/blocks", "in_use", detail)
     if used and row.region_id != (region.pk if region else None) and region is not None:
         away = next((each for each in used if each.region_id != region.pk), None)
         if away:
-            work.fault("/spec/region", "in_use", f"Static IP {away.name} of this pool is not of that region.")
+            changes.fault("/spec/region", "in_use", f"Static IP {away.name} of this pool is not of that region.")
 
 
 def holds(blocks: Iterable[str], address: str) -> bool:
@@ -86,77 +87,91 @@ def lowest_free(blocks: Iterable[str], taken: Collection[str]) -> str | None:
     return None
 
 
-def store_static_ip(work: Work, owner: Account, row: StaticIP, spec: StaticIPSpec) -> None:
+def store_static_ip(changes: ChangeSet, owner: Account, row: StaticIP, spec: StaticIPSpec) -> None:
     """The address, where it stands and to whom it was given; kind and stack of an address never change."""
-    region = work.place(Region, spec.region, "/spec/region")
-    pool = work.place(AddressPool, spec.pool, "/spec/pool")
-    stack = work.place(Stack, spec.stack, "/spec/stack")
-    given_to = _given_to(work, spec)
+    region = changes.named(Region, spec.region, "/spec/region")
+    pool = changes.named(AddressPool, spec.pool, "/spec/pool")
+    stack = changes.named(Stack, spec.stack, "/spec/stack")
+    given_to = _given_to(changes, spec)
     if row.pk is not None:
-        _refuse_another(work, row, spec, stack, region)
+        _reject_another(changes, row, spec, stack, region)
     if stack and spec.kind not in OF_CLOUD[Cloud(stack.cloud_account.cloud)]:
         kinds = " or ".join(sorted(OF_CLOUD[Cloud(stack.cloud_account.cloud)]))
-        work.fault("/spec/kind", "kind", f"In stack {stack.name} an address is of kind {kinds}.")
+        changes.fault("/spec/kind", "kind", f"In stack {stack.name} an address is of kind {kinds}.")
     if pool and pool.region_id and pool.region_id != (region.pk if region else None):
-        work.fault("/spec/pool", "region", f"Pool {pool.name} belongs to another region than this address.")
-    if work.faults:
-        raise Invalid(work.take_faults())
+        changes.fault("/spec/pool", "region", f"Pool {pool.name} belongs to another region than this address.")
+    if changes.faults:
+        raise Invalid(changes.faults.drain())
     if row.pk is not None:
-        work.concern(row)
-    address = _address(work, row, spec, pool) if spec.kind in ON_FLEETS else row.address
-    router_id = _router_id(work, row, spec, region) if spec.kind is AddressKind.VIP else None
-    if work.faults:
-        raise Invalid(work.take_faults())
+        changes.mark_affected(row)
+    address = _address(changes, row, spec, pool) if spec.kind in ON_FLEETS else row.address
+    router_id = _router_id(changes, row, spec, region) if spec.kind is AddressKind.VIP else None
+    if changes.faults:
+        raise Invalid(changes.faults.drain())
     row.account, row.kind, row.address, row.router_id = owner, str(spec.kind), address, router_id
     row.region, row.pool, row.stack, row.owner = region, pool, stack, given_to
     row.protected = row.protected if spec.protected is None else spec.protected
     row.save()
-    work.remember(row, "StaticIP", row.name)
-    work.concern(row)
+    changes.lookups.remember(row, "StaticIP", row.name)
+    changes.mark_affected(row)
 
 
-def _given_to(work: Work, spec: StaticIPSpec) -> Account | None:
+def with_allotted(_changes: ChangeSet, row: StaticIP, _before: Document | None, _after: Document) -> Document:
+    """The document with the address and the router id that were allotted."""
+    return describe(row)
+
+
+def reject_protected(_changes: ChangeSet, row: StaticIP) -> None:
+    """Raise Conflict for an address that is not to be let go by mistake."""
+    if row.protected:
+        raise Conflict(f"Static IP {row.name} is protected: write protected: false first, then delete it.")
+
+
+def _given_to(changes: ChangeSet, spec: StaticIPSpec) -> Account | None:
     """The account that the address is given to."""
     name = spec.owner
     if name is None:
         return None
-    found: Account | None = work.once(("Account", name), lambda: Account.objects.filter(name=name).first())
-    if found is None and ("Account", name) not in work.broken:
-        work.fault("/spec/owner", "unknown", f"There is no account {name}.")
+    found: Account | None = changes.lookup(("Account", name), lambda: Account.objects.filter(name=name).first())
+    if found is None and ("Account", name) not in changes.faults.rejected:
+        changes.fault("/spec/owner", "unknown", f"There is no account {name}.")
     if found is not None:
-        expect_growth(work, "StaticIP", found)
+        expect_growth(changes, "StaticIP", found)
     return found
 
 
-def _refuse_another(work: Work, row: StaticIP, spec: StaticIPSpec, stack: Stack | None, region: Region | None) -> None:
+def _reject_another(
+    changes: ChangeSet, row: StaticIP, spec: StaticIPSpec, stack: Stack | None, region: Region | None
+) -> None:
     """Faults where what is asked for is another address than the one that is there."""
     if row.kind != spec.kind:
-        work.fault("/spec/kind", "kind", f"A static IP stays of kind {row.kind}; make another one of kind {spec.kind}.")
+        detail = f"A static IP stays of kind {row.kind}; make another one of kind {spec.kind}."
+        changes.fault("/spec/kind", "kind", detail)
     elif spec.stack and row.stack_id != (stack.pk if stack else None):
-        work.fault("/spec/stack", "stack", "A static IP stays in its stack; make another one there.")
+        changes.fault("/spec/stack", "stack", "A static IP stays in its stack; make another one there.")
     elif row.region_id != (region.pk if region else None):
         user = Listener.objects.filter(static_ip=row).select_related("load_balancer").first()
         if user:
             detail = f"The address serves {user.load_balancer.name} and stays in its region; release it first."
-            work.fault("/spec/region", "in_use", detail)
+            changes.fault("/spec/region", "in_use", detail)
     if row.protected and spec.address and spec.address != row.address and spec.protected is not False:
-        work.fault("/spec/address", "protected", f"{row.address} is protected; write protected: false to let it go.")
+        changes.fault("/spec/address", "protected", f"{row.address} is protected; write protected: false to let it go.")
 
 
-def _address(work: Work, row: StaticIP, spec: StaticIPSpec, pool: AddressPool | None) -> str | None:
+def _address(changes: ChangeSet, row: StaticIP, spec: StaticIPSpec, pool: AddressPool | None) -> str | None:
     """The address that was given, the one that is there, or the lowest that is free in the pool."""
     wanted = spec.address or (row.address if row.pk is not None else None)
     if wanted is None and pool is None:
-        work.fault("/spec/address", "missing", "Fill in the address, or the pool that it is allotted from.")
+        changes.fault("/spec/address", "missing", "Fill in the address, or the pool that it is allotted from.")
         return None
     if pool:
         lock_words(["address pools"])  # whoever allots as well waits here
     if wanted is None and pool:
         return _allotted(pool)
     if pool and not holds(pool.blocks, str(wanted)):
-        work.fault("/spec/address", "pool", f"{wanted} is no address that pool {pool.name} can allot.")
+        changes.fault("/spec/address", "pool", f"{wanted} is no address that pool {pool.name} can allot.")
     if StaticIP.objects.filter(address=wanted).exclude(pk=row.pk).exists():
-        work.fault("/spec/address", "taken", f"Another static IP has the address {wanted}.")
+        changes.fault("/spec/address", "taken", f"Another static IP has the address {wanted}.")
     return wanted
 
 
@@ -169,7 +184,7 @@ def _allotted(pool: AddressPool) -> str:
     return found
 
 
-def _router_id(work: Work, row: StaticIP, spec: StaticIPSpec, region: Region | None) -> int | None:
+def _router_id(changes: ChangeSet, row: StaticIP, spec: StaticIPSpec, region: Region | None) -> int | None:
     """What names a vip to VRRP, one of its kind in its region."""
     lock_words([f"router ids of {region.name if region else ''}"])
     others = StaticIP.objects.filter(kind=AddressKind.VIP, region=region).exclude(pk=row.pk)
@@ -180,5 +195,5 @@ def _router_id(work: Work, row: StaticIP, spec: StaticIPSpec, region: Region | N
     if wanted is None:
         raise Conflict("All 255 router ids of this region are in use; delete a vip, or use anycast addresses.")
     if wanted in taken:
-        work.fault("/spec/router_id", "taken", f"Another vip of the region has the router id {wanted}.")
+        changes.fault("/spec/router_id", "taken", f"Another vip of the region has the router id {wanted}.")
     return wanted

@@ -16,85 +16,85 @@ from apps.core.secrets.sealing import seal, unseal
 from apps.definitions.models import Backend, Certificate, HealthCheck, Pool, Server
 from apps.definitions.reading.specs import BackendSpec, CertificateSpec, PoolSpec, ServerSpec
 from apps.definitions.values.certificates import read_certificate
-from apps.definitions.writing.change_set import Work
-from apps.definitions.writing.kinds.grants import refuse_lost_tags
+from apps.definitions.writing.change_set import ChangeSet
+from apps.definitions.writing.kinds.grants import reject_lost_tags
 from apps.definitions.writing.rules.usage import users_of
 from apps.fleet.models import Fleet, Region
 from apps.fleet.selectors import places_of_installation
 
 
-def store_certificate(work: Work, owner: Account, row: Certificate, spec: CertificateSpec) -> None:
+def store_certificate(changes: ChangeSet, owner: Account, row: Certificate, spec: CertificateSpec) -> None:
     """The chain, and its key sealed; without a key in the document the stored one must fit the new chain."""
     key = spec.key
     if key is None and row.pk is not None:
         key = unseal(row.encrypted_key).decode()
-    facts = read_certificate(spec.chain, key, now(), work.fault)
+    facts = read_certificate(spec.chain, key, now(), changes.fault)
     if facts is None or key is None:
-        raise Invalid(work.take_faults())
+        raise Invalid(changes.faults.drain())
     row.account, row.chain_pem, row.encrypted_key = owner, spec.chain, seal(key.encode())
     row.hostnames, row.fingerprint = list(facts.hostnames), facts.fingerprint
     row.not_before, row.not_after = facts.not_before, facts.not_after
     row.save()
-    work.remember(row, "Certificate", owner.name, row.name)
-    work.concern(row)
+    changes.lookups.remember(row, "Certificate", owner.name, row.name)
+    changes.mark_affected(row)
 
 
-def store_pool(work: Work, owner: Account, row: Pool, spec: PoolSpec) -> None:
+def store_pool(changes: ChangeSet, owner: Account, row: Pool, spec: PoolSpec) -> None:
     """The pool, its check, and its backends; servers keep their id as long as they keep their name."""
-    regions = [_region_of_backend(work, backend, index) for index, backend in enumerate(spec.backends)]
+    regions = [_region_of_backend(changes, backend, index) for index, backend in enumerate(spec.backends)]
     for index, name in enumerate(spec.overflow_order):
-        work.place(Region, name, f"/spec/overflow/order/{index}")
-    if row.pk is not None and row.protocol != spec.protocol and users_of(work.actor, row):
-        work.fault("/spec/protocol", "in_use", "A pool that routes or listeners use keeps its protocol.")
-    if work.faults:
-        raise Invalid(work.take_faults())
+        changes.named(Region, name, f"/spec/overflow/order/{index}")
+    if row.pk is not None and row.protocol != spec.protocol and users_of(changes.actor, row):
+        changes.fault("/spec/protocol", "in_use", "A pool that routes or listeners use keeps its protocol.")
+    if changes.faults:
+        raise Invalid(changes.faults.drain())
     if row.pk is not None:
-        work.concern(row)  # a region that it leaves loses it
+        changes.mark_affected(row)  # a region that it leaves loses it
         if row.tags != dict(spec.tags):
-            work.later.append(partial(refuse_lost_tags, row, row.tags))
+            changes.deferred.add(partial(reject_lost_tags, row, row.tags))
     row.account, row.protocol, row.balance = owner, spec.protocol, spec.balance
     row.connect_timeout_ms, row.server_timeout_ms = spec.connect_timeout_ms, spec.server_timeout_ms
     row.queue_timeout_ms, row.server_keepalive_ms = spec.queue_timeout_ms, spec.server_keepalive_ms
     row.when_full, row.overflow_order = spec.when_full, list(spec.overflow_order)
     row.tags = dict(spec.tags)
     row.save()
-    work.remember(row, "Pool", owner.name, row.name)
+    changes.lookups.remember(row, "Pool", owner.name, row.name)
     _store_check(row, spec)
     row.backends.exclude(region__in=[region for region in regions if region]).delete()
     for backend, region in zip(spec.backends, regions, strict=True):
         if region:
-            _store_backend(work, row, region, backend)
-    work.concern(row)
+            _store_backend(changes, row, region, backend)
+    changes.mark_affected(row)
 
 
-def _region_of_backend(work: Work, backend: BackendSpec, index: int) -> Region | None:
+def _region_of_backend(changes: ChangeSet, backend: BackendSpec, index: int) -> Region | None:
     place = f"/spec/backends/{index}"
-    region = work.place(Region, backend.region, f"{place}/region")
+    region = changes.named(Region, backend.region, f"{place}/region")
     if region is None or not backend.servers:
         return region
-    own = _own_places(work, backend)
-    loopback, private = _allowed_in(work, region)
+    own = _own_places(changes, backend)
+    loopback, private = _allowed_in(changes, region)
     for position, server in enumerate(backend.servers):
         try:
             for networks in private:
                 grammar.server_address(server.address, local_development=loopback, own=own, private=networks)
         except grammar.GrammarError as error:
-            work.fault(f"{place}/servers/{position}/address", error.code, error.message)
+            changes.fault(f"{place}/servers/{position}/address", error.code, error.message)
     return region
 
 
-def _own_places(work: Work, backend: BackendSpec) -> OwnPlaces:
+def _own_places(changes: ChangeSet, backend: BackendSpec) -> OwnPlaces:
     """Where the installation is reached, and those of the servers' names whose routes it serves.
 
     What this transaction stored before counts: places come before pools in every document (KINDS of objects.py).
     """
-    places: set[str] = work.once(("own places",), places_of_installation)
+    places: set[str] = changes.lookup(("own places",), places_of_installation)
     names = [server.address for server in backend.servers if not is_literal(server.address)]
     served = Hostname.objects.filter(name__in=names, routes__isnull=False).exclude(proof="")
     return own_places(places, set(served.values_list("name", flat=True)) if names else ())
 
 
-def _allowed_in(work: Work, region: Region) -> tuple[bool, set[tuple[Network, ...]]]:
+def _allowed_in(changes: ChangeSet, region: Region) -> tuple[bool, set[tuple[Network, ...]]]:
     """Whether every fleet of the region is marked for local development, and which private networks each allows."""
 
     def look_up() -> tuple[bool, set[tuple[Network, ...]]]:
@@ -102,7 +102,8 @@ def _allowed_in(work: Work, region: Region) -> tuple[bool, set[tuple[Network, ..
         private = {tuple(map(ip_network, networks)) for _, networks in fleets} or {PRIVATE_NETWORKS}
         return {mark for mark, _ in fleets} == {True}, private
 
-    found: tuple[bool, set[tuple[Network, ...]]] = work.once(("allowed", region.pk, len(work.touched)), look_up)
+    key = ("allowed", region.pk, len(changes.affected.fleets))
+    found: tuple[bool, set[tuple[Network, ...]]] = changes.lookup(key, look_up)
     return found
 
 
@@ -115,9 +116,9 @@ def _store_check(row: Pool, spec: PoolSpec) -> None:
     HealthCheck.objects.update_or_create(pool=row, defaults=fields)
 
 
-def _store_backend(work: Work, pool: Pool, region: Region, spec: BackendSpec) -> None:
+def _store_backend(changes: ChangeSet, pool: Pool, region: Region, spec: BackendSpec) -> None:
     row = Backend.objects.filter(pool=pool, region=region).first() or Backend(pool=pool, region=region)
-    note_limit(row, spec.limit, spec.measured_by, work.actor)
+    note_limit(row, spec.limit, spec.measured_by, changes.actor)
     row.account, row.capacity_scaler = pool.account, spec.capacity_scaler
     row.save()
     _store_servers(row, spec.servers)

@@ -11,30 +11,30 @@ from apps.core.errors import Fault, Invalid
 from apps.definitions.freezing.frozen_routes import frozen_front, frozen_routes
 from apps.definitions.models import LoadBalancer, Pool, Route, RoutePool
 from apps.definitions.reading.asserting import frozen_assertions
-from apps.definitions.writing.change_set import Work
+from apps.definitions.writing.change_set import ChangeSet
 
 # So many hostnames are looked at by name; for more, all assertions of the load balancers are read at once.
 MOST_BY_NAME = 50
 
 
-def refuse_broken(work: Work) -> None:
+def reject_failed_assertions(changes: ChangeSet) -> None:
     """In the end: Invalid when an assertion does not hold around the hostnames whose routes came, went or changed."""
-    if not work.routed:
+    if not changes.affected.touched_routes:
         return
     faults: list[Fault] = []
-    for balancer in sorted({pk for pk, _ in work.routed}):
-        hosts = {host for pk, host in work.routed if pk == balancer}
-        faults += [_fault(work, found) for found in _broken(balancer, hosts)]
+    for balancer in sorted({pk for pk, _ in changes.affected.touched_routes}):
+        hosts = {host for pk, host in changes.affected.touched_routes if pk == balancer}
+        faults += [_fault(changes, found) for found in _broken(balancer, hosts)]
     if faults:
         raise Invalid(faults)
 
 
-def _fault(work: Work, found: Broken) -> Fault:
-    pointer = work.saved_routes.get(number_of(found.route.id))
+def _fault(changes: ChangeSet, found: Broken) -> Fault:
+    pointer = changes.deferred.saved["Route"].get(number_of(found.route.id))
     if pointer is not None:
         return Fault(f"{pointer}/spec/assertions/{found.index}", "assertion", found.sentence)
-    place = "/objects" if any(work.saved_routes.values()) else "/spec"
-    actor = work.actor
+    place = "/objects" if any(changes.deferred.saved["Route"].values()) else "/spec"
+    actor = changes.actor
     if not actor.is_operator and found.route.account != actor.account.name:
         return Fault(place, "assertion", "An assertion of another account would fail.")
     detail = f"Assertion {found.index} of route {found.route.label} would fail: {found.sentence}"

@@ -6,15 +6,15 @@ meant; then whoever writes says so, object by object.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
 
 from apps.core.errors import Fault, Invalid
 from apps.definitions.models import Listener, LoadBalancer, Pool, Route, RoutePool
-from apps.definitions.writing.change_set import Work
+from apps.definitions.reading.describing import Document
+from apps.definitions.writing.change_set import ChangeSet
 
 CODE = "would_empty"
 NAMED = 5
@@ -41,38 +41,50 @@ def confirming(names: Iterable[str]) -> Iterator[None]:
         _confirmed.reset(token)
 
 
-def watch(work: Work, row: Any, before: dict[str, Any] | None, after: dict[str, Any]) -> None:
-    """Note what a pool or a load balancer had and would not have any more."""
-    if before is None or not isinstance(row, Pool | LoadBalancer):
-        return
-    part = _servers if isinstance(row, Pool) else _listeners
-    had = part(before)
-    if had and not part(after):
-        work.emptied.append((work.pointer, row, had))
+def note_servers(changes: ChangeSet, row: Pool, before: Document | None, after: Document) -> Document:
+    """Note a pool that had servers and would have none any more."""
+    return _note(changes, row, _servers, before, after)
 
 
-def _servers(spec: dict[str, Any]) -> list[str]:
+def note_listeners(changes: ChangeSet, row: LoadBalancer, before: Document | None, after: Document) -> Document:
+    """Note a load balancer that had listeners and would have none any more."""
+    return _note(changes, row, _listeners, before, after)
+
+
+def _note(
+    changes: ChangeSet,
+    row: Pool | LoadBalancer,
+    part: Callable[[Document], list[str]],
+    before: Document | None,
+    after: Document,
+) -> Document:
+    if before and part(before) and not part(after):
+        changes.deferred.emptied.append((changes.faults.pointer, row, part(before)))
+    return after
+
+
+def _servers(spec: Document) -> list[str]:
     return [server["name"] for backend in spec.get("backends") or () for server in backend.get("servers") or ()]
 
 
-def _listeners(spec: dict[str, Any]) -> list[str]:
+def _listeners(spec: Document) -> list[str]:
     return [listener["name"] for listener in spec.get("listeners") or ()]
 
 
-def refuse_emptying(work: Work) -> None:
-    """In the end: Invalid with what would be lost, unless it was confirmed; `work.losses` has what was."""
-    found = [*_of_objects(work), *_of_routes(work)]
+def reject_emptying(changes: ChangeSet) -> None:
+    """In the end: Invalid with what would be lost, unless it was confirmed; `changes.losses` has what was."""
+    found = [*_of_objects(changes), *_of_routes(changes)]
     confirmed = _confirmed.get()
     missing = [loss for loss in found if not confirmed & {loss.name, ANYTHING}]
     if missing:
         names = ",".join(dict.fromkeys(loss.name for loss in found))
         how = f"Nothing was stored. Name what should stay, or confirm the loss: confirm={names}"
         raise Invalid([Fault(loss.pointer, CODE, f"{loss.sentence} {how}") for loss in missing])
-    work.losses += [f"{loss.sentence} To apply this, confirm it: confirm={loss.name}" for loss in found]
+    changes.losses += [f"{loss.sentence} To apply this, confirm it: confirm={loss.name}" for loss in found]
 
 
-def _of_objects(work: Work) -> Iterator[Loss]:
-    for pointer, row, had in work.emptied:
+def _of_objects(changes: ChangeSet) -> Iterator[Loss]:
+    for pointer, row, had in changes.deferred.emptied:
         name = f"{row.account.name}/{row.name}"
         if isinstance(row, LoadBalancer):
             said = f"Load balancer {name} would have no listeners: {_list(had)} would be lost."
@@ -89,13 +101,13 @@ def _users(pool: Pool) -> list[str]:
     return found + [f"listener {front}/{name}" for front, name in listeners.order_by("name")]
 
 
-def _of_routes(work: Work) -> Iterator[Loss]:
+def _of_routes(changes: ChangeSet) -> Iterator[Loss]:
     """Load balancers that a document leaves without a route, by no longer naming those of its manager."""
-    rows = LoadBalancer.objects.filter(pk__in=work.pruned_routes).select_related("account")
+    rows = LoadBalancer.objects.filter(pk__in=changes.deferred.pruned_routes).select_related("account")
     for row in rows.exclude(pk__in=Route.objects.values("load_balancer")).order_by("name"):
         if row.listeners.filter(default_pool=None).exists():
             name = f"{row.account.name}/{row.name}"
-            had = work.pruned_routes[row.pk]
+            had = changes.deferred.pruned_routes[row.pk]
             said = f"The listeners of load balancer {name} would have no routes: {_list(had)} would be lost."
             yield Loss("/objects", name, said)
 

@@ -13,33 +13,33 @@ from apps.core.errors import Invalid
 from apps.definitions.models import Backend, Pool
 from apps.definitions.reading.documents import QUEUE_NEEDS_CONNECTIONS, Object
 from apps.definitions.reading.specs import BackendSpec, PoolSpec
-from apps.definitions.writing.change_set import Work
+from apps.definitions.writing.change_set import ChangeSet
 
 UNITS = {LimitKind.RATE: "/s", LimitKind.CONNECTIONS: " connections"}
 
 
-def keep_measured(work: Work, row: object, wanted: Object) -> Object:
-    """What a document wants of a pool, with the limits of runs as they are; a line of `work.kept` for each."""
-    if not work.of_document or not isinstance(row, Pool) or not isinstance(wanted.spec, PoolSpec):
+def keep_measured(changes: ChangeSet, row: object, wanted: Object) -> Object:
+    """What a document wants of a pool, with the limits of runs as they are; a line of `changes.kept` for each."""
+    if not changes.of_document or not isinstance(row, Pool) or not isinstance(wanted.spec, PoolSpec):
         return wanted
     owned = {each.region.name: each for each in row.backends.all() if each.limit_measured_by}
-    backends = tuple(_kept(work, row, each, owned.get(each.region)) for each in wanted.spec.backends)
+    backends = tuple(_kept(changes, row, each, owned.get(each.region)) for each in wanted.spec.backends)
     if wanted.spec.when_full is WhenFull.QUEUE and any(each.limit.kind is LimitKind.RATE for each in backends):
-        work.fault("/spec/overflow/when_full", "queue", QUEUE_NEEDS_CONNECTIONS)
-        raise Invalid(work.take_faults())
+        changes.fault("/spec/overflow/when_full", "queue", QUEUE_NEEDS_CONNECTIONS)
+        raise Invalid(changes.faults.drain())
     return replace(wanted, spec=replace(wanted.spec, backends=backends))
 
 
-def _kept(work: Work, pool: Pool, wanted: BackendSpec, stored: Backend | None) -> BackendSpec:
+def _kept(changes: ChangeSet, pool: Pool, wanted: BackendSpec, stored: Backend | None) -> BackendSpec:
     if stored is None:
         return wanted
     limit = Limit(LimitKind(stored.limit_kind), stored.limit_value, LimitScope(stored.limit_scope))
     field = f"{pool.account.name}/{pool.name}/{wanted.region}"
-    if wanted.limit == limit or field in work.take_over:
+    if wanted.limit == limit or field in changes.take_over:
         return wanted
     what = f"limit of pool {pool.account.name}/{pool.name} in {wanted.region}"
     by = f"set by capacity run {stored.limit_measured_by.removeprefix('run-')}"
-    work.kept.append(f"{what}: kept at {_words(limit)}, {by}; give take_over={field} to set it")
+    changes.kept.append(f"{what}: kept at {_words(limit)}, {by}; give take_over={field} to set it")
     return replace(wanted, limit=limit, measured_by=stored.limit_measured_by)
 
 

@@ -7,19 +7,19 @@ from apps.compiler.questions.loops import loop_message, loop_of
 from apps.core.errors import Fault, Invalid
 from apps.definitions.freezing.frozen_routes import frozen_front, frozen_routes
 from apps.definitions.models import Route, RoutePool
-from apps.definitions.writing.change_set import Work
+from apps.definitions.writing.change_set import ChangeSet
 
 
-def refuse_loops(work: Work) -> None:
+def reject_loops(changes: ChangeSet) -> None:
     """In the end: Invalid when a redirect that was saved leads to itself on a listener that its load balancer has.
 
     One that comes to do so later, by other routes or listeners, is left out when it is compiled, and named.
     """
-    if not work.saved_routes:
+    if not changes.deferred.saved["Route"]:
         return
-    rows = Route.objects.filter(pk__in=work.saved_routes, action=Route.Action.REDIRECT)
+    rows = Route.objects.filter(pk__in=changes.deferred.saved["Route"], action=Route.Action.REDIRECT)
     faults = [
-        Fault(f"{work.saved_routes[row.pk]}/spec/action/redirect", "redirect_loop", sentence)
+        Fault(f"{changes.deferred.saved['Route'][row.pk]}/spec/action/redirect", "redirect_loop", sentence)
         for row in rows.select_related("hostname", "load_balancer__account")
         if (sentence := _loop(row))
     ]

@@ -15,7 +15,7 @@ from apps.compiler.grammar import GrammarError, name
 from apps.core.errors import Fault, Invalid, Managed
 
 if TYPE_CHECKING:
-    from apps.definitions.writing.change_set import Work
+    from apps.definitions.writing.change_set import ChangeSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,20 +55,20 @@ def said() -> Said:
     return _said.get()
 
 
-def check_manager(work: Work, row: Any) -> None:
+def check_manager(changes: ChangeSet, row: Any) -> None:
     """Raise Managed (under another manager: Invalid) for an object of a pipeline, unless the glass is broken."""
-    if row is None or row.manager in ("", work.manager):
+    if row is None or row.manager in ("", changes.manager):
         return
-    if work.manager:
-        work.fault("/name", "managed", f"This object is managed by {row.manager}; apply it under that manager.")
-        raise Invalid(work.take_faults())
-    if not work.break_glass:
+    if changes.manager:
+        changes.fault("/name", "managed", f"This object is managed by {row.manager}; apply it under that manager.")
+        raise Invalid(changes.faults.drain())
+    if not changes.break_glass:
         detail = f"{row.name} is managed by {row.manager}, which will undo what others change; change it there, or "
         raise Managed(detail + "break the glass: break_glass=true, or the box in the form.")
 
 
-def reason_of(work: Work, row: Any) -> str:
+def reason_of(changes: ChangeSet, row: Any) -> str:
     """Why, with a word in front where somebody reached past a pipeline."""
-    if not work.break_glass or row.manager in ("", work.manager):
-        return work.reason
-    return f"Break glass ({row.manager}). {work.reason}".strip()
+    if not changes.break_glass or row.manager in ("", changes.manager):
+        return changes.reason
+    return f"Break glass ({row.manager}). {changes.reason}".strip()

@@ -11,7 +11,7 @@ from apps.accounts.models import Account, Hostname
 from apps.accounts.quotas import fault_over, lock_quotas
 from apps.core.errors import Invalid
 from apps.definitions.models import CapacityTest, Certificate, Pool, Record, Route, Schedule
-from apps.definitions.writing.change_set import Work
+from apps.definitions.writing.change_set import ChangeSet
 from apps.fleet.models import StaticIP
 
 COUNTED = ("routes", "pools", "certificates", "hostnames", "records", "static_ips", "capacity_tests", "schedules")
@@ -33,27 +33,27 @@ def counts(account: Account) -> Mapping[str, int]:
     return {name: _counted(name, [account.pk]).get(account.pk, 0) for name in COUNTED}
 
 
-def expect_growth(work: Work, kind: str, owner: Account) -> None:
+def expect_growth(changes: ChangeSet, kind: str, owner: Account) -> None:
     """Before an object is made or a hostname claimed: remember what its account has, so that only growth is refused."""
     name = NAMES.get(kind)
-    if name and not owner.is_operator and (name, owner.pk) not in work.grown:
-        work.grown[name, owner.pk] = owner, _counted(name, [owner.pk]).get(owner.pk, 0)
+    if name and not owner.is_operator and (name, owner.pk) not in changes.deferred.quota_before:
+        changes.deferred.quota_before[name, owner.pk] = owner, _counted(name, [owner.pk]).get(owner.pk, 0)
 
 
-def refuse_over_quota(work: Work) -> None:
+def reject_over_quota(changes: ChangeSet) -> None:
     """In the end: Invalid for every account that has more than before, and more than it may.
 
     Counted once per transaction, after deletions: a document may replace a thousand routes by a thousand others, and
     an account whose quota was lowered can still edit what it has.
     """
-    if not work.grown:
+    if not changes.deferred.quota_before:
         return
-    lock_quotas(*(owner for owner, _ in work.grown.values()))
+    lock_quotas(*(owner for owner, _ in changes.deferred.quota_before.values()))
     faults = []
-    for name in dict.fromkeys(name for name, _ in work.grown):
-        after = _counted(name, [pk for each, pk in work.grown if each == name])
+    for name in dict.fromkeys(name for name, _ in changes.deferred.quota_before):
+        after = _counted(name, [pk for each, pk in changes.deferred.quota_before if each == name])
         for pk, count in after.items():
-            owner, before = work.grown[name, pk]
+            owner, before = changes.deferred.quota_before[name, pk]
             if count > before and (fault := fault_over(owner, name, count)):
                 faults.append(fault)
     if faults:

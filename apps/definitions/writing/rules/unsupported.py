@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from django.db.models import Q
 
-from apps.compiler.portability.incompatibilities import Loss
+from apps.compiler.portability.incompatibilities import Incompatibility
 from apps.core.errors import Fault, Invalid
 from apps.definitions.models import LoadBalancer, Route, Server
-from apps.definitions.previewing.portability import losses_of
-from apps.definitions.writing.change_set import Work
+from apps.definitions.previewing.portability import incompatibilities_of
+from apps.definitions.writing.change_set import ChangeSet
 
 CHECKED = ("Route", "Pool", "LoadBalancer")
 MOST_FAULTS = 100
@@ -19,12 +19,12 @@ _OF_ACTION = ("pools", "redirect", "fixed_response")
 Saved = dict[str, dict[int, str]]
 
 
-def refuse_impossible(work: Work) -> None:
+def reject_unsupported(changes: ChangeSet) -> None:
     """In the end: Invalid when a route, pool or load balancer that was saved cannot be in a stack that it reaches.
 
     A load balancer is looked at as a whole, since it may just have come there; else only what was saved.
     """
-    saved = {kind: work.saved.get(kind, {}) for kind in CHECKED}
+    saved = {kind: changes.deferred.saved.get(kind, {}) for kind in CHECKED}
     if not any(saved.values()):
         return
     faults: list[Fault] = []
@@ -53,26 +53,26 @@ def _faults(balancer: LoadBalancer, saved: Saved) -> Iterator[Fault]:
     if whole is None:
         routes = routes.filter(Q(pk__in=list(saved["Route"])) | Q(pools__pool__in=list(saved["Pool"]))).distinct()
     clouds = set(balancer.stacks.values_list("cloud_account__cloud", flat=True))
-    for loss in losses_of(balancer, routes):
-        if loss.refused and loss.target in clouds and (pointer := _pointer(balancer, saved, loss)) is not None:
-            yield Fault(pointer, loss.code, f"{_named(loss, balancer, saved)}{loss.message} {loss.instead}".strip())
+    for each in incompatibilities_of(balancer, routes):
+        if each.refused and each.target in clouds and (pointer := _pointer(balancer, saved, each)) is not None:
+            yield Fault(pointer, each.code, f"{_named(each, balancer, saved)}{each.message} {each.remedy}".strip())
 
 
-def _pointer(balancer: LoadBalancer, saved: Saved, loss: Loss) -> str | None:
-    """Where in what was sent the loss is to blame on, None where it was so before."""
-    place = _place(saved, loss)
+def _pointer(balancer: LoadBalancer, saved: Saved, incompatibility: Incompatibility) -> str | None:
+    """Where in what was sent the incompatibility is to blame on, None where it was so before."""
+    place = _place(saved, incompatibility)
     if place is not None:
-        parts = loss.field.split(".") if loss.field else []
+        parts = incompatibility.field.split(".") if incompatibility.field else []
         below = ["action", *parts] if parts[:1] and parts[0] in _OF_ACTION else parts
-        if loss.object_id.startswith("srv-"):
+        if incompatibility.object_id.startswith("srv-"):
             below = ["backends"]
         return "/".join([f"{place}/spec", *below])
     whole = saved["LoadBalancer"].get(balancer.pk)
     return None if whole is None else f"{whole}/spec/stacks"
 
 
-def _place(saved: Saved, loss: Loss) -> str | None:
-    prefix, _, number = loss.object_id.partition("-")
+def _place(saved: Saved, incompatibility: Incompatibility) -> str | None:
+    prefix, _, number = incompatibility.object_id.partition("-")
     if prefix == "srv":
         pool = Server.objects.values_list("backend__pool", flat=True).get(pk=int(number))
         return saved["Pool"].get(pool)
@@ -80,6 +80,8 @@ def _place(saved: Saved, loss: Loss) -> str | None:
     return saved[kind].get(int(number)) if kind else None
 
 
-def _named(loss: Loss, balancer: LoadBalancer, saved: Saved) -> str:
+def _named(incompatibility: Incompatibility, balancer: LoadBalancer, saved: Saved) -> str:
     """Which object it is, where the pointer does not say so."""
-    return "" if _place(saved, loss) is not None else f"{loss.label} in a stack of {balancer.name}: "
+    return (
+        "" if _place(saved, incompatibility) is not None else f"{incompatibility.label} in a stack of {balancer.name}: "
+    )

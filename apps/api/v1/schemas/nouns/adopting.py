@@ -27,7 +27,7 @@ class CloudRegion(words.Shown):
     load_balancers = FoundInCloud(many=True)
 
 
-class AdoptOrder(words.Sent):
+class Adopt(words.Sent):
     """Which one to read, and what the cloud cannot know; maps lead from the cloud's words to names of ours."""
 
     region = serializers.CharField(max_length=40, help_text="The cloud's word; global on Google.")
@@ -71,7 +71,7 @@ OPERATIONS: Table = {
     ("cloud-accounts-adopt", "POST"): Operation(
         summary="Read a cloud's load balancer into definitions; nothing is written",
         shown={200: Adopted},
-        sent=AdoptOrder,
+        sent=Adopt,
         refuses=(400, *REFUSALS, 413, 415),
     ),
 }

@@ -50,8 +50,8 @@ class Objective(words.Sent):
     """What still counts as good."""
 
     percentile = serializers.IntegerField(min_value=95, max_value=99, required=False)
-    below_ms = words.whole(1, 600_000, required=False)
-    errors_below = words.number(0.0001, 1, required=False)
+    max_latency_ms = words.whole(1, 600_000, required=False)
+    max_error_rate = words.number(0.0001, 1, required=False)
 
 
 class Guards(words.Sent):
@@ -115,8 +115,8 @@ class CapacityRun(words.Shown):
     state = words.word(RunRow.State.values)
     terminal = serializers.BooleanField()
     waits_for_approval = serializers.BooleanField()
-    doing = words.text(400)
-    why = words.text(400)
+    phase = words.text(400)
+    message = words.text(400)
     actor = serializers.CharField()
     approved_by = words.text(150)
     stopped_by = words.text(150)
@@ -130,13 +130,13 @@ class CapacityRun(words.Shown):
     limit_set_by = words.text(150)
 
 
-class RunOrder(words.Sent):
+class CreateRun(words.Sent):
     """Operators may approve with the request what would wait for them."""
 
     approve = serializers.BooleanField(required=False)
 
 
-class LimitOrder(words.Sent):
+class SetLimit(words.Sent):
     """What is taken off the measured capacity first (0–0.9); the test's policy says it where it is left out."""
 
     margin = words.number(0, 0.9, required=False)
@@ -145,9 +145,9 @@ class LimitOrder(words.Sent):
 class Check(words.Shown):
     """One question before a run; a `passing` no may be a yes in a moment."""
 
-    word = serializers.CharField()
+    code = serializers.CharField()
     ok = serializers.BooleanField()
-    sentence = serializers.CharField()
+    message = serializers.CharField()
     passing = serializers.BooleanField()
 
 
@@ -170,14 +170,14 @@ class CapacityStep(words.Shown):
     offered = words.share_of_traffic()
     answered = words.share_of_traffic()
     errors = words.Anything()  # type: ignore[assignment] # a field, not the serializer's own property
-    error_share = serializers.FloatField()
+    error_rate = serializers.FloatField()
     p50_ms = serializers.FloatField(allow_null=True)
     p95_ms = serializers.FloatField(allow_null=True)
     p99_ms = serializers.FloatField(allow_null=True)
     max_ms = serializers.FloatField(allow_null=True)
     histogram = words.text(1_000_000)
-    verdict = serializers.CharField()
-    why = words.text(400)
+    status = serializers.CharField()
+    message = words.text(400)
 
 
 class CapacitySecond(words.Shown):
@@ -205,7 +205,7 @@ class Blackout(words.Shown):
     set_at = words.instant()
 
 
-class BlackoutOrder(words.Sent):
+class CreateBlackout(words.Sent):
     """A new blackout."""
 
     starts_at = words.instant()
@@ -229,7 +229,7 @@ class Comparison(words.Shown):
     result = words.Anything()
 
 
-class ComparisonOrder(words.Sent):
+class CreateComparison(words.Sent):
     """Which tests to compare, and how often each is run."""
 
     first_id = words.ident()
@@ -258,15 +258,15 @@ class ServerShare(words.Shown):
     requests = words.count()
     share = words.number(0, 1)
     due = words.number(0, 1)
-    error_share = words.number(0, 1)
+    error_rate = words.number(0, 1)
 
 
 class Balance(words.Shown):
     """How a region's servers shared the last ten minutes; `spread` is the busiest against the idlest, by due."""
 
     region = words.name()
-    word = words.word(("even", "uneven", "unknown"))
-    sentence = serializers.CharField()
+    status = words.word(("even", "uneven", "unknown"))
+    message = serializers.CharField()
     shares = ServerShare(many=True)
     spread = serializers.FloatField(allow_null=True)
     requests = words.count()
@@ -276,9 +276,9 @@ class Sizing(words.Shown):
     """How many servers a rate needs; `possible` is false where nothing was ever measured."""
 
     possible = serializers.BooleanField()
-    sentence = serializers.CharField()
+    message = serializers.CharField()
     rate = words.share_of_traffic()
-    lose_a_region = serializers.BooleanField()
+    n_minus_1 = serializers.BooleanField()
     needs = Need(many=True)
     doubts = serializers.ListField(child=serializers.CharField())
     cost = serializers.FloatField(allow_null=True)

@@ -138,8 +138,8 @@ class AddressMove(words.Sent):
     listeners = serializers.ListField(child=words.name(), min_length=1, max_length=1000, required=False)
 
 
-class Loss(words.Shown):
-    """What a target refuses or loses of one object, and what to do instead."""
+class Incompatibility(words.Shown):
+    """What a target refuses or does otherwise for one object, and the remedy."""
 
     target = words.word(["haproxy", "aws", "google"])
     severity = words.word(["refused", "lossy"])
@@ -147,18 +147,18 @@ class Loss(words.Shown):
     object = serializers.CharField()
     field = words.text(100)
     message = serializers.CharField()
-    instead = words.text(400)
+    remedy = words.text(400)
 
 
 class Portability(words.Shown):
-    """Every loss of a load balancer; none for a target means that nothing is lost there."""
+    """Every incompatibility of a load balancer; a target without one supports all of it."""
 
     load_balancer = words.name()
-    losses = Loss(many=True)
+    incompatibilities = Incompatibility(many=True)
 
 
 class StackRun(words.Shown):
-    """One travel of a revision to its cloud."""
+    """One run that brings a revision to its cloud."""
 
     id = words.ident()
     url = serializers.CharField()
@@ -289,8 +289,8 @@ class CloudBackend(words.Shown):
     region = words.name()
     health = words.word(["healthy", "degraded", "down", "unknown"])
     targets = CloudTarget(many=True)
-    requests_per_s = words.share_of_traffic(allow_null=True)
-    errors_share = words.number(0, 1, allow_null=True)
+    requests_rps = words.share_of_traffic(allow_null=True)
+    error_rate = words.number(0, 1, allow_null=True)
     p95_ms = serializers.FloatField(min_value=0, allow_null=True)
     counted_at = words.instant(allow_null=True)
     weight = words.whole(0, 1000, allow_null=True, help_text="Where weights do the overflow.")
@@ -339,7 +339,7 @@ class StateLock(words.Shown):
     since = words.instant(allow_null=True)
 
 
-class LockOrder(words.Sent):
+class ForceUnlock(words.Sent):
     """The lock that was seen."""
 
     id = serializers.CharField(max_length=64)

@@ -32,7 +32,7 @@ class Hostname(words.Shown):
     proved_at = words.instant(allow_null=True)
     to_prove = ToProve()
     checked_at = words.instant(allow_null=True)
-    check_said = words.text(400)
+    last_check_message = words.text(400)
     released_at = words.instant(allow_null=True)
     version = words.whole(1, VERSION)
     created_at = words.instant()
@@ -106,7 +106,7 @@ class NewInvitation(Invitation):
     link = serializers.CharField(allow_null=True)
 
 
-class InvitationOrder(words.Sent):
+class CreateInvitation(words.Sent):
     """Who is invited, to what; `mail` sends the link."""
 
     email = serializers.CharField(max_length=254)
@@ -139,7 +139,7 @@ class NewToken(Token):
     token = serializers.CharField()
 
 
-class TokenOrder(words.Sent):
+class CreateToken(words.Sent):
     """What a token may do, from where, for how long."""
 
     name = serializers.CharField(max_length=63)

@@ -141,9 +141,9 @@ class Measurement(words.Shown):
     """Which run found a limit, on which build, and how far that can be relied on: fresh, old, changed or unknown."""
 
     run = words.text(63)
-    word = words.word(("fresh", "old", "changed", "unknown"))
+    status = words.word(("fresh", "old", "changed", "unknown"))
     stale = serializers.BooleanField()
-    sentence = words.text(2000)
+    message = words.text(2000)
     measured_at = words.instant(allow_null=True)
     build = words.text(12)
 

@@ -38,7 +38,7 @@ class Step(words.Shown):
 
 
 class Rollout(words.Shown):
-    """One travel of a revision to the nodes of its fleet; `terminal` says whether it is over."""
+    """One rollout of a revision to the nodes of its fleet; `terminal` says whether it is over."""
 
     id = words.ident()
     fleet = words.name()
@@ -80,7 +80,7 @@ class ChangedObject(words.Shown):
     name = words.text(400)
 
 
-class Travel(words.Shown):
+class FleetProgress(words.Shown):
     """How far a change has come on one fleet."""
 
     fleet = words.name()
@@ -100,7 +100,7 @@ class Change(words.Shown):
     objects = ChangedObject(many=True)
     live = serializers.BooleanField()
     waits_for = WaitsFor(many=True)
-    rollouts = Travel(many=True)
+    rollouts = FleetProgress(many=True)
 
 
 class Capacity(words.Shown):
@@ -109,7 +109,7 @@ class Capacity(words.Shown):
     Null as well for several pools together, because the room of one is of no use to another.
     """
 
-    per_s = words.share_of_traffic(allow_null=True)
+    rps = words.share_of_traffic(allow_null=True)
     unlimited = serializers.BooleanField()
     in_flight = words.whole(0, 2**53, allow_null=True)
     in_flight_limit = words.whole(0, 2**53, allow_null=True)
@@ -134,12 +134,12 @@ class RegionFlow(words.Shown):
     """One region: what its clients want, what became of it, and what came from others; per second."""
 
     region = serializers.CharField()
-    offered_per_s = words.share_of_traffic()
-    own_per_s = words.share_of_traffic()
-    served_per_s = words.share_of_traffic()
-    out_per_s = words.share_of_traffic()
-    in_per_s = words.share_of_traffic()
-    refused_per_s = words.share_of_traffic()
+    demand_rps = words.share_of_traffic()
+    local_rps = words.share_of_traffic()
+    served_rps = words.share_of_traffic()
+    overflow_out_rps = words.share_of_traffic()
+    overflow_in_rps = words.share_of_traffic()
+    rejected_rps = words.share_of_traffic()
     capacity = Capacity()
     pools = words.count()
     pools_at_limit = words.count()
@@ -154,7 +154,7 @@ def _lane() -> dict[str, serializers.Field]:  # type: ignore[type-arg] # generic
     return {
         "from": words.name(),
         "to": words.name(),
-        "per_s": words.share_of_traffic(),
+        "rps": words.share_of_traffic(),
         "added_ms": words.number(0, 10**6, allow_null=True),
         "reason": words.text(63),
     }
@@ -174,7 +174,7 @@ class Flow(words.Shown):
     at = words.instant(allow_null=True)
     age_s = words.number(0, 10**9, allow_null=True)
     stale = serializers.BooleanField()
-    refused_per_s = words.share_of_traffic()
+    rejected_rps = words.share_of_traffic()
     regions = RegionFlow(many=True)
     lanes = Lane(many=True)
 
@@ -182,27 +182,27 @@ class Flow(words.Shown):
 class FlowAnswer(words.Shown):
     """The flow, beside the plan for the same client traffic (not for a moment in the past)."""
 
-    may_be_absent = ("predicted", "error_share")
+    may_be_absent = ("predicted", "prediction_error")
 
     pool = words.reference(allow_null=True)
     actual = Flow()
     predicted = Flow()
-    error_share = serializers.FloatField(allow_null=True)
+    prediction_error = serializers.FloatField(allow_null=True)
 
 
-class Question(words.Sent):
-    """What would be if: regions lost or drained, traffic times a factor, other limits."""
+class WhatIf(words.Sent):
+    """What would be if: regions failed or drained, traffic times a factor, other limits."""
 
     pool = serializers.CharField(required=False, allow_blank=True, help_text="`account/name`; all pools without it.")
     factor = words.number(0, 1000, required=False)
-    lose = serializers.ListField(child=words.name(), required=False)
-    drain = serializers.ListField(child=words.name(), required=False)
+    failed_regions = serializers.ListField(child=words.name(), required=False)
+    drained_regions = serializers.ListField(child=words.name(), required=False)
     limits = serializers.DictField(child=words.number(0, 1_000_000), required=False, help_text="Requests/s by region.")
 
 
-class WhatIf(words.Shown):
-    """The flow now and then, and the differences in sentences."""
+class Simulation(words.Shown):
+    """The current flow, the predicted one, and the differences in sentences."""
 
-    now = Flow()
-    then = Flow()
+    current = Flow()
+    predicted = Flow()
     differences = words.Anything()

@@ -156,7 +156,7 @@ class Fire(words.Shown):
     attempt = words.count()
     actor = words.text(150)
     trigger = words.name(allow_null=True)
-    said = words.text(400)
+    message = words.text(400)
     result = words.Anything()
 
 
@@ -192,7 +192,7 @@ class TriggerSecret(Trigger):
     secret = serializers.CharField()
 
 
-class TriggerOrder(words.Sent):
+class CreateTrigger(words.Sent):
     """A new trigger."""
 
     schedule_id = words.ident()

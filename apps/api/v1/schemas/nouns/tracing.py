@@ -7,7 +7,7 @@ from rest_framework import serializers
 from apps.api.v1.schemas import words
 
 
-class TraceQuestion(words.Sent):
+class Trace(words.Sent):
     """A request as a client would send it."""
 
     host = serializers.CharField(max_length=253)
@@ -37,8 +37,8 @@ class PassedOver(words.Shown):
     """A route of the same host that does not get it, and why."""
 
     route = words.reference()
-    code = words.word(["host", "path_kind", "path", "method", "header", "order"])
-    why = serializers.CharField()
+    reason = words.word(["host", "path_kind", "path", "method", "header", "order"])
+    message = serializers.CharField()
 
 
 class ServedIn(words.Shown):
@@ -60,7 +60,7 @@ class Traced(words.Shown):
     path = words.text(4096, allow_null=True, help_text="As the pool gets it.")
     status = words.whole(200, 599, allow_null=True)
     location = serializers.CharField(allow_null=True)
-    sentence = serializers.CharField()
+    message = serializers.CharField()
     passed_over = PassedOver(many=True)
     regions = ServedIn(many=True)
 

@@ -59,7 +59,7 @@ class Webhook(words.Shown):
     version = words.whole(1, 2**31)
     url = serializers.CharField(help_text="Where it is read and changed.")
     spec = WebhookSpec()
-    disabled_why = words.text(400)
+    disabled_reason = words.text(400)
     failing_since = words.instant(allow_null=True)
     previous_secret_until = words.instant(allow_null=True)
     created_at = words.instant()

@@ -141,8 +141,8 @@ class RecordKey(serializers.Serializer[Any]):
     type = serializers.CharField(max_length=5)
 
 
-class RepairOrder(words.Sent):
+class Repair(words.Sent):
     """Which records; all of one's own when left out."""
 
     records = RecordKey(many=True, required=False)
-    take_over = serializers.BooleanField(required=False)
+    adopt_existing = serializers.BooleanField(required=False)

@@ -80,7 +80,7 @@ OPERATIONS: Table = {
     ),
     ("stacks-state", "GET"): detail(clouds.StackState, "how a stack stands, and what its cloud says", version=False),
     ("stacks-lock", "GET"): detail(clouds.StateLock, "who may write a stack's state", version=False),
-    ("stacks-force-unlock", "POST"): of_one("Take a lock away from whoever holds it", {204: None}, clouds.LockOrder),
+    ("stacks-force-unlock", "POST"): of_one("Take a lock away from whoever holds it", {204: None}, clouds.ForceUnlock),
     ("stacks-plan", "POST"): _begun("Plan what is wanted of a stack, now"),
     ("stacks-destroy", "POST"): _begun("Plan to delete everything that stands in a stack"),
     ("zones-state", "GET"): detail(zones.ZoneState, "how far a zone has come, and what is served", version=False),
@@ -88,5 +88,5 @@ OPERATIONS: Table = {
         detail(zones.ZoneDifferences, "what a push of a zone would write", version=False),
         refuses=(*READ_REFUSALS, 404, 409),
     ),
-    ("zones-repair", "POST"): of_one("Write over what somebody changed", {202: None}, zones.RepairOrder),
+    ("zones-repair", "POST"): of_one("Write over what somebody changed", {202: None}, zones.Repair),
 }

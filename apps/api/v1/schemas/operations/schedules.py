@@ -50,7 +50,7 @@ OPERATIONS: Table = {
     ),
     **read("triggers", schedules.Trigger, "a trigger", "triggers", "name", "account", "schedule"),
     ("triggers-list", "POST"): replace(
-        at_once(create(schedules.TriggerSecret, schedules.TriggerOrder, "a trigger")), refuses=RUN.refuses
+        at_once(create(schedules.TriggerSecret, schedules.CreateTrigger, "a trigger")), refuses=RUN.refuses
     ),
     ("triggers-detail", "PATCH"): at_once(change("Change a trigger", {200: schedules.Trigger}, schedules.TriggerPatch)),
     ("triggers-detail", "DELETE"): at_once(remove("a trigger: close it at once")),

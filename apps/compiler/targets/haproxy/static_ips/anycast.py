@@ -1,8 +1,8 @@
 """COMPILE for BIRD 2: static IPs that every healthy node announces to its routers, one host route each.
 
 Equal on every node: the agent's `node-bird.conf` includes this file and adds what only the node knows, its number and
-the routers it talks to. `announcing` is a constant that the node's sentry sets when it finds haproxy well; a change of
-it only runs the filter again, so that neither sessions nor other routes notice.
+the routers it talks to. `announcing` is a constant that the node's health watchdog sets when it finds haproxy well;
+a change of it only runs the filter again, so that neither sessions nor other routes notice.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""CHECK: the receipt of keepalived.conf and bird.conf; independent readers say what each node would really do.
+"""CHECK: config verification of keepalived.conf and bird.conf; independent readers say what each node would really do.
 
 They share no code with the writers: lines of other nodes are dropped as keepalived drops them, blocks are read by their
 braces, and what comes out must be the addresses that were meant, on every node.
@@ -124,4 +124,4 @@ def _is_plain(text: str) -> bool:
 
 
 def _finding(path: str, what: str) -> Finding:
-    return Finding("receipt", path, path, f"The receipt refuses {path}: it {what}.")
+    return Finding("config_verification", path, path, f"Config verification refuses {path}: it {what}.")

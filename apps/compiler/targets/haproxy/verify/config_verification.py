@@ -1,4 +1,4 @@
-"""CHECK: the structural receipt; an independent reader says what the text really means before anybody runs it.
+"""CHECK: config verification; an independent reader says what the text really means before anybody runs it.
 
 It shares no code with the writer's quoting: :func:`tokenize` follows HAProxy's own rules for words, quotes, escapes
 and comments, so a value that broke out of its quotes, whatever let it through, shows up as a surplus line, word or
@@ -132,4 +132,4 @@ def check_certificate_list(path: str, content: bytes, wanted: Mapping[str, tuple
 
 
 def _finding(path: str, what: str) -> Finding:
-    return Finding("receipt", path, path, f"The structural receipt refuses {path}: it {what}.")
+    return Finding("config_verification", path, path, f"Config verification refuses {path}: it {what}.")

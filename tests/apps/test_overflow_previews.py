@@ -8,7 +8,7 @@ import pytest
 
 from apps.definitions.models import Backend
 from apps.definitions.services import set_limit
-from apps.overflow.foresight import overloads
+from apps.overflow.preview import overloads
 from tests.apps.observe_world import World, make_world
 from tests.apps.overflow_world import make_spilling
 
@@ -16,9 +16,9 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def world(live_redis: object) -> World:
+def world(live_redis: object, still_clock: None) -> World:
     """us (limit 10) is offered 19.9/s, eu (limit 10) serves 2 of its own and what comes."""
-    del live_redis
+    del live_redis, still_clock
     return make_spilling()
 
 

@@ -1,4 +1,4 @@
-"""With every validator switched off: the structural receipt refuses each value that would change the structure."""
+"""With every validator switched off: config verification refuses each value that would change the structure."""
 
 from __future__ import annotations
 
@@ -112,7 +112,9 @@ def test_no_value_changes_the_structure(name: str, step: int) -> None:
 
 
 @pytest.mark.usefixtures("nothing_is_validated")
-def test_without_receipt_and_quotes_values_would_change_the_structure(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_verification_and_quotes_values_would_change_the_structure(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     honest_text, world = WORLDS["header value"]
     honest = structure(compile_snapshot(world(honest_text)).bundle)
     monkeypatch.setattr("apps.compiler.compile.check", lambda _: [])

@@ -11,7 +11,7 @@ from apps.accounts.models import Account
 from apps.definitions.models import Route
 from apps.rollouts import services
 from apps.rollouts.models import Revision
-from apps.web.fleets.deployment_status import LiveOn, live_on
+from apps.web.fleets.deployment_status import DeploymentStatus, deployment_status
 from tests.apps.pushed import World, add_route, put_world, remembered
 from tests.conftest import actor_of
 
@@ -26,12 +26,12 @@ def world(db: None) -> World:
     return found
 
 
-def where(world: World, name: str) -> LiveOn:
+def where(world: World, name: str) -> DeploymentStatus:
     """Where the operator's page says that this route is live."""
-    return live_on(world.operator, Route.objects.get(name=name))
+    return deployment_status(world.operator, Route.objects.get(name=name))
 
 
-def words(found: LiveOn) -> list[str]:
+def words(found: DeploymentStatus) -> list[str]:
     """How each node stands."""
     return [node.word for fleet in found.fleets for node in fleet.nodes]
 
@@ -73,6 +73,6 @@ def test_who_sees_no_nodes_is_told_the_same_of_fleets(world: World) -> None:
     acme = actor_of("acme", Account.Kind.CUSTOMER)
     old = Route.objects.get(name=old_route())
     add_route(world.operator, "news", "/news")
-    assert live_on(acme, old).everywhere
-    found = live_on(acme, Route.objects.get(name="news"))
+    assert deployment_status(acme, old).everywhere
+    found = deployment_status(acme, Route.objects.get(name="news"))
     assert (found.done, found.total, found.unit) == (0, 1, "fleet")

@@ -1,4 +1,4 @@
-"""The structural receipt: a value that changes the structure is refused even when its grammar is switched off."""
+"""Config verification: a value that changes the structure is refused even when its grammar is switched off."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _shapes(config: bytes) -> list[tuple[str, str, int]]:
 
 
 @pytest.mark.parametrize("value", ["}", "if", "-m reg .*", "%[env(HOME)]", "a,b"])
-def test_with_the_grammar_switched_off_the_receipt_refuses_words_of_structure(
+def test_with_the_grammar_switched_off_config_verification_refuses_words_of_structure(
     value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with _switched_off(monkeypatch, "header_value"), pytest.raises(CompileError):
@@ -110,7 +110,7 @@ def test_with_the_grammar_switched_off_the_receipt_refuses_words_of_structure(
 
 
 @pytest.mark.parametrize("value", [value for value in BREAKOUTS if set(value) & set(" \n'\"#\\$")])
-def test_without_quoting_the_receipt_refuses_what_the_quotes_would_have_held(
+def test_without_quoting_config_verification_refuses_what_the_quotes_would_have_held(
     value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with _switched_off(monkeypatch, "header_value"), monkeypatch.context() as patch:
@@ -126,7 +126,7 @@ def test_without_quoting_the_receipt_refuses_what_the_quotes_would_have_held(
 def test_with_the_grammar_switched_off_a_map_takes_no_third_word_comment_or_line(
     hostname: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with _switched_off(monkeypatch, "hostname"), pytest.raises(CompileError, match="receipt refuses maps/"):
+    with _switched_off(monkeypatch, "hostname"), pytest.raises(CompileError, match="verification refuses maps/"):
         compile_snapshot(_with_host(hostname))
 
 
@@ -134,7 +134,7 @@ def test_a_line_that_somebody_added_is_refused() -> None:
     rendering = render(_with_path("/x"))
     assert check(rendering) == []
     files = {**rendering.files, "haproxy.cfg": rendering.files["haproxy.cfg"] + b"    server evil 10.6.6.6:80\n"}
-    assert check(replace(rendering, files=files))[0].code == "receipt"
+    assert check(replace(rendering, files=files))[0].code == "config_verification"
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=60))
@@ -146,7 +146,7 @@ def test_the_reader_gets_back_every_text_that_the_writer_quotes(text: str) -> No
 
 
 @given(st.lists(st.text(st.characters(codec="ascii"), max_size=12), min_size=1, max_size=4))
-def test_the_receipt_accepts_what_is_opaque_and_only_counts_what_is_ours(texts: list[str]) -> None:
+def test_config_verification_accepts_what_is_opaque_and_only_counts_what_is_ours(texts: list[str]) -> None:
     document = Document()
     section = document.section("backend", "pool-1")
     for text in texts:

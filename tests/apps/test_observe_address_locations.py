@@ -14,7 +14,7 @@ from apps.drivers.proxy.memory import forget_memory_nodes, memory_node
 from apps.drivers.proxy.registry import open_driver
 from apps.observe.models import NodeReport
 from apps.observe.services import note_report, report_of, store_reports
-from apps.observe.show.address_locations import whereabouts
+from apps.observe.show.address_locations import address_locations
 from tests.apps.observe_world import World, make_world, state
 
 VIP = "10.9.0.7"
@@ -37,7 +37,7 @@ def said(world: World, *words: str, ago: float = 0.0) -> None:
 
 def words_of(world: World) -> dict[str, str]:
     """Name of a node → what is shown of the address."""
-    return {each.node: each.word for each in whereabouts(world.operator).get(VIP, [])}
+    return {each.node: each.word for each in address_locations(world.operator).get(VIP, [])}
 
 
 def test_every_node_is_shown_with_its_last_word(world: World) -> None:
@@ -55,7 +55,7 @@ def test_a_node_that_was_not_heard_of_lately_is_not_said_to_hold_anything(world:
 
 def test_customers_do_not_see_nodes(world: World) -> None:
     said(world, "held")
-    assert whereabouts(world.acme) == {}
+    assert address_locations(world.acme) == {}
 
 
 def test_what_a_node_in_memory_says_arrives(world: World) -> None:

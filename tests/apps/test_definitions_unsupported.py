@@ -86,8 +86,8 @@ def test_a_report_says_it_before_anything_moves_and_customers_read_their_own(
 ) -> None:
     save_object(actor=acme, kind="Route", name="beta", spec=route(acme, load_balancer="front", **ABSENT))
     front = LoadBalancer.objects.get(name="front").pk
-    found = {(loss.label, loss.code) for loss in portability_of(cloud, front, "aws") if loss.refused}
+    found = {(each.label, each.code) for each in portability_of(cloud, front, "aws") if each.refused}
     assert ("acme/beta", "header_absent") in found
-    assert {loss.label.partition("/")[0] for loss in portability_of(acme, front)} == {"acme"}
-    assert ("acme/beta", "header_absent") not in {(loss.label, loss.code) for loss in portability_of(globex, front)}
-    assert {loss.target for loss in portability_of(cloud, front, "google")} <= {"google"}
+    assert {each.label.partition("/")[0] for each in portability_of(acme, front)} == {"acme"}
+    assert ("acme/beta", "header_absent") not in {(each.label, each.code) for each in portability_of(globex, front)}
+    assert {each.target for each in portability_of(cloud, front, "google")} <= {"google"}

@@ -1,4 +1,4 @@
-"""COMPILE for Google, what it cannot do: routes, pools, servers, listeners, stacks; one loss for each matter.
+"""COMPILE for Google, what it cannot do for routes, pools, servers, listeners and stacks.
 
 Sources, all of the Compute Engine API reference (https://cloud.google.com/compute/docs/reference/rest/v1/) unless
 another page is named:
@@ -6,7 +6,7 @@ another page is named:
 * urlMaps: HostRule.hosts (`*` is any string of letters, digits, hyphens and dots), HttpRouteRuleMatch (paths of at most
   1 024 characters; regular expressions not for global external load balancers), HttpRedirectAction (`httpsRedirect` in
   maps of http proxies only), HttpFaultAbort (a status without a body). Methods (header `:method`), absent headers
-  (`invertMatch`), all five redirects, rewritten prefixes and weights from 0 to 1 000 are there: no loss.
+  (`invertMatch`), all five redirects, rewritten prefixes and weights from 0 to 1 000 are there: no incompatibility.
 * backendServices: Backend.capacityScaler (0 or 0.1 to 1), Backend.maxRate and the other targets;
   https://cloud.google.com/load-balancing/docs/backend-service says that they are targets, not bounds. The provider
   knows circuit breakers for `INTERNAL_SELF_MANAGED` alone and no balancing by requests in flight.
@@ -38,9 +38,9 @@ from apps.compiler.model.fleet import (
     WhenFull,
 )
 from apps.compiler.model.stack import ON_FLEETS, CloudPool, RecordType, StackSnapshot
-from apps.compiler.portability.incompatibilities import Loss, Severity, Target, lossy, refused
+from apps.compiler.portability.incompatibilities import Incompatibility, Severity, Target, lossy, refused
 from apps.compiler.routing import covers_scheme
-from apps.compiler.targets.terraform.google.quotas import losses_of_certificate, losses_of_url_maps
+from apps.compiler.targets.terraform.google.quotas import unsupported_in_certificate, unsupported_in_url_maps
 from apps.compiler.targets.terraform.google.services import (
     check_times,
     ready_servers,
@@ -49,13 +49,13 @@ from apps.compiler.targets.terraform.google.services import (
 from apps.compiler.targets.terraform.google.url_map import url_map
 
 __all__ = [
-    "losses_of_certificate",
-    "losses_of_listener",
-    "losses_of_load_balancer",
-    "losses_of_pool",
-    "losses_of_route",
-    "losses_of_server",
-    "losses_of_stack",
+    "unsupported_in_certificate",
+    "unsupported_in_listener",
+    "unsupported_in_load_balancer",
+    "unsupported_in_pool",
+    "unsupported_in_route",
+    "unsupported_in_server",
+    "unsupported_in_stack",
 ]
 _refused = partial(refused, Target.GOOGLE)
 _lossy = partial(lossy, Target.GOOGLE)
@@ -68,7 +68,7 @@ SERVER_IDLE_MS = 600_000
 ANYBODY = ("0.0.0.0/0",)
 
 
-def losses_of_route(route: Route, load_balancer: LoadBalancer) -> Iterator[Loss]:
+def unsupported_in_route(route: Route, load_balancer: LoadBalancer) -> Iterator[Incompatibility]:
     """Host, path, what it does."""
     if route.hostname.startswith("*."):
         deeper = route.hostname.replace("*", "x.y", 1)
@@ -98,7 +98,7 @@ def losses_of_route(route: Route, load_balancer: LoadBalancer) -> Iterator[Loss]
         )  # fmt: skip
 
 
-def _of_redirect(route: Route, redirect: Redirect, load_balancer: LoadBalancer) -> Iterator[Loss]:
+def _of_redirect(route: Route, redirect: Redirect, load_balancer: LoadBalancer) -> Iterator[Incompatibility]:
     on_https = covers_scheme(route, Protocol.HTTPS)
     if (
         redirect.scheme == "http"
@@ -111,7 +111,7 @@ def _of_redirect(route: Route, redirect: Redirect, load_balancer: LoadBalancer) 
         )  # fmt: skip
 
 
-def losses_of_listener(listener: Listener, _load_balancer: LoadBalancer) -> Iterator[Loss]:
+def unsupported_in_listener(listener: Listener, _load_balancer: LoadBalancer) -> Iterator[Incompatibility]:
     """How many certificates."""
     if len(listener.certificate_ids) > MOST_CERTIFICATES:
         yield _refused(
@@ -122,14 +122,14 @@ def losses_of_listener(listener: Listener, _load_balancer: LoadBalancer) -> Iter
         )  # fmt: skip
 
 
-def losses_of_load_balancer(load_balancer: LoadBalancer) -> Iterator[Loss]:
+def unsupported_in_load_balancer(load_balancer: LoadBalancer) -> Iterator[Incompatibility]:
     """How large its URL maps are, and what is true of all of its requests."""
     fronts = [each for each in load_balancer.listeners if each.protocol is not Protocol.TCP]
     if not fronts:
         return
-    beyond = list(losses_of_url_maps(load_balancer))
+    beyond = list(unsupported_in_url_maps(load_balancer))
     yield from beyond
-    gone = {loss.object_id for loss in beyond}
+    gone = {each.object_id for each in beyond}
     left = replace(load_balancer, routes=tuple(each for each in load_balancer.routes if each.id not in gone))
     size = max(len(json.dumps(url_map("stk-0", left, each).body)) for each in fronts)
     if size > URL_MAP_BYTES:
@@ -145,7 +145,7 @@ def losses_of_load_balancer(load_balancer: LoadBalancer) -> Iterator[Loss]:
     )  # fmt: skip
 
 
-def losses_of_server(server: Server) -> Iterator[Loss]:
+def unsupported_in_server(server: Server) -> Iterator[Incompatibility]:
     """Where it is: endpoints of a hybrid group are IPv4 addresses."""
     try:
         IPv4Address(server.address)
@@ -157,7 +157,7 @@ def losses_of_server(server: Server) -> Iterator[Loss]:
         )  # fmt: skip
 
 
-def losses_of_pool(pool: CloudPool) -> Iterator[Loss]:
+def unsupported_in_pool(pool: CloudPool) -> Iterator[Incompatibility]:
     """Limits, overflow, choice among servers, checks, times."""
     yield from _of_limits(pool)
     yield from _of_choice(pool)
@@ -167,7 +167,7 @@ def losses_of_pool(pool: CloudPool) -> Iterator[Loss]:
     yield from _of_times(pool)
 
 
-def _of_times(pool: CloudPool) -> Iterator[Loss]:
+def _of_times(pool: CloudPool) -> Iterator[Incompatibility]:
     yield _lossy(
         pool, "server_timeout", "server_timeout_ms",
         f"Google counts the {whole_seconds(pool.server_timeout_ms)} s for the whole answer, not for a pause in it.",
@@ -181,7 +181,7 @@ def _of_times(pool: CloudPool) -> Iterator[Loss]:
         )  # fmt: skip
 
 
-def _of_limits(pool: CloudPool) -> Iterator[Loss]:
+def _of_limits(pool: CloudPool) -> Iterator[Incompatibility]:
     fitting = LimitKind.CONNECTIONS if pool.protocol is Protocol.TCP else LimitKind.RATE
     kinds = {backend.limit.kind for backend in pool.backends} - {LimitKind.NONE}
     if kinds - {fitting}:
@@ -211,7 +211,7 @@ def _of_limits(pool: CloudPool) -> Iterator[Loss]:
         )  # fmt: skip
 
 
-def _of_choice(pool: CloudPool) -> Iterator[Loss]:
+def _of_choice(pool: CloudPool) -> Iterator[Incompatibility]:
     if len(pool.backends) > 1:
         yield _lossy(
             pool, "overflow_order", "overflow.order",
@@ -231,7 +231,7 @@ def _of_choice(pool: CloudPool) -> Iterator[Loss]:
         )  # fmt: skip
 
 
-def _of_health_check(pool: CloudPool, check: HealthCheck | None) -> Iterator[Loss]:
+def _of_health_check(pool: CloudPool, check: HealthCheck | None) -> Iterator[Incompatibility]:
     if check is None:
         yield _lossy(
             pool, "health_check_default", "health_check",
@@ -252,7 +252,7 @@ def _of_health_check(pool: CloudPool, check: HealthCheck | None) -> Iterator[Los
     yield from _of_check_times(pool, check)
 
 
-def _of_check_times(pool: CloudPool, check: HealthCheck) -> Iterator[Loss]:
+def _of_check_times(pool: CloudPool, check: HealthCheck) -> Iterator[Incompatibility]:
     becomes = check_times(check)
     if becomes != (check.interval_ms / 1000, check.timeout_ms / 1000, check.rise, check.fall):
         interval, timeout, rise, fall = becomes
@@ -263,7 +263,7 @@ def _of_check_times(pool: CloudPool, check: HealthCheck) -> Iterator[Loss]:
         )  # fmt: skip
 
 
-def losses_of_stack(snapshot: StackSnapshot) -> Iterator[Loss]:
+def unsupported_in_stack(snapshot: StackSnapshot) -> Iterator[Incompatibility]:
     """What needs the whole: client networks, zones of regions, addresses, records."""
     if set(snapshot.network.client_networks) != set(ANYBODY):
         for front in snapshot.load_balancers:
@@ -276,7 +276,7 @@ def losses_of_stack(snapshot: StackSnapshot) -> Iterator[Loss]:
     yield from _of_addresses(snapshot)
 
 
-def _of_places(snapshot: StackSnapshot) -> Iterator[Loss]:
+def _of_places(snapshot: StackSnapshot) -> Iterator[Incompatibility]:
     """Groups of endpoints stand in a zone, in a network."""
     zones = dict(snapshot.network.zones)
     for pool in snapshot.pools:
@@ -292,7 +292,7 @@ def _of_places(snapshot: StackSnapshot) -> Iterator[Loss]:
             )  # fmt: skip
 
 
-def _of_addresses(snapshot: StackSnapshot) -> Iterator[Loss]:
+def _of_addresses(snapshot: StackSnapshot) -> Iterator[Incompatibility]:
     """Listeners bind addresses that the stack keeps; records of version 6 have none to follow."""
     kept = {address.id for address in snapshot.addresses if address.kind not in ON_FLEETS}
     for front in snapshot.load_balancers:
@@ -306,7 +306,7 @@ def _of_addresses(snapshot: StackSnapshot) -> Iterator[Loss]:
     for zone in snapshot.zones:
         for record in zone.records:
             if (record.address_id or record.load_balancer_id) and record.type is not RecordType.A:
-                yield Loss(
+                yield Incompatibility(
                     Target.GOOGLE, Severity.REFUSED, "record_follows", record.id, record.name, "type",
                     "Addresses at Google are of version 4: only an A record can follow one.", "Use type A.",
                 )  # fmt: skip

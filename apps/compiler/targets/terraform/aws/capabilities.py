@@ -1,4 +1,4 @@
-"""COMPILE for AWS, what it cannot do: routes, pools, servers, listeners and load balancers, one loss for each matter.
+"""COMPILE for AWS, what it cannot do for routes, pools, servers, listeners and load balancers.
 
 Sources: the Elastic Load Balancing API reference (RuleCondition, HttpHeaderConditionConfig, PathPatternConditionConfig,
 RedirectActionConfig, FixedResponseActionConfig, TargetGroupTuple, CreateTargetGroup, TargetGroupAttribute,
@@ -31,20 +31,20 @@ from apps.compiler.model.fleet import (
     WhenFull,
 )
 from apps.compiler.model.stack import CloudPool
-from apps.compiler.portability.incompatibilities import Loss, Target, lossy, refused
+from apps.compiler.portability.incompatibilities import Incompatibility, Target, lossy, refused
 from apps.compiler.targets.terraform.aws import limits
 from apps.compiler.targets.terraform.aws.listener_rules.patterns import conditions_of, path_patterns
 from apps.compiler.targets.terraform.aws.timeouts import check_times
-from apps.compiler.targets.terraform.aws.whole import losses_of_stack
+from apps.compiler.targets.terraform.aws.whole import unsupported_in_stack
 
 __all__ = [
-    "losses_of_certificate",
-    "losses_of_listener",
-    "losses_of_load_balancer",
-    "losses_of_pool",
-    "losses_of_route",
-    "losses_of_server",
-    "losses_of_stack",
+    "unsupported_in_certificate",
+    "unsupported_in_listener",
+    "unsupported_in_load_balancer",
+    "unsupported_in_pool",
+    "unsupported_in_route",
+    "unsupported_in_server",
+    "unsupported_in_stack",
 ]
 _refused = partial(refused, Target.AWS)
 _lossy = partial(lossy, Target.AWS)
@@ -57,7 +57,7 @@ _PRIVATE = tuple(map(IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/1
 _DEFAULT_PORTS = {Protocol.HTTP: 80, Protocol.HTTPS: 443}
 
 
-def losses_of_route(route: Route, load_balancer: LoadBalancer) -> Iterator[Loss]:
+def unsupported_in_route(route: Route, load_balancer: LoadBalancer) -> Iterator[Incompatibility]:
     """Host, path, headers, how many conditions there are, what it does."""
     yield from _of_host(route)
     yield from _of_path(route)
@@ -78,7 +78,7 @@ def losses_of_route(route: Route, load_balancer: LoadBalancer) -> Iterator[Loss]
         yield from _of_fixed_response(route, route.fixed_response)
 
 
-def _of_host(route: Route) -> Iterator[Loss]:
+def _of_host(route: Route) -> Iterator[Incompatibility]:
     guarded = "*." if route.hostname.startswith("*.") else ""
     if len(guarded + route.hostname) > limits.CONDITION_TEXT:
         yield _refused(
@@ -92,7 +92,7 @@ def _of_host(route: Route) -> Iterator[Loss]:
         )  # fmt: skip
 
 
-def _of_path(route: Route) -> Iterator[Loss]:
+def _of_path(route: Route) -> Iterator[Incompatibility]:
     patterns = path_patterns(route)
     if any(len(pattern) > limits.CONDITION_TEXT for pattern in patterns):
         yield _refused(
@@ -106,7 +106,7 @@ def _of_path(route: Route) -> Iterator[Loss]:
         )  # fmt: skip
 
 
-def _of_headers(route: Route) -> Iterator[Loss]:
+def _of_headers(route: Route) -> Iterator[Incompatibility]:
     for condition in route.headers:
         if condition.match is HeaderMatch.ABSENT:
             yield _refused(
@@ -122,7 +122,7 @@ def _of_headers(route: Route) -> Iterator[Loss]:
         yield from _of_value(route, condition.name, condition.value)
 
 
-def _of_value(route: Route, name: str, value: str) -> Iterator[Loss]:
+def _of_value(route: Route, name: str, value: str) -> Iterator[Incompatibility]:
     """The API documents an escape of wildcards for query strings alone, so a value with one is refused."""
     if len(value) > limits.CONDITION_TEXT:
         yield _refused(
@@ -142,7 +142,7 @@ def _of_value(route: Route, name: str, value: str) -> Iterator[Loss]:
         )  # fmt: skip
 
 
-def _of_redirect(route: Route, redirect: Redirect, load_balancer: LoadBalancer) -> Iterator[Loss]:
+def _of_redirect(route: Route, redirect: Redirect, load_balancer: LoadBalancer) -> Iterator[Incompatibility]:
     if redirect.code not in REDIRECT_CODES:
         yield _refused(
             route, "redirect_code", "redirect.code",
@@ -171,7 +171,7 @@ def _of_redirect(route: Route, redirect: Redirect, load_balancer: LoadBalancer) 
         )  # fmt: skip
 
 
-def _of_fixed_response(route: Route, response: FixedResponse) -> Iterator[Loss]:
+def _of_fixed_response(route: Route, response: FixedResponse) -> Iterator[Incompatibility]:
     kind, _, parameter = response.content_type.partition("; ")
     if response.body and (kind not in CONTENT_TYPES or parameter not in ("", "charset=utf-8")):
         yield _refused(
@@ -186,12 +186,12 @@ def _of_fixed_response(route: Route, response: FixedResponse) -> Iterator[Loss]:
         )  # fmt: skip
 
 
-def losses_of_certificate(_certificate: Certificate) -> Iterator[Loss]:
+def unsupported_in_certificate(_certificate: Certificate) -> Iterator[Incompatibility]:
     """None: ACM takes RSA from 1024 to 4096 and the three curves that we take."""
     return iter(())
 
 
-def losses_of_listener(listener: Listener, load_balancer: LoadBalancer) -> Iterator[Loss]:
+def unsupported_in_listener(listener: Listener, load_balancer: LoadBalancer) -> Iterator[Incompatibility]:
     """Ports and what the default pool says."""
     usual = _DEFAULT_PORTS.get(listener.protocol)
     if usual is not None and listener.port != usual and load_balancer.routes:
@@ -208,7 +208,7 @@ def losses_of_listener(listener: Listener, load_balancer: LoadBalancer) -> Itera
         )  # fmt: skip
 
 
-def losses_of_load_balancer(load_balancer: LoadBalancer) -> Iterator[Loss]:
+def unsupported_in_load_balancer(load_balancer: LoadBalancer) -> Iterator[Incompatibility]:
     """What is true of all of its requests."""
     if any(each.protocol is not Protocol.TCP for each in load_balancer.listeners):
         yield _lossy(
@@ -218,7 +218,7 @@ def losses_of_load_balancer(load_balancer: LoadBalancer) -> Iterator[Loss]:
         )  # fmt: skip
 
 
-def losses_of_server(server: Server) -> Iterator[Loss]:
+def unsupported_in_server(server: Server) -> Iterator[Incompatibility]:
     """Where it is: target groups by IP take private addresses of version 4."""
     try:
         address = IPv4Address(server.address)
@@ -236,7 +236,7 @@ def losses_of_server(server: Server) -> Iterator[Loss]:
         )  # fmt: skip
 
 
-def losses_of_pool(pool: CloudPool) -> Iterator[Loss]:
+def unsupported_in_pool(pool: CloudPool) -> Iterator[Incompatibility]:
     """Limits, queue, choice among servers, checks, times."""
     yield from _of_limits(pool)
     yield from _of_balance(pool)
@@ -249,7 +249,7 @@ def losses_of_pool(pool: CloudPool) -> Iterator[Loss]:
     yield from _of_times(pool)
 
 
-def _of_times(pool: CloudPool) -> Iterator[Loss]:
+def _of_times(pool: CloudPool) -> Iterator[Incompatibility]:
     if pool.protocol is Protocol.TCP:
         yield _lossy(
             pool, "server_timeout", "server_timeout_ms",
@@ -277,7 +277,7 @@ def _ready(pool: CloudPool) -> Iterator[Server]:
         yield from (each for each in backend.servers if each.state is ServerState.READY and each.weight > 0)
 
 
-def _of_limits(pool: CloudPool) -> Iterator[Loss]:
+def _of_limits(pool: CloudPool) -> Iterator[Incompatibility]:
     limited = any(backend.limit.kind is not LimitKind.NONE for backend in pool.backends)
     if not limited:
         return
@@ -294,7 +294,7 @@ def _of_limits(pool: CloudPool) -> Iterator[Loss]:
         )  # fmt: skip
 
 
-def _of_balance(pool: CloudPool) -> Iterator[Loss]:
+def _of_balance(pool: CloudPool) -> Iterator[Incompatibility]:
     if pool.protocol is Protocol.TCP:
         if pool.balance is not Balance.SOURCE:
             yield _lossy(
@@ -310,7 +310,7 @@ def _of_balance(pool: CloudPool) -> Iterator[Loss]:
         )  # fmt: skip
 
 
-def _of_health_check(pool: CloudPool, check: HealthCheck | None) -> Iterator[Loss]:
+def _of_health_check(pool: CloudPool, check: HealthCheck | None) -> Iterator[Incompatibility]:
     is_tcp = pool.protocol is Protocol.TCP
     if check is None or (not check.path and not is_tcp):
         asks = "connects to its servers" if is_tcp else "asks GET / and takes any answer from 200 to 499"
@@ -341,7 +341,7 @@ def _of_health_check(pool: CloudPool, check: HealthCheck | None) -> Iterator[Los
     yield from _of_check_times(pool, check)
 
 
-def _of_check_times(pool: CloudPool, check: HealthCheck) -> Iterator[Loss]:
+def _of_check_times(pool: CloudPool, check: HealthCheck) -> Iterator[Incompatibility]:
     becomes = check_times(check)
     wanted = (check.interval_ms / 1000, check.timeout_ms / 1000, check.rise, check.fall)
     if wanted != becomes:

@@ -1,0 +1,90 @@
+"""One word per idea: identifiers that were replaced by the field's own terms do not come back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from tests.architecture.sources import ROOT
+
+# What is gone → what it is called now (docs/glossary.md, docs/changes.md).
+GONE = {
+    "Abilities": "Capabilities",
+    "AdoptOrder": "Adopt",
+    "BlackoutOrder": "CreateBlackout",
+    "COURIER_THREADS": "WEBHOOK_WORKER_THREADS",
+    "ComparisonOrder": "CreateComparison",
+    "InvitationOrder": "CreateInvitation",
+    "LimitOrder": "SetLimit",
+    "LiveOn": "DeploymentStatus",
+    "LockOrder": "ForceUnlock",
+    "RepairOrder": "Repair",
+    "RunOrder": "CreateRun",
+    "TESTER_THREADS": "LOADGEN_THREADS",
+    "TokenOrder": "CreateToken",
+    "TriggerOrder": "CreateTrigger",
+    "UnixDoor": "UnixHTTPServer",
+    "Whereabouts": "AddressLocation",
+    "Workplace": "Workspace",
+    "abilities": "capabilities",
+    "add_cloud_names": "PORTS",
+    "add_family": "METRICS",
+    "add_passes": "PORTS",
+    "add_stack_foresight": "PORTS",
+    "add_weights": "PORTS",
+    "broken_promises": "failed_assertions",
+    "check_said": "last_check_message",
+    "concern_hostname": "add_hostname",
+    "courier": "webhook-worker",
+    "disabled_why": "disabled_reason",
+    "foresee": "preview",
+    "foreseen": "dry_run",
+    "foresight": "preview",
+    "leash": "process_guard",
+    "live_on": "deployment_status",
+    "losses_of": "incompatibilities_of",
+    "objections": "violations",
+    "only_allowed": "check_allowlist",
+    "receipt": "config_verification",
+    "refuse_broken": "reject_failed_assertions",
+    "refuse_emptying": "reject_emptying",
+    "refuse_impossible": "reject_unsupported",
+    "save_or_foresee": "save_or_dry_run",
+    "sentry": "health_watchdog",
+    "take_faults": "drain",
+    "taste": "trial_run",
+    "tester": "loadgen",
+    "touch_everywhere": "add_all_fleets",
+    "turn_back": "start_rollback",
+    "whereabouts": "address_locations",
+    "workplace": "open_workspace",
+}
+SUFFIXES = {".html", ".js", ".json", ".md", ".py", ".service", ".toml"}
+ITSELF = {"docs/changes.md", "docs/decisions", "tests/architecture/test_words.py"}
+
+
+def gone_in(text: str) -> Iterator[str]:
+    """Each identifier of the text that is gone, with what it is called now."""
+    for word in re.findall(r"[A-Za-z_][A-Za-z0-9_]*", text):
+        if word in GONE:
+            yield f"{word} → {GONE[word]}"
+
+
+def _files() -> Iterable[Path]:
+    for folder in ("apps", "controlplane", "deploy", "docs", "frontend/templates", "frontend/static/js", "tests"):
+        yield from (path for path in (ROOT / folder).rglob("*") if path.suffix in SUFFIXES)
+
+
+def test_words_that_are_gone_do_not_come_back() -> None:
+    found = []
+    for path in _files():
+        name = path.relative_to(ROOT).as_posix()
+        if "migrations" not in path.parts and not name.startswith(tuple(ITSELF)):
+            found += [f"{name}: {each}" for each in gone_in(path.read_text())]
+    assert found == []
+
+
+def test_a_word_that_is_gone_is_noticed_only_as_a_whole() -> None:
+    assert list(gone_in("losses_of(balancer)")) == ["losses_of → incompatibilities_of"]
+    assert list(gone_in("capabilities and disabilities")) == []
