@@ -13,7 +13,8 @@ from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
 from apps.core.errors import Fault, Invalid
 from apps.definitions.reading.clouds import cloud_region
-from apps.definitions.reading.fields import MAX_LIST, Reader
+from apps.definitions.reading.fields import Reader
+from apps.definitions.shapes.base.words import MAX_LIST
 
 # An ARN, `classic/NAME`, `urlMaps/NAME`; paths of IAM's certificates have more signs than those of others.
 _CLOUD_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_+=,.@:/-]{0,2047}")

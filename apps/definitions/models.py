@@ -14,6 +14,7 @@ from django.db.models import Q
 from apps.accounts.models import Account, Hostname
 from apps.compiler.model import fleet as model
 from apps.compiler.model.stack import RecordType
+from apps.definitions.shapes.pool import LimitSpec, Overflow
 from apps.fleet.models import Fleet, Region, Stack, StaticIP
 
 
@@ -69,6 +70,11 @@ class Pool(Definition):
     overflow_order = models.JSONField(default=list)
     tags = models.JSONField(default=dict)
 
+    @property
+    def overflow(self) -> Overflow:
+        """Where its traffic goes that a region has no room for, as documents have it."""
+        return Overflow(model.WhenFull(self.when_full), tuple(self.overflow_order))
+
 
 class HealthCheck(models.Model):
     """How a pool's servers are asked whether they work; an empty path is a bare TCP connect. Times in ms."""
@@ -110,6 +116,12 @@ class Backend(models.Model):
 
     def __str__(self) -> str:
         return f"{self.pool} in {self.region}"
+
+    @property
+    def limit(self) -> LimitSpec:
+        """What it takes, as documents have it."""
+        kind, scope = model.LimitKind(self.limit_kind), model.LimitScope(self.limit_scope)
+        return LimitSpec(kind, self.limit_value, scope, self.limit_measured_by)
 
 
 class Server(models.Model):

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import re
 
+from django.urls import URLPattern
+
+from apps.definitions.shapes.base import pages
+from apps.definitions.shapes.kinds import SHAPES, file_name
 from apps.web import urls
 from apps.web.kit.help import PAGES, page_of
 from controlplane.configuration import page
@@ -15,6 +19,13 @@ LONGEST_README = 7_000  # bytes: what somebody reads who has just come here
 def test_the_page_of_the_configuration_is_what_the_settings_read() -> None:
     written = (ROOT / "docs" / "operate" / "configuration.md").read_text()
     assert written == page(), "write it anew: .venv/bin/python -m controlplane.configuration"
+
+
+def test_the_pages_of_reference_are_what_the_shapes_declare() -> None:
+    folder = ROOT / "docs" / "reference"
+    wanted = {file_name(kind): pages.page(kind, shape) for kind, shape in SHAPES.items()}
+    written = {path.name: path.read_text() for path in folder.glob("*.md")}
+    assert written == wanted, "write them anew: .venv/bin/python -m apps.definitions.shapes"
 
 
 def test_the_readme_is_one_page() -> None:
@@ -39,5 +50,5 @@ def test_help_leads_to_documents_and_headings_that_exist() -> None:
 
 
 def test_every_page_has_help() -> None:
-    names = {pattern.name for pattern in urls.urlpatterns}
+    names = {str(pattern.name) for pattern in urls.urlpatterns if isinstance(pattern, URLPattern)}
     assert {name for name in names if not page_of(name)} <= {"search", "switch-account", "stop-looking"}

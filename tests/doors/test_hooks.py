@@ -18,8 +18,8 @@ from apps.api.v1.protocol import rate_limits
 from apps.audit.models import Entry
 from apps.core.clock import now
 from apps.definitions.models import Schedule
-from apps.definitions.reading.tags import instant_text
 from apps.definitions.services import save_object
+from apps.definitions.shapes.base.words import instant_text
 from apps.schedules.models import Fire, Trigger
 from apps.schedules.triggers.services import make_trigger, rotate_trigger
 

@@ -23,7 +23,7 @@ from apps.compiler.checks.examination import Notes
 from apps.compiler.checks.fields import check_certificate, check_listener, check_pool, check_route, check_server
 from apps.compiler.checks.listeners import check_listener_use, with_known_certificates
 from apps.compiler.checks.routes import check_action, check_loops, check_owners, check_twins
-from apps.compiler.model.fleet import Certificate, Finding, Listener, LoadBalancer, Pool
+from apps.compiler.model.fleet import Certificate, Finding, Listener, LoadBalancer, Pool, options_of
 from apps.compiler.model.stack import CloudBackend, CloudPool, CloudZone, RecordType, StackSnapshot
 from apps.compiler.portability.capabilities import Capabilities
 from apps.compiler.portability.incompatibilities import Incompatibility, Named
@@ -69,11 +69,8 @@ def as_pool(pool: CloudPool) -> Pool:
         protocol=pool.protocol,
         balance=pool.balance,
         health_check=pool.health_check,
-        connect_timeout_ms=pool.connect_timeout_ms,
-        server_timeout_ms=pool.server_timeout_ms,
-        queue_timeout_ms=pool.queue_timeout_ms,
-        server_keepalive_ms=pool.server_keepalive_ms,
         when_full=pool.when_full,
+        **options_of(pool),
     )
 
 

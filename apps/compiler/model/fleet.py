@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from apps.compiler.addresses import ALL_PRIVATE
 
@@ -211,8 +212,23 @@ class RegionShare:
     ready_servers: int = 0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolOptions:
+    """What a pool is told in every region and on every target; it is frozen by name, as it is stored. Times in ms."""
+
+    connect_timeout_ms: int = 2000
+    server_timeout_ms: int = 30_000
+    queue_timeout_ms: int = 10_000
+    server_keepalive_ms: int | None = None
+
+
+def options_of(pool: Any) -> dict[str, Any]:
+    """The options of whatever has them: a stored pool, or one of another target."""
+    return {name: getattr(pool, name) for name in PoolOptions.__slots__}
+
+
 @dataclass(frozen=True, slots=True)
-class Pool:
+class Pool(PoolOptions):
     """One service as this fleet sees it: the servers of the fleet's own region, and how to treat them.
 
     `elsewhere` are its backends in other regions in the order in which overflow tries them, nearest first unless
@@ -228,10 +244,6 @@ class Pool:
     health_check: HealthCheck | None = None
     limit: Limit = Limit()
     capacity_scaler: float = 1.0
-    connect_timeout_ms: int = 2000
-    server_timeout_ms: int = 30_000
-    queue_timeout_ms: int = 10_000
-    server_keepalive_ms: int | None = None
     elsewhere: tuple[RegionShare, ...] = ()
     when_full: WhenFull = WhenFull.SPREAD
 

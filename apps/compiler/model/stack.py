@@ -17,6 +17,7 @@ from apps.compiler.model.fleet import (
     HealthCheck,
     Limit,
     LoadBalancer,
+    PoolOptions,
     Protocol,
     Server,
     Unreadable,
@@ -104,7 +105,7 @@ class CloudBackend:
 
 
 @dataclass(frozen=True, slots=True)
-class CloudPool:
+class CloudPool(PoolOptions):
     """One service in all its regions: the stack's own first, then in the order in which overflow tries them."""
 
     id: str
@@ -114,10 +115,6 @@ class CloudPool:
     balance: Balance = Balance.LEASTCONN
     backends: tuple[CloudBackend, ...] = ()
     health_check: HealthCheck | None = None
-    connect_timeout_ms: int = 2000
-    server_timeout_ms: int = 30_000
-    queue_timeout_ms: int = 10_000
-    server_keepalive_ms: int | None = None
     when_full: WhenFull = WhenFull.SPREAD
 
 

@@ -290,10 +290,7 @@ def _pool(
         health_check=check,
         limit=own.limit,
         capacity_scaler=own.capacity_scaler,
-        connect_timeout_ms=pool.connect_timeout_ms,
-        server_timeout_ms=pool.server_timeout_ms,
-        queue_timeout_ms=pool.queue_timeout_ms,
-        server_keepalive_ms=pool.server_keepalive_ms,
         elsewhere=tuple(backends[name] for name in regions.order(pool.overflow_order) if name in backends),
         when_full=model.WhenFull(pool.when_full),
+        **model.options_of(pool),
     )

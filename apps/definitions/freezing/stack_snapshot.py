@@ -201,11 +201,8 @@ def _pool(
         balance=model.Balance(pool.balance),
         backends=tuple(backends[name] for name in order if name in backends),
         health_check=check,
-        connect_timeout_ms=pool.connect_timeout_ms,
-        server_timeout_ms=pool.server_timeout_ms,
-        queue_timeout_ms=pool.queue_timeout_ms,
-        server_keepalive_ms=pool.server_keepalive_ms,
         when_full=model.WhenFull(pool.when_full),
+        **model.options_of(pool),
     )
 
 

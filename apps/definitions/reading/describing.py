@@ -13,10 +13,6 @@ from apps.accounts.models import Account, Grant
 from apps.compiler.model.fleet import (
     FixedResponse,
     HeaderCondition,
-    HealthCheck,
-    Limit,
-    LimitKind,
-    LimitScope,
     Redirect,
 )
 from apps.definitions.listing import ListedRoute, Named
@@ -32,7 +28,6 @@ from apps.definitions.models import (
     Schedule,
     Zone,
 )
-from apps.definitions.models import HealthCheck as HealthCheckRow
 from apps.definitions.reading.asserting import assertion_document
 from apps.definitions.reading.capacity_tests import capacity_test_document, capacity_test_row
 from apps.definitions.reading.clouds import (
@@ -49,7 +44,6 @@ from apps.definitions.reading.schedules import schedule_document, schedule_row
 from apps.definitions.reading.specs import (
     AccountSpec,
     AddressPoolSpec,
-    BackendSpec,
     CapacityTestSpec,
     CertificateSpec,
     CloudAccountSpec,
@@ -58,19 +52,21 @@ from apps.definitions.reading.specs import (
     ListenerSpec,
     LoadBalancerSpec,
     NodeSpec,
-    PoolSpec,
     RecordSpec,
     RegionSpec,
     RouteSpec,
     ScheduleSpec,
-    ServerSpec,
     Spec,
     StackSpec,
     StaticIPSpec,
     ZoneSpec,
 )
-from apps.definitions.reading.tags import instant_text
 from apps.definitions.reading.zones import record_document, record_row, zone_document, zone_row
+from apps.definitions.shapes.base.shape import Shape
+from apps.definitions.shapes.base.words import instant_text
+from apps.definitions.shapes.base.writing import settled as settled_by_shape
+from apps.definitions.shapes.base.writing import write
+from apps.definitions.shapes.pool import LimitSpec, PoolSpec
 from apps.fleet.models import AddressPool, CloudAccount, Fleet, Node, Region, Stack, StaticIP
 
 Document = dict[str, Any]
@@ -113,53 +109,11 @@ def _fields(source: object, names: tuple[str, ...]) -> Document:
     return {name: getattr(source, name) for name in names}
 
 
-_SERVER = ("name", "address", "port", "weight", "state")
-_TIMES = ("connect_timeout_ms", "server_timeout_ms", "queue_timeout_ms", "server_keepalive_ms")
 _PORTS = ("peer_port", "overflow_port", "overflow_tcp_port")
-_CHECK = ("path", "method", "host", "expect_status", "interval_ms", "timeout_ms", "rise", "fall")
-
-
-def _server(server: Any) -> Document:
-    return _fields(server, _SERVER) | {"state": str(server.state)}
 
 
 def _fleet(source: Any) -> Document:
     return {**_fields(source, ("local_development", *_PORTS)), "private_networks": sorted(source.private_networks)}
-
-
-def limit_document(limit: Limit, measured_by: str) -> Document:
-    """A limit as it is shown; `measured_by` only where a capacity run found it."""
-    found = {"kind": str(limit.kind), "value": limit.value, "scope": str(limit.scope)}
-    return found | ({"measured_by": measured_by} if measured_by else {})
-
-
-def _backend(spec: BackendSpec) -> Document:
-    limit = limit_document(spec.limit, spec.measured_by)
-    return _backend_document(spec.region, limit, spec.capacity_scaler, spec.servers)
-
-
-def _backend_document(region: str, limit: Document, scaler: float, servers: Any) -> Document:
-    return {
-        "region": region,
-        "limit": limit,
-        "capacity_scaler": scaler,
-        "servers": sorted((_server(server) for server in servers), key=_by("name")),
-    }
-
-
-def _pool_document(pool: Any, check: HealthCheck | HealthCheckRow | None, backends: list[Document]) -> Document:
-    head = {"protocol": str(pool.protocol), "balance": str(pool.balance)}
-    overflow = {"when_full": str(pool.when_full), "order": list(pool.overflow_order)}
-    return (
-        head
-        | _fields(pool, _TIMES)
-        | {"overflow": overflow, "tags": dict(sorted(dict(pool.tags).items()))}
-        | {"health_check": _fields(check, _CHECK) if check else None, "backends": sorted(backends, key=_by("region"))}
-    )
-
-
-def _pool(spec: PoolSpec) -> Document:
-    return _pool_document(spec, spec.health_check, [_backend(backend) for backend in spec.backends])
 
 
 def _listener(spec: ListenerSpec) -> Document:
@@ -263,6 +217,8 @@ def _grant_document(grant: Any, account: str) -> Document:
 def settled(before: Document | None, spec: Spec) -> Document:
     """The document of a specification with what it leaves as it is: taken from the document of the stored object."""
     after, stored = document(spec), before or {}
+    if isinstance(spec, Shape):
+        after = settled_by_shape(type(spec), stored, after)
     if isinstance(spec, AccountSpec):
         after = {"quotas": stored.get("quotas", {}), "suspended": stored.get("suspended", False)} | after
     if isinstance(spec, RegionSpec):
@@ -292,8 +248,6 @@ _OF_SPEC: dict[type[Any], Callable[[Any], Document]] = {
     StaticIPSpec: static_ip_document,
     GrantSpec: lambda spec: _grant_document(spec, spec.account),
     CertificateSpec: lambda spec: {"chain": spec.chain},
-    ServerSpec: _server,
-    PoolSpec: _pool,
     LoadBalancerSpec: _load_balancer,
     RouteSpec: _route,
     ZoneSpec: zone_document,
@@ -305,31 +259,17 @@ _OF_SPEC: dict[type[Any], Callable[[Any], Document]] = {
 
 def document(spec: Spec) -> Document:
     """The document of a specification, every default written out, lists in one order, without secrets."""
-    return _OF_SPEC[type(spec)](spec)
+    return write(type(spec), spec) if isinstance(spec, Shape) else _OF_SPEC[type(spec)](spec)
 
 
 def limit_of(backend: Backend) -> Document:
     """The limit of a stored backend."""
-    limit = Limit(LimitKind(backend.limit_kind), backend.limit_value, LimitScope(backend.limit_scope))
-    return limit_document(limit, backend.limit_measured_by)
+    return write(LimitSpec, backend.limit)
 
 
 def _region_row(row: Region) -> Document:
     known = [{"to": each.to_region.name, "ms": each.set_ms} for each in row.latencies.all() if each.set_ms is not None]
     return _fields(row, (*_PLACE, "drained")) | {"latency": sorted(known, key=_by("to"))}
-
-
-def _pool_row(row: Pool) -> Document:
-    backends = [
-        _backend_document(
-            backend.region.name,
-            limit_of(backend),
-            backend.capacity_scaler,
-            backend.servers.all(),
-        )
-        for backend in row.backends.all()
-    ]
-    return _pool_document(row, getattr(row, "health_check", None), backends)
 
 
 def _listener_row(row: Listener, owner: int) -> Document:
@@ -374,7 +314,7 @@ _OF_ROW: dict[type[Any], Callable[[Any], Document]] = {
     StaticIP: static_ip_row,
     Grant: lambda row: _grant_document(row, row.account.name),
     Certificate: lambda row: {"chain": row.chain_pem},
-    Pool: _pool_row,
+    Pool: lambda row: write(PoolSpec, row, row.account_id),
     LoadBalancer: _load_balancer_row,
     Route: _route_row,
     ListedRoute: _route_row,

@@ -13,24 +13,19 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from apps.accounts.models import Account
 from apps.accounts.quotas import DEFAULTS, bounds
 from apps.compiler import grammar
 from apps.compiler.model.fleet import (
-    Balance,
     FixedResponse,
     HeaderCondition,
     HeaderMatch,
-    HealthCheck,
-    Limit,
     LimitKind,
-    LimitScope,
     PathKind,
     Protocol,
     Redirect,
-    ServerState,
     WhenFull,
 )
 from apps.core.errors import Fault, Invalid
@@ -42,21 +37,21 @@ from apps.definitions.reading.fleets import read_fleet
 from apps.definitions.reading.schedules import read_schedule
 from apps.definitions.reading.specs import (
     AccountSpec,
-    BackendSpec,
     CertificateSpec,
     LatencySpec,
     ListenerSpec,
     LoadBalancerSpec,
     NodeSpec,
-    PoolSpec,
     RegionSpec,
     RouteSpec,
-    ServerSpec,
     ShareSpec,
     Spec,
 )
-from apps.definitions.reading.tags import read_grant, read_tags
+from apps.definitions.reading.tags import read_grant
 from apps.definitions.reading.zones import read_record, read_zone
+from apps.definitions.shapes.base.reading import read
+from apps.definitions.shapes.base.shape import Shape
+from apps.definitions.shapes.pool import QUEUE_NEEDS_CONNECTIONS, LimitChange, PoolSpec
 from apps.definitions.values.certificates import canonical_pem
 
 MAX_POOLS_OF_ROUTE = 8
@@ -135,81 +130,15 @@ def _certificate(reader: Reader) -> CertificateSpec:
     return CertificateSpec(reader.required("chain", _pem_text), reader.optional("key", _pem_text, None))
 
 
-def _server(reader: Reader) -> ServerSpec:
-    # Whether loopback is allowed depends on the region's fleets, which the service knows.
-    def address(value: object) -> str:
-        return grammar.server_address(value, local_development=True)
-
-    server = ServerSpec(
-        reader.required("name", grammar.name),
-        reader.required("address", address),
-        reader.required("port", grammar.port),
-        reader.optional("weight", grammar.server_weight, 100),
-        reader.optional("state", choice(ServerState), ServerState.READY),
-    )
-    reader.close()
-    return server
-
-
-def _limit(reader: Reader | None) -> tuple[Limit, str]:
-    """A limit, and the capacity run that it says it comes from."""
-    if reader is None:
-        return Limit(), ""
-    kind = reader.required("kind", choice(LimitKind))
-    value = reader.optional("value", grammar.limit_value, 0)
-    scope = reader.optional("scope", choice(LimitScope), LimitScope.BACKEND)
-    if kind is LimitKind.NONE and value:
-        reader.fault("value", "limit", "A limit of kind none has no value; leave it out.")
-    if kind in (LimitKind.RATE, LimitKind.CONNECTIONS) and value == 0:
-        reader.fault("value", "limit", "Fill in a value of at least 1.")
-    measured_by = reader.optional("measured_by", _measured_by, "")
-    reader.close()
-    return Limit(kind, value, scope), measured_by
-
-
-def _measured_by(value: object) -> str:
-    return "" if value == "" else grammar.name(value)
-
-
-def _backend(reader: Reader) -> BackendSpec:
-    region = reader.required("region", grammar.name)
-    limit, measured_by = _limit(reader.child("limit"))
-    scaler = reader.optional("capacity_scaler", number(0, 1), 1.0)
-    children = reader.children("servers")
-    servers = tuple(_server(child) for child in children)
-    _refuse_twins(children, "name", [server.name for server in servers])
-    places = [(server.address, server.port) if server.address and server.port else None for server in servers]
-    _refuse_twins(children, "address", places)
-    reader.close()
-    return BackendSpec(region, limit, scaler, servers, measured_by)
-
-
-@dataclass(frozen=True, slots=True)
-class LimitChange:
-    """What a small call says about one backend: the whole limit, and a scaler where it names one."""
-
-    limit: Limit
-    measured_by: str
-    capacity_scaler: float | None
-
-
 def read_limit(data: dict[str, Any], when_full: str) -> LimitChange:
     """`{kind, value?, scope?, measured_by?, capacity_scaler?}` of a pool with this policy. Raises Invalid."""
     faults: list[Fault] = []
-    reader = Reader(data, "", faults)
-    scaler = reader.optional("capacity_scaler", number(0, 1), None)
-    limit, measured_by = _limit(reader)
-    if when_full == WhenFull.QUEUE and limit.kind is LimitKind.RATE:
-        reader.fault("kind", "queue", QUEUE_NEEDS_CONNECTIONS)
-    if faults:
+    wanted = read(LimitChange, data, "", faults)
+    if wanted and when_full == WhenFull.QUEUE and wanted.kind is LimitKind.RATE:
+        faults.append(Fault("/kind", "queue", QUEUE_NEEDS_CONNECTIONS))
+    if wanted is None or faults:
         raise Invalid(faults)
-    return LimitChange(limit, measured_by, scaler)
-
-
-QUEUE_NEEDS_CONNECTIONS = (
-    "Requests can wait only for a limit of connections: choose refuse or spread when all regions are full, "
-    "or limit by connections in every region."
-)
+    return wanted
 
 
 def _refuse_twins(readers: list[Reader], field: str, values: list[Any]) -> None:
@@ -217,62 +146,6 @@ def _refuse_twins(readers: list[Reader], field: str, values: list[Any]) -> None:
     for index, value in enumerate(values):
         if value is not None and value in values[:index]:
             readers[index].fault(field, "twice", f"Another entry of the list has the same {field}.")
-
-
-def _health_check(reader: Reader | None) -> HealthCheck | None:
-    if reader is None:
-        return None
-    check = HealthCheck(
-        path=reader.optional("path", grammar.check_path, ""),
-        method=reader.optional("method", grammar.method, "GET"),
-        host=reader.optional("host", _check_host, ""),
-        expect_status=reader.optional("expect_status", grammar.status_code, 200),
-        interval_ms=reader.optional("interval_ms", grammar.time_ms, 2000),
-        timeout_ms=reader.optional("timeout_ms", grammar.time_ms, 2000),
-        rise=reader.optional("rise", grammar.check_count, 2),
-        fall=reader.optional("fall", grammar.check_count, 3),
-    )
-    reader.close()
-    return check
-
-
-def _check_host(value: object) -> str:
-    return "" if value == "" else grammar.redirect_host(value)
-
-
-def _pool(reader: Reader) -> PoolSpec:
-    protocol = reader.optional("protocol", choice(Protocol), Protocol.HTTP)
-    if protocol is Protocol.HTTPS:
-        reader.fault("protocol", "choice", "Pools speak http or tcp with their servers.")
-    children = reader.children("backends")
-    when_full, order = _overflow(reader.child("overflow"))
-    spec = PoolSpec(
-        protocol=protocol,
-        balance=reader.optional("balance", choice(Balance), Balance.LEASTCONN),
-        connect_timeout_ms=reader.optional("connect_timeout_ms", grammar.time_ms, 2000),
-        server_timeout_ms=reader.optional("server_timeout_ms", grammar.time_ms, 30_000),
-        queue_timeout_ms=reader.optional("queue_timeout_ms", grammar.time_ms, 10_000),
-        server_keepalive_ms=reader.optional("server_keepalive_ms", grammar.time_ms, None),
-        health_check=_health_check(reader.child("health_check")),
-        backends=tuple(_backend(child) for child in children),
-        when_full=when_full,
-        overflow_order=order,
-        tags=read_tags(reader.child("tags")),
-    )
-    _refuse_twins(children, "region", [backend.region for backend in spec.backends])
-    if when_full is WhenFull.QUEUE and any(backend.limit.kind is LimitKind.RATE for backend in spec.backends):
-        reader.faults.append(Fault(f"{reader.pointer}/overflow/when_full", "queue", QUEUE_NEEDS_CONNECTIONS))
-    return spec
-
-
-def _overflow(reader: Reader | None) -> tuple[WhenFull, tuple[str, ...]]:
-    """What happens when all regions are full, and the regions that are tried first."""
-    if reader is None:
-        return WhenFull.SPREAD, ()
-    when_full = reader.optional("when_full", choice(WhenFull), WhenFull.SPREAD)
-    order = reader.values("order", grammar.name)
-    reader.close()
-    return when_full, order
 
 
 def _listener(reader: Reader) -> ListenerSpec:
@@ -403,7 +276,8 @@ def _route(reader: Reader) -> RouteSpec:
     return spec
 
 
-READERS: dict[str, Callable[[Reader], Spec]] = {
+# A shape, or what reads by hand the fields of a kind that has no shape yet.
+READERS: dict[str, type[Shape] | Callable[[Reader], Spec]] = {
     "Account": _account,
     "Region": _region,
     "Fleet": read_fleet,
@@ -414,7 +288,7 @@ READERS: dict[str, Callable[[Reader], Spec]] = {
     "StaticIP": read_static_ip,
     "Grant": read_grant,
     "Certificate": _certificate,
-    "Pool": _pool,
+    "Pool": PoolSpec,
     "LoadBalancer": _load_balancer,
     "Route": _route,
     "Zone": read_zone,
@@ -427,10 +301,14 @@ READERS: dict[str, Callable[[Reader], Spec]] = {
 def read_spec(kind: str, spec: object, *, pointer: str = "/spec") -> Spec:
     """The specification of a known kind. Raises Invalid with every fault."""
     faults: list[Fault] = []
-    reader = Reader(spec, pointer, faults)
-    found = READERS[kind](reader)
-    reader.close()
-    if faults:
+    by, found = READERS[kind], None
+    if isinstance(by, type):
+        found = cast("Spec | None", read(by, spec, pointer, faults))
+    else:
+        reader = Reader(spec, pointer, faults)
+        found = by(reader)
+        reader.close()
+    if faults or found is None:
         raise Invalid(faults)
     return found
 

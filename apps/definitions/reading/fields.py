@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import difflib
-import math
 import re
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Any, TypeVar, cast
 
-from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
 from apps.core.errors import Fault
+from apps.definitions.shapes.base.reading import escaped, unknown
+from apps.definitions.shapes.base.words import MAX_LIST, read_boolean, read_reference, read_title, real, whole, word
 
 T = TypeVar("T")
 D = TypeVar("D")
 E = TypeVar("E", bound=StrEnum)
-MAX_LIST = 1000
 
-_UNWANTED_IN_TITLES = frozenset('<>"`{}$%\\;|=@')
 _UNIX = re.compile(r"unix:///[A-Za-z0-9._/-]{1,96}")
 _MEMORY = re.compile(r"memory://[a-z0-9-]{1,63}")
 _HTTPS = re.compile(r"https://(?P<host>[a-z0-9.-]{1,253}|\[[0-9a-f:]{2,39}\]):(?P<port>[1-9][0-9]{0,4})")
@@ -42,7 +39,7 @@ class Reader:
 
     def fault(self, field: str, code: str, detail: str) -> None:
         """Note a fault of a field; an empty field name means the object itself."""
-        place = f"{self.pointer}/{_escaped(field)}" if field else self.pointer
+        place = f"{self.pointer}/{escaped(field)}" if field else self.pointer
         self.faults.append(Fault(place, code, detail))
 
     def has(self, field: str) -> bool:
@@ -63,7 +60,7 @@ class Reader:
 
     def child(self, field: str) -> Reader | None:
         """A reader of the object in the field, None where it is absent or null."""
-        return Reader(self.data[field], f"{self.pointer}/{_escaped(field)}", self.faults) if self.has(field) else None
+        return Reader(self.data[field], f"{self.pointer}/{escaped(field)}", self.faults) if self.has(field) else None
 
     def children(self, field: str) -> list[Reader]:
         """Readers of the objects in a list; an absent list is empty."""
@@ -84,9 +81,7 @@ class Reader:
         """Refuse every field that nobody asked for, with the nearest name that is known."""
         for field in self.data:
             if field not in self.known:
-                near = difflib.get_close_matches(field, self.known, 1)
-                hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(self.known)}."
-                self.fault(field, "unknown_field", f"There is no field {field[:63]!r} here; {hint}")
+                self.fault(field, "unknown_field", unknown(field, self.known))
 
     def _list(self, field: str) -> list[Any]:
         entries = self.data[field] if self.has(field) else []
@@ -102,73 +97,24 @@ class Reader:
         try:
             return allowed(value)
         except GrammarError as error:
-            place = _escaped(field) if escape else field
+            place = escaped(field) if escape else field
             self.faults.append(Fault(f"{self.pointer}/{place}", error.code, error.message))
             return cast("T", None)
 
 
-def _escaped(field: str) -> str:
-    """A field name as one segment of a JSON pointer (RFC 6901), printable and short."""
-    printable = "".join(character if character.isprintable() else "�" for character in field[:63])
-    return printable.replace("~", "~0").replace("/", "~1")
-
-
 def choice(kind: type[E]) -> Callable[[object], E]:
     """Grammar of a closed list of words."""
-
-    def allowed(value: object) -> E:
-        if isinstance(value, str) and value in kind.__members__.values():
-            return kind(value)
-        raise GrammarError("choice", f"Use one of {', '.join(kind)}.")
-
-    return allowed
+    return word(kind).read
 
 
 def integer(lowest: int, highest: int) -> Callable[[object], int]:
     """Grammar of a whole number between two bounds."""
-    return lambda value: grammar.integer(value, lowest, highest)
+    return whole(lowest, highest).read
 
 
 def number(lowest: float, highest: float) -> Callable[[object], float]:
     """Grammar of a finite number between two bounds."""
-
-    def allowed(value: object) -> float:
-        if type(value) not in (int, float) or not math.isfinite(cast("float", value)):
-            raise GrammarError("not_number", "Write this value as a number, without quotes.")
-        if not lowest <= cast("float", value) <= highest:
-            raise GrammarError("out_of_range", f"Use a number from {lowest:g} to {highest:g}.")
-        return float(cast("float", value))
-
-    return allowed
-
-
-def boolean(value: object) -> bool:
-    """Grammar of true and false."""
-    if not isinstance(value, bool):
-        raise GrammarError("not_boolean", "Write true or false, without quotes.")
-    return value
-
-
-def title(value: object) -> str:
-    """What people call a place or an account: printable, no markup, no template signs, at most 120 characters."""
-    if not isinstance(value, str):
-        raise GrammarError("not_text", "Write this value as text.")
-    if not value or value != value.strip():
-        raise GrammarError("blank", "Fill in a title without spaces at its ends.")
-    if len(value) > 120:
-        raise GrammarError("too_long", f"Use at most 120 characters; this title has {len(value)}.")
-    if not value.isprintable() or _UNWANTED_IN_TITLES & set(value):
-        raise GrammarError("title", "Use letters, digits, spaces and plain punctuation in a title.")
-    return value
-
-
-def reference(value: object) -> str:
-    """The name of another object: `name`, or `account/name` for one of another account."""
-    if not isinstance(value, str):
-        raise GrammarError("not_text", "Write the name of the object as text.")
-    for part in value.split("/", 1):
-        grammar.name(part)
-    return value
+    return real(lowest, highest).read
 
 
 def agent_url(value: object) -> str:
@@ -180,3 +126,6 @@ def agent_url(value: object) -> str:
         if found and int(found["port"]) <= 65535:
             return value
     raise GrammarError("agent_url", "Write unix:///path/to/agent.sock or https://host:port.")
+
+
+boolean, reference, title = read_boolean, read_reference, read_title

@@ -22,7 +22,8 @@ from apps.definitions.models import Schedule
 from apps.definitions.reading.fields import Reader, boolean, integer
 from apps.definitions.reading.outside import called_url
 from apps.definitions.reading.specs import ScheduleSpec, TargetSpec
-from apps.definitions.reading.tags import instant, instant_text
+from apps.definitions.shapes.base.words import instant_text
+from apps.definitions.shapes.base.words import read_instant as instant
 
 DAY_S = 86_400
 LONGEST_RATE_S, LONGEST_CATCH_UP_S, LONGEST_RESTORE_S = 366 * DAY_S, 7 * DAY_S, 30 * DAY_S

@@ -9,21 +9,16 @@ from typing import Any
 from apps.compiler.addresses import ALL_PRIVATE
 from apps.compiler.model.fleet import (
     Assertion,
-    Balance,
     FixedResponse,
     HeaderCondition,
-    HealthCheck,
-    Limit,
     PathKind,
     Protocol,
     Redirect,
-    ServerState,
-    WhenFull,
 )
 from apps.compiler.model.stack import AddressKind, Cloud, Network, RecordType
+from apps.definitions.shapes.pool import PoolSpec
 
 NO_NETWORK = Network()
-NO_LIMIT = Limit()
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,45 +139,6 @@ class CertificateSpec:
 
     chain: str
     key: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ServerSpec:
-    """One address that answers."""
-
-    name: str
-    address: str
-    port: int
-    weight: int = 100
-    state: ServerState = ServerState.READY
-
-
-@dataclass(frozen=True, slots=True)
-class BackendSpec:
-    """A pool's share in one region; a blank `measured_by` stays as it is as long as the limit does."""
-
-    region: str
-    limit: Limit = NO_LIMIT
-    capacity_scaler: float = 1.0
-    servers: tuple[ServerSpec, ...] = ()
-    measured_by: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class PoolSpec:
-    """One service; times in ms."""
-
-    protocol: Protocol = Protocol.HTTP
-    balance: Balance = Balance.LEASTCONN
-    connect_timeout_ms: int = 2000
-    server_timeout_ms: int = 30_000
-    queue_timeout_ms: int = 10_000
-    server_keepalive_ms: int | None = None
-    health_check: HealthCheck | None = None
-    backends: tuple[BackendSpec, ...] = ()
-    when_full: WhenFull = WhenFull.SPREAD
-    overflow_order: tuple[str, ...] = ()
-    tags: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,8 +23,8 @@ from apps.compiler.grammar import GrammarError
 from apps.core.clock import now
 from apps.core.errors import Conflict, Fault, Invalid, NotFound, SpillwayError, Stale
 from apps.core.secrets.sealing import seal, unseal
-from apps.definitions.reading.tags import instant_text
 from apps.definitions.selectors import only, schedules
+from apps.definitions.shapes.base.words import instant_text
 from apps.schedules import selectors
 from apps.schedules.models import Fire, Trigger
 from apps.schedules.services import fire_by_trigger

@@ -20,7 +20,7 @@ from apps.audit.selectors import entries_of
 from apps.core.clock import now
 from apps.core.errors import NotFound
 from apps.definitions import selectors
-from apps.definitions.reading.tags import instant_text
+from apps.definitions.shapes.base.words import instant_text
 from apps.definitions.sharing import tagged
 from apps.web.kit.field_errors import blame
 from apps.web.kit.pages import PageRequest, operators_only, page, show

@@ -20,7 +20,7 @@ from apps.rollouts.selectors import conditions_of
 from apps.web.kit.field_errors import blame
 from apps.web.kit.pages import PageRequest, page, show
 from apps.web.kit.saving import Typed, deleted, saved_or_blamed, tell, version_sent, version_shown
-from apps.web.pools.form import Text
+from apps.web.kit.shape_fields import Text
 
 PER_PAGE = 100
 SOON = 21  # days: authorities that renew by themselves do so earlier

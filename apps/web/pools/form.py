@@ -13,111 +13,40 @@ from apps.accounts.actors import Actor
 from apps.core.errors import Invalid
 from apps.definitions.models import Pool
 from apps.definitions.reading.describing import describe
-from apps.definitions.reading.tags import as_texts
+from apps.definitions.shapes.base.fields import field_at, fields_of
+from apps.definitions.shapes.base.words import as_texts
+from apps.definitions.shapes.pool import BackendSpec, HealthCheckSpec, LimitSpec, Overflow, PoolSpec, ServerSpec
 from apps.fleet.models import Region
 from apps.web.kit.edit_conflicts import remember
+from apps.web.kit.shape_fields import Text, form_field, plain_fields, typed, written
 
 Texts = dict[str, str]
 CHECKED = "/spec/health_check"
 SPARE = "__prefix__"  # the row that the page copies when one is added
-NUMBERS = frozenset(
-    {"connect_timeout_ms", "server_timeout_ms", "queue_timeout_ms", "server_keepalive_ms", "expect_status"}
-    | {"interval_ms", "timeout_ms", "rise", "fall", "value", "port", "weight"}
-)
-BALANCE = (
-    ("leastconn", "Least connections"),
-    ("roundrobin", "Round robin"),
-    ("source", "By client address"),
-    ("random", "Random"),
-)
-LIMITS = (("none", "No limit"), ("rate", "Requests per second"), ("connections", "Connections at a time"))
-SCOPES = (("backend", "All servers together"), ("server", "Each server"))
-STATES = (("ready", "Ready"), ("drain", "Drain"), ("maintenance", "Maintenance"))
-FULL = (
-    ("spread", "Spread over all by capacity"),
-    ("queue", "Wait at home for a free connection"),
-    ("refuse", "Answer 503"),
-)
 WHEN_FULL, ORDER = "/spec/overflow/when_full", "/spec/overflow/order"
 TAGS = "/spec/tags"
-SERVER = ("name", "address", "port", "weight", "state")
-
-
-class Text(forms.CharField):
-    """Keeps whatever was typed: services judge it, and `required` only tells people."""
-
-    def validate(self, value: object) -> None:
-        """Nothing here."""
-
-
-def _number(label: str, initial: int | None = None, hint: str = "", *, required: bool = True) -> Text:
-    return Text(
-        label=label,
-        initial=initial,
-        help_text=hint,
-        required=required,
-        widget=forms.TextInput(attrs={"inputmode": "numeric"}),
-    )
-
-
-def _choice(label: str, choices: tuple[tuple[str, str], ...], hint: str = "") -> Text:
-    return Text(label=label, initial=choices[0][0], help_text=hint, widget=forms.Select(choices=choices))
-
-
-def _server_fields(place: str) -> dict[str, forms.Field]:
-    return {
-        f"{place}/name": Text(label="Name"),
-        f"{place}/address": Text(label="Address"),
-        f"{place}/port": _number("Port"),
-        f"{place}/weight": _number("Weight", 100),
-        f"{place}/state": _choice("State", STATES),
-    }
-
-
-def _backend_fields(place: str) -> dict[str, forms.Field]:
-    return {
-        f"{place}/limit/kind": _choice("Limit", LIMITS),
-        f"{place}/limit/value": _number("How much", required=False),
-        f"{place}/limit/scope": _choice("For", SCOPES),
-        f"{place}/capacity_scaler": Text(label="Share of the limit in use", initial="1", help_text="0 to 1"),
-    }
+SERVER = tuple(field.name for field in fields_of(ServerSpec))
 
 
 def _pool_fields() -> dict[str, forms.Field]:
-    return {
-        "/spec/protocol": _choice("Protocol", (("http", "HTTP"), ("tcp", "TCP"))),
-        "/spec/balance": _choice("Balance", BALANCE, "How a server is chosen for a request."),
-        "/spec/connect_timeout_ms": _number("Connect within", 2000, "ms until a server must accept."),
-        "/spec/server_timeout_ms": _number("Answer within", 30_000, "ms of silence until a server is given up."),
-        "/spec/queue_timeout_ms": _number("Wait in the queue for", 10_000, "ms until a waiting request gets 503."),
-        "/spec/server_keepalive_ms": _number("Keep idle connections for", None, "ms; empty: as is.", required=False),
-    }
+    return plain_fields(PoolSpec, "/spec")
+
+
+def _backend_fields(place: str) -> dict[str, forms.Field]:
+    return plain_fields(LimitSpec, f"{place}/limit") | plain_fields(BackendSpec, place)
 
 
 def _overflow_fields() -> dict[str, forms.Field]:
-    return {
-        WHEN_FULL: _choice("When every region is full", FULL, "Waiting needs limits of connections."),
-        ORDER: Text(label="Regions to try first", required=False, help_text="Names in order; empty: nearest first."),
-    }
+    return {WHEN_FULL: form_field(field_at(Overflow, "when_full")), ORDER: form_field(field_at(Overflow, "order"))}
 
 
 def _tags_field() -> Text:
-    hint = "Such as customer=acme; an operator shares pools by their tags."
-    return Text(label="Tags", required=False, help_text=hint, widget=forms.TextInput(attrs={"class": "mono"}))
+    return form_field(field_at(PoolSpec, "tags"), forms.TextInput(attrs={"class": "mono"}))
 
 
 def _check_fields() -> dict[str, forms.Field]:
-    return {
-        CHECKED: forms.BooleanField(label="Check the servers", required=False, initial=True),
-        f"{CHECKED}/path": Text(label="Path", required=False, help_text="Empty: only connect."),
-        f"{CHECKED}/host": Text(label="Host header", required=False),
-        f"{CHECKED}/method": _choice("Method", (("GET", "GET"), ("HEAD", "HEAD"), ("OPTIONS", "OPTIONS"))),
-        f"{CHECKED}/expect_status": _number("Expected status", 200),
-        f"{CHECKED}/interval_ms": _number("Every", 2000, "ms"),
-        f"{CHECKED}/timeout_ms": _number("Answer within", 2000, "ms"),
-        f"{CHECKED}/rise": _number("Up after", 2, "good checks in a row"),
-        f"{CHECKED}/fall": _number("Down after", 3, "bad checks in a row"),
-    }
+    switch = forms.BooleanField(label="Check the servers", required=False, initial=True)
+    return {CHECKED: switch} | plain_fields(HealthCheckSpec, CHECKED)
 
 
 class PoolForm(forms.Form):
@@ -142,7 +71,7 @@ class PoolForm(forms.Form):
         for index, numbers in self.rows.items():
             self.fields.update(_backend_fields(f"/spec/backends/{index}"))
             for number in (*numbers, SPARE):
-                self.fields.update(_server_fields(f"/spec/backends/{index}/servers/{number}"))
+                self.fields.update(plain_fields(ServerSpec, f"/spec/backends/{index}/servers/{number}"))
         self.fields["reason"] = Text(label="Why", required=False, help_text="Kept in the audit record.")
         self._places: list[tuple[str, str]] = []
 
@@ -160,9 +89,7 @@ class PoolForm(forms.Form):
 
     def _value(self, pointer: str) -> Any:
         """A number where one is wanted and was typed, None where nothing was typed, else the text as it is."""
-        text = self.text(pointer)
-        wants_number = pointer.rpartition("/")[2] in NUMBERS
-        return int(text) if wants_number and re.fullmatch(r"[0-9]{1,12}", text) else text or None
+        return typed(self.fields[pointer], self.text(pointer))
 
     def spec(self) -> dict[str, Any]:
         """The document of what was typed."""
@@ -270,10 +197,10 @@ def texts_of_pool(pool: Pool, regions: list[Region], spec: dict[str, Any] | None
     document = dict(spec or describe(pool))
     check, backends = document.pop("health_check"), {each["region"]: each for each in document.pop("backends")}
     overflow, tags = document.pop("overflow"), document.pop("tags")
-    texts = {f"/spec/{name}": _written(value) for name, value in document.items()}
+    texts = {f"/spec/{name}": written(value) for name, value in document.items()}
     texts |= {WHEN_FULL: overflow["when_full"], ORDER: ", ".join(overflow["order"]), TAGS: ", ".join(as_texts(tags))}
     texts |= {"version": str(pool.version), "began": remember(pool), CHECKED: "on" if check else ""}
-    texts |= {f"{CHECKED}/{name}": _written(value) for name, value in (check or {}).items()}
+    texts |= {f"{CHECKED}/{name}": written(value) for name, value in (check or {}).items()}
     for index, region in enumerate(regions):
         if region.name in backends:
             texts |= _texts_of_backend(f"/spec/backends/{index}", backends[region.name])
@@ -282,14 +209,10 @@ def texts_of_pool(pool: Pool, regions: list[Region], spec: dict[str, Any] | None
 
 def _texts_of_backend(place: str, backend: dict[str, Any]) -> Texts:
     limit = backend["limit"]
-    texts = {f"{place}/limit/{name}": _written(value) for name, value in limit.items()}
+    texts = {f"{place}/limit/{name}": written(value) for name, value in limit.items()}
     if limit["kind"] == "none":
         texts[f"{place}/limit/value"] = ""
-    texts[f"{place}/capacity_scaler"] = f"{backend['capacity_scaler']:g}"
+    texts[f"{place}/capacity_scaler"] = written(backend["capacity_scaler"])
     for number, server in enumerate(backend["servers"]):
-        texts |= {f"{place}/servers/{number}/{field}": _written(server[field]) for field in SERVER}
+        texts |= {f"{place}/servers/{number}/{field}": written(server[field]) for field in SERVER}
     return texts
-
-
-def _written(value: object) -> str:
-    return "" if value is None else str(value)

@@ -14,10 +14,10 @@ from django.views.decorators.http import require_POST
 from apps.core.errors import Conflict, Invalid
 from apps.definitions.models import Backend, Pool
 from apps.definitions.services import set_limit
+from apps.definitions.shapes.pool import LIMITS, SCOPES
 from apps.overflow.preview import overloads
 from apps.web.kit.pages import PageRequest, page
 from apps.web.kit.saving import version_sent
-from apps.web.pools.form import LIMITS, SCOPES
 
 
 def limit_words(backend: Backend) -> str:
@@ -32,8 +32,8 @@ def limit_words(backend: Backend) -> str:
 def limit_choices(backend: Backend) -> dict[str, Any]:
     """What the form shows: the choices, and what is stored."""
     return {
-        "kinds": [(word, text, word == backend.limit_kind) for word, text in LIMITS],
-        "scopes": [(word, text, word == backend.limit_scope) for word, text in SCOPES],
+        "kinds": [(word, text, word == backend.limit_kind) for word, text in LIMITS.items()],
+        "scopes": [(word, text, word == backend.limit_scope) for word, text in SCOPES.items()],
         "value": backend.limit_value or "",
         "scaler": f"{backend.capacity_scaler:g}",
     }

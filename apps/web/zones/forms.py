@@ -9,11 +9,11 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 
 from apps.definitions.models import LoadBalancer, Record, Zone
-from apps.definitions.reading.tags import as_texts
 from apps.definitions.reading.zones import ALGORITHMS
 from apps.definitions.selectors import load_balancers, only
 from apps.definitions.selectors import records as visible_records
 from apps.definitions.selectors import zones as visible_zones
+from apps.definitions.shapes.base.words import as_texts
 from apps.dns.selectors import zone_for
 from apps.fleet.selectors import stacks, static_ips
 from apps.web.kit.field_errors import blame

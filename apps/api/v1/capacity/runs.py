@@ -20,8 +20,8 @@ from apps.capacity.run import checking
 from apps.capacity.use import limits
 from apps.core.errors import Fault, Invalid
 from apps.definitions.reading.fields import Reader
-from apps.definitions.reading.tags import instant
 from apps.definitions.selectors import capacity_tests
+from apps.definitions.shapes.base.words import read_instant as instant
 
 POLL_S = 0.2
 NOUN = "capacity-tests"

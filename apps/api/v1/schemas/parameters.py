@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from apps.api.v1.schemas.words import NAME
 from apps.definitions.models import Route, Schedule
+from apps.definitions.shapes.base.words import NAME
 from apps.schedules.models import Fire
 from apps.webhooks.models import Delivery
 

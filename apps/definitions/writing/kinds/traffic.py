@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from functools import partial
 from ipaddress import ip_network
 
@@ -14,7 +15,9 @@ from apps.core.clock import now
 from apps.core.errors import Invalid
 from apps.core.secrets.sealing import seal, unseal
 from apps.definitions.models import Backend, Certificate, HealthCheck, Pool, Server
-from apps.definitions.reading.specs import BackendSpec, CertificateSpec, PoolSpec, ServerSpec
+from apps.definitions.reading.specs import CertificateSpec
+from apps.definitions.shapes.base.writing import copy_plain
+from apps.definitions.shapes.pool import BackendSpec, PoolSpec, ServerSpec
 from apps.definitions.values.certificates import read_certificate
 from apps.definitions.writing.change_set import ChangeSet
 from apps.definitions.writing.kinds.grants import reject_lost_tags
@@ -42,7 +45,7 @@ def store_certificate(changes: ChangeSet, owner: Account, row: Certificate, spec
 def store_pool(changes: ChangeSet, owner: Account, row: Pool, spec: PoolSpec) -> None:
     """The pool, its check, and its backends; servers keep their id as long as they keep their name."""
     regions = [_region_of_backend(changes, backend, index) for index, backend in enumerate(spec.backends)]
-    for index, name in enumerate(spec.overflow_order):
+    for index, name in enumerate(spec.overflow.order):
         changes.named(Region, name, f"/spec/overflow/order/{index}")
     if row.pk is not None and row.protocol != spec.protocol and users_of(changes.actor, row):
         changes.fault("/spec/protocol", "in_use", "A pool that routes or listeners use keeps its protocol.")
@@ -52,11 +55,9 @@ def store_pool(changes: ChangeSet, owner: Account, row: Pool, spec: PoolSpec) ->
         changes.mark_affected(row)  # a region that it leaves loses it
         if row.tags != dict(spec.tags):
             changes.deferred.add(partial(reject_lost_tags, row, row.tags))
-    row.account, row.protocol, row.balance = owner, spec.protocol, spec.balance
-    row.connect_timeout_ms, row.server_timeout_ms = spec.connect_timeout_ms, spec.server_timeout_ms
-    row.queue_timeout_ms, row.server_keepalive_ms = spec.queue_timeout_ms, spec.server_keepalive_ms
-    row.when_full, row.overflow_order = spec.when_full, list(spec.overflow_order)
-    row.tags = dict(spec.tags)
+    row.account, row.tags = owner, dict(spec.tags)
+    row.when_full, row.overflow_order = spec.overflow.when_full, list(spec.overflow.order)
+    copy_plain(spec, row)
     row.save()
     changes.lookups.remember(row, "Pool", owner.name, row.name)
     _store_check(row, spec)
@@ -112,13 +113,12 @@ def _store_check(row: Pool, spec: PoolSpec) -> None:
     if check is None:
         HealthCheck.objects.filter(pool=row).delete()
         return
-    fields = {name: getattr(check, name) for name in check.__slots__}
-    HealthCheck.objects.update_or_create(pool=row, defaults=fields)
+    HealthCheck.objects.update_or_create(pool=row, defaults=asdict(check))
 
 
 def _store_backend(changes: ChangeSet, pool: Pool, region: Region, spec: BackendSpec) -> None:
     row = Backend.objects.filter(pool=pool, region=region).first() or Backend(pool=pool, region=region)
-    note_limit(row, spec.limit, spec.measured_by, changes.actor)
+    note_limit(row, spec.limit.plain, spec.limit.measured_by, changes.actor)
     row.account, row.capacity_scaler = pool.account, spec.capacity_scaler
     row.save()
     _store_servers(row, spec.servers)
@@ -145,6 +145,6 @@ def _store_servers(backend: Backend, wanted: tuple[ServerSpec, ...]) -> None:
             Server.objects.filter(pk=server.pk).update(address=f"moving-{server.pk}")
     for spec in wanted:
         server = found.get(spec.name) or Server(backend=backend, name=spec.name)
-        server.account, server.address, server.port = backend.account, spec.address, spec.port
-        server.weight, server.state = spec.weight, spec.state
+        server.account = backend.account
+        copy_plain(spec, server)
         server.save()

@@ -11,8 +11,8 @@ from dataclasses import replace
 from apps.compiler.model.fleet import Limit, LimitKind, LimitScope, WhenFull
 from apps.core.errors import Invalid
 from apps.definitions.models import Backend, Pool
-from apps.definitions.reading.documents import QUEUE_NEEDS_CONNECTIONS, Object
-from apps.definitions.reading.specs import BackendSpec, PoolSpec
+from apps.definitions.reading.documents import Object
+from apps.definitions.shapes.pool import QUEUE_NEEDS_CONNECTIONS, BackendSpec, PoolSpec
 from apps.definitions.writing.change_set import ChangeSet
 
 UNITS = {LimitKind.RATE: "/s", LimitKind.CONNECTIONS: " connections"}
@@ -24,7 +24,7 @@ def keep_measured(changes: ChangeSet, row: object, wanted: Object) -> Object:
         return wanted
     owned = {each.region.name: each for each in row.backends.all() if each.limit_measured_by}
     backends = tuple(_kept(changes, row, each, owned.get(each.region)) for each in wanted.spec.backends)
-    if wanted.spec.when_full is WhenFull.QUEUE and any(each.limit.kind is LimitKind.RATE for each in backends):
+    if wanted.spec.overflow.when_full is WhenFull.QUEUE and any(each.limit.kind is LimitKind.RATE for each in backends):
         changes.fault("/spec/overflow/when_full", "queue", QUEUE_NEEDS_CONNECTIONS)
         raise Invalid(changes.faults.drain())
     return replace(wanted, spec=replace(wanted.spec, backends=backends))
@@ -33,14 +33,14 @@ def keep_measured(changes: ChangeSet, row: object, wanted: Object) -> Object:
 def _kept(changes: ChangeSet, pool: Pool, wanted: BackendSpec, stored: Backend | None) -> BackendSpec:
     if stored is None:
         return wanted
-    limit = Limit(LimitKind(stored.limit_kind), stored.limit_value, LimitScope(stored.limit_scope))
+    limit = stored.limit.plain
     field = f"{pool.account.name}/{pool.name}/{wanted.region}"
-    if wanted.limit == limit or field in changes.take_over:
+    if wanted.limit.plain == limit or field in changes.take_over:
         return wanted
     what = f"limit of pool {pool.account.name}/{pool.name} in {wanted.region}"
     by = f"set by capacity run {stored.limit_measured_by.removeprefix('run-')}"
     changes.kept.append(f"{what}: kept at {_words(limit)}, {by}; give take_over={field} to set it")
-    return replace(wanted, limit=limit, measured_by=stored.limit_measured_by)
+    return replace(wanted, limit=stored.limit)
 
 
 def _words(limit: Limit) -> str:

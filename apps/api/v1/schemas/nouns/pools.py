@@ -2,95 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from rest_framework import serializers
 
 from apps.api.v1.schemas import words
+from apps.api.v1.schemas.derived import serializer_of
 from apps.api.v1.schemas.envelopes import Conditioned, Envelope
 from apps.api.v1.schemas.nouns.traffic import words_of
 from apps.definitions.models import Backend as BackendRow
-from apps.definitions.models import Pool as PoolRow
 from apps.definitions.models import Server as ServerRow
+from apps.definitions.shapes.pool import HIGHEST_LIMIT, RUN, PoolSpec
 
 KINDS = words_of(BackendRow, "limit_kind")
 SCOPES = words_of(BackendRow, "limit_scope")
 STATES = words_of(ServerRow, "state")
-HIGHEST_LIMIT = 10_000_000
-TAG_WORD = r"^[a-z0-9-]{1,63}$"
-RUN = r"^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)?$"
-
-
-class Limit(serializers.Serializer[Any]):
-    """What a backend takes: requests per second or requests in flight; `measured_by` names a capacity run."""
-
-    may_be_absent = ("measured_by",)
-
-    kind = words.word(KINDS)
-    value = words.whole(0, HIGHEST_LIMIT, required=False)
-    scope = words.word(SCOPES, required=False)
-    measured_by = serializers.RegexField(RUN, required=False, allow_blank=True)
-
-
-class ServerSpec(serializers.Serializer[Any]):
-    """One address that answers."""
-
-    name = words.name()
-    address = serializers.CharField(max_length=253)
-    port = words.port()
-    weight = words.whole(0, 256, required=False)
-    state = words.word(STATES, required=False)
-
-
-class BackendSpec(serializers.Serializer[Any]):
-    """A pool's share in one region."""
-
-    region = words.name()
-    limit = Limit(required=False)
-    capacity_scaler = words.number(0, 1, required=False)
-    servers = ServerSpec(many=True, required=False)
-
-
-class HealthCheck(serializers.Serializer[Any]):
-    """How servers are asked whether they are well; an empty path only connects."""
-
-    path = words.text(1024, required=False)
-    method = words.word(["DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"], required=False)
-    host = words.text(253, required=False)
-    expect_status = words.whole(200, 599, required=False)
-    interval_ms = words.time_ms(required=False)
-    timeout_ms = words.time_ms(required=False)
-    rise = words.whole(1, 100, required=False)
-    fall = words.whole(1, 100, required=False)
-
-
-class Overflow(serializers.Serializer[Any]):
-    """What happens when all regions are full, and which regions are tried first."""
-
-    when_full = words.word(words_of(PoolRow, "when_full"), required=False)
-    order = words.names_list(required=False)
-
-
-class PoolSpec(serializers.Serializer[Any]):
-    """One service; times in ms."""
-
-    protocol = words.word(["http", "tcp"], required=False)
-    balance = words.word(words_of(PoolRow, "balance"), required=False)
-    connect_timeout_ms = words.time_ms(required=False)
-    server_timeout_ms = words.time_ms(required=False)
-    queue_timeout_ms = words.time_ms(required=False)
-    server_keepalive_ms = words.time_ms(required=False, allow_null=True)
-    health_check = HealthCheck(required=False, allow_null=True)
-    backends = BackendSpec(many=True, required=False)
-    overflow = Overflow(required=False)
-    tags = serializers.DictField(child=serializers.RegexField(TAG_WORD), required=False)
 
 
 class Pool(Conditioned):
     """A pool."""
 
     kind = words.word(["Pool"])
-    spec = PoolSpec()
+    spec = serializer_of(PoolSpec)()
 
 
 class PoolEnvelope(Envelope):
@@ -98,7 +29,7 @@ class PoolEnvelope(Envelope):
 
     kind = words.word(["Pool"], required=False)
     name = words.name()
-    spec = PoolSpec()
+    spec = serializer_of(PoolSpec)()
 
 
 class StoredLimit(words.Shown):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rest_framework import serializers
 
 from apps.api.v1.schemas import words
+from apps.definitions.shapes.base.words import METHODS
 
 
 class Trace(words.Sent):
@@ -12,7 +13,7 @@ class Trace(words.Sent):
 
     host = serializers.CharField(max_length=253)
     path = serializers.CharField(max_length=2048, required=False)
-    method = words.word(words.METHODS, required=False)
+    method = words.word(METHODS, required=False)
     scheme = words.word(["http", "https"], required=False)
     headers = serializers.DictField(child=words.text(1024), required=False)
     load_balancer = words.name(required=False)

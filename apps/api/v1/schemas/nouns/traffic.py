@@ -10,6 +10,7 @@ from apps.api.v1.schemas import words
 from apps.api.v1.schemas.envelopes import Conditioned, Definition, Envelope
 from apps.definitions.models import Listener as ListenerRow
 from apps.definitions.models import Route as RouteRow
+from apps.definitions.shapes.base.words import METHODS
 
 
 def words_of(model: Any, field: str) -> list[str]:
@@ -102,7 +103,7 @@ class Expectation(serializers.Serializer[Any]):
 class Assertion(serializers.Serializer[Any]):
     """A request, and what must happen to it: no revision goes out in which it does not."""
 
-    method = words.word(words.METHODS, required=False)
+    method = words.word(METHODS, required=False)
     host = words.hostname(required=False, allow_null=True)
     path = words.path()
     headers = AssertedHeader(many=True, required=False)
@@ -116,7 +117,7 @@ class RouteSpec(serializers.Serializer[Any]):
     hostname = words.hostname()
     path = words.path(required=False)
     path_kind = words.word(words_of(RouteRow, "path_kind"), required=False)
-    methods = serializers.ListField(child=words.word(words.METHODS), max_length=1000, required=False)
+    methods = serializers.ListField(child=words.word(METHODS), max_length=1000, required=False)
     scheme = words.word(
         ["http", "https"], required=False, allow_null=True, help_text="For requests of this scheme only; null for both."
     )
