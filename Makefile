@@ -48,6 +48,9 @@ packages: ## install haproxy, redis and python3-venv where they are missing (apt
 up: packages .venv/.stamp frontend/static/vendor/.stamp docs ## the demo: two regions, real traffic; DETACH=1 for the background
 	@$(PY) -m deploy.demo up $(if $(DETACH),--detach)
 
+dev: .venv/.stamp ## beside a demo that runs: Django on port 8010 with its data, anew for each saved file; PORT=8010
+	@$(PY) -m deploy.demo manage runserver $(or $(PORT),8010)
+
 down: ## stop a demo that runs in the background
 	@if [ -x $(PY) ]; then $(PY) -m deploy.demo down; else echo "Spillway does not run here."; fi
 
@@ -145,4 +148,4 @@ fmt: .venv/.stamp-tests ## put the code in order
 clean: down ## remove what was made: the demo's data, caches, fetched assets; the venv stays
 	rm -rf var frontend/static/vendor frontend/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-.PHONY: help docs lock openapi bench-stack-kills bench-synthesis bench-schedules bench-calendars bench-api-fuzz check frontend packages up down traffic kill seed quick test test-all attacks mutants bench fmt clean agent
+.PHONY: help dev docs lock openapi bench-stack-kills bench-synthesis bench-schedules bench-calendars bench-api-fuzz check frontend packages up down traffic kill seed quick test test-all attacks mutants bench fmt clean agent
