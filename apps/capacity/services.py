@@ -121,7 +121,7 @@ def _refused(test: CapacityTest, instant: datetime, scheduled_at: datetime | Non
 def _approval(run: Run, test: CapacityTest) -> str:
     """Why an operator's word is needed, as the rest of a sentence, empty where it is not; the run has the address."""
     target = target_of(test)
-    run.direct_address = target.unproved
+    run.direct_address = target.unverified
     fast = run.plan["guards"]["max_rate"] > settings.TEST_APPROVAL_RATE
     above = f"above {settings.TEST_APPROVAL_RATE:,} requests/s a test is approved." if fast else ""
     return " And ".join(why for why in (above, target.approval) if why)

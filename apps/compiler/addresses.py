@@ -78,7 +78,7 @@ def refusal_of_private(address: Address, allowed: Iterable[Network]) -> str | No
 
 
 def refusal_of_target(address: Address, *, allowed: Iterable[Network] = ()) -> str | None:
-    """Why we may not call this address (webhooks, proofs of hostnames), as the end of a sentence; None when we may.
+    """Why we may not call this address (webhooks, hostname verification), as the end of a sentence; None when we may.
 
     `allowed` networks of the installation may be private or loopback; metadata services and the like stay refused.
     """

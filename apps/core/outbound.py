@@ -1,6 +1,6 @@
 """Kernel: call an address that somebody else chose, and never a private one: resolve once, check, connect to that.
 
-Webhooks and proofs of hostnames speak over this and over nothing else. The name is resolved once and the connection
+Webhooks and hostname verification speak over this and over nothing else. The name is resolved once and the connection
 goes to the very address that was checked, so a name cannot turn into another machine in between; TLS still proves the
 name. Redirects are answers like others, proxies of the environment are not asked, and everything ends at one deadline.
 """

@@ -79,7 +79,7 @@ R = TypeVar("R", Route, ListedRoute)
 
 # What lists show of the objects that a route names: whole rows of them would cost more than the routes themselves.
 _NAMED_BY_ROUTES = (
-    *("account__name", "account__title", "account__kind", "hostname__name", "hostname__proof"),
+    *("account__name", "account__title", "account__kind", "hostname__name", "hostname__verification"),
     *("hostname__account", "hostname__released_at", "load_balancer__name", "load_balancer__account"),
 )
 _OF_SHARES = ("route", "weight", "pool__name", "pool__account__name", "pool__account__title", "pool__protocol")

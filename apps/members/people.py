@@ -61,7 +61,7 @@ def remove_person(
 def _taken(actor: Actor, pk: int, expected_version: int | None, *, may_leave: bool = False) -> Membership:
     """The row, with changes of its account's people held off until the end of the transaction."""
     row = selectors.one(selectors.memberships(actor), pk)
-    leaves = may_leave and actor.user_id == row.user_id and not actor.viewing
+    leaves = may_leave and actor.user_id == row.user_id and not actor.impersonating
     if not leaves:
         actor.must_manage(row.account, "people", NOUN)
     lock_quotas(row.account)

@@ -94,10 +94,10 @@ class Watched:
 
 
 def make(prefix: str, *, listener: int = 18080, server: int = 19101) -> Actor:
-    """Apply the document; acme's editor is returned, whose name is proved."""
+    """Apply the document; acme's editor is returned, whose name is verified."""
     operator = actor_of("operator", Account.Kind.OPERATOR)
     apply_document(actor=operator, objects=document(prefix, listener, server))
-    Hostname.objects.filter(name=HOSTNAME).update(proof=Hostname.Proof.DNS)
+    Hostname.objects.filter(name=HOSTNAME).update(verification=Hostname.Verification.DNS)
     for fleet in Fleet.objects.all():
         assert rollouts.reconcile_fleet(fleet_id=fleet.pk)
     return actor_of("acme", Account.Kind.CUSTOMER)

@@ -25,7 +25,7 @@ from tests.doors.people import client_of
 HOLD = {"kind": "constant", "rate": 10, "duration_s": 5, "arrivals": "constant"}
 # Public addresses that nobody in these tests has; whatever stands there is in memory.
 PUBLIC, OTHER, NAME = "93.184.215.14", "93.184.215.15", "shop.provider.example"
-WHY = f"{PUBLIC}:19101 is asked directly, past the load balancer, and nobody has proved whose address it is."
+WHY = f"{PUBLIC}:19101 is asked directly, past the load balancer, and nobody verified whose address it is."
 
 
 @pytest.fixture

@@ -36,7 +36,7 @@ def faults(actor: Actor, **parts: Any) -> dict[str, str]:
 
 
 def test_a_test_is_stored_with_every_default_and_read_again(tutorial_world: Actor, acme: Actor) -> None:
-    Hostname.objects.filter(name="shop.acme.example").update(proof="dns")
+    Hostname.objects.filter(name="shop.acme.example").update(verification="dns")
     row = saved(acme, guards={"max_rate": 40})
     document = describe(row)
     assert document["target"] == TARGET | {"path": "/", "server": ""}
@@ -71,20 +71,20 @@ def test_a_test_is_stored_with_every_default_and_read_again(tutorial_world: Acto
 def test_every_bound_is_a_fault_at_its_field(
     tutorial_world: Actor, acme: Actor, parts: dict[str, Any], pointer: str, code: str
 ) -> None:
-    Hostname.objects.filter(account=acme.account).update(proof="dns")
+    Hostname.objects.filter(account=acme.account).update(verification="dns")
     assert faults(acme, **parts)[pointer] == code
     assert not CapacityTest.objects.filter(name="nightly").exists()
 
 
-def test_a_name_that_is_not_proved_cannot_be_tested(tutorial_world: Actor, acme: Actor) -> None:
-    Hostname.objects.filter(account=acme.account).update(proof="")
+def test_a_name_that_is_not_verified_cannot_be_tested(tutorial_world: Actor, acme: Actor) -> None:
+    Hostname.objects.filter(account=acme.account).update(verification="")
     assert faults(acme) == {"/spec/target/hostname": "not_yours"}
-    Hostname.objects.filter(account=acme.account).update(proof="dns")
+    Hostname.objects.filter(account=acme.account).update(verification="dns")
     assert saved(acme).hostname in capacity_tests.testable_hostnames(acme.account)
 
 
 def test_no_customer_has_more_tests_than_its_quota(tutorial_world: Actor, acme: Actor) -> None:
-    Hostname.objects.filter(account=acme.account).update(proof="dns")
+    Hostname.objects.filter(account=acme.account).update(verification="dns")
     acme.account.quotas = {"capacity_tests": 2}  # one is the tutorial's
     acme.account.save()
     saved(acme)
@@ -92,7 +92,7 @@ def test_no_customer_has_more_tests_than_its_quota(tutorial_world: Actor, acme: 
 
 
 def test_a_pool_with_a_test_is_not_deleted(tutorial_world: Actor, acme: Actor) -> None:
-    Hostname.objects.filter(account=acme.account).update(proof="dns")
+    Hostname.objects.filter(account=acme.account).update(verification="dns")
     saved(acme)
     with pytest.raises(Conflict, match="capacity test nightly"):
         delete_object(actor=acme, kind="Pool", name="shop")
@@ -106,7 +106,7 @@ def test_a_pool_with_a_test_is_not_deleted(tutorial_world: Actor, acme: Actor) -
 def test_a_run_that_would_meet_a_blackout_is_kept_back(
     tutorial_world: Actor, acme: Actor, begins_s: int, ends_s: int, free: bool
 ) -> None:
-    Hostname.objects.filter(name="shop.acme.example").update(proof="dns")
+    Hostname.objects.filter(name="shop.acme.example").update(verification="dns")
     row, instant = saved(acme, guards={"max_duration_s": 120}), now()
     window = (instant + timedelta(seconds=begins_s), instant + timedelta(seconds=ends_s))
     Blackout.objects.create(starts_at=window[0], ends_at=window[1], reason="The sale", set_by="operator")

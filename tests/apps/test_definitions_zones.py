@@ -131,9 +131,9 @@ def test_a_name_of_the_zones_owner_is_not_taken_but_his_wildcard_is_no_name(shar
 def test_a_hostname_that_another_account_verified_is_not_available(both: Actor, acme: Actor, globex: Actor) -> None:
     with transaction.atomic():
         for name in ("www.shared.example.net", "*.apps.shared.example.net"):
-            claim_hostname(account=globex.account, name=name, proof="dns")
+            claim_hostname(account=globex.account, name=name, verification="dns")
         claim_hostname(account=globex.account, name="waits.shared.example.net")
-    assert record(acme, "waits", label="waits")  # what nobody proved keeps nobody out
+    assert record(acme, "waits", label="waits")  # what nobody verified keeps nobody out
     assert refused(acme) == TAKEN
     assert refused(acme, label="one.apps") == TAKEN
     assert refused(acme, label="_acme-challenge.www", type="TXT", values=['"x"']) == TAKEN

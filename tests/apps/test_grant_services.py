@@ -137,19 +137,19 @@ def test_only_operators_grant(tutorial_world: Actor, acme: Actor) -> None:
         delete_object(actor=acme, kind="Grant", name="for-acme")
 
 
-def test_a_granted_hostname_is_proved_at_once_with_all_names_below(tutorial_world: Actor, acme: Actor) -> None:
+def test_a_granted_hostname_is_verified_at_once_with_all_names_below(tutorial_world: Actor, acme: Actor) -> None:
     save_object(actor=acme, kind="Route", name="waits", spec=answer("early.granted.example"))
     save_object(actor=acme, kind="Route", name="other", spec=answer("elsewhere.example"))
     assert not served("waits")
     before = Fleet.objects.get(name="us-central1").desired_generation
     grant(tutorial_world, hostname="*.granted.example")
     save_object(actor=acme, kind="Route", name="later", spec=answer("late.granted.example"))
-    assert Hostname.objects.get(name="early.granted.example").proof == "grant"
+    assert Hostname.objects.get(name="early.granted.example").verification == "grant"
     assert Fleet.objects.get(name="us-central1").desired_generation == before + 2
     assert [served(name) for name in ("waits", "later", "other")] == [True, True, False]
 
 
-def test_a_grant_of_one_account_proves_nothing_for_another(tutorial_world: Actor, globex: Actor) -> None:
+def test_a_grant_of_one_account_verifies_nothing_for_another(tutorial_world: Actor, globex: Actor) -> None:
     grant(tutorial_world, hostname="*.granted.example")
     save_object(actor=globex, kind="Route", name="sly", spec=answer("sly.granted.example"))
     assert not served("sly")
@@ -168,7 +168,7 @@ def test_a_hostname_of_one_customer_is_not_granted_to_another(tutorial_world: Ac
     assert faults(caught) == {"/spec/hostname": "granted"}
 
 
-def test_a_grant_that_proves_the_name_of_a_route_stays_until_the_route_is_gone(
+def test_a_grant_that_verifies_the_name_of_a_route_stays_until_the_route_is_gone(
     tutorial_world: Actor, acme: Actor
 ) -> None:
     grant(tutorial_world, hostname="granted.example")
@@ -183,10 +183,10 @@ def test_a_grant_that_proves_the_name_of_a_route_stays_until_the_route_is_gone(
     delete_object(actor=acme, kind="Route", name="user")
     delete_object(actor=tutorial_world, kind="Grant", name="twin")
     claim = Hostname.objects.filter(name="granted.example").first()
-    assert claim is None or claim.proof == ""
+    assert claim is None or claim.verification == ""
 
 
-def test_an_ended_grant_proves_nothing_new_and_its_routes_go_on(tutorial_world: Actor, acme: Actor) -> None:
+def test_an_ended_grant_verifies_nothing_new_and_its_routes_go_on(tutorial_world: Actor, acme: Actor) -> None:
     grant(tutorial_world, hostname="*.granted.example")
     save_object(actor=acme, kind="Route", name="old", spec=answer("old.granted.example"))
     grant(tutorial_world, hostname="*.granted.example", expires_at=text(-1))
@@ -335,9 +335,9 @@ def test_without_the_lock_they_would_pass_each_other(
     assert uses_left_without_a_grant(operator, acme) == 1
 
 
-def test_load_may_be_tested_where_a_name_is_proved_or_a_grant_says_so(tutorial_world: Actor, acme: Actor) -> None:
+def test_load_may_be_tested_where_a_name_is_verified_or_a_grant_says_so(tutorial_world: Actor, acme: Actor) -> None:
     account = Account.objects.get(name="acme")
-    assert may_load_test(account, "shop.acme.example")  # an operator's document proved it
+    assert may_load_test(account, "shop.acme.example")  # an operator's document verified it
     save_object(actor=acme, kind="Route", name="waits", spec=answer("waiting.example"))
     assert not may_load_test(account, "waiting.example")
     grant(tutorial_world, hostname="*.granted.example", may_load_test=False)

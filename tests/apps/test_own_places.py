@@ -40,7 +40,7 @@ OWN = ("10.9.0.5", "agent-5.example", "10.9.0.7", "198.51.100.7", "198.51.100.8"
 
 @pytest.mark.parametrize("address", OWN)
 def test_a_server_where_we_are_reached_ourselves_is_refused(places: None, acme: Actor, address: str) -> None:
-    Hostname.objects.filter(name="shop.acme.example").update(proof="dns")
+    Hostname.objects.filter(name="shop.acme.example").update(verification="dns")
     with pytest.raises(Invalid) as caught:
         save(acme, address)
     (fault,) = caught.value.faults

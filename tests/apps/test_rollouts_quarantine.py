@@ -70,7 +70,7 @@ def everybody_writes(world: World, many: int = 5) -> None:
     """So many customers add a pool and a route each, in one go."""
     front = LoadBalancer.objects.get()
     owners = list(Account.objects.filter(kind=Account.Kind.CUSTOMER).order_by("name")[:many])
-    names = [Hostname(name=f"{owner.name}.example", account=owner, proof="dns") for owner in owners]
+    names = [Hostname(name=f"{owner.name}.example", account=owner, verification="dns") for owner in owners]
     Hostname.objects.bulk_create(names)
     pools = [Pool(name="shop", account=owner, protocol="http", balance="leastconn") for owner in owners]
     Pool.objects.bulk_create(pools)

@@ -452,8 +452,8 @@ RECORDED = {
     "Backend": "update",
     "Region": "create update delete drain undrain",
     "Fleet": "create update delete roll_back resume push_again",
-    "Hostname": "claim prove release end_rest lose_proof",
-    "Account": "create update delete view_as stop_viewing",
+    "Hostname": "claim verify release end_cooldown lose_verification",
+    "Account": "create update delete impersonate stop_impersonating",
     "Membership": "update delete accept",
     "Person": "create sign_in sign_out end_sessions change_password add_second_factor remove_second_factor"
     " fail_second_factor renew_recovery_codes connect_provider disconnect_provider",

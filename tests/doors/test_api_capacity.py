@@ -18,8 +18,8 @@ SPEC = {"target": TARGET, "guards": {"max_rate": 40}}
 
 @pytest.fixture
 def api(tutorial_world: Actor, acme: Actor) -> Api:
-    """Acme's program; acme has proved its names."""
-    Hostname.objects.update(proof="dns")
+    """Acme's program; acme has verified its names."""
+    Hostname.objects.update(verification="dns")
     Account.objects.update(quotas={})
     return Api(acme)
 

@@ -39,7 +39,7 @@ def world(db: None, monkeypatch: pytest.MonkeyPatch) -> World:
     wait = selectors.wait_until_live
     monkeypatch.setattr(changes, "wait_until_live", lambda fleets, generation, _: wait(fleets, generation, 0))
     acme = actor_of("acme", Account.Kind.CUSTOMER)
-    Hostname.objects.create(account=acme.account, name="acme.example", proof="dns")
+    Hostname.objects.create(account=acme.account, name="acme.example", verification="dns")
     return found
 
 

@@ -52,7 +52,7 @@ def test_headers_decide_and_a_redirect_says_where_it_leads(api: Api, two_routes:
 def test_a_host_of_another_account_answers_exactly_as_one_that_nobody_has(api: Api, globex: Any) -> None:
     foreign = Route.objects.filter(account__name="globex").select_related("hostname").earliest("pk").hostname.name
     answers = [api("POST", "trace", {"host": host}).json() for host in (foreign, "nobody.example")]
-    assert answers[0] == answers[1] == {"answers": [], "waits_for_proof": False}
+    assert answers[0] == answers[1] == {"answers": [], "waits_for_verification": False}
     assert Api(globex)("POST", "trace", {"host": foreign}).json()["answers"]
 
 
@@ -66,10 +66,10 @@ def test_a_route_of_another_account_on_an_own_host_is_not_named(
     assert ask(house, path="/")["route"]["name"] == "globex/whole"
 
 
-def test_routes_of_a_name_without_proof_are_said_to_wait(api: Api) -> None:
+def test_routes_of_a_name_without_verification_are_said_to_wait(api: Api) -> None:
     assert api("POST", "routes", {"name": "new", "spec": ROUTE}).status_code == 201
-    Hostname.objects.filter(name="new.acme.example").update(proof="")
-    assert api("POST", "trace", {"host": "new.acme.example"}).json() == {"answers": [], "waits_for_proof": True}
+    Hostname.objects.filter(name="new.acme.example").update(verification="")
+    assert api("POST", "trace", {"host": "new.acme.example"}).json() == {"answers": [], "waits_for_verification": True}
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""SHOW to people: customers and their quotas, suspension, switching accounts, and looking as a customer's viewer."""
+"""SHOW to people: customers and their quotas, suspension, switching accounts, and impersonating a customer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 
 from apps.accounts.actors import Actor
-from apps.accounts.choosing import VIEWING
+from apps.accounts.choosing import IMPERSONATION
 from apps.accounts.models import Account, Membership, User
 from apps.audit.models import Entry
 from apps.core.clock import now
@@ -16,14 +16,14 @@ from apps.definitions.models import Pool
 from tests.doors.people import client_of
 
 REASON = {"reason": "ticket 4711"}
-BANNER = "You look at Acme as a viewer."
+BANNER = "Viewing as Acme."
 
 
 @pytest.fixture
-def looking(operator: Actor, acme: Actor) -> Client:
-    """An operator who looks as acme's viewer."""
+def impersonating(operator: Actor, acme: Actor) -> Client:
+    """An operator who impersonates acme."""
     client = client_of(operator, "viewer")
-    assert client.post("/accounts/acme/look", REASON, follow=True).status_code == 200
+    assert client.post("/accounts/acme/impersonate", REASON, follow=True).status_code == 200
     return client
 
 
@@ -56,9 +56,9 @@ def test_a_refused_account_keeps_what_was_typed(operator: Actor, acme: Actor, se
 @pytest.mark.parametrize("role", ["admin", "editor", "viewer"])
 def test_customers_have_no_pages_of_customers(acme: Actor, globex: Actor, role: str) -> None:
     client = client_of(acme, role)
-    for path in ("/accounts", "/new-account", "/accounts/globex", "/accounts/acme/edit", "/accounts/acme/look"):
+    for path in ("/accounts", "/new-account", "/accounts/globex", "/accounts/acme/edit", "/accounts/acme/impersonate"):
         assert client.get(path).status_code == client.post(path, REASON).status_code == 404, path
-        assert VIEWING not in client.session, path
+        assert IMPERSONATION not in client.session, path
 
 
 def test_a_customer_sees_its_own_use_of_its_quotas(acme: Actor) -> None:
@@ -107,79 +107,81 @@ def test_who_is_in_two_accounts_leaves_the_suspended_one(acme: Actor, globex: Ac
     assert client.get("/people").context["actor"].account == globex.account
 
 
-def test_looking_as_a_customer_shows_its_pages_and_says_so_on_each(looking: Client, acme: Actor) -> None:
+def test_impersonating_a_customer_shows_its_pages_and_says_so_on_each(impersonating: Client, acme: Actor) -> None:
     Pool.objects.create(account=acme.account, name="shop")
     for path in ("/", "/routes", "/pools", "/people", "/tokens", "/account"):
-        assert BANNER in looking.get(path).content.decode(), path
-    assert looking.get("/pools").context["actor"].account == acme.account
-    assert "shop" in looking.get("/pools").content.decode()
+        assert BANNER in impersonating.get(path).content.decode(), path
+    assert impersonating.get("/pools").context["actor"].account == acme.account
+    assert "shop" in impersonating.get("/pools").content.decode()
     for path in ("/fleets", "/accounts", "/regions"):
-        assert looking.get(path).status_code == 404
+        assert impersonating.get(path).status_code == 404
 
 
-def test_looking_changes_nothing(looking: Client, acme: Actor) -> None:
+def test_impersonating_changes_nothing(impersonating: Client, acme: Actor) -> None:
     pool = Pool.objects.create(account=acme.account, name="shop")
     bob = Membership.objects.create(user=User.objects.create(username="bob"), account=acme.account, role="viewer")
     for path in (f"/pools/{pool.pk}/delete", f"/people/{bob.pk}/remove", "/tokens/new", "/people/invite", "/pools/new"):
-        assert looking.post(path, {"confirm": "shop", "/name": "x", "/role": "viewer"}).status_code == 403, path
+        assert impersonating.post(path, {"confirm": "shop", "/name": "x", "/role": "viewer"}).status_code == 403, path
     assert Pool.objects.exists()
     assert Membership.objects.filter(pk=bob.pk).exists()
 
 
 def test_an_operator_who_is_admin_is_only_a_viewer_while_looking(operator: Actor, acme: Actor) -> None:
     client = client_of(operator)
-    client.post("/accounts/acme/look", REASON)
+    client.post("/accounts/acme/impersonate", REASON)
     assert client.get("/people").context["actor"].role == "viewer"
     assert client.get("/people/invite").status_code == 403
 
 
-def test_both_accounts_read_who_looked_and_why(looking: Client, acme: Actor, operator: Actor) -> None:
-    looking.post("/stop-looking")
+def test_both_accounts_read_who_impersonated_and_why(impersonating: Client, acme: Actor, operator: Actor) -> None:
+    impersonating.post("/stop-impersonating")
     for account in (acme.account, operator.account):
         found = list(Entry.objects.filter(account=account, object_kind="Account").order_by("id"))
-        assert [entry.action for entry in found] == ["view_as", "stop_viewing"]
+        assert [entry.action for entry in found] == ["impersonate", "stop_impersonating"]
         assert {entry.actor for entry in found} == {"viewer-of-operator"}
         assert found[0].reason == "ticket 4711"
-    page = looking.get("/people")
+    page = impersonating.get("/people")
     assert BANNER not in page.content.decode()
     assert page.context["actor"].account == operator.account
 
 
-def test_a_look_needs_a_reason(operator: Actor, acme: Actor) -> None:
+def test_impersonation_needs_a_reason(operator: Actor, acme: Actor) -> None:
     client = client_of(operator)
     for reason in ("", "  ", "x" * 401, "a\x00b"):
-        assert client.post("/accounts/acme/look", {"reason": reason}).status_code == 422
-    assert VIEWING not in client.session
-    assert not Entry.objects.filter(action="view_as").exists()
+        assert client.post("/accounts/acme/impersonate", {"reason": reason}).status_code == 422
+    assert IMPERSONATION not in client.session
+    assert not Entry.objects.filter(action="impersonate").exists()
 
 
-def test_a_look_ends_after_an_hour_and_the_end_is_recorded(looking: Client, operator: Actor) -> None:
-    session = looking.session
-    session[VIEWING] = session[VIEWING] | {"until": (now() - timedelta(seconds=1)).timestamp()}
+def test_impersonation_ends_after_an_hour_and_the_end_is_recorded(impersonating: Client, operator: Actor) -> None:
+    session = impersonating.session
+    session[IMPERSONATION] = session[IMPERSONATION] | {"until": (now() - timedelta(seconds=1)).timestamp()}
     session.save()
-    assert looking.get("/people").context["actor"].account == operator.account
-    assert Entry.objects.filter(action="stop_viewing").count() == 2
-    assert VIEWING not in looking.session
+    assert impersonating.get("/people").context["actor"].account == operator.account
+    assert Entry.objects.filter(action="stop_impersonating").count() == 2
+    assert IMPERSONATION not in impersonating.session
 
 
-def test_a_look_ends_with_the_session(looking: Client) -> None:
-    looking.post("/sign-out")
-    assert Entry.objects.filter(action="stop_viewing").count() == 2
+def test_impersonation_ends_with_the_session(impersonating: Client) -> None:
+    impersonating.post("/sign-out")
+    assert Entry.objects.filter(action="stop_impersonating").count() == 2
 
 
-def test_a_look_ends_with_the_membership_of_the_operator(looking: Client, acme: Actor, globex: Actor) -> None:
+def test_impersonation_ends_with_the_membership_of_the_operator(
+    impersonating: Client, acme: Actor, globex: Actor
+) -> None:
     Membership.objects.filter(account__kind="operator").delete()
-    assert looking.get("/people").status_code == 403
+    assert impersonating.get("/people").status_code == 403
     user = User.objects.get(username="viewer-of-operator")
     Membership.objects.create(user=user, account=globex.account, role="admin")
-    assert looking.get("/people").context["actor"].account == globex.account
+    assert impersonating.get("/people").context["actor"].account == globex.account
 
 
 def test_a_session_that_claims_to_look_is_worth_nothing_to_a_customer(acme: Actor, globex: Actor) -> None:
     client = client_of(globex)
     session = client.session
     until = (now() + timedelta(hours=1)).timestamp()
-    session[VIEWING] = {"account": acme.account.pk, "until": until, "operator": globex.account.pk}
+    session[IMPERSONATION] = {"account": acme.account.pk, "until": until, "operator": globex.account.pk}
     session["account"] = acme.account.pk
     session.save()
     assert client.get("/people").context["actor"].account == globex.account
@@ -188,5 +190,5 @@ def test_a_session_that_claims_to_look_is_worth_nothing_to_a_customer(acme: Acto
 def test_a_suspended_account_can_still_be_looked_at(operator: Actor, acme: Actor) -> None:
     Account.objects.filter(name="acme").update(suspended_at=now())
     client = client_of(operator)
-    client.post("/accounts/acme/look", REASON)
+    client.post("/accounts/acme/impersonate", REASON)
     assert client.get("/people").status_code == 200

@@ -350,6 +350,6 @@ def test_what_a_target_would_refuse_is_said_before_anything_moves(operator: Acto
     apply_document(actor=operator, objects=[{"kind": "Pool", "name": "shop", "spec": pool}])
     balancer = Listener.objects.earliest("pk").load_balancer_id
     text = text_of(client_of(operator), f"/portability/{balancer}")
-    for word in ("AWS", "Google", "A fleet of HAProxy", "Instead"):
+    for word in ("AWS", "Google", "A fleet of HAProxy", "Remedy"):
         assert word in text, word
     assert client_of(operator).get(f"/portability/{balancer}?target=azure").status_code == 404

@@ -88,11 +88,11 @@ def test_a_grant_that_a_route_needs_stays_and_the_page_names_the_route(
     assert "This grant has ended" in shown(client, "grant", "for-acme")
 
 
-def test_a_grant_of_a_hostname_shows_the_names_that_it_proves(tutorial_world: Actor, acme: Actor) -> None:
+def test_a_grant_of_a_hostname_shows_the_names_that_it_verifies(tutorial_world: Actor, acme: Actor) -> None:
     grant(tutorial_world, hostname="*.given.example")
     save_object(actor=acme, kind="Route", name="given", spec=answer("a.given.example"))
     page = shown(client_of(tutorial_world), "grant", "for-acme")
-    assert "proved by a grant" in page
+    assert "verified by a grant" in page
     assert "a.given.example" in page
 
 

@@ -1,4 +1,4 @@
-"""Hostnames by page: claimed, proved, released; what a customer has to set in DNS stands there word for word."""
+"""Hostnames by page: claimed, verified, released; what a customer has to set in DNS stands there word for word."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_a_customer_claims_a_name_and_reads_what_to_set_in_dns(tutorial_world: A
     page = answer.content.decode()
     assert "_spillway-challenge.blog.acme.example" in page
     assert f"spillway={claim.challenge}" in page
-    assert "Waiting for proof" in page
+    assert "Waiting for verification" in page
     assert "blog.acme.example" in client.get(reverse("web:hostnames")).content.decode()
 
 
@@ -49,45 +49,45 @@ def test_the_page_of_a_claim_does_not_tell_whether_somebody_has_the_name(
     tutorial_world: Actor, globex: Actor, name: str
 ) -> None:
     answer = client_of(globex).post(reverse("web:hostname-new"), {"/name": name}, follow=True)
-    assert "Waiting for proof" in answer.content.decode()
+    assert "Waiting for verification" in answer.content.decode()
     assert "acme/" not in answer.content.decode()
 
 
 def test_a_foreign_hostname_does_not_exist(tutorial_world: Actor, acme: Actor, globex: Actor) -> None:
     claim, client = hostnames.claim(actor=acme, name="blog.acme.example"), client_of(globex)
     assert client.get(reverse("web:hostname", args=[claim.pk])).status_code == 404
-    for name in ("hostname-check", "hostname-prove", "hostname-release"):
+    for name in ("hostname-check", "hostname-verify", "hostname-release"):
         assert client.post(reverse(f"web:{name}", args=[claim.pk])).status_code == 404
     claim.refresh_from_db()
-    assert (claim.proof, claim.released_at) == ("", None)
+    assert (claim.verification, claim.released_at) == ("", None)
 
 
 def test_an_operators_word_needs_a_reason_and_makes_waiting_routes_live(tutorial_world: Actor, acme: Actor) -> None:
     route = save_object(actor=acme, kind="Route", name="blog", spec=FIXED | {"hostname": "blog.acme.example"})
     claim = Hostname.objects.get(name="blog.acme.example")
     operator = client_of(tutorial_world)
-    assert "Waiting for proof" in operator.get(reverse("web:route", args=[route.pk])).content.decode()
-    operator.post(reverse("web:hostname-prove", args=[claim.pk]), {"reason": " "})
+    assert "Waiting for verification" in operator.get(reverse("web:route", args=[route.pk])).content.decode()
+    operator.post(reverse("web:hostname-verify", args=[claim.pk]), {"reason": " "})
     claim.refresh_from_db()
-    assert claim.proof == ""
-    operator.post(reverse("web:hostname-prove", args=[claim.pk]), {"reason": "Contract 4711"})
+    assert claim.verification == ""
+    operator.post(reverse("web:hostname-verify", args=[claim.pk]), {"reason": "Contract 4711"})
     claim.refresh_from_db()
-    assert claim.proof == "operator"
-    assert "Waiting for proof" not in operator.get(reverse("web:route", args=[route.pk])).content.decode()
+    assert claim.verification == "operator"
+    assert "Waiting for verification" not in operator.get(reverse("web:route", args=[route.pk])).content.decode()
 
 
 def test_customers_cannot_give_an_operators_word(tutorial_world: Actor, acme: Actor) -> None:
     claim = hostnames.claim(actor=acme, name="blog.acme.example")
-    answer = client_of(acme).post(reverse("web:hostname-prove", args=[claim.pk]), {"reason": "Believe me"})
+    answer = client_of(acme).post(reverse("web:hostname-verify", args=[claim.pk]), {"reason": "Believe me"})
     assert answer.status_code == 403
     claim.refresh_from_db()
-    assert claim.proof == ""
+    assert claim.verification == ""
 
 
 def test_a_name_is_released_once_it_was_typed_and_no_route_uses_it(tutorial_world: Actor, acme: Actor) -> None:
     client, used = client_of(acme), Hostname.objects.get(name="shop.acme.example")
     claim = hostnames.claim(actor=acme, name="blog.acme.example")
-    Hostname.objects.filter(pk=claim.pk).update(proof="dns")
+    Hostname.objects.filter(pk=claim.pk).update(verification="dns")
     client.post(reverse("web:hostname-release", args=[claim.pk]), {"confirm": "blog"})
     assert Hostname.objects.get(pk=claim.pk).released_at is None
     client.post(reverse("web:hostname-release", args=[claim.pk]), {"confirm": claim.name})

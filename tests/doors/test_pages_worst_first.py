@@ -89,7 +89,7 @@ def test_routes_of_sick_pools_come_first_and_once(
     operator: Actor, pools: dict[str, Pool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     front = LoadBalancer.objects.create(name="front", account=operator.account)
-    name = Hostname.objects.create(account=operator.account, name="a.example", proof="dns")
+    name = Hostname.objects.create(account=operator.account, name="a.example", verification="dns")
     for pool in pools.values():
         route = Route.objects.create(
             account=operator.account, name=pool.name, load_balancer=front, hostname=name, path=f"/{pool.name}",
@@ -107,8 +107,8 @@ def test_routes_of_sick_pools_come_first_and_once(
     assert shown == ["/z", "/y", "/a", "/b", "/c"]
 
 
-def test_hostnames_that_wait_for_proof_come_first(operator: Actor, monkeypatch: pytest.MonkeyPatch) -> None:
-    names: dict[str, dict[str, Any]] = {"a": {"proof": "dns"}, "b": {"released_at": now()}, "y": {}, "z": {}}
+def test_hostnames_that_wait_for_verification_come_first(operator: Actor, monkeypatch: pytest.MonkeyPatch) -> None:
+    names: dict[str, dict[str, Any]] = {"a": {"verification": "dns"}, "b": {"released_at": now()}, "y": {}, "z": {}}
     for name, fields in names.items():
         Hostname.objects.create(account=operator.account, name=f"{name}.example", **fields)
     monkeypatch.setattr(hostnames, "PER_PAGE", 3)

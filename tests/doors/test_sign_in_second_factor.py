@@ -256,12 +256,12 @@ def test_what_is_no_passkey_is_refused_in_words(ada: User) -> None:
 
 def test_an_operator_takes_a_lost_factor_away_and_it_is_recorded(ada: User) -> None:
     with_app()
-    call_command("forget_second_factor", "ada", reason="called back at her desk", stdout=io.StringIO())
+    call_command("reset_mfa", "ada", reason="called back at her desk", stdout=io.StringIO())
     signed_in()
     entry = Entry.objects.get(action="remove_second_factor")
     assert (entry.object_label, entry.reason) == ("ada", "called back at her desk")
     with pytest.raises(CommandError, match="nobody called"):
-        call_command("forget_second_factor", "eve")
+        call_command("reset_mfa", "eve")
 
 
 def test_the_record_says_who_signed_in_and_what_changed(

@@ -61,7 +61,8 @@ def settle_in(stage: Stage) -> None:
     for number in range(CUSTOMERS):
         actor_of(name_of(number), Account.Kind.CUSTOMER)
     owners = list(Account.objects.filter(kind=Account.Kind.CUSTOMER, name__startswith="c").order_by("name"))
-    Hostname.objects.bulk_create(Hostname(name=f"{each.name}.example", account=each, proof="dns") for each in owners)
+    names = [Hostname(name=f"{each.name}.example", account=each, verification="dns") for each in owners]
+    Hostname.objects.bulk_create(names)
     port = stage.servers["blue"].server_port
     for pool in Pool.objects.bulk_create(Pool(name="shop", account=each, protocol="http") for each in owners):
         for region in Region.objects.all():

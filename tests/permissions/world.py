@@ -129,8 +129,8 @@ def make_world() -> World:
     world.accounts = {word: Account.objects.get(name=name) for word, name in NAMES.items()}
     for actor in (Actor("somebody", account, "admin") for account in world.accounts.values()):
         _more_of(actor)
-    Hostname.objects.update(proof=Hostname.Proof.DNS, proved_at=now())
-    Hostname.objects.filter(name__startswith="resting.").update(released_at=now())
+    Hostname.objects.update(verification=Hostname.Verification.DNS, verified_at=now())
+    Hostname.objects.filter(name__startswith="cooling.").update(released_at=now())
     _share_a_zone(operator, Actor("somebody", world.accounts["own"], "admin"))
     make_stack_rows()
     make_adopting_rows()
@@ -154,7 +154,7 @@ def _more_of(actor: Actor) -> None:
     Invitation.objects.create(
         account=account, email="new@example.com", role="viewer", digest=account.name, invited_by="x", expires_at=later
     )
-    for word in ("free", "resting"):
+    for word in ("free", "cooling"):
         Hostname.objects.create(account=account, name=f"{word}.{account.name}.example")
     hook, _ = make_webhook(actor=actor, name="hook", account=None, spec={"url": "https://hooks.example/x"}, reason="")
     send_test(actor=actor, webhook_id=hook.pk)
@@ -227,7 +227,7 @@ def _objects(world: World) -> Iterator[tuple[str, Any]]:
     yield "run", Run.objects.get(account=own, state="done")
     yield "going", Run.objects.get(account=own, state="running")
     yield "spare", Pool.objects.get(account=own, name="spare")
-    for word in ("free", "resting"):
+    for word in ("free", "cooling"):
         yield word, Hostname.objects.get(account=own, name__startswith=f"{word}.")
     yield "theirs", Pool.objects.get(account=world.accounts["other"], name="api")
     yield "account", own

@@ -193,8 +193,8 @@ def _listeners(fleet: Fleet, presented: Presented) -> dict[int, list[model.Liste
 
 
 def _routes(fleet: Fleet, unreadable: list[model.Unreadable]) -> dict[int, list[model.Route]]:
-    # Routes of a name that its account has not proved are kept, but nobody serves them.
-    rows = Route.objects.filter(load_balancer__fleets=fleet).exclude(hostname__proof="")
+    # Routes of a name that its account has not verified are kept, but nobody serves them.
+    rows = Route.objects.filter(load_balancer__fleets=fleet).exclude(hostname__verification="")
     return frozen_routes(rows, RoutePool.objects.filter(route__load_balancer__fleets=fleet), unreadable)
 
 

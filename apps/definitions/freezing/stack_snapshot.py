@@ -80,8 +80,8 @@ def _network(stack: Stack, unreadable: list[model.Unreadable]) -> stacks.Network
 def _load_balancers(
     stack: Stack, presented: Presented, unreadable: list[model.Unreadable]
 ) -> tuple[model.LoadBalancer, ...]:
-    # Routes of a name that its account has not proved are kept, but nobody serves them.
-    rows = Route.objects.filter(load_balancer__stacks=stack).exclude(hostname__proof="")
+    # Routes of a name that its account has not verified are kept, but nobody serves them.
+    rows = Route.objects.filter(load_balancer__stacks=stack).exclude(hostname__verification="")
     routes = frozen_routes(rows, RoutePool.objects.filter(route__load_balancer__stacks=stack), unreadable)
     listeners = frozen_listeners(Listener.objects.filter(load_balancer__stacks=stack), presented, stack.pk)
     fronts = LoadBalancer.objects.filter(stacks=stack).order_by("id").values_list("id", "name", "account__name")

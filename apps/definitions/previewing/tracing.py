@@ -97,7 +97,7 @@ def trace_request(actor: Actor, question: Question, load_balancer: str | None = 
     names = names_that_cover(question.bare_host)
     if not actor.is_operator and not _is_own(actor, names):
         return []
-    rows = Route.objects.filter(hostname__name__in=names).exclude(hostname__proof="")
+    rows = Route.objects.filter(hostname__name__in=names).exclude(hostname__verification="")
     if load_balancer:
         rows = rows.filter(load_balancer__name=load_balancer)
     routes = frozen_routes(rows, RoutePool.objects.filter(route__in=rows))
@@ -106,7 +106,8 @@ def trace_request(actor: Actor, question: Question, load_balancer: str | None = 
 
 
 def _is_own(actor: Actor, names: tuple[str, str]) -> bool:
-    return Hostname.objects.filter(account=actor.account, name__in=names, released_at=None).exclude(proof="").exists()
+    own = Hostname.objects.filter(account=actor.account, name__in=names, released_at=None)
+    return own.exclude(verification="").exists()
 
 
 def _told(actor: Actor, question: Question, row: LoadBalancer, routes: tuple[model.Route, ...]) -> Traced:
@@ -167,10 +168,10 @@ def _served(row: LoadBalancer, pools: list[int], labels: Mapping[str, str]) -> l
     return found
 
 
-def waits_for_proof(actor: Actor, question: Question) -> bool:
-    """Whether routes of the host are kept but not served, because nobody proved the name yet."""
+def waits_for_verification(actor: Actor, question: Question) -> bool:
+    """Whether routes of the host are kept but not served, because nobody verified the name yet."""
     names = names_that_cover(question.bare_host)
-    return actor.visible(Route.objects.filter(hostname__name__in=names, hostname__proof="")).exists()
+    return actor.visible(Route.objects.filter(hostname__name__in=names, hostname__verification="")).exists()
 
 
-__all__ = ["Served", "Traced", "read_question", "trace_request", "waits_for_proof"]
+__all__ = ["Served", "Traced", "read_question", "trace_request", "waits_for_verification"]

@@ -209,7 +209,7 @@ def spec_of(document: dict[str, Any]) -> CapacityTestSpec:
 
 
 def hostname_may_be_tested(owner: Account, hostname: str, region: Region) -> bool:
-    """Whether the account may load the name now: its own proved one; operators any claimed one, and all in development.
+    """Whether the account may load the name now: its own verified one; operators any claimed one, all in development.
 
     Where every fleet of the region is marked as local development, nothing of anybody else's can be hit.
     """
@@ -218,7 +218,8 @@ def hostname_may_be_tested(owner: Account, hostname: str, region: Region) -> boo
     if not owner.is_operator:
         return False
     names = [hostname, *wildcards_over(hostname)]
-    return is_local(region) or Hostname.objects.filter(name__in=names, released_at=None).exclude(proof="").exists()
+    rows = Hostname.objects.filter(name__in=names, released_at=None).exclude(verification="")
+    return is_local(region) or rows.exists()
 
 
 def is_local(region: Region) -> bool:
@@ -238,7 +239,7 @@ def routes_to(owner: Account, pool: Pool, region: Region, hostname: str, path: s
 
 def testable_hostnames(account: Account) -> list[str]:
     """Names of the account's routes that it may load now, for choosing from; a wildcard stands for what is below it."""
-    rows = Hostname.objects.filter(released_at=None).exclude(proof="")
+    rows = Hostname.objects.filter(released_at=None).exclude(verification="")
     if not account.is_operator:
         rows = rows.filter(account=account)
     names = rows.filter(routes__isnull=False).distinct().order_by("name").values_list("name", flat=True)

@@ -121,7 +121,7 @@ def state_of(grant: Grant) -> tuple[str, str]:
 
 @page
 def detail(request: PageRequest, name: str) -> HttpResponse:
-    """One grant, and what its account does with it: names that it proves, pools that it shares, routes that use it."""
+    """One grant, and what its account does with it: names that it verifies, pools it shares, routes that use it."""
     row = _one(request, name)
     state, word = state_of(row)
     context: dict[str, Any] = {"row": row, "state": state, "word": word, "ended": state == "superseded"}

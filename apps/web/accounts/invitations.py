@@ -14,7 +14,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from apps.accounts import roles
-from apps.accounts.choosing import CHOSEN, VIEWING
+from apps.accounts.choosing import CHOSEN, IMPERSONATION
 from apps.accounts.models import Invitation, Membership, User
 from apps.accounts.sign_in import invitations
 from apps.core.errors import Conflict, Invalid, NotFound
@@ -94,7 +94,7 @@ def _gone(request: HttpRequest) -> HttpResponse:
 
 def _joined(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Act for the new account from here on."""
-    for key in (SESSION_KEY, VIEWING):
+    for key in (SESSION_KEY, IMPERSONATION):
         request.session.pop(key, None)
     request.session[CHOSEN] = membership.account_id
     messages.success(request, "Welcome. This is what your account sees.")

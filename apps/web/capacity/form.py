@@ -118,7 +118,7 @@ def _target(actor: Actor, stored: CapacityTest | None, chosen: str) -> dict[str,
         "/spec/target/pool": _choice("Pool", names, "Its servers get the load."),
         "/spec/target/region": _choice("Region", [(name, name) for name in places]),
         "/spec/target/hostname": _choice(
-            "Hostname", hosts, "Only proved names that may be load-tested; a route of it has to lead to the pool."
+            "Hostname", hosts, "Only verified names that may be load-tested; a route of it has to lead to the pool."
         ),
         "/spec/target/path": _typed("Path", "Asked for again and again: choose one that changes nothing.", mono=True),
         "/spec/target/server": _typed("One server only", SERVER_HELP, mono=True),

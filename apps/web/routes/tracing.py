@@ -8,7 +8,7 @@ from django import forms
 from django.http import HttpResponse
 
 from apps.core.errors import Invalid
-from apps.definitions.previewing.tracing import read_question, trace_request, waits_for_proof
+from apps.definitions.previewing.tracing import read_question, trace_request, waits_for_verification
 from apps.web.kit.pages import PageRequest, page, show
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
@@ -52,5 +52,5 @@ def trace(request: PageRequest) -> HttpResponse:
         else:
             context["asked"] = question
             context["answers"] = trace_request(request.actor, question)
-            context["waits"] = waits_for_proof(request.actor, question)
+            context["waits"] = waits_for_verification(request.actor, question)
     return show(request, "pages/routes/trace.html", context, status=422 if form.errors else 200)

@@ -1,4 +1,4 @@
-"""SHOW to machines: hostnames: claimed, looked at, proved by an operator's word, released."""
+"""SHOW to machines: hostnames: claimed, looked at, verified by an operator's word, released."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class HostnameDetail(DetailView):
 
 
 class HostnameCheck(APIView):
-    """POST: look for the proof now."""
+    """POST: look for the challenge now."""
 
     def post(self, request: Request, pk: str) -> Response:
         """The hostname with what was found in `last_check_message`; a name is checked every five seconds at most."""
@@ -78,7 +78,7 @@ class HostnameCheck(APIView):
         return answer(request, hostnames.check(actor=requests.actor_of(request), hostname_id=row.pk))
 
 
-class HostnameProof(APIView):
+class HostnameVerification(APIView):
     """POST: an operator's word that the name is the account's."""
 
     def post(self, request: Request, pk: str) -> Response:
@@ -86,15 +86,15 @@ class HostnameProof(APIView):
         data = requests.only(request, ("reason",))
         actor = requests.actor_of(request)
         row = one(selectors.hostnames(actor), pk)
-        return answer(request, hostnames.prove(actor=actor, hostname_id=row.pk, reason=text(data, "reason")))
+        return answer(request, hostnames.verify(actor=actor, hostname_id=row.pk, reason=text(data, "reason")))
 
 
-class HostnameRest(APIView):
-    """DELETE: end the rest of a released name."""
+class HostnameCooldown(APIView):
+    """DELETE: end the cooldown of a released name."""
 
     def delete(self, request: Request, pk: str) -> Response:
         """204; others may claim the name at once. Operators only; 409 for a name that is not released."""
         actor = requests.actor_of(request)
         row = one(selectors.hostnames(actor), pk)
-        hostnames.end_rest(actor=actor, hostname_id=row.pk, reason=requests.reason(request))
+        hostnames.end_cooldown(actor=actor, hostname_id=row.pk, reason=requests.reason(request))
         return Response(status=204)

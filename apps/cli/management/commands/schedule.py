@@ -67,7 +67,7 @@ class Command(BaseCommand):
             (every, comparisons.advance_all),
             (STACKS_SECONDS, sweep_stacks),
             (CLOUDS_SECONDS, look_at_clouds),
-            (every, prove),
+            (every, verify),
             (ZONE_SECONDS, ask_resolvers),
             (TIDY_SECONDS, tidy),
             (HEAD_SECONDS, note_head),
@@ -120,8 +120,8 @@ def link() -> None:
         continue
 
 
-def prove() -> None:
-    """Look for the proofs of hostnames that are due."""
+def verify() -> None:
+    """Verify the hostnames that are due."""
     hostnames.sweep(now())
 
 

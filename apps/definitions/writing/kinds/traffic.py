@@ -91,7 +91,7 @@ def _own_places(changes: ChangeSet, backend: BackendSpec) -> OwnPlaces:
     """
     places: set[str] = changes.lookup(("own places",), places_of_installation)
     names = [server.address for server in backend.servers if not is_literal(server.address)]
-    served = Hostname.objects.filter(name__in=names, routes__isnull=False).exclude(proof="")
+    served = Hostname.objects.filter(name__in=names, routes__isnull=False).exclude(verification="")
     return own_places(places, set(served.values_list("name", flat=True)) if names else ())
 
 

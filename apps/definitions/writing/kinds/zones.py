@@ -181,6 +181,6 @@ def _belongs_to_others(owner: Account, zone: Zone, base: str) -> bool:
 def _is_claimed(owner: Account, name: str) -> bool:
     """Whether another account has verified the hostname, or another customer one that a wildcard joins with it."""
     lock_hostnames([name])
-    others = Hostname.objects.filter(released_at=None).exclude(account=owner).exclude(proof="")
-    joined = overlapping(name).filter(released_at=None).exclude(account=owner).exclude(proof="")
+    others = Hostname.objects.filter(released_at=None).exclude(account=owner).exclude(verification="")
+    joined = overlapping(name).filter(released_at=None).exclude(account=owner).exclude(verification="")
     return others.filter(name=name).exists() or joined.exclude(account__kind=Account.Kind.OPERATOR).exists()

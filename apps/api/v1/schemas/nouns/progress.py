@@ -92,7 +92,7 @@ class FleetProgress(words.Shown):
     finished_at = words.instant(allow_null=True)
 
 
-class Change(words.Shown):
+class ChangeProgress(words.Shown):
     """What one request of the caller changed, whether that is live, and what it waits for."""
 
     change = serializers.CharField()

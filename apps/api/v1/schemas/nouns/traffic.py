@@ -148,7 +148,7 @@ class Route(Conditioned):
 
     kind = words.word(["Route"])
     spec = RouteSpec()
-    serving = serializers.BooleanField(help_text="False while the hostname waits for its proof.")
+    serving = serializers.BooleanField(help_text="False while the hostname waits for verification.")
     hostname_id = words.ident()
 
 

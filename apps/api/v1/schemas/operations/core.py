@@ -130,9 +130,11 @@ OPERATIONS: Table = {
         planned=people.ClaimPlan,
     ),
     ("hostnames-detail", "DELETE"): replace(remove("a hostname: release it"), planned=people.ReleasePlan),
-    ("hostnames-check", "POST"): of_one("Look for the proof of a hostname now", {200: people.Hostname}),
-    ("hostnames-proof", "POST"): of_one("Prove a hostname by an operator's word", {200: people.Hostname}, people.Word),
-    ("hostnames-rest", "DELETE"): of_one("End the rest of a released hostname", {204: None}),
+    ("hostnames-check", "POST"): of_one("Look now whether a hostname can be verified", {200: people.Hostname}),
+    ("hostnames-verification", "POST"): of_one(
+        "Verify a hostname by an operator's word", {200: people.Hostname}, people.Word
+    ),
+    ("hostnames-cooldown", "DELETE"): of_one("End the cooldown of a released hostname", {204: None}),
     **read("memberships", people.Membership, "a membership", "memberships", "account", "person"),
     ("memberships-detail", "PATCH"): at_once(
         change("Give a person another role", {200: people.Membership}, people.RoleChange)
@@ -209,7 +211,9 @@ OPERATIONS: Table = {
         "confirm",
         "take_over",
     ),
-    ("changes-detail", "GET"): detail(progress.Change, "what one request of yours changed", "wait", version=False),
+    ("changes-detail", "GET"): detail(
+        progress.ChangeProgress, "what one request of yours changed", "wait", version=False
+    ),
     ("changes-revert", "POST"): replace(
         write("Take back what one request of yours changed", {200: writing.Applied}, None, *MANAGED, "confirm"),
         refuses=(*DRAIN.refuses, 404),

@@ -1,4 +1,4 @@
-"""Hostnames: who has one, what proves it, what a proof sets free, and how long a released one rests."""
+"""Hostnames: who has one, what verifies it, what that sets free, and the cooldown of a released one."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ def served() -> set[str]:
 def verified(actor: Actor, name: str) -> Hostname:
     """A claim whose TXT record was found."""
     claim = hostnames.claim(actor=actor, name=name)
-    Hostname.objects.filter(pk=claim.pk).update(proof="dns")
+    Hostname.objects.filter(pk=claim.pk).update(verification="dns")
     return claim
 
 
-def provable(actor: Actor, name: str) -> bool:
-    """Whether the account's claim is proved once its TXT record stands there."""
+def verifiable(actor: Actor, name: str) -> bool:
+    """Whether the account's claim is verified once its TXT record stands there."""
     claim = hostnames.claim(actor=actor, name=name)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(verification, "look", lambda _: verification.Finding("dns", "It is there."))
         Hostname.objects.filter(pk=claim.pk).update(checked_at=None)
-        return bool(hostnames.check(actor=actor, hostname_id=claim.pk).proof)
+        return bool(hostnames.check(actor=actor, hostname_id=claim.pk).verification)
 
 
 def rest_of_a_week(name: str) -> None:
@@ -55,56 +55,56 @@ def rest_of_a_week(name: str) -> None:
     Hostname.objects.filter(name=name).update(released_at=now() - timedelta(days=8))
 
 
-def test_routes_of_a_name_without_proof_are_kept_and_not_served(tutorial_world: Actor, acme: Actor) -> None:
+def test_routes_of_a_name_without_verification_are_kept_and_not_served(tutorial_world: Actor, acme: Actor) -> None:
     save_object(actor=acme, kind="Route", name="blog", spec=route("blog.example.org"))
     assert Route.objects.filter(name="blog").exists()
     assert "blog.example.org" not in served()
 
 
-def test_a_proof_makes_them_live_and_wants_a_push_of_their_fleets(tutorial_world: Actor, acme: Actor) -> None:
+def test_a_verification_makes_them_live_and_wants_a_push_of_their_fleets(tutorial_world: Actor, acme: Actor) -> None:
     save_object(actor=acme, kind="Route", name="blog", spec=route("blog.example.org"))
     before = dict(Fleet.objects.values_list("name", "desired_generation"))
     claim = Hostname.objects.get(name="blog.example.org")
-    hostnames.prove(actor=tutorial_world, hostname_id=claim.pk, reason="Known")
+    hostnames.verify(actor=tutorial_world, hostname_id=claim.pk, reason="Known")
     assert "blog.example.org" in served()
     after = dict(Fleet.objects.values_list("name", "desired_generation"))
     assert all(after[name] > number for name, number in before.items())
-    assert Entry.objects.filter(object_kind="Hostname", action="prove", reason="Known").count() == 1
+    assert Entry.objects.filter(object_kind="Hostname", action="verify", reason="Known").count() == 1
 
 
-def test_a_route_that_an_operator_saves_proves_its_name(tutorial_world: Actor, acme: Actor) -> None:
+def test_a_route_that_an_operator_saves_verifies_its_name(tutorial_world: Actor, acme: Actor) -> None:
     save_object(actor=acme, kind="Route", name="blog", spec=route("blog.example.org"))
     save_object(actor=tutorial_world, kind="Route", name="two", account="acme", spec=route("blog.example.org", "/two"))
     assert "blog.example.org" in served()
 
 
-def test_a_proved_wildcard_proves_the_names_under_it_before_and_after(tutorial_world: Actor, acme: Actor) -> None:
+def test_a_verified_wildcard_verifies_the_names_under_it_before_and_after(tutorial_world: Actor, acme: Actor) -> None:
     save_object(actor=acme, kind="Route", name="early", spec=route("early.example.org"))
     claim = hostnames.claim(actor=acme, name="*.example.org")
-    hostnames.prove(actor=tutorial_world, hostname_id=claim.pk, reason="Known")
+    hostnames.verify(actor=tutorial_world, hostname_id=claim.pk, reason="Known")
     save_object(actor=acme, kind="Route", name="late", spec=route("late.example.org"))
     assert {"early.example.org", "late.example.org"} <= served()
 
 
-def test_a_proved_name_does_not_prove_its_neighbours(tutorial_world: Actor, acme: Actor) -> None:
+def test_a_verified_name_does_not_verify_its_neighbours(tutorial_world: Actor, acme: Actor) -> None:
     claim = hostnames.claim(actor=acme, name="www.example.org")
-    hostnames.prove(actor=tutorial_world, hostname_id=claim.pk, reason="Known")
-    assert hostnames.claim(actor=acme, name="other.example.org").proof == ""
+    hostnames.verify(actor=tutorial_world, hostname_id=claim.pk, reason="Known")
+    assert hostnames.claim(actor=acme, name="other.example.org").verification == ""
 
 
-def test_a_grant_proves_names_of_its_domain_and_no_others(tutorial_world: Actor, acme: Actor, globex: Actor) -> None:
+def test_a_grant_verifies_names_of_its_domain_and_no_others(tutorial_world: Actor, acme: Actor, globex: Actor) -> None:
     hostnames.claim(actor=tutorial_world, name="*.apps.example.net")
     Grant.objects.create(name="acme-apps", account=acme.account, hostname="acme.apps.example.net")
-    assert hostnames.claim(actor=acme, name="acme.apps.example.net").proof == "grant"
-    assert hostnames.claim(actor=globex, name="globex.apps.example.net").proof == ""
+    assert hostnames.claim(actor=acme, name="acme.apps.example.net").verification == "grant"
+    assert hostnames.claim(actor=globex, name="globex.apps.example.net").verification == ""
     Grant.objects.create(name="old", account=globex.account, hostname="*.apps.example.net", expires_at=now())
-    assert hostnames.claim(actor=globex, name="globex.apps.example.net").proof == ""
+    assert hostnames.claim(actor=globex, name="globex.apps.example.net").verification == ""
 
 
-def test_the_last_route_of_a_proved_name_leaves_the_claim_where_it_is(tutorial_world: Actor, globex: Actor) -> None:
+def test_the_last_route_of_a_verified_name_leaves_the_claim_where_it_is(tutorial_world: Actor, globex: Actor) -> None:
     save_object(actor=tutorial_world, kind="Route", name="one", account="acme", spec=route("blog.example.org"))
     delete_object(actor=tutorial_world, kind="Route", name="one", account="acme")
-    assert not provable(globex, "blog.example.org")
+    assert not verifiable(globex, "blog.example.org")
 
 
 def test_a_claim_made_by_itself_outlives_its_routes(tutorial_world: Actor, acme: Actor) -> None:
@@ -119,14 +119,14 @@ def test_a_released_name_rests_and_only_its_last_owner_can_have_it(
 ) -> None:
     claim = verified(acme, "blog.example.org")
     hostnames.release(actor=acme, hostname_id=claim.pk)
-    assert not provable(globex, "blog.example.org")
+    assert not verifiable(globex, "blog.example.org")
     assert hostnames.claim(actor=acme, name="blog.example.org").released_at is None
     hostnames.release(actor=acme, hostname_id=claim.pk)
     rest_of_a_week("blog.example.org")
     mine = hostnames.claim(actor=globex, name="blog.example.org")
-    assert mine.challenge != claim.challenge  # nothing that the former owner set proves anything
-    assert mine.proof == ""
-    assert provable(globex, "blog.example.org")
+    assert mine.challenge != claim.challenge  # nothing that the former owner set verifies anything
+    assert mine.verification == ""
+    assert verifiable(globex, "blog.example.org")
     assert list(Hostname.objects.filter(name="blog.example.org")) == [mine]
 
 
@@ -135,19 +135,19 @@ def test_a_released_wildcard_keeps_names_under_it_until_it_has_rested(
 ) -> None:
     claim = verified(acme, "*.example.org")
     hostnames.release(actor=acme, hostname_id=claim.pk)
-    assert not provable(globex, "blog.example.org")
+    assert not verifiable(globex, "blog.example.org")
     rest_of_a_week("*.example.org")
-    assert provable(globex, "blog.example.org")
+    assert verifiable(globex, "blog.example.org")
 
 
 def test_an_operator_ends_the_rest(tutorial_world: Actor, acme: Actor, globex: Actor) -> None:
     claim = verified(acme, "blog.example.org")
     with pytest.raises(Conflict):
-        hostnames.end_rest(actor=tutorial_world, hostname_id=claim.pk)
+        hostnames.end_cooldown(actor=tutorial_world, hostname_id=claim.pk)
     hostnames.release(actor=acme, hostname_id=claim.pk)
     with pytest.raises(Forbidden):
-        hostnames.end_rest(actor=acme, hostname_id=claim.pk)
-    hostnames.end_rest(actor=tutorial_world, hostname_id=claim.pk)
+        hostnames.end_cooldown(actor=acme, hostname_id=claim.pk)
+    hostnames.end_cooldown(actor=tutorial_world, hostname_id=claim.pk)
     assert hostnames.claim(actor=globex, name="blog.example.org").account == globex.account
 
 
@@ -156,7 +156,7 @@ def test_an_operator_gives_away_a_name_that_nobody_routes_and_no_other(
 ) -> None:
     hostnames.claim(actor=acme, name="blog.example.org")
     moved = hostnames.claim(actor=tutorial_world, name="blog.example.org", account="globex")
-    assert (moved.account, moved.proof) == (globex.account, "operator")
+    assert (moved.account, moved.verification) == (globex.account, "operator")
     with pytest.raises(Invalid):
         hostnames.claim(actor=tutorial_world, name="shop.acme.example", account="globex")
 
@@ -208,23 +208,23 @@ def test_a_waiting_claim_with_routes_is_not_forgotten(tutorial_world: Actor, acm
     assert Route.objects.filter(name="blog").exists()
 
 
-def test_a_proved_name_is_looked_at_once_a_day(tutorial_world: Actor, acme: Actor) -> None:
+def test_a_verified_name_is_looked_at_once_a_day(tutorial_world: Actor, acme: Actor) -> None:
     claim = hostnames.claim(actor=acme, name="blog.example.org")
-    Hostname.objects.filter(pk=claim.pk).update(proof="dns", checked_at=now())
+    Hostname.objects.filter(pk=claim.pk).update(verification="dns", checked_at=now())
     assert claim.pk not in hostnames.due(now() + timedelta(hours=23))
     assert claim.pk in hostnames.due(now() + timedelta(hours=25))
-    Hostname.objects.filter(pk=claim.pk).update(proof="operator")
+    Hostname.objects.filter(pk=claim.pk).update(verification="operator")
     assert claim.pk not in hostnames.due(now() + timedelta(hours=25))
 
 
-def test_the_token_of_another_claim_proves_nothing(settings: Settings) -> None:
+def test_the_token_of_another_claim_verifies_nothing(settings: Settings) -> None:
     claim = Hostname(name="*.acme.example", challenge="mine")
     with name_server() as server:
         settings.RESOLVERS = [server.address]
         server.records[verification.txt_name(claim.name)] = [verification.txt_value("another")]
-        assert verification.look(claim).proof == ""
+        assert verification.look(claim).verification == ""
         server.records[verification.txt_name(claim.name)].append(verification.txt_value("mine"))
-        assert verification.look(claim).proof == "dns"
+        assert verification.look(claim).verification == "dns"
 
 
 # Claims that nobody verified
@@ -233,28 +233,28 @@ def test_the_token_of_another_claim_proves_nothing(settings: Settings) -> None:
 def test_a_wildcard_that_nobody_verified_keeps_nobody_out(tutorial_world: Actor, acme: Actor, globex: Actor) -> None:
     hostnames.claim(actor=acme, name="*.example.org")
     claim = hostnames.claim(actor=globex, name="shop.example.org")
-    hostnames.prove(actor=tutorial_world, hostname_id=claim.pk, reason="Known")
+    hostnames.verify(actor=tutorial_world, hostname_id=claim.pk, reason="Known")
     save_object(actor=globex, kind="Route", name="shop", spec=route("shop.example.org"))
     assert "shop.example.org" in served()
 
 
 def test_one_that_is_verified_does(tutorial_world: Actor, acme: Actor, globex: Actor) -> None:
     wildcard = hostnames.claim(actor=acme, name="*.example.org")
-    hostnames.prove(actor=tutorial_world, hostname_id=wildcard.pk, reason="Known")
-    assert not provable(globex, "shop.example.org")
+    hostnames.verify(actor=tutorial_world, hostname_id=wildcard.pk, reason="Known")
+    assert not verifiable(globex, "shop.example.org")
 
 
-def test_a_claim_of_the_very_same_name_keeps_nobody_out_who_proves_it(
+def test_a_claim_of_the_very_same_name_keeps_nobody_out_who_verifies_it(
     tutorial_world: Actor, acme: Actor, globex: Actor
 ) -> None:
     save_object(actor=acme, kind="Route", name="squat", spec=route("shop.example.org"))
     save_object(actor=globex, kind="Route", name="real", spec=route("shop.example.org"))
     assert "shop.example.org" not in served()
-    assert provable(globex, "shop.example.org")
+    assert verifiable(globex, "shop.example.org")
     fronts = snapshot_of(Fleet.objects.order_by("id")[0]).load_balancers
     routes = [each.label for front in fronts for each in front.routes if each.hostname == "shop.example.org"]
     assert routes == ["globex/real"]
-    assert not provable(acme, "shop.example.org")
+    assert not verifiable(acme, "shop.example.org")
 
 
 def test_of_two_that_wait_the_one_that_is_verified_first_keeps_the_other_waiting(
@@ -262,10 +262,10 @@ def test_of_two_that_wait_the_one_that_is_verified_first_keeps_the_other_waiting
 ) -> None:
     wildcard = hostnames.claim(actor=acme, name="*.example.org")
     name = hostnames.claim(actor=globex, name="shop.example.org")
-    hostnames.prove(actor=tutorial_world, hostname_id=name.pk, reason="Known")
+    hostnames.verify(actor=tutorial_world, hostname_id=name.pk, reason="Known")
     with pytest.raises(Conflict):
-        hostnames.prove(actor=tutorial_world, hostname_id=wildcard.pk, reason="Known")
-    assert Hostname.objects.get(pk=wildcard.pk).proof == ""
+        hostnames.verify(actor=tutorial_world, hostname_id=wildcard.pk, reason="Known")
+    assert Hostname.objects.get(pk=wildcard.pk).verification == ""
 
 
 def test_a_verification_that_meets_a_verified_claim_says_so_and_nothing_else(
@@ -273,10 +273,10 @@ def test_a_verification_that_meets_a_verified_claim_says_so_and_nothing_else(
 ) -> None:
     wildcard = hostnames.claim(actor=acme, name="*.example.org")
     name = hostnames.claim(actor=globex, name="shop.example.org")
-    hostnames.prove(actor=tutorial_world, hostname_id=name.pk, reason="Known")
+    hostnames.verify(actor=tutorial_world, hostname_id=name.pk, reason="Known")
     monkeypatch.setattr(verification, "look", lambda _: verification.Finding("dns", "It is there."))
     found = hostnames.check(actor=acme, hostname_id=wildcard.pk)
-    assert (found.proof, found.last_check_message) == ("", hostnames.KEPT)
+    assert (found.verification, found.last_check_message) == ("", hostnames.KEPT)
     assert "globex" not in found.last_check_message.lower()
 
 
@@ -303,4 +303,4 @@ def test_names_below_them_may_be_claimed(acme: Actor, name: str) -> None:
 
 
 def test_an_operator_whose_domain_is_listed_may_have_it(tutorial_world: Actor) -> None:
-    assert hostnames.claim(actor=tutorial_world, name="*.github.io").proof == "operator"
+    assert hostnames.claim(actor=tutorial_world, name="*.github.io").verification == "operator"

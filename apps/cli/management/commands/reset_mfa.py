@@ -1,4 +1,4 @@
-"""SHOW to operators: takes the second factor away from somebody who lost phone and codes."""
+"""SHOW to operators: resets MFA: takes the second factor away from somebody who lost phone and codes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.db import transaction
 
 from apps.accounts.actors import actor_of_user, platform_actor
 from apps.accounts.models import User
-from apps.accounts.sign_in.second_factor import forget_factors
+from apps.accounts.sign_in.second_factor import reset_mfa
 from apps.audit.services import record
 
 
@@ -29,7 +29,7 @@ class Command(BaseCommand):
         user = User.objects.filter(username=options["username"]).first()
         if user is None:
             raise CommandError(f"There is nobody called {options['username']}.")
-        count, member = forget_factors(user=user), actor_of_user(user)
+        count, member = reset_mfa(user=user), actor_of_user(user)
         record(
             actor=platform_actor(),
             action="remove_second_factor",
