@@ -110,7 +110,7 @@ MIDDLEWARE = [
     "apps.web.sign_in.session_age.SessionAge",
     "apps.web.sign_in.second_factor.SecondFactorRequired",
     "apps.core.secrets.keys.KeyFits",
-    "apps.api.v1.protocol.middleware.ApiDoor",
+    "apps.api.v1.protocol.middleware.ApiMiddleware",
 ]
 
 ROOT_URLCONF = "controlplane.urls"

@@ -1,4 +1,4 @@
-"""COMPILE for clouds, the door: a stack's snapshot goes in, what Terraform must make and what must be said come out."""
+"""COMPILE for clouds: a stack's snapshot goes in, what Terraform must make and what must be said come out."""
 
 from __future__ import annotations
 

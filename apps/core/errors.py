@@ -1,4 +1,4 @@
-"""Kernel: the errors that services raise and doors translate (422, 404, 409)."""
+"""Kernel: the errors that services raise and interfaces translate (422, 404, 409)."""
 
 from __future__ import annotations
 

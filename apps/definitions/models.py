@@ -42,7 +42,7 @@ class Definition(models.Model):
 
 
 class Certificate(Definition):
-    """A PEM chain with its private key; the key is encrypted at rest and never read back through any door."""
+    """A PEM chain with its private key; the key is encrypted at rest and never read back through any interface."""
 
     chain_pem = models.TextField()
     encrypted_key = models.BinaryField()

@@ -145,7 +145,7 @@ def _taken_name() -> Fault:
 
 
 def listen() -> None:
-    """Record every acceptance, whichever door it came through."""
+    """Record every acceptance, whichever page it came through."""
     invitations.accepted.connect(_record_acceptance, dispatch_uid="members")
 
 

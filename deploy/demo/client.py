@@ -122,7 +122,7 @@ class Region:
 
 
 class Traffic:
-    """All regions, and the small HTTP door that changes their rates."""
+    """All regions, and the small HTTP server that changes their rates."""
 
     def __init__(self, regions: dict[str, Region], most: float) -> None:
         self.regions, self.most = regions, most

@@ -23,7 +23,7 @@ from apps.fleet.models import Region
 from apps.observe.collect.deltas import Counts
 from tests.apps.capacity_world import Watched, a_test, put, stepwise
 from tests.conftest import actor_of
-from tests.doors.people import client_of
+from tests.interfaces.people import client_of
 
 HOLD = {"kind": "constant", "rate": 10, "duration_s": 5, "arrivals": "constant"}
 

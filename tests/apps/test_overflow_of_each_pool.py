@@ -17,7 +17,7 @@ from apps.overflow.flows import Flow, RegionUse, WhatIf
 from apps.web.overflow.words import use_kind, use_note, use_words
 from tests.apps.observe_world import World
 from tests.apps.overflow_world import make_spilling
-from tests.doors.people import client_of
+from tests.interfaces.people import client_of
 
 pytestmark = pytest.mark.django_db
 

@@ -27,8 +27,8 @@ from apps.webhooks.events import type_of
 from tests.apps.pushed import World, add_route, put_world, remembered
 from tests.apps.test_definitions_services import pem_pair
 from tests.conftest import actor_of
-from tests.doors.people import client_of
-from tests.doors.test_api_objects import Api
+from tests.interfaces.api.test_api_objects import Api
+from tests.interfaces.people import client_of
 from tests.poisoned import poison_answer, poison_pool, poison_route
 
 CUSTOMERS = 100

@@ -1,4 +1,4 @@
-"""PUSH to clouds: a stack is deleted only once nothing of it can stand in its cloud, through whichever door."""
+"""PUSH to clouds: a stack is deleted only once nothing of it can stand in its cloud, through whichever interface."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from apps.fleet.models import Stack
 from apps.stacks import services
 from apps.stacks.models import StackRun, StackSync, StateLock, StateVersion
 from tests.apps.stacks_runs_world import World, make_world
-from tests.doors.test_api_objects import Api, assert_problem
+from tests.interfaces.api.test_api_objects import Api, assert_problem
 
 pytestmark = pytest.mark.django_db
 

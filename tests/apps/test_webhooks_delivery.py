@@ -444,7 +444,7 @@ def test_workers_that_race_for_an_endpoint_send_each_message_once(acme: Actor, r
     assert told(receiver.heard) == [f"acme/{number}" for number in range(8)]
 
 
-# What services, doors and commands write today; an action that has no word in the catalogue could not be asked for.
+# What services, interfaces and commands write today; an action without a word in the catalogue cannot be asked for.
 RECORDED = {
     "Route": "create update delete",
     "Pool": "create update delete",

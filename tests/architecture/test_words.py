@@ -12,6 +12,7 @@ from tests.architecture.sources import ROOT
 GONE = {
     "Abilities": "Capabilities",
     "AdoptOrder": "Adopt",
+    "ApiDoor": "ApiMiddleware",
     "BlackoutOrder": "CreateBlackout",
     "COURIER_THREADS": "WEBHOOK_WORKER_THREADS",
     "ComparisonOrder": "CreateComparison",

@@ -50,7 +50,7 @@ def ours() -> Iterator[GoogleReader]:
 
 
 def _objects(adoption: Adoption) -> list[Object]:
-    """Every document, read as the doors read it."""
+    """Every document, read as the API reads it."""
     return [read_object(document) for document in adoption.documents]
 
 

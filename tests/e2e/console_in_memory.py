@@ -36,8 +36,8 @@ from tests.apps.observe_world import reading, row
 from tests.apps.pushed import NodesRemembered
 from tests.browser import context_with_axe
 from tests.conftest import TUTORIAL, actor_of
-from tests.doors.people import client_of
 from tests.e2e.pages import CLOUDS
+from tests.interfaces.people import client_of
 
 SECONDS = 20
 SILENT_EVENTS = """

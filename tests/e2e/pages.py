@@ -81,7 +81,7 @@ PAGES = {
     "certificates": ("/certificates", ""),
     "certificate-new": ("/certificates/new", ""),
 }
-# Doors without a page of their own: answers to forms, pieces of pages, and sign-in, which is looked at signed out.
+# URLs without a page of their own: answers to forms, pieces of pages, and sign-in, which is looked at signed out.
 PARTS = {
     # There is no grant; its form is that of grant-new.
     *("grant", "grant-edit", "grant-delete"),
@@ -106,7 +106,7 @@ PARTS = {
     *("static-ip-move", "static-ip-release", "static-ip-delete"),
     *("zone-repair", "zone-delete", "record-delete"),
     *("stack-plan", "stack-check", "stack-destroy", "stack-delete", "stack-unlock"),
-    # Runs, revisions and states come from workers; tests/doors/test_pages_clouds.py looks at them.
+    # Runs, revisions and states come from workers; tests/interfaces/web/test_pages_clouds.py looks at them.
     *(
         "stack-run",
         "stack-revision",

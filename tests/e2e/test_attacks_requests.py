@@ -209,7 +209,7 @@ def viewer(demo: RunningDemo) -> str:
 
 
 def test_who_may_only_read_makes_nobody_read_a_large_body(demo: RunningDemo) -> None:
-    control = "tests/doors/test_api_bodies.py::test_who_may_write_something_is_read"
+    control = "tests/interfaces/api/test_api_bodies.py::test_who_may_write_something_is_read"
     with trial("6: 2 MB of YAML from a viewer", control) as seen:
         bearer = {"Authorization": f"Bearer {viewer(demo)}", "Content-Type": "application/yaml"}
         begun = time.monotonic()

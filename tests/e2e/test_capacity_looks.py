@@ -20,8 +20,8 @@ from apps.capacity.models import Comparison
 from apps.core.clock import now
 from apps.definitions.models import CapacityTest, Pool
 from tests.browser import NARROW, WIDE, context_with_axe, faults, fits, listen, look, needs_browser
-from tests.doors.capacity_world import make_run, make_test, make_work
-from tests.doors.people import client_of
+from tests.interfaces.capacity_world import make_run, make_test, make_work
+from tests.interfaces.people import client_of
 
 pytestmark = [pytest.mark.browser, needs_browser]
 ORIGIN = "https://console.example"

@@ -17,8 +17,9 @@ from apps.compiler.portability.report import portability
 from apps.core.errors import Fault, Invalid
 from apps.definitions import selectors
 from apps.definitions.freezing.frozen_routes import frozen_routes
+from apps.definitions.freezing.frozen_traffic import frozen_listeners
 from apps.definitions.freezing.listener_certificates import certificates_on, frozen_certificates
-from apps.definitions.freezing.stack_snapshot import frozen_address, frozen_listeners, frozen_pools
+from apps.definitions.freezing.stack_snapshot import address_in, frozen_address, frozen_pools
 from apps.definitions.models import Listener, LoadBalancer, Pool, Route, RoutePool
 from apps.fleet.models import StaticIP
 
@@ -48,7 +49,7 @@ def incompatibilities_of(
 ) -> tuple[Incompatibility, ...]:
     """Those of a load balancer with these of its routes, and with these pools besides those that it leads to."""
     presented = certificates_on(balancer.pk)
-    listeners = frozen_listeners(Listener.objects.filter(load_balancer=balancer), presented, None)
+    listeners = frozen_listeners(Listener.objects.filter(load_balancer=balancer), presented, address_in(None))
     shares = RoutePool.objects.filter(route__in=routes.order_by().values("pk"))
     front = model.LoadBalancer(
         f"lb-{balancer.pk}",

@@ -190,8 +190,8 @@ class Deferred:
 class ChangeSet:
     """One transaction: who changes something and why, under which manager, and what came of it so far.
 
-    `break_glass` says that somebody changes objects of a pipeline on purpose. `kept` are fields that a document
-    (`of_document`) does not own (rules/field_owners.py), `losses` what somebody confirmed (rules/emptying.py).
+    `break_glass` says that somebody changes objects of a pipeline on purpose. `kept` says of fields that a document
+    (`of_document`) does not own that they stay (rules/field_owners.py), `losses` what somebody confirmed (emptying.py).
     """
 
     def __init__(self, actor: Actor, *, reason: str = "", manager: str = "") -> None:
@@ -201,7 +201,7 @@ class ChangeSet:
         self.break_glass = said().break_glass
         self.take_over = said().take_over
         self.of_document = False
-        self.kept: list[str] = []
+        self.kept: dict[str, str] = {}
         self.losses: list[str] = []
         self.faults = Faults()
         self.lookups = Lookups()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 from typing import Any
 
@@ -61,8 +61,7 @@ def apply_document(*, actor: Actor, objects: object, prune: bool = False, manage
     wanted = _read(objects, prune=prune, manager=manager)
     with change_set(actor, reason=reason, manager=manager) as changes:
         done = _perform(changes, wanted, prune=prune)
-    numbers, losses = generations(changes.affected.fleets.values()), tuple(changes.losses)
-    return Plan(tuple(done), numbers, stored=True, base=_base(changes, done), losses=losses, kept=tuple(changes.kept))
+    return replace(_plan(changes, done), stored=True, base=_base(changes, done), losses=tuple(changes.losses))
 
 
 def plan_document(*, actor: Actor, objects: object, prune: bool = False, manager: str = "") -> Plan:
@@ -71,9 +70,14 @@ def plan_document(*, actor: Actor, objects: object, prune: bool = False, manager
     with transaction.atomic():
         with change_set(actor, manager=manager) as changes:
             done = _perform(changes, wanted, prune=prune)
-        numbers = generations(changes.affected.fleets.values())
+        found = _plan(changes, done)
         transaction.set_rollback(True)
-    return Plan(tuple(done), numbers, stored=False, kept=tuple(changes.kept))
+    return found
+
+
+def _plan(changes: ChangeSet, done: list[Change]) -> Plan:
+    numbers = generations(changes.affected.fleets.values())
+    return Plan(tuple(done), numbers, stored=False, kept=tuple(changes.kept.values()))
 
 
 def _base(changes: ChangeSet, done: Iterable[Change]) -> str:

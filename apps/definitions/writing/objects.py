@@ -1,7 +1,8 @@
-"""DEFINE, inside a write: saves and deletes one object of any kind: compare, check the version, write, record."""
+"""DEFINE, inside a write: one object is saved, whole or in part, or deleted: version, manager, change, record."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -81,7 +82,7 @@ def save(
     changes.deferred.saved[wanted.kind][row.pk] = changes.faults.pointer
     changes.lookups.forget(*kind.key(owner, wanted.name))
     action = "update" if before else "create"
-    _record(changes, action, wanted.kind, row, owner, before=before, after=after)
+    _record(changes, action, row, before=before, after=after)
     return row, replace(change, action=action, fields=tuple(differences(before or {}, after)))
 
 
@@ -117,32 +118,78 @@ def delete(changes: ChangeSet, kind: str, row: Any, *, expected_version: int | N
     owner = changes.actor.account if entry.platform else row.account
     _take_version(row)
     changes.mark_affected(row)
-    _record(changes, "delete", kind, row, owner, before=before)
+    _record(changes, "delete", row, before=before)
     row.delete()
     for key in (entry.key(owner, row.name), (kind, row.name), (kind, owner.name, row.name)):
         changes.lookups.forget(*key)
     return Change(kind, entry.account_name(owner), row.name, "delete")
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A row of its own within an object (a server, a backend), as the audit record names it."""
+
+    kind: str
+    row: Any
+    label: str
+
+
+def hold(changes: ChangeSet, row: Any, expected_version: int | None = None) -> Any:
+    """The row of now, once others that change this object are done. Raises Stale for a version that it has not."""
+    rows = type(row)._default_manager.select_for_update(of=("self",)).only("name", "version", "manager")
+    held = changes.lookup(("held", type(row), row.pk), lambda: rows.get(pk=row.pk))
+    if expected_version is not None and held.version != expected_version:
+        detail = f"{type(row).__name__} {row.name} has changed since you read it; read it again and decide again."
+        raise Stale(detail, held.version)
+    return held
+
+
+def save_partial(
+    changes: ChangeSet,
+    row: Any,
+    patch: Callable[[], tuple[Document, Document]],
+    *,
+    part: Part | None = None,
+    action: str = "update",
+    expected_version: int | None = None,
+    managed: bool = True,
+) -> None:
+    """Change a part of an object (a limit, a server, a drain) as the whole object changes, so that no path is another.
+
+    1. Hold the object in the version that the sender saw. 2. Who manages it? (Where not `managed`, it is nobody's.)
+    3. `patch` changes the part, marks what is affected, and answers how it was and is. 4. Take the version, record.
+    """
+    held = hold(changes, row, expected_version)
+    if managed:
+        check_manager(changes, held)
+    before, after = patch()
+    if before == after:
+        return
+    row.version, row.manager = held.version, held.manager
+    _take_version(row)
+    changes.lookups.forget("held", type(row), row.pk)
+    _record(changes, action, row, part=part, before=before, after=after)
+
+
 def _record(
     changes: ChangeSet,
     action: str,
-    kind: str,
     row: Any,
-    owner: Account,
     *,
+    part: Part | None = None,
     before: Document | None = None,
     after: Document | None = None,
 ) -> None:
     """The entry in the audit record: what is done to a customer stands in the customer's own."""
-    entry = KINDS[kind]
+    kind = KINDS[type(row).__name__]
+    owner = changes.actor.account if kind.platform else row.account
     audit.record(
         actor=changes.actor,
         action=action,
-        kind=kind,
-        object_id=row.pk,
-        label=entry.label(owner, row.name),
-        account=entry.audit_account(row, owner),
+        kind=part.kind if part else type(row).__name__,
+        object_id=part.row.pk if part else row.pk,
+        label=part.label if part else kind.label(owner, row.name),
+        account=kind.audit_account(row, owner),
         before=before,
         after=after,
         version=row.version,

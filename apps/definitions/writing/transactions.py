@@ -21,7 +21,7 @@ from apps.definitions.writing.objects import Change, existing, save
 from apps.definitions.writing.rules.assertions import reject_failed_assertions
 from apps.definitions.writing.rules.emptying import reject_emptying
 from apps.definitions.writing.rules.loops import reject_loops
-from apps.definitions.writing.rules.managed import managing
+from apps.definitions.writing.rules.managed import managing, said
 from apps.definitions.writing.rules.quotas import reject_over_quota
 from apps.definitions.writing.rules.unsupported import reject_unsupported
 
@@ -39,6 +39,7 @@ def change_set(actor: Actor, *, reason: str = "", manager: str = "") -> Iterator
             changes = ChangeSet(actor, reason=reason, manager=manager)
             yield changes
             _finish(changes)
+            said().kept.update(changes.kept)
             changes.affected.request_push()
     except IntegrityError as error:
         raise Conflict("Somebody changed the same objects in this moment: read again and decide again.") from error
@@ -83,8 +84,9 @@ def _try_scheduled_changes(changes: ChangeSet) -> None:
 
 def change_for_schedule(
     booked: ScheduledChange, wanted: Object, *, reason: str = ""
-) -> tuple[Any, Change, Document | None]:
-    """Save what a schedule holds, with the rights of its account; the row, what changed, and what was there before.
+) -> tuple[Any, Change, Document | None, tuple[str, ...]]:
+    """Save what a schedule holds, with the rights of its account; the row, what changed, what was there before, and
+    which fields stay as their owner set them.
 
     Objects of a pipeline are changed by schedules of the same pipeline only. Call it in a transaction. Raises what
     saving raises.
@@ -98,4 +100,4 @@ def change_for_schedule(
         changes.manager = booked.manager if row and row.manager == booked.manager else ""
         before = describe(row) if row else None
         row, change = save(changes, wanted)
-    return row, change, before
+    return row, change, before, tuple(changes.kept.values())

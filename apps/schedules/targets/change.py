@@ -33,11 +33,13 @@ def _make(fire: Fire, now: datetime) -> Outcome:
     schedule = fire.schedule
     wanted = read_object(schedule.target["object"])
     booked = ScheduledChange("", schedule.account, schedule.name, schedule.target["object"], schedule.manager)
-    row, change, before = change_for_schedule(booked, wanted, reason=f"Schedule {schedule.name}, fire {fire.pk}")
+    reason = f"Schedule {schedule.name}, fire {fire.pk}"
+    row, change, before, kept = change_for_schedule(booked, wanted, reason=reason)
+    stays = "".join(f" {line[0].upper()}{line[1:].partition(';')[0]}." for line in kept)
     label = f"{change.kind} {change.name}"
     if change.action == "unchanged":
-        return Outcome(f"{label} was already so.", _link(row, change))
-    message = f"{label} was {'created' if change.action == 'create' else 'changed'}."
+        return Outcome(f"{label} was already so.{stays}", _link(row, change))
+    message = f"{label} was {'created' if change.action == 'create' else 'changed'}.{stays}"
     if after_s := schedule.target["restore_after_s"]:
         at = now + timedelta(seconds=after_s)
         _book_restoring(fire, at, _link(row, change) | {"before": before})

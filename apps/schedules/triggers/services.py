@@ -1,6 +1,6 @@
-"""SCHEDULES, triggers: the doors through which the outside fires a schedule; made, changed, given a new secret, used.
+"""SCHEDULES, triggers: by them the outside fires a schedule; made, changed, given a new secret, used.
 
-Whoever does not know the secret learns nothing: an unknown door and a wrong secret are the same answer, after the same
+Who does not know the secret learns nothing: an unknown trigger and a wrong secret get the same answer after the same
 work. Every call that is let in stands in the history of the schedule and in the audit record.
 """
 
@@ -150,7 +150,7 @@ def rotate_trigger(
 
 @transaction.atomic
 def delete_trigger(*, actor: Actor, trigger_id: int, expected_version: int | None = None, reason: str = "") -> None:
-    """Close the door at once; what it fired stays in the history. Raises NotFound, Forbidden, Stale."""
+    """Close the trigger at once; what it fired stays in the history. Raises NotFound, Forbidden, Stale."""
     row = _locked(actor, trigger_id, expected_version)
     _record(actor, "delete", row, before=document(row), reason=reason)
     row.delete()
@@ -211,9 +211,9 @@ def _fire(row: Trigger, address: str, body: str, delivery: str, *, with_old_secr
         delivery=delivery,
     )
     Trigger.objects.filter(pk=row.pk).update(last_used_at=moment)
-    door = Actor(f"trigger {row.name} from {address}"[:150], row.account, Membership.Role.EDITOR)
+    caller = Actor(f"trigger {row.name} from {address}"[:150], row.account, Membership.Role.EDITOR)
     said = {"fire": fire.pk, "delivery": delivery, "state": str(fire.state)}
-    _record(door, "call", row, after=said | ({"with_old_secret": True} if with_old_secret else {}))
+    _record(caller, "call", row, after=said | ({"with_old_secret": True} if with_old_secret else {}))
     return fire, False
 
 

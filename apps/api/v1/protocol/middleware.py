@@ -22,11 +22,12 @@ from apps.api.v1.schemas.parameters import QUERY
 from apps.core.errors import Fault, Invalid, SpillwayError
 from apps.core.requests import set_change_origin
 from apps.definitions.services import confirming, managing
+from apps.definitions.writing.rules.managed import Said
 
 Respond = Callable[[HttpRequest], HttpResponse]
 
 
-class ApiDoor:
+class ApiMiddleware:
     """Middleware, the innermost: it sees a view's answer before anything is packed or added."""
 
     def __init__(self, get_response: Respond) -> None:
@@ -62,12 +63,14 @@ class ApiDoor:
             requests.reason(Request(request))
             set_change_origin(requests.origin(Request(request)))
         account = actor.account.pk
-        with bodies.turn(request, account), waiting.turn(request, account) as may_wait, said(request):
+        with bodies.turn(request, account), waiting.turn(request, account) as may_wait, said(request) as told:
             key = idempotency.key_of(request)
             # Work that is committed together with its answer becomes live only afterwards; a GET waits by itself.
             writes = request.method in idempotency.METHODS
             seconds = waiting.taken_out(request) if writes or not may_wait else 0
             response = idempotency.once(request, actor, key, self.get_response) if key else self.get_response(request)
+            if told.kept and "X-Spillway-Kept" in operation.tells:
+                response["X-Spillway-Kept"] = ", ".join(told.kept)
             if writes and may_wait:
                 waiting.until_live(request, response, actor, seconds)
             elif not may_wait and not key:
@@ -76,12 +79,12 @@ class ApiDoor:
 
 
 @contextmanager
-def said(request: HttpRequest) -> Iterator[None]:
+def said(request: HttpRequest) -> Iterator[Said]:
     """What the query says about every write below: losses that are confirmed, managers, fields that are taken over."""
     confirmed, taken = (filter(None, request.GET.get(word, "").split(",")) for word in ("confirm", "take_over"))
     glass, manager = requests.flag(Request(request), "break_glass"), request.GET.get("manager", "")
-    with confirming(confirmed), managing(manager=manager, break_glass=glass, take_over=taken):
-        yield
+    with confirming(confirmed), managing(manager=manager, break_glass=glass, take_over=taken) as told:
+        yield told
 
 
 def _operation(request: HttpRequest) -> tuple[Operation | None, object]:

@@ -7,6 +7,7 @@ former listeners and gives it to the new ones, and every fleet and stack that it
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from apps.accounts.actors import Actor
 from apps.compiler import grammar
@@ -17,7 +18,7 @@ from apps.definitions.reading.describing import Document, describe
 from apps.definitions.reading.fleets import FLEET_PORTS
 from apps.definitions.writing.change_set import ChangeSet
 from apps.definitions.writing.kinds.load_balancers import expect_fit
-from apps.definitions.writing.parts import note
+from apps.definitions.writing.objects import hold, save_partial
 from apps.definitions.writing.rules.managed import check_manager
 from apps.definitions.writing.transactions import change_set
 from apps.fleet.models import Fleet, StaticIP
@@ -119,19 +120,22 @@ def _attach(changes: ChangeSet, row: StaticIP, chosen: list[Listener]) -> None:
         return
     balancers = {each.load_balancer_id: each.load_balancer for each in (*former, *chosen)}
     for balancer in balancers.values():
-        check_manager(changes, balancer)
-    before = {pk: _document(changes, pk) for pk in balancers}
-    for balancer in balancers.values():
+        check_manager(changes, hold(changes, balancer))
         changes.mark_affected(balancer)
+    before = {pk: _document(changes, pk) for pk in balancers}
     Listener.objects.filter(static_ip=row).update(static_ip=None)
     Listener.objects.filter(pk__in=[each.pk for each in chosen]).update(static_ip=row)
     _reject_taken_ports(changes, [each for each in former if each.pk not in {one.pk for one in chosen}])
     changes.mark_affected(row)
     action = "move" if chosen else "release"
-    note(changes, row, before=_served(former), after=_served(chosen), action=action)
+    # Whom the address serves is said by the load balancers, so their managers count.
+    save_partial(changes, row, partial(_both, _served(former), _served(chosen)), action=action, managed=False)
     for pk, balancer in sorted(balancers.items()):
-        label, owner = f"{balancer.account.name}/{balancer.name}", balancer.account
-        note(changes, balancer, before=before[pk], after=_document(changes, pk), label=label, account=owner)
+        save_partial(changes, balancer, partial(_both, before[pk], _document(changes, pk)))
+
+
+def _both(before: Document, after: Document) -> tuple[Document, Document]:
+    return before, after
 
 
 def _document(changes: ChangeSet, balancer: int) -> Document:
