@@ -17,7 +17,6 @@ from math import ceil, floor, sqrt
 from apps.compiler.model.fleet import Limit, LimitKind, LimitScope, Pool
 
 LONG_WINDOW_S = 10
-SHORT_WINDOW_S = 1
 DEVIATIONS = 3
 MOST_BURST = 1.5
 SHARES = 1000

@@ -29,11 +29,6 @@ class RecordState:
     refused: str = ""
     pushed: bool = False
 
-    @property
-    def is_served(self) -> bool | None:
-        """Whether every resolver that was asked answers as wanted; None when nobody was asked yet."""
-        return all(each.as_wanted for each in self.served) if self.served else None
-
 
 @dataclass(frozen=True, slots=True)
 class ZoneState:

@@ -54,7 +54,7 @@ def test_a_test_is_stored_with_every_default_and_read_again(tutorial_world: Acto
         ({"load": {"kind": "ramp", "rate": 9, "to_rate": 5, "step": 1}}, "/spec/load/to_rate", "ramp"),
         ({"load": {"kind": "soak", "rate": 1, "duration_s": 900}}, "/spec/load/duration_s", "guard"),
         ({"load": {"users": 3}}, "/spec/load/users", "kind"),
-        ({"load": {"protocol": "http2"}}, "/spec/load/tls", "http2"),
+        ({"load": {"protocol": "http2"}}, "/spec/load/protocol", "choice"),
         ({"load": {"method": "DELETE"}}, "/spec/load/method", "choice"),
         ({"objective": {"percentile": 50}}, "/spec/objective/percentile", "choice"),
         ({"policy": {"max_change": 0.21}}, "/spec/policy/max_change", "out_of_range"),

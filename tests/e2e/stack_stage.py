@@ -17,11 +17,11 @@ import pytest
 from django.conf import settings
 
 from apps.accounts.actors import Actor
-from apps.drivers.infra.mirrors import provides
 from apps.stacks import services
 from apps.stacks.models import StackRun, StackSync
 from tests.conformance.aws_world import AwsWorld, empty_aws
 from tests.database_url import database_url
+from tests.terraform_providers import provides
 
 ROOT = Path(__file__).resolve().parents[2]
 TERRAFORM = shutil.which(os.environ.get("TERRAFORM_BIN", "terraform"))

@@ -209,12 +209,6 @@ def test_a_body_takes_text_but_no_control_characters() -> None:
             grammar.body(bad)
 
 
-def test_canonical_form_is_for_comparing() -> None:
-    spellings = ("Shop.Example.", "shop.example", "SHOP.EXAMPLE")
-    assert {grammar.canonical_hostname(each) for each in spellings} == {"shop.example"}
-    assert grammar.canonical_hostname("Bücher.example") == "xn--bcher-kva.example"
-
-
 @pytest.mark.slow(reason="every grammar meets generated texts")
 @given(st.text(max_size=40))
 def test_whatever_passes_has_no_sign_that_could_carry_structure(value: str) -> None:

@@ -28,7 +28,6 @@ from apps.agent.static_ips.health_watchdog import ask_once
 VIP, ANYCAST = "vip", "anycast"
 # Others take an address over within this time after they heard that it is free.
 TAKEN_OVER_SECONDS = 1.0
-NODE_CONFIGS = (vrrp.NODE_CONFIG, anycast.NODE_CONFIG)
 
 Identity = tuple[int, str]  # generation and digest that a worker was started with
 

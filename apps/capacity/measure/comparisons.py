@@ -7,7 +7,6 @@ from django.db import transaction
 from apps.accounts.actors import Actor
 from apps.accounts.models import Membership
 from apps.audit import services as audit
-from apps.capacity import selectors
 from apps.capacity.measure import comparing
 from apps.capacity.models import Comparison, Run
 from apps.capacity.services import request_run
@@ -110,10 +109,3 @@ def differences(comparison: Comparison, runs: list[Run]) -> list[comparing.Diffe
         if run.state == Run.State.DONE and run.result:
             found[number % 2].append(comparing.observed(run.result))
     return comparing.compare(found[0], found[1], names=(comparison.first.name, comparison.second.name))
-
-
-def side_by_side(actor: Actor, first_run_id: int, second_run_id: int) -> list[comparing.Difference]:
-    """Two finished runs: their numbers without confidence, since each is a single one. Raises NotFound."""
-    first, second = selectors.run(actor, first_run_id), selectors.run(actor, second_run_id)
-    seen = [comparing.observed(run.result or {}) for run in (first, second)]
-    return comparing.compare(seen[:1], seen[1:], names=(first.name, second.name))

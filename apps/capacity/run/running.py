@@ -226,7 +226,6 @@ def _plan(run: Run, test: CapacityTest, first: StepPlan, word: str) -> Plan:
         duration_s=float(spec.guards.max_duration_s),
         max_rate=0.0 if first.users else generator_capacity.bound(float(spec.guards.max_rate), run.generator),
         max_connections=spec.guards.max_connections,
-        protocol=spec.load.protocol,
         keep_alive=spec.load.keep_alive,
         tls=target.tls,
         seed=run.pk,

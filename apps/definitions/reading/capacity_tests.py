@@ -25,7 +25,7 @@ from apps.fleet.models import Fleet, Region
 
 LOADS = ("search", "constant", "users", "ramp", "soak")
 ARRIVALS = ("constant", "poisson")
-PROTOCOLS = ("http1", "http2")
+PROTOCOLS = ("http1",)
 # Methods that change nothing where they arrive: a test asks the same thing many thousand times.
 METHODS = ("GET", "HEAD", "OPTIONS")
 APPLY = ("by_hand", "automatic")
@@ -41,6 +41,12 @@ def _word(*words: str) -> Callable[[object], str]:
         raise GrammarError("choice", f"Use one of {', '.join(words)}.")
 
     return allowed
+
+
+def _protocol(value: object) -> str:
+    if value == "http2":
+        raise GrammarError("choice", "Capacity tests speak HTTP/1.1 only: use http1, or leave protocol out.")
+    return _word(*PROTOCOLS)(value)
 
 
 def _plain_hostname(value: object) -> str:
@@ -97,7 +103,7 @@ def _load(reader: Reader) -> LoadSpec:
         users=reader.optional("users", integer(0, MOST_CONNECTIONS), 0),
         duration_s=reader.optional("duration_s", integer(1, LONGEST_S), 60),
         arrivals=reader.optional("arrivals", _word(*ARRIVALS), "poisson"),
-        protocol=reader.optional("protocol", _word(*PROTOCOLS), "http1"),
+        protocol=reader.optional("protocol", _protocol, "http1"),
         tls=reader.optional("tls", boolean, default=False),
         keep_alive=reader.optional("keep_alive", boolean, default=True),
         method=reader.optional("method", _word(*METHODS), "GET"),
@@ -172,8 +178,6 @@ def _of_other_kinds(spec: CapacityTestSpec) -> Iterator[Rule]:
     yield used, "users", "kind", "Only a load of kind users has users; leave them out."
     rated = kind == "users" and bool(load.rate)
     yield rated, "rate", "kind", "A load of kind users has no rate; leave it out."
-    plain = load.protocol == "http2" and not load.tls
-    yield plain, "tls", "http2", "Listeners speak HTTP/2 over TLS only: set tls to true."
     direct = bool(spec.server) and load.tls
     yield direct, "tls", "server", "Servers are asked without TLS; leave tls out or the server."
 

@@ -37,12 +37,6 @@ def _is_ours(found: Path, root: Path) -> bool:
     return all(each.st_uid in {0, os.geteuid()} and not each.st_mode & stat.S_IWOTH for each in stats)
 
 
-def provides(source: str, given: Mapping[str, str] | None = None) -> bool:
-    """Whether the mirror has a provider (`hashicorp/aws`): tests ask, and are skipped loudly without."""
-    found = mirror(given)
-    return found is not None and (found / REGISTRY / source).is_dir()
-
-
 def cli_configuration(cache: Path, given: Mapping[str, str] | None = None) -> str:
     """What the file of TF_CLI_CONFIG_FILE says: the mirror first, the registry (kept in `cache`) for all else."""
     found = mirror(given)

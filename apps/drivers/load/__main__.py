@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import Any
 
 from apps.drivers.load.contract import LEASE_S, LoadError, Second
-from apps.drivers.load.engine import Engine
+from apps.drivers.load.http1.engine import Engine
 from apps.drivers.load.processes import live
 from apps.drivers.load.wire import LONGEST_LINE, line_of, plan_from_json, read_line, second_to_json
 

@@ -32,7 +32,6 @@ PLAN = {
     "/spec/load/users": "7",
     "/spec/load/arrivals": "constant",
     "/spec/load/method": "GET",
-    "/spec/load/protocol": "http1",
     "/spec/load/keep_alive": "on",
     "/spec/objective/percentile": "95",
     "/spec/objective/max_latency_ms": "600",

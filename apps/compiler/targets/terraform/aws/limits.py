@@ -21,7 +21,6 @@ RULES = 100
 """Rules of one load balancer over all its listeners without default ones; a quota that AWS raises on request."""
 CERTIFICATES = 25
 """Certificates of one load balancer without default ones; a quota that AWS raises on request."""
-LISTENERS = 50
 SUBNETS_OF_ALB = 2
 CHECK_INTERVAL_S = (5, 300)
 CHECK_TIMEOUT_S = (2, 120)

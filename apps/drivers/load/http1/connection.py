@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 import httptools
 
 if TYPE_CHECKING:
-    from apps.drivers.load.engine import Engine, Lane
+    from apps.drivers.load.http1.engine import Engine, Lane
 
 # Of an answer without these, the end of the connection is the end.
 LENGTHS = (b"\r\ncontent-length:", b"\r\ntransfer-encoding:")

@@ -1,4 +1,4 @@
-"""LOAD, the engine finds out its own maximum: `python -m apps.drivers.load.calibrating [close]` writes it on stdout.
+"""LOAD, the engine finds out its own maximum: `python -m apps.drivers.load.http1.calibrating [close]` writes it.
 
 The very engine that makes load later is asked for higher and higher rates of independent callers by a sink of its own
 (`sink.py`), each for a moment, until requests do not leave in time; then the border is narrowed to a tenth. A rate that
@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager, suppress
 
 from apps.drivers.load.bounds import MOST_RATE
 from apps.drivers.load.contract import Arrivals, Endpoint, Plan, Request, Second
-from apps.drivers.load.engine import Engine
+from apps.drivers.load.http1.engine import Engine
 from apps.drivers.load.processes import ROOT, environment, live, words_of
 
 FIRST, LOWEST = 4_000.0, 100.0
@@ -87,7 +87,7 @@ async def _offered(port: int, rate: float, *, keep_alive: bool) -> list[Second]:
 async def _sink() -> AsyncIterator[int]:
     """A sink of our own process group, at this port; it ends with its stdin."""
     process = await asyncio.create_subprocess_exec(
-        *words_of("apps.drivers.load.sink"),
+        *words_of("apps.drivers.load.http1.sink"),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         cwd=ROOT,

@@ -1,4 +1,4 @@
-"""LOAD, the engine of HTTP/1.1 and HTTP/2: a true open loop (or N users) on one event loop, one record per second.
+"""LOAD, the engine of HTTP/1.1: a true open loop (or N users) on one event loop, one record per second.
 
 Requests leave when they are due, whether or not answers come back: on an idle connection, else on a new one. The
 engine sleeps only while the next one is more than a millisecond away, and never catches up on what it missed: what is
@@ -17,12 +17,11 @@ import ssl
 import time
 from collections.abc import Callable
 
-from apps.drivers.load.arrivals import Timetable
 from apps.drivers.load.bounds import check, check_rate, check_users
-from apps.drivers.load.connection import Connection
 from apps.drivers.load.contract import LEASE_S, Endpoint, Plan, Request, Second
-from apps.drivers.load.http2 import Http2Connection, block_of
-from apps.drivers.load.recording import Counting
+from apps.drivers.load.http1.arrivals import Timetable
+from apps.drivers.load.http1.connection import Connection
+from apps.drivers.load.http1.recording import Counting
 
 MOST_LATE_S = 0.25
 ROUNDING_S = 1e-6  # an arrival that is due with the end of a second is of this second
@@ -37,7 +36,6 @@ REPEATABLE = {"GET", "HEAD", "PUT", "DELETE", "OPTIONS"}
 OWN_FAULTS = {errno.EMFILE, errno.ENFILE, errno.EADDRNOTAVAIL, errno.ENOBUFS, errno.ENOMEM}
 
 clock = time.monotonic
-Speaker = Connection | Http2Connection
 
 
 class Lane:
@@ -47,7 +45,7 @@ class Lane:
 
     def __init__(self, endpoint: Endpoint, most: int) -> None:
         self.endpoint, self.most = endpoint, most
-        self.idle: list[Speaker] = []
+        self.idle: list[Connection] = []
         self.open = 0
 
 
@@ -63,14 +61,13 @@ class Engine:
     ) -> None:
         check(plan)
         self.plan, self._emit, self._phase, self._record_s = plan, emit, phase, record_s
-        self._speak: type[Speaker] = Http2Connection if plan.protocol == "http2" else Connection
-        self.wire = block_of(plan) if plan.protocol == "http2" else wire_of(plan.request, keep_alive=plan.keep_alive)
+        self.wire = wire_of(plan.request, keep_alive=plan.keep_alive)
         self.headless = plan.request.method == "HEAD"
         share, more = divmod(plan.max_connections, len(plan.endpoints))
         self._lanes = [Lane(endpoint, share + (number < more)) for number, endpoint in enumerate(plan.endpoints)]
         self._turn = 0
         self._tls = tls_of(plan)
-        self._connections: set[Speaker] = set()
+        self._connections: set[Connection] = set()
         self._counting = Counting()
         self._in_flight = self._users = self._leaving = 0
         self._timer: asyncio.Handle | None = None
@@ -181,11 +178,11 @@ class Engine:
 
     def _open(self, lane: Lane, due: float) -> None:
         lane.open += 1
-        connection = self._speak(self, lane, due)
+        connection = Connection(self, lane, due)
         self._connections.add(connection)
         connection.opening = self._loop.create_task(self._connect(connection))
 
-    async def _connect(self, connection: Speaker) -> None:
+    async def _connect(self, connection: Connection) -> None:
         endpoint, tls = connection.lane.endpoint, self.plan.tls
         kind = "connect"
         try:
@@ -211,28 +208,27 @@ class Engine:
 
     # What connections say
 
-    def answered(self, connection: Speaker, status: int) -> None:
+    def answered(self, connection: Connection, status: int) -> None:
         """A whole answer came."""
         self._counting.answer(status, clock() - connection.due)
         self._done(0.0)
 
-    def failed(self, connection: Speaker, kind: str, *, untouched: bool = False) -> None:
-        """A request came to nothing; one that the server says it left untouched, or never saw, is sent again."""
+    def failed(self, connection: Connection, kind: str) -> None:
+        """A request came to nothing; one that the server never saw is sent again."""
         lane = connection.lane
-        again = untouched or self._stale(connection, kind)
         # A connection that answered nothing yet is not left for a new one: that could go on without end.
-        if again and connection.used and not self._stopping and lane.open <= lane.most:
+        if self._stale(connection, kind) and connection.used and not self._stopping and lane.open <= lane.most:
             self._open(lane, connection.due)
             return
         self._counting.error(kind)
         self._done(AFTER_ERROR_S)
 
-    def _stale(self, connection: Speaker, kind: str) -> bool:
+    def _stale(self, connection: Connection, kind: str) -> bool:
         """Whether the server closed a used connection while the request was on its way; it may be repeated."""
         unseen = kind == "reset" and not connection.received
         return unseen and clock() - connection.due < STALE_S and self.plan.request.method in REPEATABLE
 
-    def closed(self, connection: Speaker) -> None:
+    def closed(self, connection: Connection) -> None:
         """It is no more."""
         if connection in self._connections:
             self._connections.remove(connection)
@@ -352,7 +348,7 @@ def tls_of(plan: Plan) -> ssl.SSLContext | None:
     if plan.tls is None:
         return None
     context = ssl.create_default_context(cafile=plan.tls.ca_file or None)
-    context.set_alpn_protocols(["h2" if plan.protocol == "http2" else "http/1.1"])
+    context.set_alpn_protocols(["http/1.1"])
     if not plan.tls.verify:  # local development only, see the contract
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
