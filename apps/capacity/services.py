@@ -21,9 +21,9 @@ from apps.capacity.run import bypass_tokens, claims
 from apps.capacity.run.checking import checks, refusal
 from apps.capacity.run.targets import target_of
 from apps.core.clock import database_now, now
-from apps.core.errors import Conflict, Fault, Forbidden, Invalid
+from apps.core.errors import Conflict, FieldError, Forbidden, Invalid
 from apps.core.events import publish_after_commit
-from apps.core.queue import wake, wake_after_commit
+from apps.core.queue import enqueue, enqueue_on_commit
 from apps.definitions.models import CapacityTest
 from apps.definitions.reading.describing import describe
 from apps.definitions.selectors import capacity_tests, only
@@ -106,7 +106,7 @@ def _request(
     run.save()
     _record(actor, "request", run, {"state": run.state, "message": run.message}, reason)
     if run.begin_by:
-        wake_after_commit(RUN_TASK, run.pk)
+        enqueue_on_commit(RUN_TASK, run.pk)
     return run
 
 
@@ -137,7 +137,7 @@ def approve_run(*, actor: Actor, run_id: int, reason: str = "") -> Run:
         if not waiting.update(begin_by=until, approved_by=actor.name[:150], phase=""):
             raise Conflict(f"{run.name} does not wait for an approval: it is {run.state}.")
         _record(actor, "approve", run, {"approved_by": actor.name}, reason)
-        wake_after_commit(RUN_TASK, run.pk)
+        enqueue_on_commit(RUN_TASK, run.pk)
     run.refresh_from_db()
     return run
 
@@ -175,7 +175,7 @@ def sweep() -> None:
     if late:
         publish_after_commit("runs")
     for pk in waiting.filter(begin_by__gte=instant).values_list("pk", flat=True):
-        wake(RUN_TASK, pk)
+        enqueue(RUN_TASK, pk)
 
 
 def _give_up(run: Run) -> None:
@@ -193,11 +193,11 @@ def set_blackout(*, actor: Actor, starts_at: datetime, ends_at: datetime, reason
     actor.must_operate("blackouts of capacity tests")
     faults = []
     if ends_at <= starts_at or ends_at <= now():
-        faults.append(Fault("/ends_at", "order", "Let the blackout end after its start, and not in the past."))
+        faults.append(FieldError("/ends_at", "order", "Let the blackout end after its start, and not in the past."))
     elif ends_at - starts_at > LONGEST_BLACKOUT:
-        faults.append(Fault("/ends_at", "too_long", "A blackout lasts at most a year; set another one later."))
+        faults.append(FieldError("/ends_at", "too_long", "A blackout lasts at most a year; set another one later."))
     if not 0 < len(reason.strip()) <= 200 or not reason.isprintable():
-        faults.append(Fault("/reason", "missing", "Say why in at most 200 characters: who is refused reads it."))
+        faults.append(FieldError("/reason", "missing", "Say why in at most 200 characters: who is refused reads it."))
     if faults:
         raise Invalid(faults)
     with transaction.atomic():

@@ -18,7 +18,7 @@ from django.db.models import Model, Prefetch, Q, QuerySet
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Grant, Hostname
 from apps.compiler.model.fleet import Protocol
-from apps.core.errors import Fault, Invalid, NotFound
+from apps.core.errors import FieldError, Invalid, NotFound
 from apps.definitions.filters import filter_routes
 from apps.definitions.listing import ListedRoute, listed
 from apps.definitions.models import (
@@ -274,7 +274,7 @@ def page_of_plans(actor: Actor, *, limit: int, cursor: str = "") -> PageOfPlans:
         except ValueError:
             made = None
         if made is None or made.tzinfo is None:
-            raise Invalid([Fault("/cursor", "cursor", "Take the cursor from next_cursor of the page before.")])
+            raise Invalid([FieldError("/cursor", "cursor", "Take the cursor from next_cursor of the page before.")])
         rows = rows.filter(Q(created_at__lt=made) | Q(created_at=made, pk__gt=pk))
     found = list(rows[: limit + 1])
     last = found[limit - 1] if len(found) > limit else None
@@ -295,9 +295,9 @@ def read_cursor(text: str) -> RouteKey:
     except (ValueError, TypeError, RecursionError):
         host = path = pk = None
     if not (isinstance(host, str) and isinstance(path, str) and type(pk) is int and 0 < pk < 2**63):
-        raise Invalid([Fault("/cursor", "cursor", "Take the cursor from next_cursor of the page before.")])
+        raise Invalid([FieldError("/cursor", "cursor", "Take the cursor from next_cursor of the page before.")])
     if not (host + path).isprintable():
-        raise Invalid([Fault("/cursor", "cursor", "Take the cursor from next_cursor of the page before.")])
+        raise Invalid([FieldError("/cursor", "cursor", "Take the cursor from next_cursor of the page before.")])
     return host, path, pk
 
 

@@ -13,7 +13,7 @@ from apps.accounts.choosing import IMPERSONATION, IMPERSONATION_LASTS
 from apps.accounts.models import Account, User
 from apps.audit import services as audit
 from apps.core.clock import now
-from apps.core.errors import Fault, Forbidden, Invalid
+from apps.core.errors import FieldError, Forbidden, Invalid
 
 
 @transaction.atomic
@@ -22,7 +22,7 @@ def begin(*, actor: Actor, account: Account, reason: str) -> dict[str, Any]:
     if not actor.is_operator or actor.user_id is None or account.is_operator:
         raise Forbidden("Only operators impersonate, and only customers.")
     if not reason.strip() or len(reason) > 400 or not reason.isprintable():
-        raise Invalid([Fault("/reason", "reason", "Say why, in at most 400 characters: the customer reads it.")])
+        raise Invalid([FieldError("/reason", "reason", "Say why, in at most 400 characters: the customer reads it.")])
     until = now() + IMPERSONATION_LASTS
     _record(actor, "impersonate", account, reason=reason, after={"until": until.isoformat(timespec="seconds")})
     return {"account": account.pk, "until": until.timestamp(), "operator": actor.account.pk}

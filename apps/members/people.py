@@ -11,7 +11,7 @@ from apps.accounts.quotas import lock_quotas
 from apps.accounts.sign_in.invitations import open_ones
 from apps.audit import services as audit
 from apps.core.clock import now
-from apps.core.errors import Conflict, Fault, Invalid
+from apps.core.errors import Conflict, FieldError, Invalid
 from apps.members import reading, selectors
 
 NOUN = "memberships"
@@ -23,7 +23,7 @@ def change_role(
 ) -> Membership:
     """Give a person another role (a word of roles.py). Raises NotFound, Forbidden, Invalid, Stale, Conflict."""
     row = _taken(actor, membership_id, expected_version)
-    faults: list[Fault] = []
+    faults: list[FieldError] = []
     wanted = reading.role_named(row.account, role, faults)
     reading.not_above_own_scopes(actor, wanted, faults)
     if faults:

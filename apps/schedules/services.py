@@ -12,7 +12,7 @@ from apps.audit import services as audit
 from apps.calendars import next_after
 from apps.core.clock import database_now
 from apps.core.errors import Conflict, NotFound, Stale
-from apps.core.queue import wake_after_commit
+from apps.core.queue import enqueue_on_commit
 from apps.definitions.freezing.timing import timing_of
 from apps.definitions.models import Schedule
 from apps.definitions.writing.change_set import ChangeSet
@@ -95,7 +95,7 @@ def retry_fire(*, actor: Actor, fire_id: int, reason: str = "") -> Fire:
         fire.state, fire.next_try_at, fire.finished_at = Fire.State.WAITING, database_now(), None
         fire.save(update_fields=("state", "next_try_at", "finished_at"))
         _record(actor, "retry", fire.schedule, reason)
-        wake_after_commit(WORK_TASK)
+        enqueue_on_commit(WORK_TASK)
     return fire
 
 
@@ -122,7 +122,7 @@ def _booked(schedule: Schedule, cause: str, caller: str, *, skipped: str = "", *
     if skipped:
         columns |= {"state": Fire.State.SKIPPED, "message": skipped, "finished_at": moment}
     else:
-        wake_after_commit(WORK_TASK)
+        enqueue_on_commit(WORK_TASK)
     return Fire.objects.create(
         schedule=schedule,
         account=schedule.account,

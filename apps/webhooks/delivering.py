@@ -24,7 +24,7 @@ from apps.audit.exporting import visible
 from apps.core import outbound
 from apps.core.clock import database_now, now
 from apps.core.concurrency.fairness import Owners, Seats, in_turns
-from apps.core.queue import wake
+from apps.core.queue import enqueue
 from apps.webhooks import backoff, events, services
 from apps.webhooks.models import Attempt, Delivery, Webhook
 from apps.webhooks.signing import signed_headers
@@ -92,7 +92,7 @@ def deliver(*, webhook_id: int) -> float:
         longest = max(longest, time.monotonic() - began)
     Webhook.objects.filter(pk=webhook_id, turn=turn).update(claimed_until=None)
     if more or webhook_id in due_webhooks():
-        wake(services.DELIVER_TASK, webhook_id)
+        enqueue(services.DELIVER_TASK, webhook_id)
     return longest
 
 

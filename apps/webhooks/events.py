@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from apps.audit.exporting import fields_of
 from apps.audit.models import Entry
-from apps.core.errors import Fault
+from apps.core.errors import FieldError
 
 ALL = "*"
 TEST = "webhook.test"
@@ -116,10 +116,12 @@ def wanted(patterns: Iterable[str], event: str) -> bool:
     return not {ALL, f"{noun}.*", event}.isdisjoint(patterns)
 
 
-def read_types(values: object, pointer: str, faults: list[Fault]) -> list[str]:
+def read_types(values: object, pointer: str, faults: list[FieldError]) -> list[str]:
     """Patterns from outside; each one that could never match is a fault."""
     if not isinstance(values, list) or not 0 < len(values) <= MOST_TYPES:
-        faults.append(Fault(pointer, "list", f'Write a list of 1 to {MOST_TYPES} event types; ["*"] asks for all.'))
+        faults.append(
+            FieldError(pointer, "list", f'Write a list of 1 to {MOST_TYPES} event types; ["*"] asks for all.')
+        )
         return []
     found = []
     for index, value in enumerate(values):
@@ -127,7 +129,7 @@ def read_types(values: object, pointer: str, faults: list[Fault]) -> list[str]:
             found.append(value)
         else:
             detail = "Use *, a noun with a star such as route.*, or one event such as route.updated."
-            faults.append(Fault(f"{pointer}/{index}", "choice", detail))
+            faults.append(FieldError(f"{pointer}/{index}", "choice", detail))
     return list(dict.fromkeys(found))
 
 

@@ -20,7 +20,7 @@ from apps.drivers.clouds import memory as clouds
 from apps.drivers.clouds.contract import Standing
 from apps.drivers.infra.memory import Died, MemoryCloud, forget_clouds, memory_cloud
 from apps.fleet.models import CloudAccount, Stack
-from apps.fleet.services import want_stack_push
+from apps.fleet.services import request_stack_push
 from apps.stacks import services
 from apps.stacks.models import StackRun, StackSync
 from apps.stacks.run import compiling
@@ -43,7 +43,7 @@ class World:
     def want(self, *names: str, **inputs: Any) -> None:
         """Definitions change."""
         self.document = data(*names, **inputs)
-        want_stack_push([self.stack])
+        request_stack_push([self.stack])
 
     def compiled(self, stack_id: int) -> Compiled:
         found = StackDocument(**{name: value for name, value in self.document.items() if name != "providers"})

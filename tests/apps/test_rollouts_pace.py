@@ -82,7 +82,7 @@ def until(true: object, seconds: float) -> bool:
 def _next_change_while_one_is_silent(monkeypatch: pytest.MonkeyPatch, seconds: float) -> tuple[bool, Woken]:
     """Whether n1 has the second change so soon after it was made, n2 being silent at the first; who was woken later."""
     woken: Woken = []
-    monkeypatch.setattr(reconciling, "wake", lambda *words: woken.append(words))
+    monkeypatch.setattr(reconciling, "enqueue", lambda *words: woken.append(words))
     world = put_world(RUNNING)
     with silent() as agent:
         Node.objects.filter(name="n2").update(url=f"unix://{agent.path}")

@@ -15,7 +15,7 @@ from apps.definitions.models import Certificate, LoadBalancer, Pool, Route, Rout
 from apps.definitions.services import save_object
 from apps.drivers.proxy.contract import ProxyError, Refused, Unreachable
 from apps.fleet.models import Region
-from apps.fleet.services import want_push
+from apps.fleet.services import request_push
 from apps.observe.models import NodeReport
 from apps.rollouts import selectors, services
 from apps.rollouts.culprits import quarantine
@@ -81,7 +81,7 @@ def everybody_writes(world: World, many: int = 5) -> None:
     Route.objects.bulk_create(routes)
     shares = [RoutePool(route=route, pool=pool, weight=1) for route, pool in zip(routes, pools, strict=True)]
     RoutePool.objects.bulk_create(shares)
-    want_push([world.fleet])
+    request_push([world.fleet])
 
 
 def refuses(*words: str, names: bool, stage: str = "trial_run") -> Judge:
@@ -280,7 +280,7 @@ def test_it_is_tried_again_when_the_nodes_report_another_haproxy(poisoned: World
 
 def test_it_is_tried_again_when_an_operator_asks(poisoned: World) -> None:
     judged(poisoned, None)
-    want_push([poisoned.fleet])
+    request_push([poisoned.fleet])
     poisoned.reconcile()
     assert Quarantine.objects.exists()
     services.push_again(actor=poisoned.operator, fleet_id=poisoned.fleet.pk)

@@ -294,8 +294,8 @@ def test_a_call_from_outside_is_skipped_while_another_fire_is_open_and_refused_w
 
 
 def test_without_a_broker_the_scheduler_acts_itself(acme: Actor, notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
-    # What `wake` answers when Redis is away; the suite has one that lives.
-    monkeypatch.setattr(ticking, "wake", lambda *_, **__: False)
+    # What `enqueue` answers when Redis is away; the suite has one that lives.
+    monkeypatch.setattr(ticking, "enqueue", lambda *_, **__: False)
     a_schedule(acme)
     pause = ticking.schedules_tick()
     assert Fire.objects.get().state == "done"

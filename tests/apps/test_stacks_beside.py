@@ -18,7 +18,7 @@ from apps.core.clock import database_now
 from apps.definitions.services import save_object
 from apps.drivers.infra.memory import memory_cloud
 from apps.fleet.models import CloudAccount, Stack
-from apps.fleet.services import want_stack_push
+from apps.fleet.services import request_stack_push
 from apps.stacks import services
 from apps.stacks.models import StackRun, StackSync
 from apps.stacks.run import turns
@@ -79,7 +79,7 @@ def test_what_one_stack_cannot_make_does_not_hold_up_its_neighbour(world: World)
     Stack.objects.filter(pk=neighbour.pk).update(approval="automatic")
     world.cloud.failing["terraform_data.a"] = "Quota exceeded."
     world.want("a")
-    want_stack_push([neighbour])
+    request_stack_push([neighbour])
     ended: dict[str, Any] = {}
     for each in (world.stack, neighbour):
         services.reconcile_stack(stack_id=each.pk)

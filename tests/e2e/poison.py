@@ -20,7 +20,7 @@ from apps.core.secrets.sealing import seal
 from apps.definitions.models import Certificate, LoadBalancer, Pool, Route, RoutePool
 from apps.definitions.services import apply_document, save_object
 from apps.fleet.models import Fleet, Region
-from apps.fleet.services import want_push
+from apps.fleet.services import request_push
 from tests.conftest import actor_of
 from tests.e2e.stage import FLEETS, HOST, NODES, OFFSETS, Stage
 from tests.poisoned import poison_answer, poison_pool, poison_route
@@ -86,7 +86,7 @@ def everybody_adds_a_route(path: str) -> None:
 
 def spread() -> None:
     """What was written becomes what is wanted."""
-    want_push(Fleet.objects.all())
+    request_push(Fleet.objects.all())
 
 
 def poison_server(owner: str) -> tuple[str, str]:

@@ -15,7 +15,7 @@ from apps.accounts.actors import Actor
 from apps.compiler.compile_stack import StackCompilation
 from apps.compiler.targets.terraform.document import StackDocument
 from apps.fleet.models import Stack
-from apps.fleet.services import want_stack_push
+from apps.fleet.services import request_stack_push
 from apps.stacks import services
 from apps.stacks.models import StackRun, StackSync, StateLock, StateVersion
 from apps.stacks.run import compiling
@@ -50,7 +50,7 @@ def stack(
 @pytest.mark.exhaustive  # with the provider each time: test_stack_aws.py
 def test_a_plan_is_made_approved_and_applied_and_the_state_is_kept_here(stack: Stack, operator: Actor) -> None:
     began = time.monotonic()
-    want_stack_push([stack])
+    request_stack_push([stack])
     services.reconcile_stack(stack_id=stack.pk)
     run = StackRun.objects.get()
     assert (run.state, run.to_add) == ("planned", 2)
@@ -66,7 +66,7 @@ def test_a_plan_is_made_approved_and_applied_and_the_state_is_kept_here(stack: S
 def test_of_two_workers_at_once_one_works_and_everything_happens_once(stack: Stack) -> None:
     Stack.objects.update(approval="automatic")
     stack.refresh_from_db()
-    want_stack_push([stack])
+    request_stack_push([stack])
     together, answers = threading.Barrier(2), []
 
     def work() -> None:

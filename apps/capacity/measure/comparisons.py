@@ -10,7 +10,7 @@ from apps.audit import services as audit
 from apps.capacity.measure import comparing
 from apps.capacity.models import Comparison, Run
 from apps.capacity.services import request_run
-from apps.core.errors import Fault, Invalid
+from apps.core.errors import FieldError, Invalid
 from apps.core.events import publish_after_commit
 from apps.definitions.models import CapacityTest
 from apps.definitions.selectors import capacity_tests, only
@@ -47,19 +47,19 @@ def request_comparison(*, actor: Actor, first_id: int, second_id: int, rounds: i
     return made
 
 
-def _faults(first: CapacityTest, second: CapacityTest, rounds: int) -> list[Fault]:
+def _faults(first: CapacityTest, second: CapacityTest, rounds: int) -> list[FieldError]:
     faults = []
     if first.pk == second.pk:
-        faults.append(Fault("/second", "same", "Compare two different tests; this is the same one twice."))
+        faults.append(FieldError("/second", "same", "Compare two different tests; this is the same one twice."))
     if first.account_id != second.account_id:
-        faults.append(Fault("/second", "account", "Both tests must belong to the same account."))
+        faults.append(FieldError("/second", "account", "Both tests must belong to the same account."))
     if first.load.get("kind") != second.load.get("kind"):
         faults.append(
-            Fault("/second", "load", "Both tests must make the same kind of load, or nothing can be compared.")
+            FieldError("/second", "load", "Both tests must make the same kind of load, or nothing can be compared.")
         )
     if not FEWEST_ROUNDS <= rounds <= MOST_ROUNDS:
         faults.append(
-            Fault("/rounds", "range", f"Give {FEWEST_ROUNDS} to {MOST_ROUNDS} rounds: one alone proves nothing.")
+            FieldError("/rounds", "range", f"Give {FEWEST_ROUNDS} to {MOST_ROUNDS} rounds: one alone proves nothing.")
         )
     return faults
 

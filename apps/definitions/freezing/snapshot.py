@@ -42,7 +42,7 @@ _VIP = model.FleetAddressKind.VIP
 def freeze(fleet_id: int) -> tuple[model.Snapshot, int]:
     """The snapshot of a fleet and the desired generation that it answers, consistent with each other.
 
-    Every change locks the rows of the fleets that it concerns before it commits (`want_push`); holding that row
+    Every change locks the rows of the fleets that it concerns before it commits (`request_push`); holding that row
     while reading means that no half of a change can be seen.
     """
     with transaction.atomic():

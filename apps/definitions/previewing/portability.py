@@ -14,7 +14,7 @@ from apps.compiler.model import fleet as model
 from apps.compiler.model.stack import CloudAddress
 from apps.compiler.portability.incompatibilities import Incompatibility, Severity, Target
 from apps.compiler.portability.report import portability
-from apps.core.errors import Fault, Invalid
+from apps.core.errors import FieldError, Invalid
 from apps.definitions import selectors
 from apps.definitions.freezing.frozen_routes import frozen_routes
 from apps.definitions.freezing.frozen_traffic import frozen_listeners
@@ -33,7 +33,7 @@ def portability_of(actor: Actor, load_balancer_id: int, target: str = "") -> lis
     Raises NotFound, Invalid for a target that there is not.
     """
     if target and target not in TARGETS:
-        raise Invalid([Fault("/target", "choice", f"Use one of {', '.join(TARGETS)}.")])
+        raise Invalid([FieldError("/target", "choice", f"Use one of {', '.join(TARGETS)}.")])
     balancer = selectors.only(selectors.load_balancers(actor), load_balancer_id)
     found = incompatibilities_of(balancer, Route.objects.filter(load_balancer=balancer))
     return [each for each in found if target in ("", each.target) and _may_read(actor, each)]

@@ -19,7 +19,7 @@ from apps.compiler.model import fleet as model
 from apps.compiler.questions.assertions import happens, names_that_cover
 from apps.compiler.questions.trace import Question, Trace, trace
 from apps.compiler.routing import number_of
-from apps.core.errors import Fault, Invalid
+from apps.core.errors import FieldError, Invalid
 from apps.definitions.freezing.frozen_routes import frozen_front, frozen_routes
 from apps.definitions.models import Backend, LoadBalancer, Pool, Route, RoutePool
 from apps.definitions.reading.fields import Reader, choice
@@ -60,7 +60,7 @@ class Traced:
 
 def read_question(data: object) -> tuple[Question, str | None]:
     """`{host, path?, method?, scheme?, headers?, load_balancer?}`. Raises Invalid with every fault."""
-    faults: list[Fault] = []
+    faults: list[FieldError] = []
     reader = Reader(data, "", faults)
     host = reader.required("host", grammar.redirect_host)
     path = reader.optional("path", _path, "/")

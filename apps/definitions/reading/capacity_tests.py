@@ -17,7 +17,7 @@ from apps.accounts.models import Account, Hostname
 from apps.accounts.rights import may_load_test
 from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
-from apps.core.errors import Fault, Invalid
+from apps.core.errors import FieldError, Invalid
 from apps.definitions.models import CapacityTest, Pool, Route
 from apps.definitions.reading.fields import Reader, boolean, integer, number, reference
 from apps.definitions.reading.specs import CapacityTestSpec, GuardSpec, LoadSpec, ObjectiveSpec, PolicySpec
@@ -147,7 +147,7 @@ def _refuse_contradictions(reader: Reader, spec: CapacityTestSpec) -> None:
     """Faults of fields that are right by themselves and not together; nothing that is sent is ignored silently."""
     for wrong, field, code, detail in (*_beyond_guards(spec.load, spec.guards), *_of_other_kinds(spec)):
         if wrong:
-            reader.faults.append(Fault(f"{reader.pointer}/load/{field}", code, detail))
+            reader.faults.append(FieldError(f"{reader.pointer}/load/{field}", code, detail))
 
 
 Rule = tuple[bool, str, str, str]  # whether it is broken, field of the load, code, what to do
@@ -199,7 +199,7 @@ def capacity_test_row(row: CapacityTest) -> dict[str, Any]:
 
 def spec_of(document: dict[str, Any]) -> CapacityTestSpec:
     """The specification that a stored document (`Run.plan`) holds. Raises Invalid when it is none."""
-    faults: list[Fault] = []
+    faults: list[FieldError] = []
     reader = Reader(document, "", faults)
     spec = read_capacity_test(reader)
     reader.close()

@@ -9,7 +9,7 @@ from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
 from apps.compiler.model.fleet import Balance, LimitKind, LimitScope, Protocol, ServerState, WhenFull
 from apps.compiler.model.fleet import Limit as PlainLimit
-from apps.core.errors import Fault
+from apps.core.errors import FieldError
 from apps.definitions.shapes.base.shape import ALWAYS, About, Check, Data, Distinct, Grammar, Shape, Wrong
 from apps.definitions.shapes.base.words import (
     LISTED,
@@ -194,7 +194,7 @@ class Overflow(Shape):
 def _can_wait(value: Overflow, data: Data) -> None:
     backends = data.get("backends", ())
     if value.when_full is WhenFull.QUEUE and any(each.limit.kind is LimitKind.RATE for each in backends):
-        raise Wrong(Fault("/when_full", "queue", QUEUE_NEEDS_CONNECTIONS))
+        raise Wrong(FieldError("/when_full", "queue", QUEUE_NEEDS_CONNECTIONS))
 
 
 def _spoken_with_servers(value: Protocol, _: Data) -> None:

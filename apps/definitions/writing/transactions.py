@@ -11,7 +11,7 @@ from django.db import IntegrityError, transaction
 
 from apps.accounts.actors import Actor
 from apps.accounts.hostnames.claims import drop_unused_claims
-from apps.core.errors import Conflict, Fault, Forbidden, Invalid
+from apps.core.errors import Conflict, FieldError, Forbidden, Invalid
 from apps.definitions.reading.describing import Document, describe
 from apps.definitions.reading.documents import Object, read_object
 from apps.definitions.reading.schedules import actor_of_schedule
@@ -64,7 +64,7 @@ def _finish(changes: ChangeSet) -> None:
 
 def _try_scheduled_changes(changes: ChangeSet) -> None:
     """Make each change that a schedule of this transaction would make, as the schedule will, and undo it."""
-    faults: list[Fault] = []
+    faults: list[FieldError] = []
     for booked in changes.deferred.scheduled_changes:
         place = f"{booked.pointer}/spec/target/change/object"
         wanted = read_object(booked.object, pointer=place)
@@ -76,7 +76,7 @@ def _try_scheduled_changes(changes: ChangeSet) -> None:
         except Invalid as invalid:
             faults.extend(invalid.faults)
         except (Conflict, Forbidden) as error:
-            faults.append(Fault(place, "refused", error.detail))
+            faults.append(FieldError(place, "refused", error.detail))
     changes.deferred.scheduled_changes.clear()
     if faults:
         raise Invalid(faults)

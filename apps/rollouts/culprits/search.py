@@ -101,7 +101,7 @@ class _Search:
             raise _Inconclusive(f"{MOST_TRIES} tries were not enough")
         self._tries += 1
         self._bundle = compile_snapshot(withhold(self._snapshot, out, self._good)).bundle
-        generation = lifecycle.raise_generation(self._claim, self._rollout.generation, self._rollout)
+        generation = lifecycle.bump_generation(self._claim, self._rollout.generation, self._rollout)
         answer = self._put(generation)
         if isinstance(answer, Refused):
             return answer

@@ -19,7 +19,7 @@ from apps.accounts.models import Invitation, Membership, User
 from apps.accounts.sign_in import invitations
 from apps.core.errors import Conflict, Invalid, NotFound
 from apps.members.invitations import come_in_as_new
-from apps.web.kit.field_errors import blame
+from apps.web.kit.field_errors import attach_errors
 from apps.web.kit.pages import METHODS
 
 # Read by apps/web/sign_in/openid.py: a first sign-in through a provider accepts this invitation.
@@ -62,7 +62,7 @@ def accept(request: HttpRequest, secret: str) -> HttpResponse:
         except NotFound:
             return _gone(request)  # somebody else was faster
         except Invalid as error:
-            blame(form, error)
+            attach_errors(form, error)
             refused = "" if is_new else error.detail
         except Conflict as error:
             refused = error.detail

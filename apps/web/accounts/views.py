@@ -23,9 +23,9 @@ from apps.definitions.reading.describing import describe
 from apps.definitions.writing.rules.quotas import counts
 from apps.members import impersonation, selectors
 from apps.web.accounts.people import people_of
-from apps.web.kit.field_errors import blame
+from apps.web.kit.field_errors import attach_errors
 from apps.web.kit.pages import PageRequest, operators_only, page, recognise, show
-from apps.web.kit.saving import Typed, saved_or_blamed, tell, version_sent, version_shown
+from apps.web.kit.saving import Typed, save_or_attach_errors, tell, version_sent, version_shown
 from apps.webhooks.selectors import webhooks
 
 PER_PAGE = 100
@@ -168,7 +168,7 @@ def _form(request: PageRequest, stored: Account | None) -> HttpResponse:
             spec=form.spec(stored),
             version=version_sent(request),
         )
-        if saved := saved_or_blamed(request, typed, partial(blame, form)):
+        if saved := save_or_attach_errors(request, typed, partial(attach_errors, form)):
             done = f"{saved.title} is stored." if stored else f"{saved.title} is made. Invite somebody."
             tell(request, typed, saved, done)
             return redirect("web:account", saved.name)
@@ -189,7 +189,7 @@ def suspend(request: PageRequest, name: str) -> HttpResponse:
         suspended = account.suspended_at is None
         spec = describe(account) | {"suspended": suspended}
         typed = Typed(kind="Account", row=account, spec=spec, version=account.version, reason=reason)
-        if saved_or_blamed(request, typed, lambda error: messages.error(request, error.detail)):
+        if save_or_attach_errors(request, typed, lambda error: messages.error(request, error.detail)):
             words = "is suspended; its traffic goes on" if suspended else "may act again"
             messages.success(request, f"{account.title} {words}.")
         return redirect("web:account", name)

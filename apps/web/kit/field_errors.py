@@ -7,7 +7,7 @@ from django import forms
 from apps.core.errors import Invalid
 
 
-def blame(form: forms.Form, error: Invalid) -> None:
+def attach_errors(form: forms.Form, error: Invalid) -> None:
     """Add each fault to the field that its pointer names (`/networks/2` → `/networks`), else to the form's top."""
     for fault in error.faults:
         field = fault.pointer

@@ -9,7 +9,7 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpResponse
 
-from apps.core.errors import Conflict, Fault, Invalid, Stale
+from apps.core.errors import Conflict, FieldError, Invalid, Stale
 from apps.definitions.services import PLATFORM, confirming, delete_object, save_object
 from apps.web.kit.edit_conflicts import meeting
 from apps.web.kit.pages import PageRequest, show
@@ -53,7 +53,7 @@ def save(request: PageRequest, typed: Typed) -> Any:
     except Stale:
         raise
     except Conflict as error:
-        raise Invalid([Fault("" if row else "/name", "conflict", error.detail)]) from error
+        raise Invalid([FieldError("" if row else "/name", "conflict", error.detail)]) from error
 
 
 def _save_object(request: PageRequest, typed: Typed) -> Any:
@@ -70,14 +70,14 @@ def _save_object(request: PageRequest, typed: Typed) -> Any:
     )
 
 
-def saved_or_blamed(request: PageRequest, typed: Typed, blame: Callable[[Invalid], None]) -> Any | None:
-    """The stored row; None after `blame` put everything that was refused into the form, a stale version included."""
+def save_or_attach_errors(request: PageRequest, typed: Typed, attach_errors: Callable[[Invalid], None]) -> Any | None:
+    """The stored row; None after `attach_errors` put what was rejected into the form, a stale version included."""
     try:
         return save(request, typed)
     except Stale as error:
-        blame(Invalid([Fault("", "stale", error.detail)]))
+        attach_errors(Invalid([FieldError("", "stale", error.detail)]))
     except Invalid as error:
-        blame(error)
+        attach_errors(error)
     return None
 
 

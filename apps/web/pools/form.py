@@ -134,7 +134,7 @@ class PoolForm(forms.Form):
                 position += 1
                 yield server
 
-    def blame(self, error: Invalid) -> None:
+    def attach_errors(self, error: Invalid) -> None:
         """Put every fault beside its field; one without a field stands at the form's top."""
         places = sorted(self._places, key=lambda place: len(place[0]), reverse=True)
         for fault in error.faults:

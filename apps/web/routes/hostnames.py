@@ -20,7 +20,7 @@ from apps.audit.selectors import entries_of
 from apps.core.errors import Conflict, Invalid
 from apps.definitions import selectors
 from apps.definitions.writing.kinds import hostnames
-from apps.web.kit.field_errors import blame
+from apps.web.kit.field_errors import attach_errors
 from apps.web.kit.pages import PageRequest, page, show
 from apps.web.kit.worst_first import keyset_page
 
@@ -91,7 +91,7 @@ def new(request: PageRequest) -> HttpResponse:
         try:
             row = hostnames.claim(actor=request.actor, name=name, account=account)
         except Invalid as error:
-            blame(form, error)
+            attach_errors(form, error)
         else:
             said = "is verified" if row.verification else "is claimed; verify that it is yours with one record in DNS"
             messages.success(request, f"{row.name} {said}.")

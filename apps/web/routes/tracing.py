@@ -32,7 +32,7 @@ class TraceForm(forms.Form):
         found = {"host": got["host"], "path": got["path"] or "/", "method": got["method"] or "GET", "headers": headers}
         return found | {"scheme": got["scheme"] or "https"}
 
-    def blame(self, error: Invalid) -> None:
+    def attach_errors(self, error: Invalid) -> None:
         """Put each fault beside its field."""
         for fault in error.faults:
             field = fault.pointer.split("/")[1]
@@ -48,7 +48,7 @@ def trace(request: PageRequest) -> HttpResponse:
         try:
             question, _ = read_question(form.question())
         except Invalid as error:
-            form.blame(error)
+            form.attach_errors(error)
         else:
             context["asked"] = question
             context["answers"] = trace_request(request.actor, question)

@@ -16,9 +16,9 @@ from apps.definitions.selectors import zones as visible_zones
 from apps.definitions.shapes.base.words import as_texts
 from apps.dns.selectors import zone_for
 from apps.fleet.selectors import stacks, static_ips
-from apps.web.kit.field_errors import blame
+from apps.web.kit.field_errors import attach_errors
 from apps.web.kit.pages import PageRequest, operators_only, page, show
-from apps.web.kit.saving import Typed, saved_or_blamed, tell, version_sent, version_shown
+from apps.web.kit.saving import Typed, save_or_attach_errors, tell, version_sent, version_shown
 
 NAME_HINT = "Lower case letters, digits and hyphens; programs name it so."
 DRIVERS = (
@@ -188,7 +188,7 @@ def _zone(request: PageRequest, stored: Zone | None) -> HttpResponse:
             spec=form.spec(),
             version=version_sent(request) if stored else None,
         )
-        if saved := saved_or_blamed(request, typed, lambda error: blame(form, error)):
+        if saved := save_or_attach_errors(request, typed, lambda error: attach_errors(form, error)):
             tell(request, typed, saved, f"Zone {saved.domain} is kept here; its records are pushed at once.")
             return redirect("web:zone", saved.pk)
     context = {"form": form, "stored": stored, "version": version_shown(request, stored)}
@@ -222,7 +222,7 @@ def _record(request: PageRequest, zone: Zone, stored: Record | None) -> HttpResp
             spec=form.spec(_reference(owner_id, zone)),
             version=version_sent(request) if stored else None,
         )
-        if saved := saved_or_blamed(request, typed, lambda error: blame(form, error)):
+        if saved := save_or_attach_errors(request, typed, lambda error: attach_errors(form, error)):
             tell(request, typed, saved, f"{saved.label} {saved.type} is stored; the name server has it in a moment.")
             return redirect("web:zone", zone.pk)
     context = {"form": form, "stored": stored, "zone": zone, "version": version_shown(request, stored)}

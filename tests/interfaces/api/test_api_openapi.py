@@ -202,10 +202,10 @@ def test_every_list_and_each_of_its_objects_is_shown_as_written_down(api: Api, h
 
 def test_the_check_of_what_is_shown_sees_a_field_that_is_not_written_down() -> None:
     good = {"pointer": "/x", "code": "y", "detail": "z"}
-    check(good, {"$ref": "#/components/schemas/Fault"})
+    check(good, {"$ref": "#/components/schemas/FieldError"})
     for wrong in ({**good, "more": 1}, {"pointer": "/x"}, {**good, "code": 3}):
         with pytest.raises(jsonschema.ValidationError):
-            check(wrong, {"$ref": "#/components/schemas/Fault"})
+            check(wrong, {"$ref": "#/components/schemas/FieldError"})
 
 
 def test_a_refusal_is_shown_as_written_down(api: Api) -> None:

@@ -12,7 +12,7 @@ from apps.accounts.models import Hostname
 from apps.api.v1 import shapes
 from apps.api.v1.protocol import requests
 from apps.api.v1.views import DetailView, ListView, one
-from apps.core.errors import Fault, Invalid
+from apps.core.errors import FieldError, Invalid
 from apps.definitions import selectors
 from apps.definitions.writing.kinds import hostnames
 
@@ -21,7 +21,7 @@ def text(data: dict[str, Any], field: str) -> str:
     """A field of the body as text, empty where it is absent. Raises Invalid."""
     value = data.get(field, "")
     if not isinstance(value, str) or len(value) > 400 or not value.isprintable():
-        raise Invalid([Fault(f"/{field}", "text", f"Write {field} as at most 400 printable characters.")])
+        raise Invalid([FieldError(f"/{field}", "text", f"Write {field} as at most 400 printable characters.")])
     return value
 
 
@@ -43,7 +43,7 @@ class HostnameList(ListView):
         data = requests.only(request, ("name", "account"))
         owner = data.get("account")
         if owner is not None and not isinstance(owner, str):
-            raise Invalid([Fault("/account", "not_text", "Write the name of an account.")])
+            raise Invalid([FieldError("/account", "not_text", "Write the name of an account.")])
         actor = requests.actor_of(request)
         known = selectors.hostnames(actor).filter(name=str(data.get("name", ""))[:253], released_at=None).exists()
         if requests.dry_run(request):

@@ -19,7 +19,7 @@ from apps.api.v1.protocol.problems import problem_answer
 from apps.api.v1.schemas.operations.building import Operation
 from apps.api.v1.schemas.operations.core import operation_of, query_names
 from apps.api.v1.schemas.parameters import QUERY
-from apps.core.errors import Fault, Invalid, SpillwayError
+from apps.core.errors import FieldError, Invalid, SpillwayError
 from apps.core.requests import set_change_origin
 from apps.definitions.services import confirming, managing
 from apps.definitions.writing.rules.managed import Said
@@ -110,27 +110,31 @@ def _caller(request: HttpRequest) -> Actor | None:
     return found[0].actor if found else None
 
 
-def unknown_words(operation: Operation, query: Iterable[str]) -> list[Fault]:
+def unknown_words(operation: Operation, query: Iterable[str]) -> list[FieldError]:
     """A fault for each word that the operation does not know, with the nearest that it knows."""
     known = query_names(operation)
     return [
-        Fault(f"/{printable(word)}", "unknown_parameter", f"There is no parameter {printable(word)!r} here; {hint}")
+        FieldError(
+            f"/{printable(word)}", "unknown_parameter", f"There is no parameter {printable(word)!r} here; {hint}"
+        )
         for word in query
         if word not in known
         for hint in [_hint(word, known)]
     ]
 
 
-def misshapen(operation: Operation, query: Mapping[str, str]) -> list[Fault]:
+def misshapen(operation: Operation, query: Mapping[str, str]) -> list[FieldError]:
     """A fault for each value that is longer than its parameter may be, and for a moment that is left empty."""
     found = []
     for name in operation.query:
         word, (schema, _) = name.partition("-word")[0], QUERY[name]
         value = query.get(word)
         if value is not None and len(value) > schema.get("maxLength", len(value)):
-            found.append(Fault(f"/{word}", "too_long", f"Use at most {schema['maxLength']} characters."))
+            found.append(FieldError(f"/{word}", "too_long", f"Use at most {schema['maxLength']} characters."))
         if value == "" and schema.get("format") == "date-time":
-            found.append(Fault(f"/{word}", "empty", "Give a moment such as 2026-01-31T12:00:00Z, or leave this out."))
+            found.append(
+                FieldError(f"/{word}", "empty", "Give a moment such as 2026-01-31T12:00:00Z, or leave this out.")
+            )
     return found
 
 

@@ -14,7 +14,7 @@ from pydantic import AfterValidator, Field, GetCoreSchemaHandler, ValidationErro
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticKnownError, core_schema
 
 from apps.compiler.grammar import GrammarError
-from apps.core.errors import Fault
+from apps.core.errors import FieldError
 
 Data = Mapping[str, Any]
 ALWAYS = Field(validate_default=True)
@@ -24,7 +24,7 @@ SORTED = AfterValidator(lambda values: tuple(sorted(values)))  # a list that has
 class Wrong(ValueError):
     """Faults at once; the pointer of each leads from the value at hand."""
 
-    def __init__(self, *faults: Fault) -> None:
+    def __init__(self, *faults: FieldError) -> None:
         super().__init__(*(fault.detail for fault in faults))
         self.faults = faults
 
@@ -42,7 +42,7 @@ class Shape:
     may_be_absent: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
-    def together(cls, sent: Data) -> Iterable[Fault]:
+    def together(cls, sent: Data) -> Iterable[FieldError]:
         """What is wrong with the fields as they were sent, taken together: asked also where some of them are wrong."""
         del sent
         return ()
@@ -128,19 +128,19 @@ class Distinct:
         return core_schema.with_info_wrap_validator_function(self._read, handler(source))
 
     def _read(self, sent: Any, read_entries: Callable[[Any], Any], info: ValidationInfo) -> Any:
-        def twins(wrong: set[tuple[Any, ...]]) -> Iterable[Fault]:
+        def twins(wrong: set[tuple[Any, ...]]) -> Iterable[FieldError]:
             if () in wrong:  # the list itself
                 return ()
             if self.keys:
                 return [fault for key in self.keys for fault in _twins(sent, key, wrong)]
             right = [entry for index, entry in enumerate(sent) if (index,) not in wrong]
-            once = Fault("", "twice", f"Name each entry of {info.field_name} once.")
+            once = FieldError("", "twice", f"Name each entry of {info.field_name} once.")
             return [once] if any(entry in right[:index] for index, entry in enumerate(right)) else ()
 
         return _read(read_entries, sent, twins)
 
 
-def _read(read: Callable[[Any], Any], sent: Any, more: Callable[[set[tuple[Any, ...]]], Iterable[Fault]]) -> Any:
+def _read(read: Callable[[Any], Any], sent: Any, more: Callable[[set[tuple[Any, ...]]], Iterable[FieldError]]) -> Any:
     """What `read` makes of what was sent, with the faults of `more` besides its own; it is told where those are."""
     found, lines = None, []
     try:
@@ -154,7 +154,7 @@ def _read(read: Callable[[Any], Any], sent: Any, more: Callable[[set[tuple[Any, 
     return found
 
 
-def _twins(entries: Sequence[Any], key: tuple[str, ...], wrong: set[tuple[Any, ...]]) -> list[Fault]:
+def _twins(entries: Sequence[Any], key: tuple[str, ...], wrong: set[tuple[Any, ...]]) -> list[FieldError]:
     """Entries with the values of an earlier one in the fields of `key`; those that are wrong there do not count."""
     first, seen, found = key[0], [], []
     for index, entry in enumerate(entries):
@@ -162,7 +162,7 @@ def _twins(entries: Sequence[Any], key: tuple[str, ...], wrong: set[tuple[Any, .
             continue
         values = [entry.get(field) for field in key]
         if values in seen:
-            found.append(Fault(f"/{index}/{first}", "twice", f"Another entry of the list has the same {first}."))
+            found.append(FieldError(f"/{index}/{first}", "twice", f"Another entry of the list has the same {first}."))
         seen.append(values)
     return found
 

@@ -18,7 +18,7 @@ from pydantic import Field
 
 from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
-from apps.core.errors import Fault
+from apps.core.errors import FieldError
 from apps.definitions.shapes.base.reading import escaped
 from apps.definitions.shapes.base.shape import Grammar, Wrong
 
@@ -135,11 +135,11 @@ def _tags(value: object) -> tuple[tuple[str, str], ...]:
         place = f"/{escaped(key)}"
         try:
             if entry is None:
-                faults.append(Fault(place, "missing", f"Fill in {key}."))
+                faults.append(FieldError(place, "missing", f"Fill in {key}."))
             else:
                 read_tag_word(entry)
         except GrammarError as error:
-            faults.append(Fault(place, error.code, error.message))
+            faults.append(FieldError(place, error.code, error.message))
     if faults:
         raise Wrong(*faults)
     return tuple(sorted(value.items()))

@@ -11,7 +11,7 @@ from functools import partial
 
 from apps.accounts.actors import Actor
 from apps.compiler import grammar
-from apps.core.errors import Fault, Invalid, NotFound
+from apps.core.errors import FieldError, Invalid, NotFound
 from apps.definitions import selectors
 from apps.definitions.models import Listener, LoadBalancer
 from apps.definitions.reading.describing import Document, describe
@@ -47,7 +47,7 @@ def move_static_ip(
         row = _held(name)
         balancer = LoadBalancer.objects.filter(name=load_balancer).first()
         if balancer is None:
-            raise Invalid([Fault("/load_balancer", "unknown", f"There is no load balancer {load_balancer}.")])
+            raise Invalid([FieldError("/load_balancer", "unknown", f"There is no load balancer {load_balancer}.")])
         _attach(changes, row, _chosen(changes, row, balancer, wanted))
     return row
 
@@ -70,12 +70,12 @@ def _names(load_balancer: object, listeners: object) -> Sequence[str] | None:
     faults = []
     given = listeners if isinstance(listeners, list) else []
     if listeners is not None and not given:
-        faults.append(Fault("/listeners", "not_list", "Write listeners as a list of names, or leave it out."))
+        faults.append(FieldError("/listeners", "not_list", "Write listeners as a list of names, or leave it out."))
     for place, value in [("/load_balancer", load_balancer), *((f"/listeners/{at}", x) for at, x in enumerate(given))]:
         try:
             grammar.name(value)
         except grammar.GrammarError as error:
-            faults.append(Fault(place, error.code, error.message))
+            faults.append(FieldError(place, error.code, error.message))
     if faults:
         raise Invalid(faults)
     return None if listeners is None else [str(each) for each in given]

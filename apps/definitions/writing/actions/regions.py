@@ -6,7 +6,7 @@ from functools import partial
 
 from apps.accounts.actors import Actor
 from apps.compiler.grammar import GrammarError
-from apps.core.errors import Fault, Invalid, NotFound
+from apps.core.errors import FieldError, Invalid, NotFound
 from apps.definitions.affected_targets import stacks_of
 from apps.definitions.reading.describing import Document
 from apps.definitions.reading.documents import latency_ms
@@ -49,7 +49,7 @@ def set_latency(*, actor: Actor, from_region: str, to_region: str, ms: object, r
     actor.must_operate("regions")
     wanted = _checked(ms) if ms is not None else None
     if from_region == to_region:
-        raise Invalid([Fault("/to", "self", "A region is no distance from itself; name another one.")])
+        raise Invalid([FieldError("/to", "self", "A region is no distance from itself; name another one.")])
     with change_set(actor, reason=reason) as changes:
         row, other = _named(from_region), _named(to_region)
         save_partial(changes, row, partial(_set_latency, changes, row, other, wanted))
@@ -70,7 +70,7 @@ def _checked(ms: object) -> float:
     try:
         return latency_ms(ms)
     except GrammarError as error:
-        raise Invalid([Fault("/ms", error.code, error.message)]) from error
+        raise Invalid([FieldError("/ms", error.code, error.message)]) from error
 
 
 def _named(name: str) -> Region:

@@ -9,7 +9,7 @@ from typing import Any
 from apps.accounts.actors import Actor
 from apps.compiler import grammar
 from apps.compiler.model.fleet import LimitScope, ServerState
-from apps.core.errors import Fault, Invalid
+from apps.core.errors import FieldError, Invalid
 from apps.definitions import selectors
 from apps.definitions.models import Server
 from apps.definitions.reading.describing import Document
@@ -32,7 +32,7 @@ def set_server(
 
     `expected_version` is that of the server's pool, whose document this changes. Raises NotFound, Invalid, Stale.
     """
-    faults: list[Fault] = []
+    faults: list[FieldError] = []
     wanted = {
         "state": _allowed("state", state, choice(ServerState), faults),
         "weight": _allowed("weight", weight, grammar.server_weight, faults),
@@ -49,13 +49,13 @@ def set_server(
     return server
 
 
-def _allowed(field: str, value: object, allowed: Callable[[object], Any], faults: list[Fault]) -> Any:
+def _allowed(field: str, value: object, allowed: Callable[[object], Any], faults: list[FieldError]) -> Any:
     if value is None:
         return None
     try:
         return allowed(value)
     except grammar.GrammarError as error:
-        faults.append(Fault(f"/{field}", error.code, error.message))
+        faults.append(FieldError(f"/{field}", error.code, error.message))
         return None
 
 

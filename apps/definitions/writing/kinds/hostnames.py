@@ -18,9 +18,9 @@ from apps.accounts.models import Hostname
 from apps.compiler import grammar
 from apps.core.clock import now
 from apps.core.concurrency.fairness import Owners, Seats, in_turns
-from apps.core.errors import Conflict, Fault, Invalid, Stale
+from apps.core.errors import Conflict, FieldError, Invalid, Stale
 from apps.core.events import publish_after_commit
-from apps.core.queue import wake
+from apps.core.queue import enqueue
 from apps.definitions import selectors
 from apps.definitions.writing.change_set import ChangeSet
 from apps.definitions.writing.kinds.grants import record_claim
@@ -48,7 +48,7 @@ def claim(*, actor: Actor, name: object, account: str | None = None, reason: str
     try:
         canonical = grammar.hostname(name)
     except grammar.GrammarError as error:
-        raise Invalid([Fault("/name", error.code, error.message)]) from error
+        raise Invalid([FieldError("/name", error.code, error.message)]) from error
     with change_set(actor, reason=reason) as changes:
         owner = changes.account(account)
         known = Hostname.objects.filter(name=canonical, account=owner).first()
@@ -57,7 +57,7 @@ def claim(*, actor: Actor, name: object, account: str | None = None, reason: str
         try:
             row = claims.claim_hostname(account=owner, name=canonical, verification=method)
         except claims.HostnameTaken as error:
-            raise Invalid([Fault("/name", error.code, str(error))]) from error
+            raise Invalid([FieldError("/name", error.code, str(error))]) from error
         Hostname.objects.filter(pk=row.pk).update(explicit=True)
         if known is None or known.released_at is not None:
             record_claim(changes, row, "claim")
@@ -112,7 +112,7 @@ def verify(*, actor: Actor, hostname_id: int, reason: str) -> Hostname:
     """An operator's word that the name is the account's. Raises Invalid without a reason."""
     actor.must_operate("the verification of hostnames by word")
     if not reason.strip():
-        raise Invalid([Fault("/reason", "missing", "Say why you know that the name is the account's.")])
+        raise Invalid([FieldError("/reason", "missing", "Say why you know that the name is the account's.")])
     with change_set(actor, reason=reason) as changes:
         row = _locked(actor, hostname_id, None)
         if not _verified(changes, row, Hostname.Verification.OPERATOR):
@@ -206,7 +206,7 @@ def _is_due(row: Hostname, moment: datetime) -> bool:
 def sweep(moment: datetime) -> None:
     """Wake a worker for each claim that is due; forget claims that nobody verified in two weeks and nobody routes."""
     for hostname_id in due(moment):
-        wake(CHECK_TASK, hostname_id)
+        enqueue(CHECK_TASK, hostname_id)
     Hostname.objects.filter(verification="", routes__isnull=True, created_at__lte=moment - PATIENCE).delete()
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from apps.compiler.grammar import GrammarError, name
-from apps.core.errors import Fault, Invalid, Managed
+from apps.core.errors import FieldError, Invalid, Managed
 
 if TYPE_CHECKING:
     from apps.definitions.writing.change_set import ChangeSet
@@ -42,7 +42,7 @@ def managing(*, manager: str = "", break_glass: bool = False, take_over: Iterabl
         try:
             name(manager)
         except GrammarError as error:
-            raise Invalid([Fault("/manager", error.code, error.message)]) from error
+            raise Invalid([FieldError("/manager", error.code, error.message)]) from error
     found = Said(manager, break_glass, frozenset(take_over))
     token = _said.set(found)
     try:
