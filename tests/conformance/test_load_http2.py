@@ -1,4 +1,4 @@
-"""LOAD: HTTP/2 of the engine: against HAProxy, and frame by frame against a server that does what it should not."""
+"""HTTP/2 of the engine: against HAProxy, and frame by frame against a server that does what it should not."""
 
 from __future__ import annotations
 

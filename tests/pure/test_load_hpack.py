@@ -1,4 +1,4 @@
-"""LOAD: the part of HPACK that a generator needs, by the examples of RFC 7541."""
+"""The part of HPACK that a generator needs, by the examples of RFC 7541."""
 
 from __future__ import annotations
 

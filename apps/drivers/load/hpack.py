@@ -1,4 +1,4 @@
-"""LOAD, the part of HPACK (RFC 7541) that a generator needs: requests without a table, of answers the status; pure.
+"""The part of HPACK (RFC 7541) that a generator needs: requests without a table, of answers the status; pure.
 
 A generator tells servers to use no dynamic table, so a block can be read from its beginning alone, where :status is.
 """

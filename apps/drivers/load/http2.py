@@ -1,4 +1,4 @@
-"""LOAD, one HTTP/2 connection of the engine (RFC 9113): as many requests at a time as the server allows."""
+"""One HTTP/2 connection of the engine (RFC 9113): as many requests at a time as the server allows."""
 
 from __future__ import annotations
 

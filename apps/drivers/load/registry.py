@@ -1,4 +1,4 @@
-"""LOAD, the choice: which generator carries out a plan, by its protocol."""
+"""The choice: which generator carries out a plan, by its protocol."""
 
 from __future__ import annotations
 

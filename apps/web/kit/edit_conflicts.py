@@ -1,4 +1,4 @@
-"""SHOW, edit conflicts: what you began with, yours and what is live, field by field, and a form that holds both."""
+"""Edit conflicts: what you began with, yours and what is live, field by field, and a form that holds both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DEFINE by people: the one way in which a form's object is saved, and what is shown at an edit conflict."""
+"""The one way in which a form's object is saved, and what is shown at an edit conflict."""
 
 from __future__ import annotations
 
