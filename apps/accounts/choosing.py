@@ -1,4 +1,4 @@
-"""Tenants: for which account a signed-in person acts: what their session says, checked again at every request."""
+"""For which account a signed-in person acts: what their session says, checked again at every request."""
 
 from __future__ import annotations
 

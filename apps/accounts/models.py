@@ -1,4 +1,4 @@
-"""Tenants as rows: accounts, people and their roles, invitations, API tokens, hostname claims, grants."""
+"""Rows: accounts, people and their roles, invitations, API tokens, hostname claims, grants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tenants: how many objects an account may have, and what its traffic may take; operator accounts have no quotas."""
+"""How many objects an account may have, and what its traffic may take; operator accounts have no quotas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tenants, pure questions: what grants and verified hostnames let an account do; nothing is changed here."""
+"""Pure questions: what grants and verified hostnames let an account do; nothing is changed here."""
 
 from __future__ import annotations
 

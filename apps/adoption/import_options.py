@@ -1,4 +1,4 @@
-"""ADOPT, the order: which load balancer of a cloud shall be which of ours, read strictly; and what of it had no use."""
+"""The order: which load balancer of a cloud shall be which of ours, read strictly; and what of it had no use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ADOPT, for people and programs: what a cloud has already, and what one of it would be here; nothing is written.
+"""What a cloud has already, and what one of it would be here; nothing is written.
 
 The documents that come out are applied like any others, after a look at the plan.
 """

@@ -1,4 +1,4 @@
-"""PUSH + OBSERVE on the node, the start: `python -m apps.agent --name us-1 --state-dir DIR --unix PATH`."""
+"""The start: `python -m apps.agent --name us-1 --state-dir DIR --unix PATH`."""
 
 from __future__ import annotations
 

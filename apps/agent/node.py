@@ -1,4 +1,4 @@
-"""PUSH + OBSERVE on the node: its HAProxy, its files, and what it remembers of itself: state around all that acts."""
+"""Its HAProxy, its files, and what it remembers of itself: state around all that acts."""
 
 from __future__ import annotations
 

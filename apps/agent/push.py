@@ -1,4 +1,4 @@
-"""PUSH on the node: the order in which a bundle is fenced, checked, tried, switched, confirmed or put back."""
+"""The order in which a bundle is fenced, checked, tried, switched, confirmed or put back."""
 
 from __future__ import annotations
 

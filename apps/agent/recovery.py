@@ -1,4 +1,4 @@
-"""PUSH on the node, its start: finds out what runs, and finishes or starts what is needed."""
+"""Its start: finds out what runs, and finishes or starts what is needed."""
 
 from __future__ import annotations
 

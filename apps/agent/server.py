@@ -1,4 +1,4 @@
-"""PUSH + OBSERVE, the agent's server: HTTP with JSON over a Unix socket or mutual TLS."""
+"""The agent's server: HTTP with JSON over a Unix socket or mutual TLS."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PUSH on the node, the switch: a release goes live, the new worker confirms it, or the old release is put back."""
+"""The switch: a release goes live, the new worker confirms it, or the old release is put back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PUSH on the node, from time to time: haproxy is started again when it is gone, and what soaked is promoted."""
+"""From time to time: haproxy is started again when it is gone, and what soaked is promoted."""
 
 from __future__ import annotations
 

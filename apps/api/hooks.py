@@ -1,4 +1,4 @@
-"""SHOW to machines: `POST /hooks/<key id>`: somebody outside fires a schedule, with a secret or a signature.
+"""`POST /hooks/<key id>`: somebody outside fires a schedule, with a secret or a signature.
 
 No token and no session stand behind it, so it tells outsiders nothing: 404 for whatever they do not know, 429 for who
 guesses on.

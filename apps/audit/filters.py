@@ -1,4 +1,4 @@
-"""SHOW, the record: the one set of filters of the audit record, shared by the page, its exports and the API."""
+"""The record: the one set of filters of the audit record, shared by the page, its exports and the API."""
 
 from __future__ import annotations
 

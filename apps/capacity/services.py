@@ -1,4 +1,4 @@
-"""CAPACITY, writes: a run is asked for, approved, stopped, and given up; blackouts are set and ended.
+"""A run is asked for, approved, stopped, and given up; blackouts are set and ended.
 
 A request that is wrong in itself is refused (Invalid, Forbidden, NotFound). A test that may not run as things are now
 becomes a run that is REFUSED, with the message, so that whoever looks at the history of a schedule sees it.

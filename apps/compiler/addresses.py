@@ -1,4 +1,4 @@
-"""DEFINE + CHECK: which addresses may stand behind a pool or be called by us, and why the others may not."""
+"""Which addresses may stand behind a pool or be called by us, and why the others may not."""
 
 from __future__ import annotations
 

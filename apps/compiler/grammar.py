@@ -1,4 +1,4 @@
-"""DEFINE + CHECK: the one allow-list grammar of every field, asked at every entry point and again at render time.
+"""The one allow-list grammar of every field, asked at every entry point and again at render time.
 
 Each function takes one value, returns it unchanged when it is allowed, and raises :class:`GrammarError` with a
 sentence that says what to do. Nothing is repaired silently: an upper-case host name is refused, with the spelling

@@ -1,4 +1,4 @@
-"""COMPILE, limits: what a backend may take as the numbers that a proxy counts against; pure arithmetic.
+"""Limits: what a backend may take as the numbers that a proxy counts against; pure arithmetic.
 
 A rate is kept in two windows at once, because each alone fails (measured, see ADR 0010): a long one admits the bursts
 of ordinary traffic but also several seconds' worth after a quiet time, a short one does neither. The short one allows

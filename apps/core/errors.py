@@ -1,4 +1,4 @@
-"""Kernel: the errors that services raise and interfaces translate (422, 404, 409)."""
+"""The errors that services raise and interfaces translate (422, 404, 409)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernel: call an address that somebody else chose, and never a private one: resolve once, check, connect to that.
+"""Call an address that somebody else chose, and never a private one: resolve once, check, connect to that.
 
 Webhooks and hostname verification speak over this and over nothing else. The name is resolved once and the connection
 goes to the very address that was checked, so a name cannot turn into another machine in between; TLS still proves the

@@ -1,4 +1,4 @@
-"""Kernel: enqueue a task by name once the transaction is committed, and survive a dead Redis."""
+"""Enqueue a task by name once the transaction is committed, and survive a dead Redis."""
 
 from __future__ import annotations
 

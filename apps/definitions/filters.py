@@ -1,4 +1,4 @@
-"""DEFINE, reads: the one set of filters of route lists, shared by the pages and the API."""
+"""The one set of filters of route lists, shared by the pages and the API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DEFINE, reads: routes as long lists show them, straight from columns; whole rows of the ORM cost thrice as much."""
+"""Routes as long lists show them, straight from columns; whole rows of the ORM cost thrice as much."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DEFINE as rows: what should be balanced, exactly as people and pipelines said it.
+"""Rows: what should be balanced, exactly as people and pipelines said it.
 
 Every row belongs to an account and carries a `version` that rises with each change: the ETag of the API and
 the conflict check of the pages. Choices are those of `apps.compiler.model.fleet`, so there is one list of each.

@@ -1,4 +1,4 @@
-"""DEFINE, reads: the actor comes first, and rows that the actor may not see do not exist.
+"""The actor comes first, and rows that the actor may not see do not exist.
 
 Every queryset brings along what `describe` needs, so the number of queries does not grow with the rows.
 Load balancers and regions belong to the operator and may be seen by everybody, because routes and pools name them.

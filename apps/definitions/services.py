@@ -1,4 +1,4 @@
-"""DEFINE, writes: each is one transaction of change, audit entry and intent (a higher desired generation)."""
+"""Each is one transaction of change, audit entry and intent (a higher desired generation)."""
 
 from apps.definitions.writing.actions.limits import set_limit
 from apps.definitions.writing.actions.moving import move_static_ip, release_static_ip

@@ -1,4 +1,4 @@
-"""DEFINE, the wake-ups: Celery carries them, the database knows the work."""
+"""The wake-ups: Celery carries them, the database knows the work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW zones: how far they have come and what is served, to operators wholly, to others as far as it is theirs."""
+"""How far they have come and what is served, to operators wholly, to others as far as it is theirs."""
 
 from __future__ import annotations
 

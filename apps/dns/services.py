@@ -1,4 +1,4 @@
-"""PUSH of zones: brings every zone's server to what the definitions say, again and again, until nothing differs.
+"""Brings every zone's server to what the definitions say, again and again, until nothing differs.
 
 `reconcile_zone` may be called at any time, by anybody, as often as they like; it is driven by what differs:
 

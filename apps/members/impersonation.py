@@ -1,4 +1,4 @@
-"""Members: operators impersonate a viewer of an account, with a reason; both accounts read who did, and until when."""
+"""Operators impersonate a viewer of an account, with a reason; both accounts read who did, and until when."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Members, writes: inviting by link or mail, taking back, and coming in as a new person."""
+"""Inviting by link or mail, taking back, and coming in as a new person."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Members, writes: another role for a person, or none; an account never loses the last one who manages it."""
+"""Another role for a person, or none; an account never loses the last one who manages it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Members: reads what was sent, value by value; each wrong one becomes a fault that names its field."""
+"""Reads what was sent, value by value; each wrong one becomes a fault that names its field."""
 
 from __future__ import annotations
 

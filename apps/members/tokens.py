@@ -1,4 +1,4 @@
-"""Members, writes: tokens for programs, never with more rights than whoever makes them."""
+"""Tokens for programs, never with more rights than whoever makes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PUSH: brings every node of a fleet to what the definitions say, again and again, until nothing differs.
+"""Brings every node of a fleet to what the definitions say, again and again, until nothing differs.
 
 `reconcile_fleet` may be called at any time, by anybody, as often as they like; it is driven by what differs and not by
 what happened:

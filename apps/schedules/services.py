@@ -1,4 +1,4 @@
-"""SCHEDULES, what people and callers do: run one now, pause, resume, try a dead fire again."""
+"""What people and callers do: run one now, pause, resume, try a dead fire again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PUSH to clouds: brings every stack to what the definitions say; somebody lets it happen, exactly that happens.
+"""Brings every stack to what the definitions say; somebody lets it happen, exactly that happens.
 
 `reconcile_stack` may be called at any time, by anybody, as often as they like:
 

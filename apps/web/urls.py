@@ -1,4 +1,4 @@
-"""SHOW to people: every page by noun; a noun's views stand in the module of its name."""
+"""Every page by noun; a noun's views stand in the module of its name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Webhooks, second half: send what waits for one endpoint, in order, and write down what came of it.
+"""Second half: send what waits for one endpoint, in order, and write down what came of it.
 
 1. Claim the endpoint with a lease (compare and set, by the database's clock). One worker at a time speaks to one
    endpoint, so a slow one keeps one worker; nobody else's waits for that, its own account's for one time-out.

@@ -1,4 +1,4 @@
-"""Webhooks: entries of the audit record as events: what they are called, who asked for them, what is sent."""
+"""Entries of the audit record as events: what they are called, who asked for them, what is sent."""
 
 from __future__ import annotations
 

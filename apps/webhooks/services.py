@@ -1,4 +1,4 @@
-"""Webhooks, writes: endpoints of an account, their secrets, tests, and sending something again."""
+"""Endpoints of an account, their secrets, tests, and sending something again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Webhooks: secrets and signatures as Standard Webhooks has them, so any of its libraries can check them."""
+"""Secrets and signatures as Standard Webhooks has them, so any of its libraries can check them."""
 
 from __future__ import annotations
 

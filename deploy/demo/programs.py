@@ -1,4 +1,4 @@
-"""PUSH, the demo's processes: every program that supervisord keeps running, with its command and environment."""
+"""The demo's processes: every program that supervisord keeps running, with its command and environment."""
 
 from __future__ import annotations
 

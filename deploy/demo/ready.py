@@ -1,4 +1,4 @@
-"""SHOW, the demo's first words: loads the tutorial through the API, waits until traffic flows, says where to go."""
+"""The demo's first words: loads the tutorial through the API, waits until traffic flows, says where to go."""
 
 from __future__ import annotations
 

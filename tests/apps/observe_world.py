@@ -1,4 +1,4 @@
-"""OBSERVE, for tests: two regions with memory nodes, pools of two customers, and counters to put on the nodes."""
+"""Two regions with memory nodes, pools of two customers, and counters to put on the nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW, for tests: a world in which the region us (limit 10) is offered 19.9/s and sends 9.9 to eu, 98 ms away."""
+"""A world in which the region us (limit 10) is offered 19.9/s and sends 9.9 to eu, 98 ms away."""
 
 from __future__ import annotations
 

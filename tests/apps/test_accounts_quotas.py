@@ -1,4 +1,4 @@
-"""DEFINE: quotas of accounts hold at creation, for whole documents, and for many who create at once."""
+"""Quotas of accounts hold at creation, for whole documents, and for many who create at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CAPACITY, the loop: what a run found becomes a limit, by hand or within bounds; and what a number is worth."""
+"""The loop: what a run found becomes a limit, by hand or within bounds; and what a number is worth."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Capacity tests as definitions: what may be stored, by whom, and that every bound is a sentence at its field."""
+"""What may be stored, by whom, and that every bound is a sentence at its field."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DEFINE → COMPILE: an account's share of a node is a quota, in force on every node that serves the account."""
+"""An account's share of a node is a quota, in force on every node that serves the account."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DEFINE: every certificate of a chain is looked at before it is stored, and what is wrong is said by field."""
+"""Every certificate of a chain is looked at before it is stored, and what is wrong is said by field."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OBSERVE: no verdict depends on another machine's clock, and a clock that is off is named."""
+"""No verdict depends on another machine's clock, and a clock that is off is named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernel: workers and open pages are told of a change once it is committed, and never of one that was undone."""
+"""Workers and open pages are told of a change once it is committed, and never of one that was undone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DEFINE: assertions are kept with their route, refuse changes that break them, and hold back what would."""
+"""Assertions are kept with their route, refuse changes that break them, and hold back what would."""
 
 from __future__ import annotations
 

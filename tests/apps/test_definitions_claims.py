@@ -1,4 +1,4 @@
-"""DEFINE: a hostname belongs to the first account that verifies it, whatever is tried at the same time."""
+"""A hostname belongs to the first account that verifies it, whatever is tried at the same time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DEFINE: clouds and static IPs: allotted without twins, kept while protected, moved in one document; the snapshot."""
+"""Clouds and static IPs: allotted without twins, kept while protected, moved in one document; the snapshot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DEFINE → COMPILE, overflow: limits, policy, distances and draining, and what each fleet must know of the others."""
+"""Overflow: limits, policy, distances and draining, and what each fleet must know of the others."""
 
 from __future__ import annotations
 

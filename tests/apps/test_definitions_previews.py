@@ -1,4 +1,4 @@
-"""DEFINE: a dry run says what a plan of a stack would hold and what a zone would serve, to each what is theirs."""
+"""A dry run says what a plan of a stack would hold and what a zone would serve, to each what is theirs."""
 
 from __future__ import annotations
 

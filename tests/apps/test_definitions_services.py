@@ -1,4 +1,4 @@
-"""DEFINE: one write is one change, one audit entry, one raised generation; what cannot work is refused by field."""
+"""One write is one change, one audit entry, one raised generation; what cannot work is refused by field."""
 
 from __future__ import annotations
 

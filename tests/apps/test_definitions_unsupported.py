@@ -1,4 +1,4 @@
-"""DEFINE: what the clouds of a load balancer cannot do is refused where it is written, with its reason."""
+"""What the clouds of a load balancer cannot do is refused where it is written, with its reason."""
 
 from __future__ import annotations
 

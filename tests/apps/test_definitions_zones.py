@@ -1,4 +1,4 @@
-"""DEFINE: zones and records: whose names are whose in a shared zone, and what a zone may hold."""
+"""Zones and records: whose names are whose in a shared zone, and what a zone may hold."""
 
 from __future__ import annotations
 

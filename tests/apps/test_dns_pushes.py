@@ -1,4 +1,4 @@
-"""PUSH of zones: claims, failures, drift, repairs, and what each account may see of a shared zone."""
+"""Claims, failures, drift, repairs, and what each account may see of a shared zone."""
 
 from __future__ import annotations
 

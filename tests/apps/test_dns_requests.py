@@ -1,4 +1,4 @@
-"""PUSH of zones: repairs that several people ask for, and resolvers that are asked."""
+"""Repairs that several people ask for, and resolvers that are asked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DEFINE → COMPILE: listeners present the certificates of the accounts they serve, each for verified names only."""
+"""Listeners present the certificates of the accounts they serve, each for verified names only."""
 
 from __future__ import annotations
 

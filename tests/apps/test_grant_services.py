@@ -1,4 +1,4 @@
-"""DEFINE: grants give hostnames and share pools by tag; nothing is pulled from under a route that uses it."""
+"""Grants give hostnames and share pools by tag; nothing is pulled from under a route that uses it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DEFINE: what nodes say is put into people's words, and names of one customer are told to no other."""
+"""What nodes say is put into people's words, and names of one customer are told to no other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OBSERVE: where static IPs are now, by the word of the nodes, for operators."""
+"""Where static IPs are now, by the word of the nodes, for operators."""
 
 from __future__ import annotations
 

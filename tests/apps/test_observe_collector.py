@@ -1,4 +1,4 @@
-"""OBSERVE: the collector reads every node, is never held up by one, and survives what it depends on."""
+"""The collector reads every node, is never held up by one, and survives what it depends on."""
 
 from __future__ import annotations
 

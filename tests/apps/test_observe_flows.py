@@ -1,4 +1,4 @@
-"""OBSERVE: flows become samples, what nodes count together and how far regions are is kept for who watches overflow."""
+"""Flows become samples, what nodes count together and how far regions are is kept for who watches overflow."""
 
 from __future__ import annotations
 

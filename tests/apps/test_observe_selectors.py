@@ -1,4 +1,4 @@
-"""OBSERVE: pages get live numbers, series and verdicts of what the actor may see, and old ones are never live."""
+"""Pages get live numbers, series and verdicts of what the actor may see, and old ones are never live."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OBSERVE: what is stored is stored once, rolled up, pruned, and says since when."""
+"""What is stored is stored once, rolled up, pruned, and says since when."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DEFINE: where the installation itself is reached no server may be, when it is written and when it is compiled."""
+"""Where the installation itself is reached no server may be, when it is written and when it is compiled."""
 
 from __future__ import annotations
 

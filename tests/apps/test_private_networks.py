@@ -1,4 +1,4 @@
-"""DEFINE: in which private networks a fleet's servers may be, by its operator's policy, when written and compiled."""
+"""In which private networks a fleet's servers may be, by its operator's policy, when written and compiled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PUSH: each node of a fleet is brought along at its own pace: one that falls silent holds up nobody."""
+"""Each node of a fleet is brought along at its own pace: one that falls silent holds up nobody."""
 
 from __future__ import annotations
 

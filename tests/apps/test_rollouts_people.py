@@ -1,4 +1,4 @@
-"""PUSH, what people ask for: back to an earlier revision, holding there, going on, looking at differences."""
+"""What people ask for: back to an earlier revision, holding there, going on, looking at differences."""
 
 from __future__ import annotations
 

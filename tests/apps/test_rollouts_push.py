@@ -1,4 +1,4 @@
-"""PUSH with nodes in memory: what goes out, what does not, and how little it disturbs."""
+"""A push to nodes in memory: what goes out, what does not, and how little it disturbs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PUSH: what nodes refuse of one customer is found, left out and named; everybody else goes live in the same try."""
+"""What nodes refuse of one customer is found, left out and named; everybody else goes live in the same try."""
 
 from __future__ import annotations
 

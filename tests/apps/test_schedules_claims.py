@@ -1,4 +1,4 @@
-"""SCHEDULES: a fire that one worker is just taking is left alone by all others."""
+"""A fire that one worker is just taking is left alone by all others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DEFINE, schedules: what is read is what is stored, the next instant, what may be booked, and what keeps one there."""
+"""Schedules: what is read is what is stored, the next instant, what may be booked, and what keeps one there."""
 
 from __future__ import annotations
 

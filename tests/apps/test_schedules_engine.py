@@ -1,4 +1,4 @@
-"""SCHEDULES: instants become fires once, fires become effects, and what cannot be done is said."""
+"""Instants become fires once, fires become effects, and what cannot be done is said."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SCHEDULES, targets: signed and never private, once or known again, and changes that are made and taken back."""
+"""Targets: signed and never private, once or known again, and changes that are made and taken back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DEFINE → COMPILE: which static IPs a fleet's snapshot has, and whose nodes they move among."""
+"""Which static IPs a fleet's snapshot has, and whose nodes they move among."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PUSH to clouds: several stacks stand in one account and region, and what fails in one is not everybody's."""
+"""Several stacks stand in one account and region, and what fails in one is not everybody's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""COMPILE for clouds: what is desired while something else is compiled is not lost."""
+"""What is desired while something else is compiled is not lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PUSH to clouds after a machine died in mid-apply: what nobody told the state of is taken over, never made twice."""
+"""A push to clouds after a machine died in mid-apply: what nobody told the state of is taken over, never made twice."""
 
 from __future__ import annotations
 

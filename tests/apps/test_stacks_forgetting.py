@@ -1,4 +1,4 @@
-"""PUSH to clouds: a stack is deleted only once nothing of it can stand in its cloud, through whichever interface."""
+"""A stack is deleted only once nothing of it can stand in its cloud, through whichever interface."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PUSH to clouds, what came back: who follows an address or a name in another stack is planned anew when it changes."""
+"""What came back: who follows an address or a name in another stack is planned anew when it changes."""
 
 from __future__ import annotations
 

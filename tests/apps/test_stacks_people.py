@@ -1,4 +1,4 @@
-"""PUSH to clouds: destroying, protected addresses, drift, locks, and who may come in."""
+"""Destroying, protected addresses, drift, locks, and who may come in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OBSERVE clouds: targets and minutes are kept, failures are waited out, and weights follow what was counted."""
+"""Targets and minutes are kept, failures are waited out, and weights follow what was counted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PUSH to clouds: a change travels from the definitions to a cloud in memory, whoever dies on the way."""
+"""A change travels from the definitions to a cloud in memory, whoever dies on the way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PUSH to clouds: the state of a stack, as Terraform's http backend speaks it."""
+"""The state of a stack, as Terraform's http backend speaks it."""
 
 from __future__ import annotations
 

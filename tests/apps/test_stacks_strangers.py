@@ -1,4 +1,4 @@
-"""PUSH to clouds: what somebody added by hand to what a stack made is told, stays told, and is never deleted."""
+"""What somebody added by hand to what a stack made is told, stays told, and is never deleted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Webhooks: signed as the standard says, in order, again until it is taken, to nobody who may not know."""
+"""Signed as the standard says, in order, again until it is taken, to nobody who may not know."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CAPACITY, measured: `python -m tests.bench.capacity [--only tutorial] [--at-once 2]`.
+"""`python -m tests.bench.capacity [--only tutorial] [--at-once 2]`.
 
 Servers with a known true capacity behind a real HAProxy that runs what the compiler made, loaded by the real engine,
 searched by the search of the product. Each must be found within 5 % of the truth, in less than five minutes, with the

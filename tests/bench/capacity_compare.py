@@ -1,4 +1,4 @@
-"""CAPACITY, the table of comparisons: A B A B by the product's engine and judged by its comparison.
+"""The table of comparisons: A B A B by the product's engine and judged by its comparison.
 
 `python -m tests.bench.capacity_compare [--rounds 4] [--seconds 4]`: the balancer against its server directly, HAProxy
 against nginx, TLS against plain. Users keep so many requests in flight; the server answers by itself at once. What

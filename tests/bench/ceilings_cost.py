@@ -1,4 +1,4 @@
-"""CHECK, measured: what the ceilings of accounts cost a request, below them, beyond a pool's own part, and refused.
+"""What the ceilings of accounts cost a request, below them, beyond a pool's own part, and refused.
 
 `python -m tests.bench.ceilings_cost [--rounds 80]`: CPU of four nodes that run the same pools, asked by turns, a little
 each time, on one connection without a pause. They differ in the account's share alone:

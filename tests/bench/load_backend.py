@@ -1,4 +1,4 @@
-"""LOAD, for the bench: a server whose times are known: constant, exponentially distributed, or with pauses."""
+"""A server whose times are known: constant, exponentially distributed, or with pauses."""
 
 from __future__ import annotations
 

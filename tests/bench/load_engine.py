@@ -1,4 +1,4 @@
-"""LOAD, the engine's honesty: offers what it was asked for up to a maximum that it names; agrees with others' tools.
+"""The engine's honesty: offers what it was asked for up to a maximum that it names; agrees with others' tools.
 
 Offered: against a HAProxy that answers by itself, the maximum that the generators state, with as many processes as they
 state it for, is held within 1 %; and one process alone, rates upwards until it is off by more than that. Agreed: p50

@@ -1,4 +1,4 @@
-"""CHECK, measured: what counting against limits costs a request, while nothing overflows.
+"""What counting against limits costs a request, while nothing overflows.
 
 `python -m tests.bench.overflow_cost [--rounds 4] [--seconds 6]`: wrk against one node, again and again by turns:
 

@@ -1,4 +1,4 @@
-"""CHECK, measured: Google's tutorial on capacity and overflow, replayed with httperf through compiled configurations.
+"""Google's tutorial on capacity and overflow, replayed with httperf through compiled configurations.
 
 `python -m tests.bench.overflow_replay [--runs 5]`: machines of two lanes of 384 ms each (5.2 requests/s), three in a
 region, limit 10 requests/s, constant arrivals for 25 s at a time. First everything in one region, then two regions that

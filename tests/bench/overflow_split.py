@@ -1,4 +1,4 @@
-"""CHECK, measured: how exactly a region takes what its limit says and sends the rest on, at one node and at three.
+"""How exactly a region takes what its limit says and sends the rest on, at one node and at three.
 
 `python -m tests.bench.overflow_split [--only 20 200] [--stages 1 3 guests]`: offered 20 to 5 000 requests/s, at twice
 the limit and at 80 % of it, constant and Poisson, through compiled configurations; with three nodes they share the

@@ -1,4 +1,4 @@
-"""COMPILE and PUSH, for benches: regions of real HAProxy nodes that run what the compiler makes of a small world.
+"""Regions of real HAProxy nodes that run what the compiler makes of a small world.
 
 Every pool is asked for by a host of its own (`pool-3.example`) and has a backend with a limit in each region. Nodes get
 their `node.cfg` as the agent would write it; those of a region are peers.

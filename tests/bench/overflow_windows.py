@@ -1,4 +1,4 @@
-"""CHECK, measured: which windows a rate limit is counted in; the table behind the decision of the ADR.
+"""Which windows a rate limit is counted in; the table behind the decision of the ADR.
 
 `python -m tests.bench.overflow_windows [--parts simulated real slow] [--quick]`:
 

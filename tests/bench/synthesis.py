@@ -1,4 +1,4 @@
-"""BENCH: `python -m tests.bench.synthesis`: what a stack costs: compiled, and synthesized, in time and memory.
+"""`python -m tests.bench.synthesis`: what a stack costs: compiled, and synthesized, in time and memory.
 
 Memory is counted twice: the largest process at its peak (VmHWM), and all processes together without counting shared
 pages twice (PSS), looked at a hundred times a second.

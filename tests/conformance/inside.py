@@ -1,4 +1,4 @@
-"""PUSH, for negative controls: the agent's node in this process, with real haproxy and any safeguard taken away."""
+"""The agent's node in this process, with real haproxy and any safeguard taken away."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ADOPT from AWS: load balancers that were made by hand in a real API become definitions, and nothing vanishes."""
+"""Load balancers that were made by hand in a real API become definitions, and nothing vanishes."""
 
 from __future__ import annotations
 

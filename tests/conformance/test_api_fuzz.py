@@ -1,4 +1,4 @@
-"""CHECK, a short run of schemathesis before a tag; `python -m tests.conformance.api_fuzz` is the long one."""
+"""A short run of schemathesis before a tag; `python -m tests.conformance.api_fuzz` is the long one."""
 
 from __future__ import annotations
 

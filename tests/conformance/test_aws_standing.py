@@ -1,4 +1,4 @@
-"""OBSERVE AWS as moto plays it: what carries a mark is found, and what cannot carry one by what it belongs to."""
+"""AWS as moto plays it: what carries a mark is found, and what cannot carry one by what it belongs to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OBSERVE AWS as moto plays it: what somebody added by hand below what is ours is found, and what is ours is not."""
+"""AWS as moto plays it: what somebody added by hand below what is ours is found, and what is ours is not."""
 
 from __future__ import annotations
 

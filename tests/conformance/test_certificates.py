@@ -1,4 +1,4 @@
-"""DEFINE: whatever certificate is stored, a real HAProxy takes; what it refuses never comes so far."""
+"""Whatever certificate is stored, a real HAProxy takes; what it refuses never comes so far."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OBSERVE clouds: the AWS reader against moto's server, the fake in memory beside it, and what neither may do."""
+"""The AWS reader against moto's server, the fake in memory beside it, and what neither may do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PUSH to clouds: one suite for every driver that plans and applies: the fake in memory, and the real Terraform."""
+"""One suite for every driver that plans and applies: the fake in memory, and the real Terraform."""
 
 from __future__ import annotations
 

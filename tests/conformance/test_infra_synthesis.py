@@ -1,4 +1,4 @@
-"""PUSH to clouds: the synthesis stays small, happens once, and nothing of it lives in our processes."""
+"""The synthesis stays small, happens once, and nothing of it lives in our processes."""
 
 from __future__ import annotations
 

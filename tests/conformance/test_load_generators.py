@@ -1,4 +1,4 @@
-"""LOAD: one suite for every generator: the fake in simulated time, one process, and several processes as one."""
+"""One suite for every generator: the fake in simulated time, one process, and several processes as one."""
 
 from __future__ import annotations
 

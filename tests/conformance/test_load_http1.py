@@ -1,4 +1,4 @@
-"""LOAD: the HTTP/1.1 engine in this process against a server that misbehaves in every way."""
+"""The HTTP/1.1 engine in this process against a server that misbehaves in every way."""
 
 from __future__ import annotations
 

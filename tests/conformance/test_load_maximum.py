@@ -1,4 +1,4 @@
-"""LOAD: what a generator states as its maximum is kept within 1 %, and what is far above it is said not to be kept.
+"""What a generator states as its maximum is kept within 1 %, and what is far above it is said not to be kept.
 
 Whatever machine this runs on: what is asked for is what the machine itself stated a moment before. A machine that got
 busier in between is asked once more.

@@ -1,4 +1,4 @@
-"""LOAD: whatever becomes of those who asked for it, the load ends: seen from the server that takes it."""
+"""Whatever becomes of those who asked for it, the load ends: seen from the server that takes it."""
 
 from __future__ import annotations
 

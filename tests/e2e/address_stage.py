@@ -1,4 +1,4 @@
-"""PUSH, for tests: a network of namespaces with nodes, each a real agent with its haproxy, and clients."""
+"""A network of namespaces with nodes, each a real agent with its haproxy, and clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CHECK, for tests: five machines in network namespaces: consoles a and b, PostgreSQL and Redis on c, nodes d and e.
+"""Five machines in network namespaces: consoles a and b, PostgreSQL and Redis on c, nodes d and e.
 
 Every process is the product's own, started as the units in deploy/systemd start it. A cable that is pulled tells
 nobody: what was sent is lost and no connection is closed.

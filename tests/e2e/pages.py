@@ -1,4 +1,4 @@
-"""CHECK, the pages of the product: where each is found, and what has to stand there beside the tutorial."""
+"""The pages of the product: where each is found, and what has to stand there beside the tutorial."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PUSH, for tests: a hundred customers behind four real nodes, and one object of theirs that HAProxy does not take."""
+"""A hundred customers behind four real nodes, and one object of theirs that HAProxy does not take."""
 
 from __future__ import annotations
 

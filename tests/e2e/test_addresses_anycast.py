@@ -1,4 +1,4 @@
-"""PUSH with real BIRD on both sides: a node announces its addresses exactly while its haproxy answers as it should.
+"""Anycast with real BIRD on both sides: a node announces its addresses exactly while its haproxy answers as it should.
 
 Two nodes in network namespaces, a router that knows both ways, clients that ask all the time. Run with `-s` to read the
 numbers. Each time one withdrawal is asked for, that of a node whose haproxy is dead; all others take some seconds each.

@@ -1,4 +1,4 @@
-"""PUSH: what stands between a bundle and the programs that move addresses, and the harm where it does not."""
+"""What stands between a bundle and the programs that move addresses, and the harm where it does not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""COMPILE to OBSERVE: two agents of two regions run what the compiler makes, and tell who served whose requests."""
+"""Two agents of two regions run what the compiler makes, and tell who served whose requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PUSH: what reloads and operations leave of servers: who is down stays down, the configuration has the last word."""
+"""What reloads and operations leave of servers: who is down stays down, the configuration has the last word."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CHECK, attacks 1 to 8 against a whole demo: what one customer asks for is refused, or reaches nobody else.
+"""Attacks 1 to 8 against a whole demo: what one customer asks for is refused, or reaches nobody else.
 
 Poison objects have a module of their own (`test_attacks_poison`), and so have machines (`test_attacks_machines`).
 """

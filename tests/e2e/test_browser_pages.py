@@ -1,4 +1,4 @@
-"""CHECK, the pages of the product in a real Chromium: each is clean and fits, and forms are filled by hand.
+"""The pages of the product in a real Chromium: each is clean and fits, and forms are filled by hand.
 
 The console is in this process (tests/e2e/console_in_memory.py). The pages of a whole demo, in every look and with
 pictures, are looked at in test_browser_demo.py.

@@ -1,4 +1,4 @@
-"""CHECK, pages of runs in a real Chromium: clean for axe, no complaint, nothing sticks out, the stop button in sight.
+"""Pages of runs in a real Chromium: clean for axe, no complaint, nothing sticks out, the stop button in sight.
 
 The demo has no run; here they are rendered from rows, and the browser gets them without a server in between.
 """

@@ -1,4 +1,4 @@
-"""CHECK, a customer's first hour in a real Chromium: from the invitation to a live route, with what the pages say.
+"""A customer's first hour in a real Chromium: from the invitation to a live route, with what the pages say.
 
 In each run the console is in this process and its nodes are in memory; the exhaustive run has a whole demo, whose nodes
 and servers are real and answer at the end. The name server that is asked for the record is real in both. Every station

@@ -1,4 +1,4 @@
-"""PUSH with everything real: a change goes live, and whoever is killed on the way only costs time."""
+"""A rollout with everything real: a change goes live, and whoever is killed on the way only costs time."""
 
 from __future__ import annotations
 

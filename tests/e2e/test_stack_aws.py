@@ -1,4 +1,4 @@
-"""PUSH to AWS, end to end: definitions are applied, the real Terraform and provider build them in a moto server."""
+"""A push to AWS, end to end: definitions are applied, the real Terraform and provider build them in a moto server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PUSH to a cloud never delays a push to a fleet: real Celery workers, a Terraform that takes its time."""
+"""A push to a cloud never delays a push to a fleet: real Celery workers, a Terraform that takes its time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PUSH to AWS while workers die: kill -9 at every step, and in the end nothing stands twice and nothing is forgotten.
+"""A push to AWS while workers die: kill -9 at every step, and in the end nothing stands twice and nothing is forgotten.
 
 First two workers die at the steps that matter most; then one at every step, for everything that a stack goes through:
 built, changed, deleted. That what stands is taken over, each time: test_stack_aws.py.

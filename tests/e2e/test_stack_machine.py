@@ -1,4 +1,4 @@
-"""PUSH to AWS while whole machines die: worker, process guard, Terraform and provider at once, with kill -9.
+"""A push to AWS while whole machines die: worker, process guard, Terraform and provider at once, with kill -9.
 
 What AWS had made by then no state knows. The next worker asks AWS for it and takes it over: nothing stands twice.
 First a machine dies when it has made addresses and a zone; then one after the other as soon as each kind of thing

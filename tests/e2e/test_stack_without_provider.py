@@ -1,4 +1,4 @@
-"""PUSH to clouds with nothing but the terraform binary: state, lock, plan, apply of `terraform_data`."""
+"""A push to clouds with nothing but the terraform binary: state, lock, plan, apply of `terraform_data`."""
 
 from __future__ import annotations
 

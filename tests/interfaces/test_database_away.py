@@ -1,4 +1,4 @@
-"""SHOW while the database is away or taken: 503 with when to ask again, in the form of each interface."""
+"""While the database is away or taken: 503 with when to ask again, in the form of each interface."""
 
 from __future__ import annotations
 

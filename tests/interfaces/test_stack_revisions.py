@@ -1,4 +1,4 @@
-"""SHOW: what a stack was told is read and compared, by page and API, and holds no secret."""
+"""What a stack was told is read and compared, by page and API, and holds no secret."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CAPACITY: for independent callers all steps together say where the border lies, without leaning to one side."""
+"""For independent callers all steps together say where the border lies, without leaning to one side."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""COMPILE: static IPs that move: who gets which, what is left out, and what config verification finds."""
+"""Static IPs that move: who gets which, what is left out, and what config verification finds."""
 
 from __future__ import annotations
 

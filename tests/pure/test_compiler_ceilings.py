@@ -1,4 +1,4 @@
-"""COMPILE: an account's share of a node, divided among its pools."""
+"""An account's share of a node, divided among its pools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CHECK: a server where the installation itself is reached would send requests round in circles; it is left out."""
+"""A server where the installation itself is reached would send requests round in circles; it is left out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""COMPILE, trace and assertions: the same precedence as the proxy's, with reasons, outcomes and sentences."""
+"""Trace and assertions: the same precedence as the proxy's, with reasons, outcomes and sentences."""
 
 from __future__ import annotations
 

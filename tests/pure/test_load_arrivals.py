@@ -1,4 +1,4 @@
-"""LOAD: the timetable of due instants under changing rates, by arithmetic and by statistics."""
+"""The timetable of due instants under changing rates, by arithmetic and by statistics."""
 
 from __future__ import annotations
 

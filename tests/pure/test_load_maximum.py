@@ -1,4 +1,4 @@
-"""LOAD: the maximum that is stated: found in few tries whatever it is, kept for a while, said with a margin."""
+"""The maximum that is stated: found in few tries whatever it is, kept for a while, said with a margin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LOAD: when a second says of itself that the generator, not the backend, was too slow."""
+"""When a second says of itself that the generator, not the backend, was too slow."""
 
 from __future__ import annotations
 

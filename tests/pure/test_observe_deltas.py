@@ -1,4 +1,4 @@
-"""OBSERVE: cumulative counters become deltas that are never negative and never invented."""
+"""Cumulative counters become deltas that are never negative and never invented."""
 
 from __future__ import annotations
 

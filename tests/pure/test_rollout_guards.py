@@ -1,4 +1,4 @@
-"""CHECK: what the guards refuse before any node, and what they let through."""
+"""What the guards refuse before any node, and what they let through."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DEFINE: shapes read documents, say every fault at once, and write documents again."""
+"""Shapes read documents, say every fault at once, and write documents again."""
 
 from __future__ import annotations
 

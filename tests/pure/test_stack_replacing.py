@@ -1,4 +1,4 @@
-"""SHOW and COMPILE: what a cloud cannot change where it stands is known before, and gets a name of its own."""
+"""What a cloud cannot change where it stands is known before, and gets a name of its own."""
 
 from __future__ import annotations
 

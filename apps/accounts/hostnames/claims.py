@@ -1,4 +1,4 @@
-"""Tenants: who owns which hostname: the first account to verify it, until it is released and its cooldown is over.
+"""Who owns which hostname: the first account to verify it, until it is released and its cooldown is over.
 
 Any account may claim any name, and learns nothing of other claims by that. An unverified claim keeps nobody out, its
 routes are not served, it has no cooldown when it is released, and the sweep forgets it after two weeks. Public

@@ -1,4 +1,4 @@
-"""Tenants: asks the world whether a hostname is the claimant's: a TXT record in its zone, or a token on its web server.
+"""Asks the world whether a hostname is the claimant's: a TXT record in its zone, or a token on its web server.
 
 Nothing here touches the database, so a slow name server holds no transaction open.
 """

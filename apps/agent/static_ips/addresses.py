@@ -1,4 +1,4 @@
-"""PUSH on the node, static IPs that move: what a release needs of keepalived and BIRD, and what this node holds now.
+"""Static IPs that move: what a release needs of keepalived and BIRD, and what this node holds now.
 
 Both are the agent's, as haproxy is: started for a release that needs them, found again by the next agent, ended before
 haproxy. Neither asks the agent whether haproxy is well: they ask `health_watchdog.py`, which goes by the facts

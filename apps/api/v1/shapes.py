@@ -1,4 +1,4 @@
-"""SHOW to machines: what each noun looks like, field by field, so nothing slips out by being added to a row."""
+"""What each noun looks like, field by field, so nothing slips out by being added to a row."""
 
 from __future__ import annotations
 

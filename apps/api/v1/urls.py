@@ -1,4 +1,4 @@
-"""SHOW to machines: the URLs of the API, flat and plural."""
+"""The URLs of the API, flat and plural."""
 
 from __future__ import annotations
 

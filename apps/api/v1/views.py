@@ -1,4 +1,4 @@
-"""SHOW to machines: lists and details of every noun; each reads through the selectors with the caller as actor."""
+"""Lists and details of every noun; each reads through the selectors with the caller as actor."""
 
 from __future__ import annotations
 

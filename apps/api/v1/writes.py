@@ -1,4 +1,4 @@
-"""SHOW to machines: writes of every kind of object alike, and servers in a hurry."""
+"""Writes of every kind of object alike, and servers in a hurry."""
 
 from __future__ import annotations
 

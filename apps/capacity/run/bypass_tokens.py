@@ -1,4 +1,4 @@
-"""CAPACITY, the way past a limit: a word by which the nodes of a region know a run's requests while it is active.
+"""The way past a limit: a word by which the nodes of a region know a run's requests while it is active.
 
 Only the generator ever has the word; the row and the nodes have its SHA-256. A pass begins and ends as every change
 does: the row is the intent, the region's fleets are pushed to, and it is no reload.

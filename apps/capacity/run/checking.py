@@ -1,4 +1,4 @@
-"""CAPACITY: may this test run now? Every question has an answer in a sentence; one no keeps every packet back.
+"""May this test run now? Every question has an answer in a sentence; one no keeps every packet back.
 
 Asked when a run is asked for, when a worker takes it, and right before the first packet; what the account must be
 allowed is asked again each second of the run (`standing`).

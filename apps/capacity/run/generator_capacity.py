@@ -1,4 +1,4 @@
-"""CAPACITY: how much the generator says it can send, asked before a run; no number rests on more than that.
+"""How much the generator says it can send, asked before a run; no number rests on more than that.
 
 A rate that is to be held and lies above it refuses the run. A search is bounded by it, and one that comes to this bound
 found the end of the generator, not of the target.

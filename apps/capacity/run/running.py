@@ -1,4 +1,4 @@
-"""CAPACITY: carries out one run, from the claim to the result; the course decides the steps, the brakes the end.
+"""Carries out one run, from the claim to the result; the course decides the steps, the brakes the end.
 
 1. Claim the run (claims.py). Somebody else has it, or its time has passed: leave.
 2. Ask every check, and take a place among the runs that may be at once. A no that passes is asked again until the

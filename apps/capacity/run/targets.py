@@ -1,4 +1,4 @@
-"""CAPACITY: where a run's requests go: addresses that are looked up once, checked, and pinned into its plan."""
+"""Where a run's requests go: addresses that are looked up once, checked, and pinned into its plan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CAPACITY, the loop closed: what a run found becomes its pool's limit, by a person or within bounds that one set.
+"""The loop closed: what a run found becomes its pool's limit, by a person or within bounds that one set.
 
 It is a normal change of the limit, with the run as where it comes from. By itself a run moves a limit that is there,
 by at most `policy.max_change`, never below what the region's own clients asked for in the hour before, and only while

@@ -1,4 +1,4 @@
-"""CHECK: the notebook of the checks; who is left out, why, and what people should know."""
+"""The notebook of the checks; who is left out, why, and what people should know."""
 
 from __future__ import annotations
 

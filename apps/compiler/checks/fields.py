@@ -1,4 +1,4 @@
-"""CHECK: every field of every object against its grammar, once more, right before it is rendered.
+"""Every field of every object against its grammar, once more, right before it is rendered.
 
 Interfaces have asked the same grammar already; this check holds for values that reached the database some other way.
 """

@@ -1,4 +1,4 @@
-"""CHECK: the examination of a whole snapshot; what passes, what is left out and why, what people should know.
+"""The examination of a whole snapshot; what passes, what is left out and why, what people should know.
 
 1. Fields of certificates, pools and servers; a bad server leaves its pool without it, a bad pool leaves.
 2. Fields and actions of routes, then owners of host names, then twins.

@@ -1,4 +1,4 @@
-"""CHECK: the examination of a stack's snapshot: what passes, what is refused and why, what people should know.
+"""The examination of a stack's snapshot: what passes, what is refused and why, what people should know.
 
 The rules of a fleet hold for a cloud as well, so they are asked first (`checks/fields.py`, `checks/routes.py`,
 `checks/listeners.py`); then the target says what it cannot do (`portability/incompatibilities.py`). What is refused

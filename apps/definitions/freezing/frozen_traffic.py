@@ -1,4 +1,4 @@
-"""DEFINE → COMPILE, what fleets and stacks freeze alike: load balancers, listeners, pools, backends and servers."""
+"""What fleets and stacks freeze alike: load balancers, listeners, pools, backends and servers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DEFINE → COMPILE, certificates: which of them each https listener presents, and each of them for which names.
+"""Certificates: which of them each https listener presents, and each of them for which names.
 
 A listener presents the certificates that an operator chose for it, and those of every account that has a served route
 on its load balancer: each only for names that its account has verified. So no certificate answers for a name of another

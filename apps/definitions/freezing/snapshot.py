@@ -1,4 +1,4 @@
-"""DEFINE → COMPILE, the only bridge: database rows of one fleet become the frozen snapshot that the compiler reads.
+"""The only bridge: database rows of one fleet become the frozen snapshot that the compiler reads.
 
 The number of queries does not depend on the number of rows, and no ORM object is made for a route: 100 000 routes
 are a few hundred milliseconds.

@@ -1,4 +1,4 @@
-"""DEFINE → COMPILE for clouds, the only bridge: database rows of one stack become what the compiler reads.
+"""The only bridge for clouds: database rows of one stack become what the compiler reads.
 
 As in `snapshot.py` the number of queries does not depend on the number of rows.
 """

@@ -1,4 +1,4 @@
-"""DEFINE, while somebody writes a route: which other routes match the same requests, and who wins then.
+"""While somebody writes a route: which other routes match the same requests, and who wins then.
 
 The rules are those of the compiler: an exact host before a wildcard, in one host an exact path before a prefix, a
 longer prefix before a shorter one, on one path more header conditions first, then methods, then the older route.

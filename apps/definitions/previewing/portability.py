@@ -1,4 +1,4 @@
-"""DEFINE → COMPILE, a question: what would each target lose of a load balancer, or of some of its routes and pools?
+"""A question: what would each target lose of a load balancer, or of some of its routes and pools?
 
 The same answer is shown before a load balancer moves, and keeps what its clouds cannot do from being stored.
 """

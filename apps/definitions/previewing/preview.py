@@ -1,4 +1,4 @@
-"""DEFINE, while somebody writes a route: what it will look like in HAProxy, as a command, and as a document."""
+"""While somebody writes a route: what it will look like in HAProxy, as a command, and as a document."""
 
 from __future__ import annotations
 

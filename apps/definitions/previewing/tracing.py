@@ -1,4 +1,4 @@
-"""DEFINE, reads: what would happen to a request, told to somebody who may know it.
+"""What would happen to a request, told to somebody who may know it.
 
 The compiler's own evaluator answers (compiler/questions/trace.py), over the routes that nodes get. Customers ask about
 hosts that they claimed, and are told of their own routes only.

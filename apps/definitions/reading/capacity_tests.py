@@ -1,4 +1,4 @@
-"""DEFINE: the kind CapacityTest: what to load and how, read from its document and written out again.
+"""The kind CapacityTest: what to load and how, read from its document and written out again.
 
 `{target: {pool, region, hostname, path, server}, load, objective, guards, policy}`. What a test may do is bounded
 here by sense and by its own guards; what it may do now is asked again before every run (apps/capacity/run/checking.py).

@@ -1,4 +1,4 @@
-"""DEFINE: the kinds CloudAccount, Stack, AddressPool and StaticIP, read from their documents and written out again."""
+"""The kinds CloudAccount, Stack, AddressPool and StaticIP, read from their documents and written out again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DEFINE: makes plain documents of specifications and of rows, in one shape, so that the two can be compared.
+"""Makes plain documents of specifications and of rows, in one shape, so that the two can be compared.
 
 `document(spec)` and `describe(row)` answer equal dicts exactly when saving would change nothing. Every default is
 written out; private keys are never part of either.

@@ -1,4 +1,4 @@
-"""DEFINE: the documents of every kind of object, the one way in for the API, the pages, apply and seed.
+"""The documents of every kind of object, the one way in for the API, the pages, apply and seed.
 
 An object is `{kind, name, account?, spec}`. `read_object` turns it into a frozen specification or raises
 `Invalid` with every fault.

@@ -1,4 +1,4 @@
-"""DEFINE: reads plain data field by field, asks the grammar of each, and collects every fault with its pointer."""
+"""Reads plain data field by field, asks the grammar of each, and collects every fault with its pointer."""
 
 from __future__ import annotations
 

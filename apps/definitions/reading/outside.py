@@ -1,4 +1,4 @@
-"""DEFINE: reads how we reach what is not ours: URLs that we call, servers, and where credentials for them are kept.
+"""Reads how we reach what is not ours: URLs that we call, servers, and where credentials for them are kept.
 
 A credential itself is never part of a definition: `env:NAME` ends the names of variables in the environment of the
 process that calls (`SPILLWAY_CLOUD_NAME_…`, `SPILLWAY_DNS_NAME`), `profile:NAME` is in its AWS configuration,

@@ -1,4 +1,4 @@
-"""DEFINE: the kind Schedule: when something should happen and what, read from its document and written out again.
+"""The kind Schedule: when something should happen and what, read from its document and written out again.
 
 `{when: {cron | every_s | at | trigger}, zone, starts_at, ends_at, window_s, jitter_s, overlap, catch_up: {policy,
 window_s}, retries: {attempts, backoff_s}, timeout_s, paused, target: {<kind>: {…}}}`. What `when` means is said by

@@ -1,4 +1,4 @@
-"""DEFINE: the frozen specification of every kind of object, as reading a document gives it."""
+"""The frozen specification of every kind of object, as reading a document gives it."""
 
 from __future__ import annotations
 

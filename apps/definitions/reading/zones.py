@@ -1,4 +1,4 @@
-"""DEFINE: the kinds Zone and Record, read from their documents and written out again.
+"""The kinds Zone and Record, read from their documents and written out again.
 
 `Zone {domain, driver, server?, key_name?, key_algorithm?, credentials?, stack?, resolvers?, tags?}`,
 `Record {zone, label, type, ttl?, values | static_ip | load_balancer, tags?}`.

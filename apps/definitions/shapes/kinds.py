@@ -1,4 +1,4 @@
-"""DEFINE: the kinds whose fields are declared as shapes."""
+"""The kinds whose fields are declared as shapes."""
 
 from __future__ import annotations
 

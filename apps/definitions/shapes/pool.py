@@ -1,4 +1,4 @@
-"""DEFINE: the shape of a Pool: one service, its health check, and a backend with servers in each region."""
+"""The shape of a Pool: one service, its health check, and a backend with servers in each region."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DEFINE: reads a certificate chain with its key: do they belong together, for which names, how long."""
+"""Reads a certificate chain with its key: do they belong together, for which names, how long."""
 
 from __future__ import annotations
 

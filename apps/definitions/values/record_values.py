@@ -1,4 +1,4 @@
-"""DEFINE: the grammar of DNS records: labels, and values of each type as a zone file has them, in one spelling only.
+"""The grammar of DNS records: labels, and values of each type as a zone file has them, in one spelling only.
 
 dnspython reads each value; what it would write otherwise (relative names, escapes, comments, RFC 3597's `\\#`) is
 refused with the spelling to use. Names in values are absolute and end with a dot, as in a zone file, so that none can

@@ -1,4 +1,4 @@
-"""DEFINE, many objects of one kind in one call: all or none, or each by itself with an answer of its own."""
+"""Many objects of one kind in one call: all or none, or each by itself with an answer of its own."""
 
 from __future__ import annotations
 

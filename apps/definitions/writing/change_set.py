@@ -1,4 +1,4 @@
-"""DEFINE, inside a write: what one transaction found wrong, looked up, affected, and has still to do."""
+"""Inside a write: what one transaction found wrong, looked up, affected, and has still to do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DEFINE, the whole set at once: many objects in one transaction, or only what that would change."""
+"""The whole set at once: many objects in one transaction, or only what that would change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DEFINE: the intent to push zones: a higher desired generation, as apps/fleet/services.py does it for fleets."""
+"""The intent to push zones: a higher desired generation, as apps/fleet/services.py does it for fleets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DEFINE, inside a write: one object is saved, whole or in part, or deleted: version, manager, change, record."""
+"""Inside a write: one object is saved, whole or in part, or deleted: version, manager, change, record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DEFINE: the one transaction of every write; it ends with the rules over all of it and the intent to push."""
+"""The one transaction of every write; it ends with the rules over all of it and the intent to push."""
 
 from __future__ import annotations
 

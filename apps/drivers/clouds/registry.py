@@ -1,4 +1,4 @@
-"""OBSERVE clouds, the choice: which reader asks a cloud; each is imported when the first is opened."""
+"""The choice: which reader asks a cloud; each is imported when the first is opened."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PUSH, the providers: where Terraform finds them without asking anybody, and the CLI configuration that says so."""
+"""The providers: where Terraform finds them without asking anybody, and the CLI configuration that says so."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PUSH, the synthesis from outside: a document becomes `cdk.tf.json` in a fresh process, or is remembered."""
+"""The synthesis from outside: a document becomes `cdk.tf.json` in a fresh process, or is remembered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LOAD, the generator's own process: `python -m apps.drivers.load` reads orders on stdin, writes records on stdout.
+"""The generator's own process: `python -m apps.drivers.load` reads orders on stdin, writes records on stdout.
 
 Orders: `plan` (once), `begin`, `renew`, `rate`, `users`, `stop`. Answers: `ready` or `refused`, a `second` each
 second, `over` at the end. It stops when told to, when nobody renews its lease, when stdin closes, when its parent is

@@ -1,4 +1,4 @@
-"""LOAD, what no plan may exceed: checked before the first connection, in the asking process and in the generator."""
+"""What no plan may exceed: checked before the first connection, in the asking process and in the generator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LOAD, the border: what every generator of test traffic promises.
+"""The border: what every generator of test traffic promises.
 
 A generator runs in a process of its own. It begins with a plan, answers with one record per second, takes a new rate
 or number of users at any time, and stops within a second when told to. It lives on a lease: when nobody renews for

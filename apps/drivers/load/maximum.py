@@ -1,4 +1,4 @@
-"""LOAD, the maximum that generators state: found out on this machine, kept for a while, less a margin.
+"""The maximum that generators state: found out on this machine, kept for a while, less a margin.
 
 One process is calibrated (`http1/calibrating.py`), with connections kept or not, as the plan has them. TLS is stated as
 a share of that. One core is left for whatever else runs here; each of the others is good for one process.

@@ -1,4 +1,4 @@
-"""LOAD, the honest fake: backends with a queueing model in this process, loaded in simulated time.
+"""The honest fake: backends with a queueing model in this process, loaded in simulated time.
 
 `memory_backend(host, port, …)` puts a backend at an address; a plan whose endpoints are all such gets this generator
 (`registry.py`). A second passes whenever the reader asks for the next record, so a test of many minutes takes

@@ -1,4 +1,4 @@
-"""LOAD, the choice: which generator carries out a plan."""
+"""The choice: which generator carries out a plan."""
 
 from __future__ import annotations
 

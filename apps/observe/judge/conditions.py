@@ -1,4 +1,4 @@
-"""OBSERVE, pure: facts in, verdicts out; every reason that there is stands in this file."""
+"""Facts in, verdicts out; every reason that there is stands in this file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PUSH, who is left out: objects that nodes of a fleet refuse are kept apart, named, and tried again in their time."""
+"""Who is left out: objects that nodes of a fleet refuse are kept apart, named, and tried again in their time."""
 
 from __future__ import annotations
 

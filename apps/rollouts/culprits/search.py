@@ -1,4 +1,4 @@
-"""PUSH, the search: which of the changed objects a node refuses, asked of that very node, in a bounded number of tries.
+"""The search: which of the changed objects a node refuses, asked of that very node, in a bounded number of tries.
 
 An agent is asked to check, as far as it had come with what it refused. What only the switch tells it is asked by
 pushing: what it takes is a part of what was wanted and good, so it may run until the search is over. Where HAProxy

@@ -1,4 +1,4 @@
-"""PUSH, the bookkeeping: a rollout begins, its steps move, it ends or turns back; each a transaction of its own."""
+"""The bookkeeping: a rollout begins, its steps move, it ends or turns back; each a transaction of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PUSH, one holder's work: compile what is desired, push what differs, until a round changes nothing."""
+"""One holder's work: compile what is desired, push what differs, until a round changes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SCHEDULES, the beat of the sweep process: book what is due, wake workers, sleep until the next instant."""
+"""The beat of the sweep process: book what is due, wake workers, sleep until the next instant."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SCHEDULES, target change: save an object as its account may save it now, and take that back later if it says so.
+"""Target change: save an object as its account may save it now, and take that back later if it says so.
 
 Act and finish are one transaction (contract.py), so the change is made once; the fire that takes it back is booked in
 the same transaction. It refuses when the object has moved meanwhile: somebody's later decision counts more.

@@ -1,4 +1,4 @@
-"""SCHEDULES, target webhook: a signed POST to a public address, at least once, with the fire's key as `webhook-id`."""
+"""Target webhook: a signed POST to a public address, at least once, with the fire's key as `webhook-id`."""
 
 from __future__ import annotations
 

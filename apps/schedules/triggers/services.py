@@ -1,4 +1,4 @@
-"""SCHEDULES, triggers: by them the outside fires a schedule; made, changed, given a new secret, used.
+"""Triggers: by them the outside fires a schedule; made, changed, given a new secret, used.
 
 Who does not know the secret learns nothing: an unknown trigger and a wrong secret get the same answer after the same
 work. Every call that is let in stands in the history of the schedule and in the audit record.

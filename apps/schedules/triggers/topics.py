@@ -1,4 +1,4 @@
-"""SCHEDULES, topics: a bounded Redis stream per account and name; any number of subscribers read it from their place.
+"""Topics: a bounded Redis stream per account and name; any number of subscribers read it from their place.
 
 Messages carry the key of the fire that sent them, the same at every attempt. A second attempt looks first whether the
 one before came through; subscribers that must not act twice still compare keys.

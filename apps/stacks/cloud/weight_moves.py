@@ -1,4 +1,4 @@
-"""OVERFLOW in AWS: looks at what a stack's pools got and moves their weights; each move is an ordinary change.
+"""Looks at what a stack's pools got and moves their weights; each move is an ordinary change.
 
 The weights are rows; a move raises the stack's desired generation, so that it is compiled, planned and applied like
 everything else, and stands in the audit record with its reason.

@@ -1,4 +1,4 @@
-"""PUSH to clouds, what came back: addresses that a cloud chose reach their static IPs, names reach records."""
+"""What came back: addresses that a cloud chose reach their static IPs, names reach records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to people: the audit record: search, one entry with what it changed, and files to take away."""
+"""The audit record: search, one entry with what it changed, and files to take away."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to operators: grants: which account may use which hostnames and shared pools, and what it does with them."""
+"""Grants: which account may use which hostnames and shared pools, and what it does with them."""
 
 from __future__ import annotations
 

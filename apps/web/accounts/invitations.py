@@ -1,4 +1,4 @@
-"""SHOW to people: the page behind the link of an invitation: come in as who you are, or as somebody new."""
+"""The page behind the link of an invitation: come in as who you are, or as somebody new."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to people: who is in an account, with which role, who is invited, and a way in for more."""
+"""Who is in an account, with which role, who is invited, and a way in for more."""
 
 from __future__ import annotations
 

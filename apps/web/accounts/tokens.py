@@ -1,4 +1,4 @@
-"""SHOW to people: the API tokens of their account: what each may, until when, from where; a new one, and its end."""
+"""The API tokens of their account: what each may, until when, from where; a new one, and its end."""
 
 from __future__ import annotations
 

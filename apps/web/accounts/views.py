@@ -1,4 +1,4 @@
-"""SHOW to people: accounts: their quotas and what is used of them, their people, suspension, another one to act for."""
+"""Accounts: their quotas and what is used of them, their people, suspension, another one to act for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to people: webhooks: where an account is told what, the log of every endpoint, and sending something again."""
+"""Where an account is told what, the log of every endpoint, and sending something again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to people: blackouts, in which no capacity test may run; operators set and end them, everybody reads them."""
+"""Blackouts, in which no capacity test may run; operators set and end them, everybody reads them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to people: planning a capacity test: the form, what would happen, and saving it."""
+"""Planning a capacity test: the form, what would happen, and saving it."""
 
 from __future__ import annotations
 

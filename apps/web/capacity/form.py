@@ -1,4 +1,4 @@
-"""SHOW to people: the form of a capacity test: its fields by heading, and the document that they make.
+"""The form of a capacity test: its fields by heading, and the document that they make.
 
 Shares are typed in per cent. What is no number goes on as it was typed, so that the document's own sentence says what
 is wrong with it.

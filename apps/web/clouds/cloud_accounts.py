@@ -1,4 +1,4 @@
-"""SHOW to people: accounts at clouds, and what already stands there and could be adopted."""
+"""Accounts at clouds, and what already stands there and could be adopted."""
 
 from __future__ import annotations
 

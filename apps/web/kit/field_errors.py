@@ -1,4 +1,4 @@
-"""SHOW to people: puts every fault of a refused change beside the field that it is about."""
+"""Puts every fault of a refused change beside the field that it is about."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to people: what every page does: know the actor, answer whole or in part, turn refusals into pages."""
+"""What every page does: know the actor, answer whole or in part, turn refusals into pages."""
 
 from __future__ import annotations
 

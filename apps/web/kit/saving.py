@@ -1,4 +1,4 @@
-"""DEFINE by people: the one way in which a form's object is saved, and what is shown when two edits met."""
+"""The one way in which a form's object is saved, and what is shown at an edit conflict."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.http import HttpResponse
 
 from apps.core.errors import Conflict, FieldError, Invalid, Stale
 from apps.definitions.services import PLATFORM, confirming, delete_object, save_object
-from apps.web.kit.edit_conflicts import meeting
+from apps.web.kit.edit_conflicts import edit_conflict
 from apps.web.kit.pages import PageRequest, show
 
 
@@ -130,5 +130,5 @@ def two_edits(
 
     `began` is what the form remembered of its beginning; `again` makes the page's context from the spec of both.
     """
-    met = meeting(request.actor, typed.kind, live, typed.spec, began)
-    return show(request, template, again(met.merged) | {"meeting": met}, status=409)
+    conflict = edit_conflict(request.actor, typed.kind, live, typed.spec, began)
+    return show(request, template, again(conflict.merged) | {"conflict": conflict}, status=409)

@@ -1,4 +1,4 @@
-"""SHOW to people: fields of forms, made of the shapes of objects: label, choices, hint, what stands there at first."""
+"""Fields of forms, made of the shapes of objects: label, choices, hint, what stands there at first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to people: certificates and when they expire; a private key comes in here and never goes out again."""
+"""Certificates and when they expire; a private key comes in here and never goes out again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to people: what a new account does first; each step turns green by itself, from what is really there."""
+"""What a new account does first; each step turns green by itself, from what is really there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to customers: what is left to do first, then the worst problem, the numbers, the overflow and what expires."""
+"""What is left to do first, then the worst problem, the numbers, the overflow and what expires."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to people: what needs attention, worst first: one entry per cause, with what follows from it beside it."""
+"""What needs attention, worst first: one entry per cause, with what follows from it beside it."""
 
 from __future__ import annotations
 

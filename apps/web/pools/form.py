@@ -1,4 +1,4 @@
-"""SHOW to people: the form of a pool; every field is named by its JSON pointer, so a refusal finds its field."""
+"""The form of a pool; every field is named by its JSON pointer, so a refusal finds its field."""
 
 from __future__ import annotations
 

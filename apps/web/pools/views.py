@@ -1,4 +1,4 @@
-"""SHOW to people: pools: the list, one with its servers, its form, and what can be done to servers in a hurry."""
+"""Pools: the list, one with its servers, its form, and what can be done to servers in a hurry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DEFINE by people: new and changed routes, checked while somebody types, and two edits that met."""
+"""New and changed routes, checked while somebody types, and edit conflicts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to people: hostnames: claimed, what to set in DNS to verify one, whether it is set, and given up again."""
+"""Hostnames: claimed, what to set in DNS to verify one, whether it is set, and given up again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to people: routes as rows of a list: what they match, what happens, how it goes, whether it is live."""
+"""Routes as rows of a list: what they match, what happens, how it goes, whether it is live."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to people: what would happen to a request: a form of its parts, and who gets it, who does not, and why."""
+"""What would happen to a request: a form of its parts, and who gets it, who does not, and why."""
 
 from __future__ import annotations
 

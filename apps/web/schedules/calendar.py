@@ -1,4 +1,4 @@
-"""SHOW to people: the calendar of schedules: a week or a month, what came of the past and what is to come."""
+"""The calendar of schedules: a week or a month, what came of the past and what is to come."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DEFINE by people: the form of a schedule, as documents want it; every fault goes back to the field that it names."""
+"""The form of a schedule, as documents want it; every fault goes back to the field that it names."""
 
 from __future__ import annotations
 

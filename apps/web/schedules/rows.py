@@ -1,4 +1,4 @@
-"""SHOW to people: schedules as lists show them: narrowed by the query of the page, a keyset page at a time."""
+"""Schedules as lists show them: narrowed by the query of the page, a keyset page at a time."""
 
 from __future__ import annotations
 

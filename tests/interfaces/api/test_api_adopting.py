@@ -1,4 +1,4 @@
-"""SHOW to machines: what stands in a cloud is listed, and one of it read into documents that can be applied."""
+"""What stands in a cloud is listed, and one of it read into documents that can be applied."""
 
 from __future__ import annotations
 

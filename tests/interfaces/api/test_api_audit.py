@@ -1,4 +1,4 @@
-"""SHOW to machines: the audit record in the API."""
+"""The audit record in the API."""
 
 from __future__ import annotations
 

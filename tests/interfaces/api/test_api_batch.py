@@ -1,4 +1,4 @@
-"""SHOW to machines: many objects in one call, all or none, or each with an answer of its own."""
+"""Many objects in one call, all or none, or each with an answer of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to machines: capacity tests and their runs: written, asked for, watched, stopped, and blackouts."""
+"""Capacity tests and their runs: written, asked for, watched, stopped, and blackouts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to machines: static IPs that move, what targets would lose, runs of stacks, zones as they are served."""
+"""Static IPs that move, what targets would lose, runs of stacks, zones as they are served."""
 
 from __future__ import annotations
 

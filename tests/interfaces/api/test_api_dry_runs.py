@@ -1,4 +1,4 @@
-"""SHOW to machines: a dry run tells of stacks and zones, a plan keeps it, and customers read their part of it."""
+"""A dry run tells of stacks and zones, a plan keeps it, and customers read their part of it."""
 
 from __future__ import annotations
 

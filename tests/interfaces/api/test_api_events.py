@@ -1,4 +1,4 @@
-"""SHOW to machines: the event stream for programs, by token: what the account may know, and nothing lost between."""
+"""The event stream for programs, by token: what the account may know, and nothing lost between."""
 
 from __future__ import annotations
 

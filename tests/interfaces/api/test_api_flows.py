@@ -1,4 +1,4 @@
-"""SHOW to machines: overflow now, then, predicted and what-if; customers see their own pools and nothing is saved."""
+"""Overflow now, then, predicted and what-if; customers see their own pools and nothing is saved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to machines: grants are objects like others, of operators; what they share is read and not written."""
+"""Grants are objects like others, of operators; what they share is read and not written."""
 
 from __future__ import annotations
 

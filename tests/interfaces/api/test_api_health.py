@@ -1,4 +1,4 @@
-"""SHOW to machines: the health of pools, servers, nodes and fleets, for those who own them."""
+"""The health of pools, servers, nodes and fleets, for those who own them."""
 
 from __future__ import annotations
 

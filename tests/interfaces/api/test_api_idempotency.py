@@ -1,4 +1,4 @@
-"""SHOW to machines: a request with a key is done once, whoever repeats it, whatever crashes, however many come."""
+"""A request with a key is done once, whoever repeats it, whatever crashes, however many come."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to machines: one limit by one small call, a region drained, a distance; who may, and what is refused."""
+"""One limit by one small call, a region drained, a distance; who may, and what is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to machines: lists: every row once whatever is written meanwhile, nothing ignored, as many queries as before."""
+"""Lists: every row once whatever is written meanwhile, nothing ignored, as many queries as before."""
 
 from __future__ import annotations
 

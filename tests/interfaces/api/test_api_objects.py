@@ -1,4 +1,4 @@
-"""SHOW to machines: reads of every noun, writes with versions, apply, and every refusal as a problem."""
+"""Reads of every noun, writes with versions, apply, and every refusal as a problem."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to machines, written down: the document is what the API does, and stays so."""
+"""The document is what the API does, and stays so."""
 
 from __future__ import annotations
 

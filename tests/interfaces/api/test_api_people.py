@@ -1,4 +1,4 @@
-"""SHOW to machines: memberships and invitations, with versions, and nothing of other accounts."""
+"""Memberships and invitations, with versions, and nothing of other accounts."""
 
 from __future__ import annotations
 

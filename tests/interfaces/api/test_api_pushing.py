@@ -1,4 +1,4 @@
-"""SHOW to machines: operators go back to a revision, let a fleet go on, and push again."""
+"""Operators go back to a revision, let a fleet go on, and push again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to machines: who asks too often is told so, others go on, and a cache that is away stops nobody."""
+"""Who asks too often is told so, others go on, and a cache that is away stops nobody."""
 
 from __future__ import annotations
 

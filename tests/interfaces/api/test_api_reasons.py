@@ -1,4 +1,4 @@
-"""SHOW to machines: why, from which commit and which run of a pipeline a change came, kept in the audit record."""
+"""Why, from which commit and which run of a pipeline a change came, kept in the audit record."""
 
 from __future__ import annotations
 

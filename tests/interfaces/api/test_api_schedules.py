@@ -1,4 +1,4 @@
-"""SHOW to machines: schedules are looked at before they are stored, run, paused, asked for what they fired; topics."""
+"""Schedules are looked at before they are stored, run, paused, asked for what they fired; topics."""
 
 from __future__ import annotations
 

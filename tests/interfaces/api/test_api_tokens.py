@@ -1,4 +1,4 @@
-"""SHOW to machines: tokens: shown once, never with more rights than their maker, gone at once when revoked."""
+"""Tokens: shown once, never with more rights than their maker, gone at once when revoked."""
 
 from __future__ import annotations
 

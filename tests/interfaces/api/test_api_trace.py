@@ -1,4 +1,4 @@
-"""SHOW to machines: a trace says who wins, who was passed over and why, and leaks nothing of others."""
+"""A trace says who wins, who was passed over and why, and leaks nothing of others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to machines: webhooks in the API: made, changed with versions, rotated, tested, and their log."""
+"""In the API: made, changed with versions, rotated, tested, and their log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to machines: every kind is written alike: conditions, merge patches, dry runs, and what pipelines manage."""
+"""Every kind is written alike: conditions, merge patches, dry runs, and what pipelines manage."""
 
 from __future__ import annotations
 

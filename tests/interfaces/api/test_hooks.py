@@ -1,4 +1,4 @@
-"""SHOW to machines: the outside fires a schedule with a secret or a signature, and who has neither learns nothing."""
+"""The outside fires a schedule with a secret or a signature, and who has neither learns nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to machines that watch: /healthz, /readyz and /metrics."""
+"""/healthz, /readyz and /metrics."""
 
 from __future__ import annotations
 

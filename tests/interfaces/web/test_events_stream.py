@@ -1,4 +1,4 @@
-"""SHOW to open pages: the event stream, served by the real server over real sockets, with a real Redis."""
+"""The event stream, served by the real server over real sockets, with a real Redis."""
 
 from __future__ import annotations
 

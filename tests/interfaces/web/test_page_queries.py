@@ -1,4 +1,4 @@
-"""CHECK, what a page asks of the database: what the ledger says, however many rows there are.
+"""What a page asks of the database: what the ledger says, however many rows there are.
 
 `query_ledger.json` holds the number of SQL queries per page; a page that needs more, or less, has to say so there.
 """

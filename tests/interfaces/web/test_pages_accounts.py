@@ -1,4 +1,4 @@
-"""SHOW to people: customers and their quotas, suspension, switching accounts, and impersonating a customer."""
+"""Customers and their quotas, suspension, switching accounts, and impersonating a customer."""
 
 from __future__ import annotations
 

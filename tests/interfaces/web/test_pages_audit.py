@@ -1,4 +1,4 @@
-"""SHOW to people: the audit record on pages and as files: complete, searchable, one's own, and harmless to open."""
+"""The audit record on pages and as files: complete, searchable, one's own, and harmless to open."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to people: blackouts are set and ended by operators and read by everybody."""
+"""Blackouts are set and ended by operators and read by everybody."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to people: the calendar of schedules: past and future day by day, bands instead of thousands of dots."""
+"""The calendar of schedules: past and future day by day, bands instead of thousands of dots."""
 
 from __future__ import annotations
 

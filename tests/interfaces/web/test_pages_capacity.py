@@ -1,4 +1,4 @@
-"""CHECK, the pages of capacity tests: what they show, who may do what, and that nothing is invented."""
+"""The pages of capacity tests: what they show, who may do what, and that nothing is invented."""
 
 from __future__ import annotations
 

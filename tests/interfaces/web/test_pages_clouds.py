@@ -1,4 +1,4 @@
-"""SHOW to people: pages of stacks, cloud accounts, static IPs, address pools and adopting."""
+"""Pages of stacks, cloud accounts, static IPs, address pools and adopting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DEFINE by people: what a pipeline manages is changed by hand only with broken glass."""
+"""What a pipeline manages is changed by hand only with broken glass."""
 
 from __future__ import annotations
 

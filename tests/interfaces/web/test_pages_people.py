@@ -1,4 +1,4 @@
-"""SHOW to people: who is in an account, with which role, and how more come in."""
+"""Who is in an account, with which role, and how more come in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW: what nodes refuse in any fleet stands on one page and in one list; one of them is tried again by itself."""
+"""What nodes refuse in any fleet stands on one page and in one list; one of them is tried again by itself."""
 
 from __future__ import annotations
 

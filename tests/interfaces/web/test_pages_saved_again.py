@@ -1,4 +1,4 @@
-"""SHOW to people: a form that is saved as it stands changes nothing: it shows all that it would write."""
+"""A form that is saved as it stands changes nothing: it shows all that it would write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to people: schedules on pages: listed in words, run, paused, retried, called, deleted."""
+"""Schedules on pages: listed in words, run, paused, retried, called, deleted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DEFINE by people: the form of a schedule: the next ten before saving, faults at their fields, edits that met."""
+"""The form of a schedule: the next ten before saving, faults at their fields, edit conflicts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to people: a form that was opened before somebody else saved is refused, however often it is sent again."""
+"""A form that was opened before somebody else saved is refused, however often it is sent again."""
 
 from __future__ import annotations
 

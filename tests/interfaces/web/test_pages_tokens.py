@@ -1,4 +1,4 @@
-"""SHOW to people: the page of tokens: a form that keeps what was ticked, a text that is shown once."""
+"""The page of tokens: a form that keeps what was ticked, a text that is shown once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to people: the trace of a request is a page that can be sent on as a link."""
+"""The trace of a request is a page that can be sent on as a link."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to people: webhooks on pages: made with a secret shown once, watched, tested, rotated, sent again, deleted."""
+"""On pages: made with a secret shown once, watched, tested, rotated, sent again, deleted."""
 
 from __future__ import annotations
 

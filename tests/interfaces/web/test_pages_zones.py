@@ -1,4 +1,4 @@
-"""SHOW to people: the pages of DNS zones, for operators and for customers with whom a zone is shared."""
+"""The pages of DNS zones, for operators and for customers with whom a zone is shared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to machines: the audit record, newest first, with the filters of the page."""
+"""The audit record, newest first, with the filters of the page."""
 
 from __future__ import annotations
 

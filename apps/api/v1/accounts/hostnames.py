@@ -1,4 +1,4 @@
-"""SHOW to machines: hostnames: claimed, looked at, verified by an operator's word, released."""
+"""Hostnames: claimed, looked at, verified by an operator's word, released."""
 
 from __future__ import annotations
 

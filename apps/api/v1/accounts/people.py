@@ -1,4 +1,4 @@
-"""SHOW to machines: who is in an account, with which role, and invitations for more."""
+"""Who is in an account, with which role, and invitations for more."""
 
 from __future__ import annotations
 

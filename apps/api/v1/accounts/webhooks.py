@@ -1,4 +1,4 @@
-"""SHOW to machines: webhooks of an account, their secrets, what was delivered, and sending it again."""
+"""Webhooks of an account, their secrets, what was delivered, and sending it again."""
 
 from __future__ import annotations
 

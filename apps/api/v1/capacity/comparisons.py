@@ -1,4 +1,4 @@
-"""SHOW to machines: comparisons of two capacity tests, and how many servers a rate needs."""
+"""Comparisons of two capacity tests, and how many servers a rate needs."""
 
 from __future__ import annotations
 

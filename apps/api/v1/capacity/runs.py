@@ -1,4 +1,4 @@
-"""SHOW to machines: runs of capacity tests: asked for, watched, stopped, approved, made a limit; and blackouts."""
+"""Runs of capacity tests: asked for, watched, stopped, approved, made a limit; and blackouts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to machines: how far stacks have come: runs with their plans, states, the lock; what operators do with them."""
+"""How far stacks have come: runs with their plans, states, the lock; what operators do with them."""
 
 from __future__ import annotations
 

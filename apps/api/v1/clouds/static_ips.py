@@ -1,4 +1,4 @@
-"""SHOW to machines: static IPs beyond their definition: moved in one change, released; what a target cannot do."""
+"""Static IPs beyond their definition: moved in one change, released; what a target cannot do."""
 
 from __future__ import annotations
 

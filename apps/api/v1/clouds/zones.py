@@ -1,4 +1,4 @@
-"""SHOW to machines: how far DNS zones have come: wanted against served, what a push would write, what drifted."""
+"""How far DNS zones have come: wanted against served, what a push would write, what drifted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to machines: who calls, by bearer token; a wrong, old, revoked or malformed one all look the same."""
+"""Who calls, by bearer token; a wrong, old, revoked or malformed one all look the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to machines: `Idempotency-Key`: the same request sent again gets the same answer, and its work is done once.
+"""`Idempotency-Key`: the same request sent again gets the same answer, and its work is done once.
 
 Draft-ietf-httpapi-idempotency-key-header; apps/retries says what holds when processes die.
 """

@@ -1,4 +1,4 @@
-"""SHOW to machines: what every request below /api/v1/ passes: who calls, how often, how long it may wait, once only."""
+"""What every request below /api/v1/ passes: who calls, how often, how long it may wait, once only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to machines: every refusal is one `application/problem+json` (RFC 9457) that names each fault."""
+"""Every refusal is one `application/problem+json` (RFC 9457) that names each fault."""
 
 from __future__ import annotations
 

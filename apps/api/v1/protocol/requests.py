@@ -1,4 +1,4 @@
-"""SHOW to machines: what the headers and query parameters of a request ask for, each read in one place."""
+"""What the headers and query parameters of a request ask for, each read in one place."""
 
 from __future__ import annotations
 

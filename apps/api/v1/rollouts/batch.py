@@ -1,4 +1,4 @@
-"""SHOW to machines: many routes or pools in one call, all or none, or each with an answer of its own."""
+"""Many routes or pools in one call, all or none, or each with an answer of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to machines: the whole set of objects at once, as a plan first and then exactly so."""
+"""The whole set of objects at once, as a plan first and then exactly so."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to machines: triggers, the URLs through which the outside fires a schedule."""
+"""Triggers, the URLs through which the outside fires a schedule."""
 
 from __future__ import annotations
 

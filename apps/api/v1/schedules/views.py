@@ -1,4 +1,4 @@
-"""SHOW to machines: schedules beyond their definition: look ahead, run now, pause, what they fired, and topics."""
+"""Schedules beyond their definition: look ahead, run now, pause, what they fired, and topics."""
 
 from __future__ import annotations
 

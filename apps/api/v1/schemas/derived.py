@@ -1,4 +1,4 @@
-"""SHOW to machines, written down: the schemas of objects, made of their shapes (apps/definitions/shapes)."""
+"""The schemas of objects, made of their shapes (apps/definitions/shapes)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to machines, written down: every query parameter, request header and response header that there is."""
+"""Every query parameter, request header and response header that there is."""
 
 from __future__ import annotations
 

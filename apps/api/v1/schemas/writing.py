@@ -1,4 +1,4 @@
-"""SHOW to machines, written down: many objects at once, what a write would do, and refusals."""
+"""Many objects at once, what a write would do, and refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to machines: overflow as it is and was, beside what the planner says, and what would be if; nothing is saved."""
+"""Overflow as it is and was, beside what the planner says, and what would be if; nothing is saved."""
 
 from __future__ import annotations
 

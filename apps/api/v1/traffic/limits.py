@@ -1,4 +1,4 @@
-"""SHOW to machines: the small calls of overflow: one limit of one pool, a region drained, a distance."""
+"""The small calls of overflow: one limit of one pool, a region drained, a distance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to machines: what would happen to a request, and why; nothing is sent anywhere."""
+"""What would happen to a request, and why; nothing is sent anywhere."""
 
 from __future__ import annotations
 

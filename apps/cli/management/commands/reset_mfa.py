@@ -1,4 +1,4 @@
-"""SHOW to operators: resets MFA: takes the second factor away from somebody who lost phone and codes."""
+"""Resets MFA: takes the second factor away from somebody who lost phone and codes."""
 
 from __future__ import annotations
 

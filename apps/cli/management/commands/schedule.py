@@ -1,4 +1,4 @@
-"""SCHEDULES and the sweep: `manage.py schedule` books what is due, and finds work that no wake-up brought to a worker.
+"""`manage.py schedule` books what is due, and finds work that no wake-up brought to a worker.
 
 Any number of them may run; none is the leader.
 """

@@ -1,4 +1,4 @@
-"""COMPILE for HAProxy: listeners as frontends; the same rules for every listener of one load balancer.
+"""Listeners as frontends; the same rules for every listener of one load balancer.
 
 The steps of an http frontend, in the order of its lines: answer the probe, refuse what no route gets, say who the
 client is, look the route up, count it, find out what it does, rewrite, choose the backend. None of them grows with the

@@ -1,4 +1,4 @@
-"""COMPILE for HAProxy: an examined snapshot becomes the files of a bundle, with what verification must find in them."""
+"""An examined snapshot becomes the files of a bundle, with what verification must find in them."""
 
 from __future__ import annotations
 

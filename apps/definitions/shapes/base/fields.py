@@ -1,4 +1,4 @@
-"""DEFINE: what a shape says about its fields, asked by whoever derives something from it."""
+"""What a shape says about its fields, asked by whoever derives something from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DEFINE: makes a specification of a document by its shape, or says every fault of it, with its pointer, at once.
+"""Makes a specification of a document by its shape, or says every fault of it, with its pointer, at once.
 
 pydantic reads; what it says is turned into our sentences here:
 

@@ -1,4 +1,4 @@
-"""DEFINE: what a shape says about its fields: the grammar of each, what it is for, and what has to fit together.
+"""What a shape says about its fields: the grammar of each, what it is for, and what has to fit together.
 
 A shape is a frozen dataclass whose annotations carry the marks below; pydantic reads them (reading.py). Marks raise
 `GrammarError` for the value at hand and `Wrong` for several faults, or for one that stands below it.

@@ -1,4 +1,4 @@
-"""DEFINE: the words that shapes write their fields with: a type, its grammar, and what programs are told of it.
+"""The words that shapes write their fields with: a type, its grammar, and what programs are told of it.
 
 The grammar decides; the schema is never stricter than it is, so a client that follows the API's document is not kept
 from anything.

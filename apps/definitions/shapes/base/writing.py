@@ -1,4 +1,4 @@
-"""DEFINE: makes a plain document by a shape, of a specification or of a stored row with the same attributes.
+"""Makes a plain document by a shape, of a specification or of a stored row with the same attributes.
 
 A row may have a row where the shape has a name, and a manager of rows where it has a list. Every default is written
 out, lists that have no order of their own stand in one.

@@ -1,4 +1,4 @@
-"""DEFINE: one limit in one small call: what a pool may take in one region, and who said so."""
+"""One limit in one small call: what a pool may take in one region, and who said so."""
 
 from __future__ import annotations
 

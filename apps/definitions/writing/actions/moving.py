@@ -1,4 +1,4 @@
-"""DEFINE: a static IP moves from one load balancer to another in one change, or is released from the one it serves.
+"""A static IP moves from one load balancer to another in one change, or is released from the one it serves.
 
 Whoever connects to the address is served by the one or the other, never by none: one transaction takes it from the
 former listeners and gives it to the new ones, and every fleet and stack that it concerns is pushed to after that.

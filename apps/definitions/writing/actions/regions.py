@@ -1,4 +1,4 @@
-"""DEFINE: what operators do to a region in a hurry: take its traffic away, and say how far it is from another."""
+"""What operators do to a region in a hurry: take its traffic away, and say how far it is from another."""
 
 from __future__ import annotations
 

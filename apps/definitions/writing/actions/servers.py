@@ -1,4 +1,4 @@
-"""DEFINE: the two things that people change on one server in a hurry: its state and its weight."""
+"""The two things that people change on one server in a hurry: its state and its weight."""
 
 from __future__ import annotations
 

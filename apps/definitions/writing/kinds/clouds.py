@@ -1,4 +1,4 @@
-"""DEFINE, writes of clouds: accounts at them, and stacks: one account in one of its regions."""
+"""Writes of clouds: accounts at them, and stacks: one account in one of its regions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DEFINE, writes of grants: one row gives an account hostnames (with routes, certificate, load tests) or shared pools.
+"""Writes of grants: one row gives an account hostnames (with routes, certificate, load tests) or shared pools.
 
 What a grant gave is not pulled from under running routes: whoever takes it away first moves or deletes those routes.
 """

@@ -1,4 +1,4 @@
-"""DEFINE, writes of hostnames: claimed, verified, released; routes go live once their name is verified.
+"""Writes of hostnames: claimed, verified, released; routes go live once their name is verified.
 
 Asking name servers takes seconds, so it happens outside of transactions; what was found is stored by the version of
 the claim that was asked about.

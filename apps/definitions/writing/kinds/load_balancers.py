@@ -1,4 +1,4 @@
-"""DEFINE, writes of load balancers: where they stand, their listeners, and which static IP fits which place."""
+"""Writes of load balancers: where they stand, their listeners, and which static IP fits which place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DEFINE, writes of routes: the hostname is claimed, and no two routes of a load balancer match the same requests."""
+"""Writes of routes: the hostname is claimed, and no two routes of a load balancer match the same requests."""
 
 from __future__ import annotations
 

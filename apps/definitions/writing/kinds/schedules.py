@@ -1,4 +1,4 @@
-"""DEFINE, writes of schedules: stored when its author may book what it does; the next instant is computed here.
+"""Writes of schedules: stored when its author may book what it does; the next instant is computed here.
 
 A change is tried at the end of the transaction, when every object of the same document is stored, and undone
 (objects.py); it is checked again when it fires.

@@ -1,4 +1,4 @@
-"""DEFINE, writes of static IPs: allotted, given to somebody, and kept by whoever has them.
+"""Writes of static IPs: allotted, given to somebody, and kept by whoever has them.
 
 Two writers never get one address: each waits for the others that allot from the same pool, and the column is unique.
 """

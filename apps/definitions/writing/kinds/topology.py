@@ -1,4 +1,4 @@
-"""DEFINE, writes of the platform: accounts, regions, fleets and nodes, by operators only."""
+"""Writes of the platform: accounts, regions, fleets and nodes, by operators only."""
 
 from __future__ import annotations
 

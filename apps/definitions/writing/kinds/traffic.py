@@ -1,4 +1,4 @@
-"""DEFINE, writes of what carries traffic: certificates, pools and their servers."""
+"""Writes of what carries traffic: certificates, pools and their servers."""
 
 from __future__ import annotations
 

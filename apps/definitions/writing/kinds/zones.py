@@ -1,4 +1,4 @@
-"""DEFINE, writes of DNS zones and records: one writer of a zone at a time, so that every rule sees what is there.
+"""Writes of DNS zones and records: one writer of a zone at a time, so that every rule sees what is there.
 
 In a zone that an operator shares with it, a customer keeps records of its own: never of the zone's own name, never of a
 name (or under a wildcard) of somebody else, never of a hostname that another account has claimed.

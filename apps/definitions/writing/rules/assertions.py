@@ -1,4 +1,4 @@
-"""DEFINE, inside a write: a change that breaks what somebody asserted is refused, with what would happen instead."""
+"""Inside a write: a change that breaks what somebody asserted is refused, with what would happen instead."""
 
 from __future__ import annotations
 

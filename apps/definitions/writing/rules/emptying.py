@@ -1,4 +1,4 @@
-"""DEFINE, inside a write: what would empty something that carries traffic is refused until it is confirmed by name.
+"""Inside a write: what would empty something that carries traffic is refused until it is confirmed by name.
 
 A document replaces whole objects, so one that leaves servers, listeners or routes out takes them away. That may be
 meant; then whoever writes says so, object by object.

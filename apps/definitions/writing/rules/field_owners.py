@@ -1,4 +1,4 @@
-"""DEFINE, inside a write: limits that capacity runs set belong to the runs, not to the document that says the rest.
+"""Inside a write: limits that capacity runs set belong to the runs, not to the document that says the rest.
 
 A document (what is applied, and whatever a pipeline writes under its name) that has another limit there keeps the
 measured one and says so; whoever means the other one takes the field over by name. What somebody sets by hand, without

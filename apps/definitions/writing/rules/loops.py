@@ -1,4 +1,4 @@
-"""DEFINE, inside a write: a redirect that leads to itself is refused, once all that is written together stands."""
+"""Inside a write: a redirect that leads to itself is refused, once all that is written together stands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DEFINE, inside a write: what a pipeline manages is changed under its name, or with broken glass, on every path.
+"""Inside a write: what a pipeline manages is changed under its name, or with broken glass, on every path.
 
 Whoever takes a request says once what it carries (`managing`), so no path that stores something can leave it out.
 """

@@ -1,4 +1,4 @@
-"""DEFINE, inside a write: what the clouds of a load balancer cannot do is refused, with the reason and what to do."""
+"""Inside a write: what the clouds of a load balancer cannot do is refused, with the reason and what to do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LOAD, the timetable of an open loop: the instants at which requests are due while the rate changes; pure.
+"""The timetable of an open loop: the instants at which requests are due while the rate changes; pure.
 
 The rate is a function of time that is constant but for linear ramps. Its integral since the last arrival grows until
 it reaches a draw: 1 for even arrivals, exponentially distributed with mean 1 for independent callers. So both kinds

@@ -1,4 +1,4 @@
-"""LOAD, the engine finds out its own maximum: `python -m apps.drivers.load.http1.calibrating [close]` writes it.
+"""The engine finds out its own maximum: `python -m apps.drivers.load.http1.calibrating [close]` writes it.
 
 The very engine that makes load later is asked for higher and higher rates of independent callers by a sink of its own
 (`sink.py`), each for a moment, until requests do not leave in time; then the border is narrowed to a tenth. A rate that

@@ -1,4 +1,4 @@
-"""LOAD, one connection of the HTTP/1.1 engine: sends a request, reads the answer, says what became of it."""
+"""One connection of the HTTP/1.1 engine: sends a request, reads the answer, says what became of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LOAD, the engine of HTTP/1.1: a true open loop (or N users) on one event loop, one record per second.
+"""The engine of HTTP/1.1: a true open loop (or N users) on one event loop, one record per second.
 
 Requests leave when they are due, whether or not answers come back: on an idle connection, else on a new one. The
 engine sleeps only while the next one is more than a millisecond away, and never catches up on what it missed: what is

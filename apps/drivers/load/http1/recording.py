@@ -1,4 +1,4 @@
-"""LOAD, a second being counted: what every implementation writes down meanwhile, and the record it becomes."""
+"""A second being counted: what every implementation writes down meanwhile, and the record it becomes."""
 
 from __future__ import annotations
 

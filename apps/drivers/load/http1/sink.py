@@ -1,4 +1,4 @@
-"""LOAD, what the engine is calibrated against: answers anything at once, on this machine only, for some seconds.
+"""What the engine is calibrated against: answers anything at once, on this machine only, for some seconds.
 
 `python -m apps.drivers.load.http1.sink` writes its port on stdout and ends when stdin closes, at the latest after
 `LONGEST_S`. It reads no more of a request than where it ends, so that it is never what the calibration measures.

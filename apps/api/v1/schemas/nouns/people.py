@@ -1,4 +1,4 @@
-"""SHOW to machines, written down: hostnames, memberships, invitations and tokens."""
+"""Hostnames, memberships, invitations and tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to machines, written down: what would happen to a request."""
+"""What would happen to a request."""
 
 from __future__ import annotations
 

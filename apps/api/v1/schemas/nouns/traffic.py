@@ -1,4 +1,4 @@
-"""SHOW to machines, written down: load balancers, listeners, routes and certificates."""
+"""Load balancers, listeners, routes and certificates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to machines, written down: DNS zones and records."""
+"""DNS zones and records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to machines, written down: what an operation is made of, and the usual ones: list, read, create, change."""
+"""What an operation is made of, and the usual ones: list, read, create, change."""
 
 from __future__ import annotations
 

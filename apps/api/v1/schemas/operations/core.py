@@ -1,4 +1,4 @@
-"""SHOW to machines, written down: what each URL does with each method; the document and the middleware both read it.
+"""What each URL does with each method; the document and the middleware both read it.
 
 A query parameter that does not stand here is refused by the middleware, so what is not written down does not exist.
 """

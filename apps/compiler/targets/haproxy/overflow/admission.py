@@ -1,4 +1,4 @@
-"""COMPILE for HAProxy: has a region room for one more request? As rules that work in every frontend, http or tcp.
+"""Has a region room for one more request? As rules that work in every frontend, http or tcp.
 
 Each node counts under keys of its own in a table that the nodes of a region share as peers, `pool-17/node-5` for the
 region's local traffic and `pool-17/node-5/guest` for remote traffic, the overflow that other regions sent; whoever asks

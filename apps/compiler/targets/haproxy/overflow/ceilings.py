@@ -1,4 +1,4 @@
-"""COMPILE for HAProxy: no account and no client takes all of a node.
+"""No account and no client takes all of a node.
 
 An account's ceiling is its share (a quota) of what a node can have at once, and so many requests or connections per
 second (another quota). Half of either is divided among its pools: what a pool has within its own part is neither

@@ -1,4 +1,4 @@
-"""COMPILE for HAProxy: a local request over its region's limit finds the next region with room, in the same request.
+"""A local request over its region's limit finds the next region with room, in the same request.
 
 How full another region is only that region knows. A local node asks the nearest; a refusal comes before any server saw
 the request, is repeated one region further by the same request, and remembered for a tenth of a second, so that the

@@ -1,4 +1,4 @@
-"""COMPILE for HAProxy: where other regions' overflow arrives, is counted apart, and admitted or refused.
+"""Where other regions' overflow arrives, is counted apart, and admitted or refused.
 
 Only who knows the installation's key is heard, on ports of their own: clients cannot forge it, and every listener drops
 `x-spillway-…` headers that clients send. Overflow is never sent on, so nothing can go in circles.

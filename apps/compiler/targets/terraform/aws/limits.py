@@ -1,4 +1,4 @@
-"""COMPILE for AWS, the numbers: what Elastic Load Balancing and Route 53 take at most.
+"""The numbers for AWS: what Elastic Load Balancing and Route 53 take at most.
 
 Source: Elastic Load Balancing API reference, version 2015-12-01 (the service model that botocore carries), and the user
 guides' pages "Quotas for your Application Load Balancers" and "Condition types for listener rules".

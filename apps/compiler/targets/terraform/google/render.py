@@ -1,4 +1,4 @@
-"""COMPILE for Google, the renderer: what is accepted of a stack as one Terraform document."""
+"""The renderer for Google: what is accepted of a stack as one Terraform document."""
 
 from __future__ import annotations
 
