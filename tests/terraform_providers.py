@@ -1,4 +1,4 @@
-"""PUSH: whether this machine has a Terraform provider without asking the registry; tests are skipped loudly without."""
+"""Whether this machine has a Terraform provider without asking the registry; tests are skipped loudly without."""
 
 from __future__ import annotations
 

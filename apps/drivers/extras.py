@@ -1,4 +1,4 @@
-"""PUSH to clouds: libraries that only clouds need are extras; who lacks one is told which to install."""
+"""Libraries that only clouds need are extras; who lacks one is told which to install."""
 
 from __future__ import annotations
 
