@@ -18,7 +18,7 @@ from apps.capacity.run.checking import checks_of
 from apps.core.errors import Forbidden
 from apps.definitions.models import Server
 from apps.drivers.load.memory import MemoryBackend, forget_memory_backends, memory_backend
-from tests.apps.capacity_world import Watched, a_test, put, stepwise
+from tests.apps.capacity_env import Watched, a_test, put, stepwise
 from tests.conftest import actor_of
 from tests.interfaces.people import client_of
 

@@ -21,7 +21,7 @@ from apps.definitions.models import Server
 from apps.drivers.load.memory import MemoryBackend, forget_memory_backends, memory_backend
 from apps.fleet.models import Region
 from apps.observe.collect.deltas import Counts
-from tests.apps.capacity_world import Watched, a_test, put, stepwise
+from tests.apps.capacity_env import Watched, a_test, put, stepwise
 from tests.conftest import actor_of
 from tests.interfaces.people import client_of
 

@@ -26,7 +26,7 @@ from apps.drivers.load import maximum
 from apps.drivers.load.contract import Maximum
 from apps.drivers.load.memory import MemoryBackend, forget_memory_backends, memory_backend
 from apps.fleet.models import Fleet, Node
-from tests.apps.capacity_world import HOSTNAME, Watched, a_test, put, stepwise
+from tests.apps.capacity_env import HOSTNAME, Watched, a_test, put, stepwise
 from tests.conftest import actor_of
 
 # A public address that nobody in these tests has: what stands there is in memory, and counts.

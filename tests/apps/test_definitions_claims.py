@@ -119,9 +119,7 @@ def test_wildcards_over_a_name_stop_before_the_top_level() -> None:
 
 
 @pytest.mark.parametrize("hostname", ["shop.acme.example", "*.acme.example", "nobodys.example.com"])
-def test_a_claim_does_not_tell_whether_somebody_has_the_name(
-    tutorial_world: Actor, globex: Actor, hostname: str
-) -> None:
+def test_a_claim_does_not_tell_whether_somebody_has_the_name(tutorial_env: Actor, globex: Actor, hostname: str) -> None:
     made = save_object(actor=globex, kind="Route", name="mine", spec=route(hostname))
     claim = Hostname.objects.get(account=globex.account, name=hostname)
     assert (made.hostname_id, claim.verification, claim.last_check_message) == (claim.pk, "", "")
@@ -146,16 +144,16 @@ def test_with_a_look_at_claims_that_wait_they_would_keep_others_out(
 
 @pytest.mark.parametrize("hostname", ["new.acme.example", "deep.new.acme.example", "*.new.acme.example"])
 def test_names_under_a_wildcard_belong_to_its_owner(
-    tutorial_world: Actor, acme: Actor, globex: Actor, hostname: str
+    tutorial_env: Actor, acme: Actor, globex: Actor, hostname: str
 ) -> None:
-    save_object(actor=tutorial_world, kind="Route", name="all", account="acme", spec=route("*.acme.example"))
+    save_object(actor=tutorial_env, kind="Route", name="all", account="acme", spec=route("*.acme.example"))
     save_object(actor=globex, kind="Route", name="steal", spec=route(hostname))
     save_object(actor=acme, kind="Route", name="own", spec=route(hostname))
     found = Hostname.objects.filter(name=hostname).values_list("account__name", "verification")
     assert dict(found) == {"globex": "", "acme": "operator"}
 
 
-def test_the_last_route_of_a_hostname_gives_the_claim_up(tutorial_world: Actor, acme: Actor) -> None:
+def test_the_last_route_of_a_hostname_gives_the_claim_up(tutorial_env: Actor, acme: Actor) -> None:
     save_object(actor=acme, kind="Route", name="one", spec=route("free.example.com"))
     save_object(actor=acme, kind="Route", name="two", spec=route("free.example.com", "/two"))
     delete_object(actor=acme, kind="Route", name="one")
@@ -164,7 +162,7 @@ def test_the_last_route_of_a_hostname_gives_the_claim_up(tutorial_world: Actor, 
     assert not Hostname.objects.filter(name="free.example.com").exists()
 
 
-def test_a_route_that_moves_to_another_hostname_gives_the_old_one_up(tutorial_world: Actor, acme: Actor) -> None:
+def test_a_route_that_moves_to_another_hostname_gives_the_old_one_up(tutorial_env: Actor, acme: Actor) -> None:
     save_object(actor=acme, kind="Route", name="one", spec=route("old.example.com"))
     save_object(actor=acme, kind="Route", name="one", spec=route("new.example.com"))
     assert not Hostname.objects.filter(name="old.example.com").exists()

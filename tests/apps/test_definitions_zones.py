@@ -15,7 +15,7 @@ from apps.definitions.freezing.zone_records import wanted_records
 from apps.definitions.models import Record, Zone
 from apps.definitions.services import apply_document, delete_object, save_object
 from apps.fleet.models import StaticIP
-from tests.apps.clouds_world import RECORD, ZONE, operator_of, remembered, spec_of
+from tests.apps.clouds_env import RECORD, ZONE, operator_of, remembered, spec_of
 
 pytestmark = pytest.mark.django_db
 

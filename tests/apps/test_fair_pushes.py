@@ -23,7 +23,7 @@ from apps.fleet.services import CHANGED_TASK, RECONCILE_TASK, request_push
 from apps.rollouts import services
 from apps.rollouts.models import Rollout
 from apps.rollouts.push import compiling, lifecycle, revision_store
-from tests.apps.pushed import World, add_route, pool_spec, put_world, remembered
+from tests.apps.pushed import World, add_route, pool_spec, put_env, remembered
 
 pytestmark = pytest.mark.django_db
 FLOOD, SMALL_FLOOD, ROUNDS, LATE = 1000, 30, 5, 3
@@ -52,7 +52,7 @@ WORLD = remembered(with_another_fleet)
 @pytest.fixture
 def world(db: None) -> World:
     """Two fleets that run what is wanted."""
-    return put_world(WORLD)
+    return put_env(WORLD)
 
 
 class Worker:

@@ -35,9 +35,9 @@ from apps.stacks.models import StackSync
 from apps.stacks.run import turns
 from apps.webhooks import delivering
 from apps.webhooks.models import Delivery, Webhook
-from tests.apps.schedules_world import Notes, a_schedule, ago, notes
-from tests.apps.stacks_world import a_run as a_stack_run
-from tests.apps.stacks_world import a_stack
+from tests.apps.schedules_env import Notes, a_schedule, ago, notes
+from tests.apps.stacks_env import a_run as a_stack_run
+from tests.apps.stacks_env import a_stack
 from tests.conftest import actor_of
 
 __all__ = ["notes"]

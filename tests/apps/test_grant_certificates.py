@@ -37,15 +37,15 @@ def route(actor: Actor, name: str, hostname: str, *, verified: bool = True) -> N
 
 
 @pytest.fixture
-def house(tutorial_world: Actor) -> Certificate:
+def house(tutorial_env: Actor) -> Certificate:
     """The operator's certificate, which the https listener of the tutorial's load balancer names."""
-    row = upload(tutorial_world, "house", "console.spillway.example", "*.shared.example")
+    row = upload(tutorial_env, "house", "console.spillway.example", "*.shared.example")
     listeners: list[dict[str, Any]] = [
         {"name": "http", "protocol": "http", "port": 8080},
         {"name": "https", "protocol": "https", "port": 8443, "certificates": ["house"]},
     ]
     spec = {"fleets": ["us-central1", "europe-west1"], "listeners": listeners}
-    save_object(actor=tutorial_world, kind="LoadBalancer", name="front", spec=spec)
+    save_object(actor=tutorial_env, kind="LoadBalancer", name="front", spec=spec)
     return row
 
 
@@ -101,8 +101,8 @@ def test_the_newest_certificate_answers_for_a_name_and_the_older_one_goes(house:
     assert presented() == HOUSE | {"acme/new": {"a.renew.example"}}
 
 
-def test_the_operators_certificate_leaves_a_name_to_its_owner(house: Any, acme: Actor, tutorial_world: Actor) -> None:
-    grant(tutorial_world, hostname="*.shared.example")
+def test_the_operators_certificate_leaves_a_name_to_its_owner(house: Any, acme: Actor, tutorial_env: Actor) -> None:
+    grant(tutorial_env, hostname="*.shared.example")
     Hostname.objects.create(name="*.shared.example", account=acme.account, verification="grant")
     save_object(actor=acme, kind="Route", name="shared", spec=answer("*.shared.example"))
     assert presented() == HOUSE
@@ -133,9 +133,9 @@ def fingerprint(port: int, name: str) -> str | None:
 
 
 def test_a_real_haproxy_presents_each_account_its_own(
-    house: Certificate, acme: Actor, globex: Actor, tutorial_world: Actor, tmp_path: Path
+    house: Certificate, acme: Actor, globex: Actor, tutorial_env: Actor, tmp_path: Path
 ) -> None:
-    grant(tutorial_world, hostname="acme.shared.example")
+    grant(tutorial_env, hostname="acme.shared.example")
     route(acme, "shared", "acme.shared.example")
     route(acme, "own", "acme-own.example")
     route(globex, "own", "globex-own.example")

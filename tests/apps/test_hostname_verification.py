@@ -55,45 +55,45 @@ def rest_of_a_week(name: str) -> None:
     Hostname.objects.filter(name=name).update(released_at=now() - timedelta(days=8))
 
 
-def test_routes_of_a_name_without_verification_are_kept_and_not_served(tutorial_world: Actor, acme: Actor) -> None:
+def test_routes_of_a_name_without_verification_are_kept_and_not_served(tutorial_env: Actor, acme: Actor) -> None:
     save_object(actor=acme, kind="Route", name="blog", spec=route("blog.example.org"))
     assert Route.objects.filter(name="blog").exists()
     assert "blog.example.org" not in served()
 
 
-def test_a_verification_makes_them_live_and_wants_a_push_of_their_fleets(tutorial_world: Actor, acme: Actor) -> None:
+def test_a_verification_makes_them_live_and_wants_a_push_of_their_fleets(tutorial_env: Actor, acme: Actor) -> None:
     save_object(actor=acme, kind="Route", name="blog", spec=route("blog.example.org"))
     before = dict(Fleet.objects.values_list("name", "desired_generation"))
     claim = Hostname.objects.get(name="blog.example.org")
-    hostnames.verify(actor=tutorial_world, hostname_id=claim.pk, reason="Known")
+    hostnames.verify(actor=tutorial_env, hostname_id=claim.pk, reason="Known")
     assert "blog.example.org" in served()
     after = dict(Fleet.objects.values_list("name", "desired_generation"))
     assert all(after[name] > number for name, number in before.items())
     assert Entry.objects.filter(object_kind="Hostname", action="verify", reason="Known").count() == 1
 
 
-def test_a_route_that_an_operator_saves_verifies_its_name(tutorial_world: Actor, acme: Actor) -> None:
+def test_a_route_that_an_operator_saves_verifies_its_name(tutorial_env: Actor, acme: Actor) -> None:
     save_object(actor=acme, kind="Route", name="blog", spec=route("blog.example.org"))
-    save_object(actor=tutorial_world, kind="Route", name="two", account="acme", spec=route("blog.example.org", "/two"))
+    save_object(actor=tutorial_env, kind="Route", name="two", account="acme", spec=route("blog.example.org", "/two"))
     assert "blog.example.org" in served()
 
 
-def test_a_verified_wildcard_verifies_the_names_under_it_before_and_after(tutorial_world: Actor, acme: Actor) -> None:
+def test_a_verified_wildcard_verifies_the_names_under_it_before_and_after(tutorial_env: Actor, acme: Actor) -> None:
     save_object(actor=acme, kind="Route", name="early", spec=route("early.example.org"))
     claim = hostnames.claim(actor=acme, name="*.example.org")
-    hostnames.verify(actor=tutorial_world, hostname_id=claim.pk, reason="Known")
+    hostnames.verify(actor=tutorial_env, hostname_id=claim.pk, reason="Known")
     save_object(actor=acme, kind="Route", name="late", spec=route("late.example.org"))
     assert {"early.example.org", "late.example.org"} <= served()
 
 
-def test_a_verified_name_does_not_verify_its_neighbours(tutorial_world: Actor, acme: Actor) -> None:
+def test_a_verified_name_does_not_verify_its_neighbours(tutorial_env: Actor, acme: Actor) -> None:
     claim = hostnames.claim(actor=acme, name="www.example.org")
-    hostnames.verify(actor=tutorial_world, hostname_id=claim.pk, reason="Known")
+    hostnames.verify(actor=tutorial_env, hostname_id=claim.pk, reason="Known")
     assert hostnames.claim(actor=acme, name="other.example.org").verification == ""
 
 
-def test_a_grant_verifies_names_of_its_domain_and_no_others(tutorial_world: Actor, acme: Actor, globex: Actor) -> None:
-    hostnames.claim(actor=tutorial_world, name="*.apps.example.net")
+def test_a_grant_verifies_names_of_its_domain_and_no_others(tutorial_env: Actor, acme: Actor, globex: Actor) -> None:
+    hostnames.claim(actor=tutorial_env, name="*.apps.example.net")
     Grant.objects.create(name="acme-apps", account=acme.account, hostname="acme.apps.example.net")
     assert hostnames.claim(actor=acme, name="acme.apps.example.net").verification == "grant"
     assert hostnames.claim(actor=globex, name="globex.apps.example.net").verification == ""
@@ -101,13 +101,13 @@ def test_a_grant_verifies_names_of_its_domain_and_no_others(tutorial_world: Acto
     assert hostnames.claim(actor=globex, name="globex.apps.example.net").verification == ""
 
 
-def test_the_last_route_of_a_verified_name_leaves_the_claim_where_it_is(tutorial_world: Actor, globex: Actor) -> None:
-    save_object(actor=tutorial_world, kind="Route", name="one", account="acme", spec=route("blog.example.org"))
-    delete_object(actor=tutorial_world, kind="Route", name="one", account="acme")
+def test_the_last_route_of_a_verified_name_leaves_the_claim_where_it_is(tutorial_env: Actor, globex: Actor) -> None:
+    save_object(actor=tutorial_env, kind="Route", name="one", account="acme", spec=route("blog.example.org"))
+    delete_object(actor=tutorial_env, kind="Route", name="one", account="acme")
     assert not verifiable(globex, "blog.example.org")
 
 
-def test_a_claim_made_by_itself_outlives_its_routes(tutorial_world: Actor, acme: Actor) -> None:
+def test_a_claim_made_by_itself_outlives_its_routes(tutorial_env: Actor, acme: Actor) -> None:
     hostnames.claim(actor=acme, name="blog.example.org")
     save_object(actor=acme, kind="Route", name="blog", spec=route("blog.example.org"))
     delete_object(actor=acme, kind="Route", name="blog")
@@ -115,7 +115,7 @@ def test_a_claim_made_by_itself_outlives_its_routes(tutorial_world: Actor, acme:
 
 
 def test_a_released_name_rests_and_only_its_last_owner_can_have_it(
-    tutorial_world: Actor, acme: Actor, globex: Actor
+    tutorial_env: Actor, acme: Actor, globex: Actor
 ) -> None:
     claim = verified(acme, "blog.example.org")
     hostnames.release(actor=acme, hostname_id=claim.pk)
@@ -131,7 +131,7 @@ def test_a_released_name_rests_and_only_its_last_owner_can_have_it(
 
 
 def test_a_released_wildcard_keeps_names_under_it_until_it_has_rested(
-    tutorial_world: Actor, acme: Actor, globex: Actor
+    tutorial_env: Actor, acme: Actor, globex: Actor
 ) -> None:
     claim = verified(acme, "*.example.org")
     hostnames.release(actor=acme, hostname_id=claim.pk)
@@ -140,28 +140,28 @@ def test_a_released_wildcard_keeps_names_under_it_until_it_has_rested(
     assert verifiable(globex, "blog.example.org")
 
 
-def test_an_operator_ends_the_rest(tutorial_world: Actor, acme: Actor, globex: Actor) -> None:
+def test_an_operator_ends_the_rest(tutorial_env: Actor, acme: Actor, globex: Actor) -> None:
     claim = verified(acme, "blog.example.org")
     with pytest.raises(Conflict):
-        hostnames.end_cooldown(actor=tutorial_world, hostname_id=claim.pk)
+        hostnames.end_cooldown(actor=tutorial_env, hostname_id=claim.pk)
     hostnames.release(actor=acme, hostname_id=claim.pk)
     with pytest.raises(Forbidden):
         hostnames.end_cooldown(actor=acme, hostname_id=claim.pk)
-    hostnames.end_cooldown(actor=tutorial_world, hostname_id=claim.pk)
+    hostnames.end_cooldown(actor=tutorial_env, hostname_id=claim.pk)
     assert hostnames.claim(actor=globex, name="blog.example.org").account == globex.account
 
 
 def test_an_operator_gives_away_a_name_that_nobody_routes_and_no_other(
-    tutorial_world: Actor, acme: Actor, globex: Actor
+    tutorial_env: Actor, acme: Actor, globex: Actor
 ) -> None:
     hostnames.claim(actor=acme, name="blog.example.org")
-    moved = hostnames.claim(actor=tutorial_world, name="blog.example.org", account="globex")
+    moved = hostnames.claim(actor=tutorial_env, name="blog.example.org", account="globex")
     assert (moved.account, moved.verification) == (globex.account, "operator")
     with pytest.raises(Invalid):
-        hostnames.claim(actor=tutorial_world, name="shop.acme.example", account="globex")
+        hostnames.claim(actor=tutorial_env, name="shop.acme.example", account="globex")
 
 
-def test_a_name_that_routes_use_is_not_released(tutorial_world: Actor, acme: Actor) -> None:
+def test_a_name_that_routes_use_is_not_released(tutorial_env: Actor, acme: Actor) -> None:
     claim = Hostname.objects.get(name="shop.acme.example")
     with pytest.raises(Conflict, match="in use by"):
         hostnames.release(actor=acme, hostname_id=claim.pk)
@@ -169,20 +169,20 @@ def test_a_name_that_routes_use_is_not_released(tutorial_world: Actor, acme: Act
     assert claim.released_at is None
 
 
-def test_a_release_of_an_older_version_is_refused(tutorial_world: Actor, acme: Actor) -> None:
+def test_a_release_of_an_older_version_is_refused(tutorial_env: Actor, acme: Actor) -> None:
     claim = hostnames.claim(actor=acme, name="blog.example.org")
     with pytest.raises(Stale):
         hostnames.release(actor=acme, hostname_id=claim.pk, expected_version=claim.version + 1)
 
 
-def test_viewers_claim_nothing(tutorial_world: Actor, acme: Actor) -> None:
+def test_viewers_claim_nothing(tutorial_env: Actor, acme: Actor) -> None:
     viewer = Actor("eve", acme.account, "viewer")
     with pytest.raises(Forbidden):
         hostnames.claim(actor=viewer, name="blog.example.org")
 
 
 def test_waiting_claims_are_looked_at_ever_more_seldom_and_given_up_after_two_weeks(
-    tutorial_world: Actor, acme: Actor
+    tutorial_env: Actor, acme: Actor
 ) -> None:
     claim = hostnames.claim(actor=acme, name="blog.example.org")
     moment = claim.created_at
@@ -202,13 +202,13 @@ def test_waiting_claims_are_looked_at_ever_more_seldom_and_given_up_after_two_we
     assert not Hostname.objects.filter(pk=claim.pk).exists()
 
 
-def test_a_waiting_claim_with_routes_is_not_forgotten(tutorial_world: Actor, acme: Actor) -> None:
+def test_a_waiting_claim_with_routes_is_not_forgotten(tutorial_env: Actor, acme: Actor) -> None:
     save_object(actor=acme, kind="Route", name="blog", spec=route("blog.example.org"))
     hostnames.sweep(now() + timedelta(days=15))
     assert Route.objects.filter(name="blog").exists()
 
 
-def test_a_verified_name_is_looked_at_once_a_day(tutorial_world: Actor, acme: Actor) -> None:
+def test_a_verified_name_is_looked_at_once_a_day(tutorial_env: Actor, acme: Actor) -> None:
     claim = hostnames.claim(actor=acme, name="blog.example.org")
     Hostname.objects.filter(pk=claim.pk).update(verification="dns", checked_at=now())
     assert claim.pk not in hostnames.due(now() + timedelta(hours=23))
@@ -230,22 +230,22 @@ def test_the_token_of_another_claim_verifies_nothing(settings: Settings) -> None
 # Claims that nobody verified
 
 
-def test_a_wildcard_that_nobody_verified_keeps_nobody_out(tutorial_world: Actor, acme: Actor, globex: Actor) -> None:
+def test_a_wildcard_that_nobody_verified_keeps_nobody_out(tutorial_env: Actor, acme: Actor, globex: Actor) -> None:
     hostnames.claim(actor=acme, name="*.example.org")
     claim = hostnames.claim(actor=globex, name="shop.example.org")
-    hostnames.verify(actor=tutorial_world, hostname_id=claim.pk, reason="Known")
+    hostnames.verify(actor=tutorial_env, hostname_id=claim.pk, reason="Known")
     save_object(actor=globex, kind="Route", name="shop", spec=route("shop.example.org"))
     assert "shop.example.org" in served()
 
 
-def test_one_that_is_verified_does(tutorial_world: Actor, acme: Actor, globex: Actor) -> None:
+def test_one_that_is_verified_does(tutorial_env: Actor, acme: Actor, globex: Actor) -> None:
     wildcard = hostnames.claim(actor=acme, name="*.example.org")
-    hostnames.verify(actor=tutorial_world, hostname_id=wildcard.pk, reason="Known")
+    hostnames.verify(actor=tutorial_env, hostname_id=wildcard.pk, reason="Known")
     assert not verifiable(globex, "shop.example.org")
 
 
 def test_a_claim_of_the_very_same_name_keeps_nobody_out_who_verifies_it(
-    tutorial_world: Actor, acme: Actor, globex: Actor
+    tutorial_env: Actor, acme: Actor, globex: Actor
 ) -> None:
     save_object(actor=acme, kind="Route", name="squat", spec=route("shop.example.org"))
     save_object(actor=globex, kind="Route", name="real", spec=route("shop.example.org"))
@@ -258,29 +258,29 @@ def test_a_claim_of_the_very_same_name_keeps_nobody_out_who_verifies_it(
 
 
 def test_of_two_that_wait_the_one_that_is_verified_first_keeps_the_other_waiting(
-    tutorial_world: Actor, acme: Actor, globex: Actor
+    tutorial_env: Actor, acme: Actor, globex: Actor
 ) -> None:
     wildcard = hostnames.claim(actor=acme, name="*.example.org")
     name = hostnames.claim(actor=globex, name="shop.example.org")
-    hostnames.verify(actor=tutorial_world, hostname_id=name.pk, reason="Known")
+    hostnames.verify(actor=tutorial_env, hostname_id=name.pk, reason="Known")
     with pytest.raises(Conflict):
-        hostnames.verify(actor=tutorial_world, hostname_id=wildcard.pk, reason="Known")
+        hostnames.verify(actor=tutorial_env, hostname_id=wildcard.pk, reason="Known")
     assert Hostname.objects.get(pk=wildcard.pk).verification == ""
 
 
 def test_a_verification_that_meets_a_verified_claim_says_so_and_nothing_else(
-    tutorial_world: Actor, acme: Actor, globex: Actor, monkeypatch: pytest.MonkeyPatch
+    tutorial_env: Actor, acme: Actor, globex: Actor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wildcard = hostnames.claim(actor=acme, name="*.example.org")
     name = hostnames.claim(actor=globex, name="shop.example.org")
-    hostnames.verify(actor=tutorial_world, hostname_id=name.pk, reason="Known")
+    hostnames.verify(actor=tutorial_env, hostname_id=name.pk, reason="Known")
     monkeypatch.setattr(verification, "look", lambda _: verification.Finding("dns", "It is there."))
     found = hostnames.check(actor=acme, hostname_id=wildcard.pk)
     assert (found.verification, found.last_check_message) == ("", hostnames.KEPT)
     assert "globex" not in found.last_check_message.lower()
 
 
-def test_a_claim_that_nobody_verified_does_not_rest(tutorial_world: Actor, acme: Actor, globex: Actor) -> None:
+def test_a_claim_that_nobody_verified_does_not_rest(tutorial_env: Actor, acme: Actor, globex: Actor) -> None:
     claim = hostnames.claim(actor=acme, name="free.example.org")
     hostnames.release(actor=acme, hostname_id=claim.pk)
     assert hostnames.claim(actor=globex, name="free.example.org").account == globex.account
@@ -288,7 +288,7 @@ def test_a_claim_that_nobody_verified_does_not_rest(tutorial_world: Actor, acme:
 
 
 @pytest.mark.parametrize("name", ["co.uk", "*.co.uk", "*.github.io", "foo.ck", "*.kawasaki.jp"])
-def test_public_suffixes_are_nobodys(tutorial_world: Actor, acme: Actor, name: str) -> None:
+def test_public_suffixes_are_nobodys(tutorial_env: Actor, acme: Actor, name: str) -> None:
     with pytest.raises(Invalid) as caught:
         hostnames.claim(actor=acme, name=name)
     assert [fault.code for fault in caught.value.faults] == ["public_suffix"]
@@ -302,5 +302,5 @@ def test_names_below_them_may_be_claimed(acme: Actor, name: str) -> None:
     assert hostnames.claim(actor=acme, name=name).name == name
 
 
-def test_an_operator_whose_domain_is_listed_may_have_it(tutorial_world: Actor) -> None:
-    assert hostnames.claim(actor=tutorial_world, name="*.github.io").verification == "operator"
+def test_an_operator_whose_domain_is_listed_may_have_it(tutorial_env: Actor) -> None:
+    assert hostnames.claim(actor=tutorial_env, name="*.github.io").verification == "operator"

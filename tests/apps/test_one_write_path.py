@@ -125,13 +125,13 @@ WAYS = {
 
 
 @pytest.fixture
-def actor(tutorial_world: Actor) -> Actor:
+def actor(tutorial_env: Actor) -> Actor:
     """The operator, in a world with an address and a schedule."""
     about = {"kind": "anycast", "address": "192.0.2.10"}
-    services.save_object(actor=tutorial_world, kind="StaticIP", name="home", spec=about)
-    weekly = {"when": {"cron": "0 4 * * 1"}, "target": {"change": {"object": document(tutorial_world, wrong=False)}}}
-    services.save_object(actor=tutorial_world, kind="Schedule", name="weekly", account="acme", spec=weekly)
-    return tutorial_world
+    services.save_object(actor=tutorial_env, kind="StaticIP", name="home", spec=about)
+    weekly = {"when": {"cron": "0 4 * * 1"}, "target": {"change": {"object": document(tutorial_env, wrong=False)}}}
+    services.save_object(actor=tutorial_env, kind="Schedule", name="weekly", account="acme", spec=weekly)
+    return tutorial_env
 
 
 def error_of(way: Way, actor: Actor, *, wrong: bool = False, glass: bool = False) -> SpillwayError | None:

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def places(tutorial_world: Actor) -> None:
+def places(tutorial_env: Actor) -> None:
     """A node and its agent, a static IP of each kind, and a pool of addresses."""
     owner = Account.objects.get(kind="operator")
     node = Node.objects.order_by("id")[0]

@@ -12,7 +12,7 @@ from apps.fleet.services import request_push
 from apps.observe.models import NodeReport
 from apps.rollouts import selectors, services
 from apps.rollouts.models import FleetSync, Revision, Rollout
-from tests.apps.pushed import APPLIED, World, add_route, put_world, remembered, remove_object, remove_route
+from tests.apps.pushed import APPLIED, World, add_route, put_env, remembered, remove_object, remove_route
 
 RUNNING = remembered(World.reconcile)
 
@@ -20,13 +20,13 @@ RUNNING = remembered(World.reconcile)
 @pytest.fixture
 def fresh(db: None) -> World:
     """Nodes that run nothing yet."""
-    return put_world(APPLIED)
+    return put_env(APPLIED)
 
 
 @pytest.fixture
 def world(db: None) -> World:
     """Nodes that run the first revision."""
-    return put_world(RUNNING)
+    return put_env(RUNNING)
 
 
 def latest() -> Rollout:

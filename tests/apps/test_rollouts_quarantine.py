@@ -24,7 +24,7 @@ from apps.rollouts.models import FleetSync, Quarantine, Rollout, Step
 from apps.rollouts.push import reconciling
 from apps.rollouts.push.repairs import FIRST_PAUSE
 from apps.webhooks.events import type_of
-from tests.apps.pushed import World, add_route, put_world, remembered
+from tests.apps.pushed import World, add_route, put_env, remembered
 from tests.apps.test_definitions_services import pem_pair
 from tests.conftest import actor_of
 from tests.interfaces.api.test_api_objects import Api
@@ -63,7 +63,7 @@ WORLD = remembered(with_https)
 @pytest.fixture
 def world(db: None) -> World:
     """Nodes that run what all of the customers have, which is nothing yet."""
-    return put_world(WORLD)
+    return put_env(WORLD)
 
 
 def everybody_writes(world: World, many: int = 5) -> None:

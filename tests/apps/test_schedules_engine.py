@@ -18,7 +18,7 @@ from apps.schedules.run import claims, ticking, working
 from apps.schedules.run.booking import book
 from apps.schedules.targets.contract import Outcome, Target, TargetFailed
 from tests.apps.at_once import at_once
-from tests.apps.schedules_world import Notes, a_schedule, ago, book_all, notes, states
+from tests.apps.schedules_env import Notes, a_schedule, ago, book_all, notes, states
 
 __all__ = ["notes"]
 pytestmark = pytest.mark.django_db

@@ -23,12 +23,12 @@ from apps.stacks import services
 from apps.stacks.models import StackRun, StackSync
 from apps.stacks.run import turns
 from apps.stacks.run.workspaces import state_address
-from tests.apps.clouds_world import STACK, operator_of, remembered
-from tests.apps.stacks_runs_world import World, make_world
-from tests.apps.stacks_world import a_stack
-from tests.pure.aws_worlds import front, stack
-from tests.pure.compiler_worlds import route
-from tests.pure.google_worlds import everything
+from tests.apps.clouds_env import STACK, operator_of, remembered
+from tests.apps.stacks_env import a_stack
+from tests.apps.stacks_runs_env import World, make_env
+from tests.pure.aws_fixtures import front, stack
+from tests.pure.compiler_fixtures import route
+from tests.pure.google_fixtures import everything
 
 CLOUDS = remembered()
 
@@ -36,7 +36,7 @@ CLOUDS = remembered()
 @pytest.fixture
 def world(operator: Actor, settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[World]:
     """Nothing stands yet."""
-    yield from make_world(operator, settings, monkeypatch, tmp_path)
+    yield from make_env(operator, settings, monkeypatch, tmp_path)
 
 
 def called(snapshot: StackSnapshot) -> set[tuple[str, str]]:

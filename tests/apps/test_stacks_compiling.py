@@ -15,7 +15,7 @@ from apps.fleet.services import request_stack_push
 from apps.stacks.models import StackSync
 from apps.stacks.run import compiling
 from apps.stacks.run.compiling import Compiled
-from tests.apps.stacks_world import a_stack
+from tests.apps.stacks_env import a_stack
 
 pytestmark = pytest.mark.django_db
 

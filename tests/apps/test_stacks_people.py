@@ -26,14 +26,14 @@ from apps.stacks.models import StackRun, StackSync, StateLock, StateVersion
 from apps.stacks.run import compiling
 from apps.stacks.run.compiling import Compiled
 from apps.stacks.state import revision_store
-from tests.apps.stacks_runs_world import World, make_world
-from tests.apps.stacks_world import a_stack, data
+from tests.apps.stacks_env import a_stack, data
+from tests.apps.stacks_runs_env import World, make_env
 
 
 @pytest.fixture
 def world(operator: Actor, settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[World]:
     """Nothing stands yet, and changes do not wait for each other."""
-    yield from make_world(operator, settings, monkeypatch, tmp_path)
+    yield from make_env(operator, settings, monkeypatch, tmp_path)
 
 
 def test_destroying_needs_a_reason_a_person_and_no_protected_address(world: World) -> None:

@@ -18,14 +18,14 @@ from apps.drivers.infra.memory import Died
 from apps.fleet.services import request_stack_push
 from apps.stacks import selectors, services
 from apps.stacks.models import RunEvent, StackRun, StackSync
-from tests.apps.stacks_runs_world import World, make_world
-from tests.apps.stacks_world import data
+from tests.apps.stacks_env import data
+from tests.apps.stacks_runs_env import World, make_env
 
 
 @pytest.fixture
 def world(operator: Actor, settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[World]:
     """Nothing stands yet, and changes do not wait for each other."""
-    yield from make_world(operator, settings, monkeypatch, tmp_path)
+    yield from make_env(operator, settings, monkeypatch, tmp_path)
 
 
 def test_a_change_is_planned_waits_for_a_person_and_is_applied(world: World) -> None:

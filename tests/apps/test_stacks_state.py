@@ -17,7 +17,7 @@ from apps.stacks.models import StackRun, StateLock, StateVersion
 from apps.stacks.state import passwords
 from apps.stacks.state import storage as state
 from tests.apps.at_once import at_once
-from tests.apps.stacks_world import LINEAGE, Terraform, a_run, a_stack, state_body
+from tests.apps.stacks_env import LINEAGE, Terraform, a_run, a_stack, state_body
 
 pytestmark = pytest.mark.django_db
 

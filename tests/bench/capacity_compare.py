@@ -27,7 +27,7 @@ from apps.drivers.load.registry import open_generator
 from tests.bench.backends import instant_backends, stop
 from tests.bench.tables import facts, table
 from tests.ports import spare_port
-from tests.pure.compiler_worlds import certificate_pem
+from tests.pure.compiler_fixtures import certificate_pem
 
 USERS = 16
 HOST = "a.example"

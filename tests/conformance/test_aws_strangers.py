@@ -8,7 +8,7 @@ import pytest
 
 from apps.drivers.clouds.contract import CloudPlace, Stranger, target_id
 from apps.drivers.clouds.registry import open_reader
-from tests.conformance.aws_world import REGION, AwsWorld, empty_aws, make_balancer, make_group, make_listener
+from tests.conformance.aws_env import REGION, AwsWorld, empty_aws, make_balancer, make_group, make_listener
 
 
 @pytest.fixture

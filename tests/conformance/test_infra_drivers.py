@@ -34,7 +34,7 @@ from apps.drivers.infra.registry import open_driver
 from apps.drivers.pins import read_place
 from apps.stacks.models import StackRun
 from apps.stacks.state import passwords
-from tests.apps.stacks_world import Terraform, a_run, a_stack, data
+from tests.apps.stacks_env import Terraform, a_run, a_stack, data
 from tests.conformance.listening import listening
 from tests.terraform_providers import provides
 

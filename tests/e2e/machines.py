@@ -28,7 +28,7 @@ from typing import Any
 import psycopg
 
 from apps.fleet import pki
-from tests.e2e.address_stage import missing_here, run
+from tests.e2e.address_env import missing_here, run
 from tests.e2e.stage import ROOT, wait_until
 from tests.servers import as_user, postgresql_bin
 

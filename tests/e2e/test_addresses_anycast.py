@@ -15,8 +15,7 @@ from dataclasses import dataclass
 import pytest
 
 from apps.drivers.proxy.contract import Refused
-from tests.e2e.address_router import FLAGS, Router
-from tests.e2e.address_stage import (
+from tests.e2e.address_env import (
     ANYCAST,
     ANYCAST_6,
     PATIENCE,
@@ -30,6 +29,7 @@ from tests.e2e.address_stage import (
     run,
     wait_until,
 )
+from tests.e2e.address_router import FLAGS, Router
 
 WHY_NOT = missing_here("bird", "haproxy", "setpriv")
 pytestmark = [pytest.mark.e2e, pytest.mark.skipif(bool(WHY_NOT), reason=f"NOT TESTED: {WHY_NOT}")]

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import pytest
 
 from apps.drivers.proxy.contract import Refused
-from tests.e2e.address_stage import (
+from tests.e2e.address_env import (
     PATIENCE,
     SECOND_VIP,
     VIP,

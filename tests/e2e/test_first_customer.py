@@ -95,7 +95,7 @@ def in_memory(
     settings: Any = request.getfixturevalue("settings")
     settings.RESOLVERS = [zone.address]
     monkeypatch.setattr(hostnames, "BETWEEN_ORDERS", timedelta(0))
-    console_in_memory.put_world()
+    console_in_memory.put_env()
 
     def operator() -> Page:
         context = console_in_memory.signed_in(chromium, server.url, actor_of("operator", Account.Kind.OPERATOR))

@@ -16,8 +16,8 @@ from apps.definitions.services import apply_document
 from apps.fleet.models import Stack
 from apps.stacks.models import StackRun, StateLock
 from tests.e2e.stack_definitions import shop
+from tests.e2e.stack_env import NEEDS_AWS, Cloud, Stage, cloud
 from tests.e2e.stack_kills import APPLYING, PLANNING, Kills, change, orphans, rounds, twice
-from tests.e2e.stack_stage import NEEDS_AWS, Cloud, Stage, cloud
 
 pytestmark = [
     pytest.mark.e2e,

@@ -20,8 +20,8 @@ from apps.stacks import services
 from apps.stacks.models import StackRun, StackSync, StateLock, StateVersion
 from apps.stacks.run import compiling
 from apps.stacks.run.compiling import Compiled
-from tests.apps.stacks_world import a_stack, data
-from tests.e2e.stack_stage import NO_TERRAFORM, TERRAFORM
+from tests.apps.stacks_env import a_stack, data
+from tests.e2e.stack_env import NO_TERRAFORM, TERRAFORM
 
 pytestmark = [
     pytest.mark.e2e,

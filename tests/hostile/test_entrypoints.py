@@ -122,11 +122,11 @@ def _complaint(told: Told) -> str:
 
 
 @pytest.fixture
-def operators_token(tutorial_world: Actor, settings: Any) -> Client:
+def operators_token(tutorial_env: Actor, settings: Any) -> Client:
     """A program with every right: what it may not do, nobody may."""
-    tutorial_world.account.quotas = {"requests_per_minute": 10**6}
-    tutorial_world.account.save()
-    token = replace_token(account=tutorial_world.account, name="hostile")
+    tutorial_env.account.quotas = {"requests_per_minute": 10**6}
+    tutorial_env.account.save()
+    token = replace_token(account=tutorial_env.account, name="hostile")
     return Client(headers={"Authorization": f"Bearer {token}"}, raise_request_exception=False)
 
 
@@ -169,17 +169,17 @@ def test_apply_refuses_them(operators_token: Client, wire: Wire, whole: bool) ->
 
 
 @SHORT_OR_WHOLE
-def test_the_command_refuses_them(tutorial_world: Actor, tmp_path: Path, wire: Wire, whole: bool) -> None:
+def test_the_command_refuses_them(tutorial_env: Actor, tmp_path: Path, wire: Wire, whole: bool) -> None:
     journey = tour(fields_of()) if whole else dozen(fields_of())
     assert walk(command(tmp_path), journey, wire, timed=whole) >= (700 if whole else len(SHARP))
 
 
 @pytest.fixture
-def ordered(operators_token: Client, tutorial_world: Actor) -> Client:
+def ordered(operators_token: Client, tutorial_env: Actor) -> Client:
     """The same program, with what the small calls speak of."""
     account = {"kind": "CloudAccount", "name": "prod", "spec": {"cloud": "aws", "credentials": "env:PROD"}}
-    apply_document(actor=tutorial_world, objects=[account])
-    make_trigger(actor=tutorial_world, schedule_id=Schedule.objects.earliest("pk").pk, name="entrypoint")
+    apply_document(actor=tutorial_env, objects=[account])
+    make_trigger(actor=tutorial_env, schedule_id=Schedule.objects.earliest("pk").pk, name="entrypoint")
     return operators_token
 
 
@@ -197,8 +197,8 @@ def test_claims_invitations_tokens_webhooks_and_small_calls_refuse_them(ordered:
 
 
 @SHORT_OR_WHOLE
-def test_forms_refuse_them(tutorial_world: Actor, wire: Wire, whole: bool) -> None:
-    client = client_of(tutorial_world)
+def test_forms_refuse_them(tutorial_env: Actor, wire: Wire, whole: bool) -> None:
+    client = client_of(tutorial_env)
     client.raise_request_exception = False
     fields = [
         field

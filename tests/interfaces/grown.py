@@ -20,8 +20,8 @@ from apps.rollouts.models import Revision, Rollout, Step
 from apps.schedules.models import Fire
 from tests.apps.test_definitions_services import pem_pair
 from tests.conftest import actor_of, apply_tutorial
-from tests.interfaces.capacity_world import make_run, make_test
-from tests.remembering import Remembered
+from tests.fixture_cache import CachedFixture
+from tests.interfaces.capacity_env import make_run, make_test
 
 SERVERS = {"backends": [{"region": "us-central1", "servers": [{"name": "vm", "address": "127.0.0.1", "port": 9000}]}]}
 # What asks once more for each row asks more than the ledger says, which was counted with 10 rows.
@@ -36,8 +36,8 @@ def grown(db: None, rows: int) -> int:
 
 
 @cache
-def _remembered(rows: int) -> Remembered:
-    return Remembered(lambda: _build(rows))
+def _remembered(rows: int) -> CachedFixture:
+    return CachedFixture(lambda: _build(rows))
 
 
 def _build(rows: int) -> None:

@@ -7,14 +7,14 @@ import pytest
 from apps.accounts.models import Account
 from apps.drivers.proxy.memory import memory_node
 from apps.fleet.models import Fleet
-from tests.apps.pushed import NodesRemembered, World, make_world
+from tests.apps.pushed import NodesRemembered, World, make_env
 from tests.conftest import actor_of
 
 PREFIX = "running"
 
 
 def _run() -> None:
-    make_world(actor_of("operator", Account.Kind.OPERATOR), PREFIX).reconcile()
+    make_env(actor_of("operator", Account.Kind.OPERATOR), PREFIX).reconcile()
 
 
 _RUNNING = NodesRemembered(_run)

@@ -18,13 +18,13 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def house(tutorial_world: Actor) -> Api:
+def house(tutorial_env: Actor) -> Api:
     """The operator's program."""
-    return Api(tutorial_world)
+    return Api(tutorial_env)
 
 
 @pytest.fixture
-def shop(tutorial_world: Actor) -> Pool:
+def shop(tutorial_env: Actor) -> Pool:
     """A pool that carries a live route."""
     return Pool.objects.select_related("account").get(name="shop")
 
@@ -107,8 +107,8 @@ def test_control_without_the_safeguard_a_live_pool_is_emptied(
     assert servers(shop) == 0
 
 
-def test_the_form_of_a_pool_asks_for_a_tick(shop: Pool, tutorial_world: Actor) -> None:
-    client = client_of(tutorial_world)
+def test_the_form_of_a_pool_asks_for_a_tick(shop: Pool, tutorial_env: Actor) -> None:
+    client = client_of(tutorial_env)
     page = client.get(f"/pools/{shop.pk}/edit")
     form = page.context["form"]
     sent = {field.html_name: field.value() or "" for field in form if "/servers/" not in field.html_name}

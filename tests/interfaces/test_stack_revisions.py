@@ -45,7 +45,7 @@ def stored(stack: Stack, weight: int, **more: object) -> StackRevision:
 
 
 @pytest.fixture
-def stack(tutorial_world: Actor, operator: Actor) -> Stack:
+def stack(tutorial_env: Actor, operator: Actor) -> Stack:
     """A stack with three revisions: of the last two one weight differs."""
     spec = {"cloud_account": "prod", "cloud_region": "eu-central-1", "region": "europe-west1"}
     account = {"cloud": "aws", "credentials": "env:PROD"}

@@ -131,7 +131,7 @@ def set_weight(spec: dict[str, Any], number: int) -> None:
 @pytest.mark.both_engines  # each keeps writers apart in its own way
 @pytest.mark.slow(reason="three who edit meet in each round")
 @pytest.mark.parametrize("rounds", [2, pytest.param(8, marks=pytest.mark.exhaustive)])
-def test_two_pipelines_and_a_person_lose_no_change(tutorial_world: Actor, acme: Actor, rounds: int) -> None:
+def test_two_pipelines_and_a_person_lose_no_change(tutorial_env: Actor, acme: Actor, rounds: int) -> None:
     route = routes(acme).get(name="shop")
     token = replace_token(account=acme.account, name="pipelines")
     sent_back = run(rounds, pipeline(token, set_methods), pipeline(token, set_weight), person(acme, route))
@@ -149,7 +149,7 @@ def gaps(route: Route) -> list[tuple[Any, Any]]:
     return [(one.after, two.before) for one, two in itertools.pairwise(entries) if one.after != two.before]
 
 
-def test_without_the_version_a_pipeline_overwrites_what_the_other_saved(tutorial_world: Actor, acme: Actor) -> None:
+def test_without_the_version_a_pipeline_overwrites_what_the_other_saved(tutorial_env: Actor, acme: Actor) -> None:
     route = routes(acme).get(name="shop")
     client, headers = Client(), {"HTTP_AUTHORIZATION": f"Bearer {replace_token(account=acme.account, name='careless')}"}
     url = "/api/v1/routes/acme/shop"

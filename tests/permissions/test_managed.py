@@ -24,10 +24,10 @@ from apps.fleet.models import RegionLatency
 from tests.interfaces.forms import untouched
 from tests.permissions.asking import send, undone, writes
 from tests.permissions.callers import ADMIN, OWNER, Caller, callers_of
+from tests.permissions.env import World
 from tests.permissions.kind_rows import KINDS as NOUNS
 from tests.permissions.rows import Row, codes
 from tests.permissions.table import TABLE
-from tests.permissions.world import World
 
 pytestmark = pytest.mark.django_db
 MANAGER = "pipeline"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
-from tests.pure.compiler_worlds import certificate_pem
+from tests.pure.compiler_fixtures import certificate_pem
 
 Grammar = Callable[[object], object]
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from apps.drivers.proxy.contract import CounterReading, CounterRow
 from apps.observe.collect.buckets import Gatherer, into_minutes
 from apps.observe.collect.deltas import Counts, bucket_difference, node_total, take
-from tests.apps.observe_world import row
+from tests.apps.observe_env import row
 
 POOL = ("backend", "pool-1")
 

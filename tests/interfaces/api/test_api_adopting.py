@@ -14,7 +14,7 @@ from apps.definitions.models import LoadBalancer, Pool, Route
 from apps.drivers.clouds.contract import FoundLoadBalancer
 from apps.drivers.clouds.memory import MemoryCloud, memory_cloud
 from apps.fleet.models import CloudAccount
-from tests.apps.clouds_world import remembered
+from tests.apps.clouds_env import remembered
 from tests.conftest import actor_of
 from tests.interfaces.api.test_api_objects import Api, assert_problem
 from tests.interfaces.api.test_api_openapi import COMPONENTS, check

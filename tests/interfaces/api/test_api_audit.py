@@ -10,7 +10,7 @@ from tests.interfaces.api.test_api_objects import Api, assert_problem
 
 
 @pytest.fixture
-def api(tutorial_world: Actor, acme: Actor) -> Api:
+def api(tutorial_env: Actor, acme: Actor) -> Api:
     """Acme's program."""
     return Api(acme)
 
@@ -26,12 +26,12 @@ def test_a_change_is_an_entry_with_its_reason_token_request_and_version(api: Api
     assert api("GET", f"audit-entries/{entry['id']}").json() == entry
 
 
-def test_a_foreign_entry_answers_as_a_missing_one(api: Api, tutorial_world: Actor) -> None:
+def test_a_foreign_entry_answers_as_a_missing_one(api: Api, tutorial_env: Actor) -> None:
     foreign = Entry.objects.filter(account__name="globex").earliest("id").pk
     answers = [api("GET", f"audit-entries/{pk}") for pk in (foreign, 10**6)]
     assert [answer.status_code for answer in answers] == [404, 404]
     assert {item["account"] for item in api("GET", "audit-entries").json()["items"]} == {"acme"}
-    everybody = {item["account"] for item in Api(tutorial_world)("GET", "audit-entries").json()["items"]}
+    everybody = {item["account"] for item in Api(tutorial_env)("GET", "audit-entries").json()["items"]}
     assert everybody == {"operator", "acme", "globex"}
 
 

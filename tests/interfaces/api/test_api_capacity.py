@@ -17,7 +17,7 @@ SPEC = {"target": TARGET, "guards": {"max_rate": 40}}
 
 
 @pytest.fixture
-def api(tutorial_world: Actor, acme: Actor) -> Api:
+def api(tutorial_env: Actor, acme: Actor) -> Api:
     """Acme's program; acme has verified its names."""
     Hostname.objects.update(verification="dns")
     Account.objects.update(quotas={})
@@ -68,7 +68,7 @@ def test_a_run_that_may_not_be_now_is_refused_with_a_sentence(api: Api, test: di
     assert {check["code"] for check in checks["checks"] if not check["ok"]} >= {"quota", "at_once"}
 
 
-def test_a_viewer_stops_what_it_sees(tutorial_world: Actor, acme: Actor, run: Run) -> None:
+def test_a_viewer_stops_what_it_sees(tutorial_env: Actor, acme: Actor, run: Run) -> None:
     viewer = Api(Actor("vera", acme.account, Membership.Role.VIEWER))
     stopped = viewer("POST", f"capacity-runs/{run.pk}/stop")
     assert (stopped.status_code, stopped.json()["state"]) == (202, "stopped")
@@ -94,10 +94,10 @@ def test_steps_and_seconds_are_read_in_their_order(api: Api, run: Run) -> None:
     assert len(api("GET", f"capacity-runs/{run.pk}/seconds?limit=1").json()["items"]) == 1
 
 
-def test_only_operators_set_and_end_blackouts(api: Api, tutorial_world: Actor) -> None:
+def test_only_operators_set_and_end_blackouts(api: Api, tutorial_env: Actor) -> None:
     window = {"starts_at": "2030-12-24T00:00:00Z", "ends_at": "2030-12-27T00:00:00Z", "reason": "Christmas"}
     assert_problem(api("POST", "blackouts", window), 403)
-    house = Api(tutorial_world)
+    house = Api(tutorial_env)
     made = house("POST", "blackouts", window)
     assert made.status_code == 201
     assert_problem(house("POST", "blackouts", window | {"ends_at": "2030-12-01T00:00:00Z"}), 422)
@@ -106,9 +106,9 @@ def test_only_operators_set_and_end_blackouts(api: Api, tutorial_world: Actor) -
     assert house("DELETE", f"blackouts/{made.json()['id']}").status_code == 204
 
 
-def test_a_run_that_waits_for_nobody_is_not_approved(api: Api, tutorial_world: Actor, run: Run) -> None:
+def test_a_run_that_waits_for_nobody_is_not_approved(api: Api, tutorial_env: Actor, run: Run) -> None:
     assert_problem(api("POST", f"capacity-runs/{run.pk}/approve"), 403)
-    assert_problem(Api(tutorial_world)("POST", f"capacity-runs/{run.pk}/approve"), 409)
+    assert_problem(Api(tutorial_env)("POST", f"capacity-runs/{run.pk}/approve"), 409)
 
 
 def test_two_tests_are_compared_and_one_not_with_itself(api: Api, test: dict[str, Any], globex: Actor) -> None:

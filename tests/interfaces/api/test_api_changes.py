@@ -16,7 +16,7 @@ from apps.definitions.models import Route, Server
 from apps.definitions.services import save_object
 from apps.definitions.writing.actions import reverting
 from apps.rollouts import selectors
-from tests.apps.pushed import World, put_world
+from tests.apps.pushed import World, put_env
 from tests.conftest import actor_of
 from tests.interfaces.api.test_api_objects import Api, assert_problem
 from tests.interfaces.api.test_api_waiting import PUSHED
@@ -35,7 +35,7 @@ class Pipeline(Api):
 @pytest.fixture
 def world(db: None, monkeypatch: pytest.MonkeyPatch) -> World:
     """A fleet that is in sync; who waits looks once."""
-    found = put_world(PUSHED)
+    found = put_env(PUSHED)
     wait = selectors.wait_until_live
     monkeypatch.setattr(changes, "wait_until_live", lambda fleets, generation, _: wait(fleets, generation, 0))
     acme = actor_of("acme", Account.Kind.CUSTOMER)

@@ -14,7 +14,7 @@ from apps.definitions.models import Backend, LoadBalancer, Record, Zone
 from apps.definitions.services import save_object
 from apps.fleet.models import Fleet, Stack, StaticIP
 from apps.stacks.models import CloudSample, CloudTarget, StackRevision, StackRun, StackSync
-from tests.apps.clouds_world import RECORD, remembered, spec_of
+from tests.apps.clouds_env import RECORD, remembered, spec_of
 from tests.conftest import actor_of
 from tests.interfaces.api.test_api_objects import Api, assert_problem
 

@@ -8,7 +8,7 @@ import pytest
 
 from apps.accounts.actors import Actor
 from apps.definitions.services import save_object
-from tests.apps.clouds_world import RECORD, give_real_addresses, make_clouds, spec_of
+from tests.apps.clouds_env import RECORD, give_real_addresses, make_clouds, spec_of
 from tests.interfaces.api.test_api_objects import Api, api, house
 
 __all__ = ["api", "house"]
@@ -16,11 +16,11 @@ FRONT = {"stacks": ["aws-eu"], "listeners": [{"name": "web", "protocol": "http",
 
 
 @pytest.fixture
-def objects(tutorial_world: Actor, acme: Actor) -> list[dict[str, Any]]:
+def objects(tutorial_env: Actor, acme: Actor) -> list[dict[str, Any]]:
     """A route of acme into a load balancer at AWS, and a record in the zone that is shared with it."""
-    make_clouds(tutorial_world)
+    make_clouds(tutorial_env)
     give_real_addresses(acme)
-    save_object(actor=tutorial_world, kind="LoadBalancer", name="cloud", spec=FRONT)
+    save_object(actor=tutorial_env, kind="LoadBalancer", name="cloud", spec=FRONT)
     route = spec_of(acme, "shop") | {"assertions": [], "load_balancer": "cloud"}
     return [{"kind": "Route", "name": "cart", "spec": route}, {"kind": "Record", "name": "www", "spec": RECORD}]
 

@@ -8,8 +8,8 @@ import pytest
 
 from apps.audit.models import Entry
 from apps.observe.models import Sample
-from tests.apps.observe_world import World
-from tests.apps.overflow_world import make_spilling
+from tests.apps.observe_env import World
+from tests.apps.overflow_env import make_spilling
 from tests.interfaces.api.test_api_objects import Api, assert_problem
 
 pytestmark = pytest.mark.django_db

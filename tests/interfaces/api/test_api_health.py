@@ -13,8 +13,8 @@ from apps.observe import services
 from apps.observe.collect.fitness import judge_clock
 from apps.observe.judge.conditions import Reason, Type
 from apps.observe.models import CollectorLease, Condition, Console, NodeReport
-from tests.apps.observe_world import World
-from tests.apps.overflow_world import make_spilling
+from tests.apps.observe_env import World
+from tests.apps.overflow_env import make_spilling
 from tests.interfaces.api.test_api_objects import Api, assert_problem
 
 pytestmark = pytest.mark.django_db

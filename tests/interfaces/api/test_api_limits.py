@@ -20,15 +20,15 @@ LIMIT = "pools/acme/shop/limits/us-central1"
 
 
 @pytest.fixture
-def api(tutorial_world: Actor, acme: Actor) -> Api:
+def api(tutorial_env: Actor, acme: Actor) -> Api:
     """Acme's program."""
     return Api(acme)
 
 
 @pytest.fixture
-def house(tutorial_world: Actor) -> Api:
+def house(tutorial_env: Actor) -> Api:
     """The operator's program."""
-    return Api(tutorial_world)
+    return Api(tutorial_env)
 
 
 def stored() -> tuple[str, int, float]:
@@ -105,7 +105,7 @@ def test_a_limit_that_cannot_be_is_refused_by_field(api: Api, body: dict[str, An
     assert [error["pointer"] for error in problem["errors"]] == [pointer]
 
 
-def test_limits_of_others_do_not_exist(tutorial_world: Actor, globex: Actor) -> None:
+def test_limits_of_others_do_not_exist(tutorial_env: Actor, globex: Actor) -> None:
     other = Api(globex)
     details = set()
     for url in (LIMIT, "pools/acme/nope/limits/us-central1", "pools/globex/api/limits/moon"):

@@ -42,15 +42,15 @@ class Api:
 
 
 @pytest.fixture
-def api(tutorial_world: Actor, acme: Actor) -> Api:
+def api(tutorial_env: Actor, acme: Actor) -> Api:
     """Acme's program."""
     return Api(acme)
 
 
 @pytest.fixture
-def house(tutorial_world: Actor) -> Api:
+def house(tutorial_env: Actor) -> Api:
     """The operator's program."""
-    return Api(tutorial_world)
+    return Api(tutorial_env)
 
 
 def assert_problem(response: Any, status: int) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from apps.cli.client.commands import applying
 from apps.observe.models import NodeReport
 from apps.rollouts import selectors, services, waiting_for
 from apps.rollouts.models import FleetSync, Revision
-from tests.apps.pushed import World, add_route, put_world, remembered, route
+from tests.apps.pushed import World, add_route, put_env, remembered, route
 from tests.apps.test_rollouts_quarantine import refuses
 from tests.conftest import actor_of
 from tests.interfaces.api.test_api_objects import Api
@@ -37,7 +37,7 @@ PUSHED = remembered(push)
 @pytest.fixture
 def world(db: None, monkeypatch: pytest.MonkeyPatch) -> World:
     """A fleet that is in sync; who waits lets a worker work first, and then looks once."""
-    found = put_world(PUSHED)
+    found = put_env(PUSHED)
 
     def work_and_look(fleets: list[int], generation: int | None, seconds: float) -> bool:
         assert seconds == 1

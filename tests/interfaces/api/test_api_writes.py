@@ -11,7 +11,7 @@ from apps.audit.models import Entry
 from apps.definitions.models import Pool, Route, Server
 from apps.definitions.services import KINDS, PLATFORM
 from apps.fleet.models import Fleet, Region
-from tests.apps.clouds_world import remembered
+from tests.apps.clouds_env import remembered
 from tests.conftest import actor_of
 from tests.interfaces.api.test_api_objects import ROUTE, Api, api, assert_problem, house
 

@@ -36,7 +36,7 @@ def document(value: int = 50, **more: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def api(tutorial_world: Actor, acme: Actor) -> Api:
+def api(tutorial_env: Actor, acme: Actor) -> Api:
     """The pipeline's program; its pool has a limit that run 12 found since."""
     api = Api(acme)
     assert api("PUT", "apply?manager=ci", document()).status_code == 200

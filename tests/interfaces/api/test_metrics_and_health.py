@@ -18,7 +18,7 @@ from apps.observe.collect import lease
 from apps.observe.live import store as live
 from apps.observe.live.store import LiveNode
 from apps.rollouts.models import Revision, Rollout
-from tests.apps.observe_world import World, make_world, row, state
+from tests.apps.observe_env import World, make_env, row, state
 
 pytestmark = [pytest.mark.django_db, pytest.mark.urls("apps.observe.urls")]
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
@@ -26,7 +26,7 @@ Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 @pytest.fixture
 def world(db: None) -> World:
-    return make_world()
+    return make_env()
 
 
 def scrape(client: Client) -> Samples:

@@ -21,9 +21,9 @@ from tests.interfaces.people import client_of
 
 
 @pytest.fixture
-def client(tutorial_world: Actor) -> Client:
+def client(tutorial_env: Actor) -> Client:
     """The operator's browser."""
-    return client_of(tutorial_world)
+    return client_of(tutorial_env)
 
 
 def add(actor: Actor, **more: Any) -> Entry:
@@ -37,7 +37,7 @@ def content(answer: Any) -> str:
     return b"".join(answer.streaming_content).decode()
 
 
-def test_a_change_shows_up_with_who_why_and_what(client: Client, acme: Actor, tutorial_world: Actor) -> None:
+def test_a_change_shows_up_with_who_why_and_what(client: Client, acme: Actor, tutorial_env: Actor) -> None:
     save_object(actor=acme, kind="Pool", name="new", spec={"connect_timeout_ms": 2000}, reason="more patience")
     save_object(actor=acme, kind="Pool", name="new", spec={"connect_timeout_ms": 3000}, reason="even more")
     page = client.get("/audit?q=even").content.decode()
@@ -102,9 +102,7 @@ def test_pages_go_on_where_the_one_before_ended(client: Client, acme: Actor) -> 
     assert answer.context["next_before"] is None
 
 
-def test_customers_read_their_own_record_and_nothing_of_others(
-    acme: Actor, globex: Actor, tutorial_world: Actor
-) -> None:
+def test_customers_read_their_own_record_and_nothing_of_others(acme: Actor, globex: Actor, tutorial_env: Actor) -> None:
     foreign = add(globex, label="globex/secret-project")
     browser = client_of(acme)
     assert "globex" not in browser.get("/audit").content.decode()
@@ -170,14 +168,14 @@ def test_a_document_that_is_new_is_all_added_and_equal_ones_show_nothing() -> No
     assert difference({"a": 1}, {"a": 1}) == []
 
 
-def test_the_private_key_of_a_certificate_is_nowhere_in_the_record(client: Client, tutorial_world: Actor) -> None:
-    from tests.pure.compiler_worlds import certificate_pem
+def test_the_private_key_of_a_certificate_is_nowhere_in_the_record(client: Client, tutorial_env: Actor) -> None:
+    from tests.pure.compiler_fixtures import certificate_pem
 
     pem = certificate_pem("shop.acme.example")
     begin = pem.index("-----BEGIN PRIVATE KEY")
     key = pem[begin : pem.index("-----END PRIVATE KEY-----", begin) + 25] + "\n"
     spec = {"chain": pem.replace(key, ""), "key": key}
-    save_object(actor=tutorial_world, kind="Certificate", name="shop", spec=spec)
+    save_object(actor=tutorial_env, kind="Certificate", name="shop", spec=spec)
     text = content(client.get("/audit/export.jsonl"))
     assert "Certificate" in text
     assert "PRIVATE KEY" not in text

@@ -17,7 +17,7 @@ from apps.capacity.measure.history import since_last
 from apps.capacity.models import Comparison, Run
 from apps.core.clock import now
 from apps.definitions.models import CapacityTest, Pool
-from tests.interfaces.capacity_world import make_run, make_test, result_of_steps
+from tests.interfaces.capacity_env import make_run, make_test, result_of_steps
 from tests.interfaces.people import client_of
 
 PLAN = {
@@ -47,7 +47,7 @@ PLAN = {
 
 
 @pytest.fixture
-def shop_test(tutorial_world: Actor) -> CapacityTest:
+def shop_test(tutorial_env: Actor) -> CapacityTest:
     """A test of the tutorial's shop; the world has none before."""
     CapacityTest.objects.all().delete()
     return make_test(Pool.objects.get(name="shop"))
@@ -65,31 +65,31 @@ def test_without_tests_the_list_says_what_to_do_next(operator: Actor) -> None:
 
 
 def test_the_list_shows_the_last_number_with_its_confidence_and_the_run_of_now(
-    shop_test: CapacityTest, tutorial_world: Actor
+    shop_test: CapacityTest, tutorial_env: Actor
 ) -> None:
     make_run(shop_test, ago=timedelta(days=2), result=result_of_steps(shop_test, 9.0), ended_at=now())
     make_run(shop_test)
     make_run(shop_test, steps=2, state="running")
-    page = text(client_of(tutorial_world), "/capacity-tests")
+    page = text(client_of(tutorial_env), "/capacity-tests")
     assert "<strong>15</strong>/s" in page
     assert "95 % sure: between 14.8 and 15.6" in page
     assert "Running" in page
 
 
-def test_a_test_that_found_nothing_shows_no_number(shop_test: CapacityTest, tutorial_world: Actor) -> None:
+def test_a_test_that_found_nothing_shows_no_number(shop_test: CapacityTest, tutorial_env: Actor) -> None:
     make_run(shop_test, steps=0, state="refused", message="us-central1 is drained.")
-    assert "not measured yet" in text(client_of(tutorial_world), "/capacity-tests")
-    page = text(client_of(tutorial_world), f"/capacity-tests/{shop_test.pk}")
+    assert "not measured yet" in text(client_of(tutorial_env), "/capacity-tests")
+    page = text(client_of(tutorial_env), f"/capacity-tests/{shop_test.pk}")
     assert "us-central1 is drained." in page
     assert "Could it run now?" in page
 
 
 def test_a_run_that_could_not_tell_is_inconclusive_offers_another_and_no_limit(
-    shop_test: CapacityTest, tutorial_world: Actor
+    shop_test: CapacityTest, tutorial_env: Actor
 ) -> None:
     known = result_of_steps(shop_test) | {"capacity": None, "low": 12.0, "high": 15.4, "limited_by": "overload"}
     run = make_run(shop_test, result=known | {"met": None, "confirmed": False}, ended_at=now())
-    client = client_of(tutorial_world)
+    client = client_of(tutorial_env)
     page = text(client, f"/capacity-runs/{run.pk}")
     assert "Inconclusive" in page
     assert "Run again" in page
@@ -103,22 +103,22 @@ def test_a_run_that_could_not_tell_is_inconclusive_offers_another_and_no_limit(
     assert "last run inconclusive" not in text(client, "/capacity-tests")
 
 
-def test_a_filter_that_finds_nothing_can_be_cleared(shop_test: CapacityTest, tutorial_world: Actor) -> None:
-    client = client_of(tutorial_world)
+def test_a_filter_that_finds_nothing_can_be_cleared(shop_test: CapacityTest, tutorial_env: Actor) -> None:
+    client = client_of(tutorial_env)
     assert "Clear the filter" in text(client, "/capacity-tests?q=nothing")
     assert shop_test.name in text(client, "/capacity-tests?q=us-central1")
 
 
-def test_a_plan_is_stored_as_it_was_typed_and_numbers_of_other_loads_are_left_out(tutorial_world: Actor) -> None:
-    answer = client_of(tutorial_world).post("/capacity-tests/new", PLAN)
+def test_a_plan_is_stored_as_it_was_typed_and_numbers_of_other_loads_are_left_out(tutorial_env: Actor) -> None:
+    answer = client_of(tutorial_env).post("/capacity-tests/new", PLAN)
     assert answer.status_code == 302, answer.content.decode()
     test = CapacityTest.objects.get(name="shop-evening")
     assert (test.load["rate"], test.load["users"]) == (10, 0)
     assert (test.objective["max_error_rate"], test.guards["headroom"], test.policy["margin"]) == (0.01, 0.5, 0.1)
 
 
-def test_a_refused_plan_keeps_what_was_typed_and_says_it_at_the_field(tutorial_world: Actor) -> None:
-    answer = client_of(tutorial_world).post("/capacity-tests/new", PLAN | {"/spec/load/rate": "50"})
+def test_a_refused_plan_keeps_what_was_typed_and_says_it_at_the_field(tutorial_env: Actor) -> None:
+    answer = client_of(tutorial_env).post("/capacity-tests/new", PLAN | {"/spec/load/rate": "50"})
     page = answer.content.decode()
     assert answer.status_code == 422
     assert "Stay within guards.max_rate" in page
@@ -127,21 +127,21 @@ def test_a_refused_plan_keeps_what_was_typed_and_says_it_at_the_field(tutorial_w
 
 
 @pytest.mark.parametrize("odd", ["nan", "inf", "ten", "1e999"])
-def test_what_is_no_number_is_refused_in_words(tutorial_world: Actor, odd: str) -> None:
-    answer = client_of(tutorial_world).post("/capacity-tests/new", PLAN | {"/spec/guards/max_rate": odd})
+def test_what_is_no_number_is_refused_in_words(tutorial_env: Actor, odd: str) -> None:
+    answer = client_of(tutorial_env).post("/capacity-tests/new", PLAN | {"/spec/guards/max_rate": odd})
     assert answer.status_code == 422
 
 
-def test_the_form_says_what_would_happen_before_anything_is_stored(tutorial_world: Actor) -> None:
-    client, there = client_of(tutorial_world), CapacityTest.objects.count()
+def test_the_form_says_what_would_happen_before_anything_is_stored(tutorial_env: Actor) -> None:
+    client, there = client_of(tutorial_env), CapacityTest.objects.count()
     page = client.post("/capacity-tests/check", PLAN).content.decode()
     assert "Never more than 40 requests/s or 100 connections, at most 4 min." in page
     assert "room for 50 %" in page
     assert CapacityTest.objects.count() == there
 
 
-def test_a_stored_test_is_edited_from_its_form(shop_test: CapacityTest, tutorial_world: Actor) -> None:
-    client = client_of(tutorial_world)
+def test_a_stored_test_is_edited_from_its_form(shop_test: CapacityTest, tutorial_env: Actor) -> None:
+    client = client_of(tutorial_env)
     path = f"/capacity-tests/{shop_test.pk}/edit"
     assert 'value="240"' in text(client, path)
     sent = PLAN | {"version": str(shop_test.version), "/spec/guards/max_duration_s": "60"}
@@ -152,33 +152,33 @@ def test_a_stored_test_is_edited_from_its_form(shop_test: CapacityTest, tutorial
 
 
 def test_a_run_that_goes_on_has_its_numbers_its_brakes_and_the_stop_button(
-    shop_test: CapacityTest, tutorial_world: Actor
+    shop_test: CapacityTest, tutorial_env: Actor
 ) -> None:
     run = make_run(shop_test, steps=6, state="running", phase="Closing in at 18 requests/s.")
-    page = text(client_of(tutorial_world), f"/capacity-runs/{run.pk}")
+    page = text(client_of(tutorial_env), f"/capacity-runs/{run.pk}")
     assert "Closing in at 18 requests/s. 12 was good and 18 was too much" in page
     assert f'action="/capacity-runs/{run.pk}/stop"' in page
     assert "<title>Running: run" in page
-    part = text(client_of(tutorial_world), f"/capacity-runs/{run.pk}?partial=body")
+    part = text(client_of(tutorial_env), f"/capacity-runs/{run.pk}?partial=body")
     assert "<title>Running 18/s: run" in part
     assert "<html" not in part
 
 
 @pytest.mark.parametrize(("kind", "brakes"), [("constant", True), ("soak", True), ("search", False), ("ramp", False)])
 def test_slowness_is_shown_as_a_brake_only_where_it_is_one(
-    shop_test: CapacityTest, tutorial_world: Actor, kind: str, brakes: bool
+    shop_test: CapacityTest, tutorial_env: Actor, kind: str, brakes: bool
 ) -> None:
     run = make_run(shop_test, steps=6, state="running")
     run.plan["load"]["kind"] = kind
     run.save()
-    page = text(client_of(tutorial_world), f"/capacity-runs/{run.pk}")
+    page = text(client_of(tutorial_env), f"/capacity-runs/{run.pk}")
     assert ("stops above 1,176 ms for 10 s" in page) is brakes
     assert ("no brake while it looks for the border: there the objective ends each step" in page) is not brakes
 
 
-def test_old_seconds_are_shown_with_their_age(shop_test: CapacityTest, tutorial_world: Actor) -> None:
+def test_old_seconds_are_shown_with_their_age(shop_test: CapacityTest, tutorial_env: Actor) -> None:
     run = make_run(shop_test, steps=3, state="running", ago=timedelta(seconds=40))
-    assert "s old" in text(client_of(tutorial_world), f"/capacity-runs/{run.pk}")
+    assert "s old" in text(client_of(tutorial_env), f"/capacity-runs/{run.pk}")
 
 
 @pytest.mark.parametrize("role", [Membership.Role.VIEWER, Membership.Role.EDITOR])
@@ -210,13 +210,13 @@ def test_a_viewer_can_neither_start_nor_set_a_limit(shop_test: CapacityTest, acm
 
 
 def test_the_result_shows_the_capacity_its_curve_and_the_change_of_the_limit(
-    shop_test: CapacityTest, tutorial_world: Actor
+    shop_test: CapacityTest, tutorial_env: Actor
 ) -> None:
     make_run(shop_test, ago=timedelta(days=1), result=result_of_steps(shop_test, 12.0), ended_at=now())
     run = make_run(shop_test)
     run.result = (run.result or {}) | {"since_last": since_last(run, run.result or {})}
     run.save()
-    page = text(client_of(tutorial_world), f"/capacity-runs/{run.pk}")
+    page = text(client_of(tutorial_env), f"/capacity-runs/{run.pk}")
     assert "95 % sure: between 14.8 and 15.6" in page
     assert "25.0% more than run-" in page
     assert "capacity 15/s" in page
@@ -224,8 +224,8 @@ def test_the_result_shows_the_capacity_its_curve_and_the_change_of_the_limit(
     assert "worked on 2 requests at once" in page
 
 
-def test_a_margin_is_tried_before_the_limit_is_set(shop_test: CapacityTest, tutorial_world: Actor) -> None:
-    run, client = make_run(shop_test), client_of(tutorial_world)
+def test_a_margin_is_tried_before_the_limit_is_set(shop_test: CapacityTest, tutorial_env: Actor) -> None:
+    run, client = make_run(shop_test), client_of(tutorial_env)
     assert "becomes 7 requests/s" in text(client, f"/capacity-runs/{run.pk}/limit?margin=50")
     assert "range" not in text(client, f"/capacity-runs/{run.pk}/limit?margin=many")
     assert client.post(f"/capacity-runs/{run.pk}/limit", {"margin": "20"}).status_code == 302
@@ -234,16 +234,16 @@ def test_a_margin_is_tried_before_the_limit_is_set(shop_test: CapacityTest, tuto
     assert "limit set" in text(client, f"/capacity-tests/{shop_test.pk}")
 
 
-def test_a_refused_test_is_a_run_that_says_why(shop_test: CapacityTest, tutorial_world: Actor) -> None:
-    answer = client_of(tutorial_world).post(f"/capacity-tests/{shop_test.pk}/run")
+def test_a_refused_test_is_a_run_that_says_why(shop_test: CapacityTest, tutorial_env: Actor) -> None:
+    answer = client_of(tutorial_env).post(f"/capacity-tests/{shop_test.pk}/run")
     run = Run.objects.get()
     assert answer["Location"] == f"/capacity-runs/{run.pk}"
     assert run.state == Run.State.REFUSED
-    assert run.message in client_of(tutorial_world).get(answer["Location"]).content.decode().replace("&#x27;", "'")
+    assert run.message in client_of(tutorial_env).get(answer["Location"]).content.decode().replace("&#x27;", "'")
 
 
-def test_the_numbers_can_be_taken_away(shop_test: CapacityTest, tutorial_world: Actor) -> None:
-    run, client = make_run(shop_test), client_of(tutorial_world)
+def test_the_numbers_can_be_taken_away(shop_test: CapacityTest, tutorial_env: Actor) -> None:
+    run, client = make_run(shop_test), client_of(tutorial_env)
     run.steps.filter(ordinal=1).update(message="=1+1")
     answer = client.get(f"/capacity-runs/{run.pk}/export.csv")
     rows = list(csv.DictReader(io.StringIO(answer.content.decode())))
@@ -262,17 +262,17 @@ def test_a_test_is_deleted_once_its_name_was_typed_and_its_runs_stay(shop_test: 
     assert f"Run {run.pk} of" in text(client, f"/capacity-runs/{run.pk}")
 
 
-def test_two_runs_stand_side_by_side_with_a_plain_verdict(shop_test: CapacityTest, tutorial_world: Actor) -> None:
+def test_two_runs_stand_side_by_side_with_a_plain_verdict(shop_test: CapacityTest, tutorial_env: Actor) -> None:
     weak = make_run(shop_test, result=result_of_steps(shop_test, 9.0), ended_at=now())
     same = make_run(shop_test, result=result_of_steps(shop_test, 15.2), ended_at=now())
-    run, client = make_run(shop_test), client_of(tutorial_world)
+    run, client = make_run(shop_test), client_of(tutorial_env)
     assert "67 % more" in text(client, f"/capacity-runs/compare?run={weak.pk}&run={run.pk}")
     assert "No difference can be shown" in text(client, f"/capacity-runs/compare?run={same.pk}&run={run.pk}")
 
 
 @pytest.mark.parametrize("query", ["", "run=1", "run=1&run=1", "run=1&run=x", "run=1&run=2&run=3"])
-def test_anything_but_two_runs_is_sent_back(tutorial_world: Actor, query: str) -> None:
-    assert client_of(tutorial_world).get(f"/capacity-runs/compare?{query}").status_code == 302
+def test_anything_but_two_runs_is_sent_back(tutorial_env: Actor, query: str) -> None:
+    assert client_of(tutorial_env).get(f"/capacity-runs/compare?{query}").status_code == 302
 
 
 def test_a_run_of_others_cannot_be_compared(shop_test: CapacityTest, globex: Actor) -> None:
@@ -281,9 +281,9 @@ def test_a_run_of_others_cannot_be_compared(shop_test: CapacityTest, globex: Act
     assert client_of(globex).get(path).status_code == 404
 
 
-def test_two_tests_are_compared_in_turn(shop_test: CapacityTest, tutorial_world: Actor) -> None:
+def test_two_tests_are_compared_in_turn(shop_test: CapacityTest, tutorial_env: Actor) -> None:
     other = make_test(shop_test.pool, "europe-west1")
-    client = client_of(tutorial_world)
+    client = client_of(tutorial_env)
     assert "Run them in turn" in text(client, f"/capacity-tests/{shop_test.pk}")
     answer = client.post(f"/capacity-tests/{shop_test.pk}/compare", {"second": other.pk, "rounds": "2"})
     made = Comparison.objects.get()
@@ -293,19 +293,19 @@ def test_two_tests_are_compared_in_turn(shop_test: CapacityTest, tutorial_world:
     assert Comparison.objects.count() == 1
 
 
-def test_a_comparison_shows_what_differs_and_how_surely(shop_test: CapacityTest, tutorial_world: Actor) -> None:
+def test_a_comparison_shows_what_differs_and_how_surely(shop_test: CapacityTest, tutorial_env: Actor) -> None:
     slower = {"field": "p95_ms", "first": 541.0, "second": 606.0, "change": 0.12, "plus_minus": 0.031, "shown": True}
     result = {"message": "B is 12.0 % slower.", "differences": [slower | {"message": "B is 12.0 % slower at p95."}]}
     made = Comparison.objects.create(
         account=shop_test.account, first=shop_test, second=shop_test, actor="ada", result=result
     )
-    page = text(client_of(tutorial_world), f"/capacity-comparisons/{made.pk}")
+    page = text(client_of(tutorial_env), f"/capacity-comparisons/{made.pk}")
     for words in ("B is 12.0 % slower.", "541 ms", "+12.0 %", "± 3.1"):
         assert words in page
 
 
-def test_sizing_says_how_many_servers_and_what_it_does_not_know(shop_test: CapacityTest, tutorial_world: Actor) -> None:
-    client, pool = client_of(tutorial_world), shop_test.pool_id
+def test_sizing_says_how_many_servers_and_what_it_does_not_know(shop_test: CapacityTest, tutorial_env: Actor) -> None:
+    client, pool = client_of(tutorial_env), shop_test.pool_id
     unmeasured = text(client, f"/sizing?pool={pool}&rate=40")
     assert "Nothing was measured yet" in unmeasured
     assert "No size was measured yet." in unmeasured
@@ -321,9 +321,9 @@ def test_sizing_says_how_many_servers_and_what_it_does_not_know(shop_test: Capac
 
 
 def test_two_times_stand_side_by_side_and_the_second_comes_after_the_first(
-    shop_test: CapacityTest, tutorial_world: Actor
+    shop_test: CapacityTest, tutorial_env: Actor
 ) -> None:
-    client, pool = client_of(tutorial_world), shop_test.pool_id
+    client, pool = client_of(tutorial_env), shop_test.pool_id
     changed, later = (f"{now() - timedelta(minutes=ago):%Y-%m-%dT%H:%M}" for ago in (40, 15))
     page = text(client, f"/sizing?pool={pool}&changed={changed}&then={later}&cost=20")
     for words in ("The whole pool", "Their cost a month", "Nothing was measured in one of the two times."):
@@ -336,8 +336,8 @@ def test_pools_of_others_cannot_be_sized(shop_test: CapacityTest, globex: Actor)
     assert client_of(globex).get(f"/sizing?pool={shop_test.pool_id}").status_code == 404
 
 
-def test_a_pool_and_its_region_show_what_was_measured(shop_test: CapacityTest, tutorial_world: Actor) -> None:
-    client, path = client_of(tutorial_world), f"/pools/{shop_test.pool_id}"
+def test_a_pool_and_its_region_show_what_was_measured(shop_test: CapacityTest, tutorial_env: Actor) -> None:
+    client, path = client_of(tutorial_env), f"/pools/{shop_test.pool_id}"
     assert "Plan a capacity test" in text(client, path)
     run = make_run(shop_test)
     assert f'<a href="/capacity-runs/{run.pk}">15 requests/s</a>' in text(client, path)
@@ -345,8 +345,8 @@ def test_a_pool_and_its_region_show_what_was_measured(shop_test: CapacityTest, t
     assert "15 requests/s" in text(client, "/regions/us-central1") or "oldest" in text(client, "/regions/us-central1")
 
 
-def test_the_first_page_and_the_palette_know_of_tests(shop_test: CapacityTest, tutorial_world: Actor) -> None:
-    client = client_of(tutorial_world)
+def test_the_first_page_and_the_palette_know_of_tests(shop_test: CapacityTest, tutorial_env: Actor) -> None:
+    client = client_of(tutorial_env)
     assert shop_test.name in text(client, f"/search?q={shop_test.name}")
     make_run(shop_test, steps=2, state="running", phase="Doubling.")
     assert "Doubling." in text(client, "/")

@@ -109,29 +109,29 @@ def test_foreign_certificates_do_not_exist_and_viewers_change_none(
 
 
 def test_a_certificate_in_use_is_kept_and_an_unused_one_goes_once_its_name_is_typed(
-    tutorial_world: Actor, acme: Actor, stored: Certificate
+    tutorial_env: Actor, acme: Actor, stored: Certificate
 ) -> None:
     listeners = [{"name": "https", "protocol": "https", "port": 8443, "certificates": ["acme/shop"]}]
     spec = {"fleets": ["us-central1", "europe-west1"], "listeners": listeners}
-    save_object(actor=tutorial_world, kind="LoadBalancer", name="front", spec=spec)
+    save_object(actor=tutorial_env, kind="LoadBalancer", name="front", spec=spec)
     client, url = client_of(acme), reverse("web:certificate-delete", args=[stored.pk])
     assert "Type shop to delete it." in client.post(url, follow=True).content.decode()
     assert "is in use by" in client.post(url, {"confirm": "shop"}, follow=True).content.decode()
     assert "port 8443" in client.get(reverse("web:certificates")).content.decode()
     spec["listeners"] = [{"name": "http", "protocol": "http", "port": 8080}]
-    save_object(actor=tutorial_world, kind="LoadBalancer", name="front", spec=spec)
+    save_object(actor=tutorial_env, kind="LoadBalancer", name="front", spec=spec)
     client.post(url, {"confirm": "shop"})
     assert not Certificate.objects.exists()
 
 
-def test_static_ips_show_who_binds_them_to_operators_only(tutorial_world: Actor, acme: Actor) -> None:
+def test_static_ips_show_who_binds_them_to_operators_only(tutorial_env: Actor, acme: Actor) -> None:
     url = reverse("web:static-ips")
-    operator = client_of(tutorial_world)
+    operator = client_of(tutorial_env)
     assert "No static IPs" in operator.get(url).content.decode()
-    save_object(actor=tutorial_world, kind="StaticIP", name="vip-1", spec={"address": "127.0.0.9"})
+    save_object(actor=tutorial_env, kind="StaticIP", name="vip-1", spec={"address": "127.0.0.9"})
     listeners = [{"name": "vip", "protocol": "http", "port": 8081, "static_ip": "vip-1"}]
     spec = {"fleets": ["us-central1"], "listeners": listeners}
-    save_object(actor=tutorial_world, kind="LoadBalancer", name="front", spec=spec)
+    save_object(actor=tutorial_env, kind="LoadBalancer", name="front", spec=spec)
     page = operator.get(url).content.decode()
     assert "127.0.0.9" in page
     assert "http 8081" in page

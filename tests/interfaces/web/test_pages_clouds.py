@@ -24,8 +24,8 @@ from apps.stacks.models import StackReading, StackRevision, StackRun, StackSync,
 from apps.stacks.review.differences import Words, read
 from apps.stacks.state import revision_store
 from tests.conftest import actor_of
+from tests.fixture_cache import CachedFixture
 from tests.interfaces.people import client_of
-from tests.remembering import Remembered
 
 pytestmark = pytest.mark.django_db
 
@@ -64,7 +64,7 @@ def _build() -> None:
     )
 
 
-_BUILT = Remembered(_build)
+_BUILT = CachedFixture(_build)
 
 
 @pytest.fixture

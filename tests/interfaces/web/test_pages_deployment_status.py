@@ -12,7 +12,7 @@ from apps.definitions.models import Route
 from apps.rollouts import services
 from apps.rollouts.models import Revision
 from apps.web.fleets.deployment_status import DeploymentStatus, deployment_status
-from tests.apps.pushed import World, add_route, put_world, remembered
+from tests.apps.pushed import World, add_route, put_env, remembered
 from tests.conftest import actor_of
 
 PUSHED = remembered(World.reconcile)
@@ -21,7 +21,7 @@ PUSHED = remembered(World.reconcile)
 @pytest.fixture
 def world(db: None) -> World:
     """Two nodes that run everything; its routes are an hour old."""
-    found = put_world(PUSHED)
+    found = put_env(PUSHED)
     Route.objects.update(updated_at=F("updated_at") - timedelta(hours=1))
     return found
 

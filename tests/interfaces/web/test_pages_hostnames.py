@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 FIXED = {"load_balancer": "front", "path": "/", "action": {"fixed_response": {"status": 200}}}
 
 
-def test_a_customer_claims_a_name_and_reads_what_to_set_in_dns(tutorial_world: Actor, acme: Actor) -> None:
+def test_a_customer_claims_a_name_and_reads_what_to_set_in_dns(tutorial_env: Actor, acme: Actor) -> None:
     client = client_of(acme)
     answer = client.post(reverse("web:hostname-new"), {"/name": "blog.acme.example"}, follow=True)
     claim = Hostname.objects.get(name="blog.acme.example")
@@ -36,7 +36,7 @@ def test_a_customer_claims_a_name_and_reads_what_to_set_in_dns(tutorial_world: A
     ],
 )
 def test_a_name_that_cannot_be_claimed_is_refused_beside_the_field(
-    tutorial_world: Actor, globex: Actor, name: str, said: str
+    tutorial_env: Actor, globex: Actor, name: str, said: str
 ) -> None:
     answer = client_of(globex).post(reverse("web:hostname-new"), {"/name": name})
     assert answer.status_code == 422
@@ -46,14 +46,14 @@ def test_a_name_that_cannot_be_claimed_is_refused_beside_the_field(
 
 @pytest.mark.parametrize("name", ["shop.acme.example", "nobodys.example"])
 def test_the_page_of_a_claim_does_not_tell_whether_somebody_has_the_name(
-    tutorial_world: Actor, globex: Actor, name: str
+    tutorial_env: Actor, globex: Actor, name: str
 ) -> None:
     answer = client_of(globex).post(reverse("web:hostname-new"), {"/name": name}, follow=True)
     assert "Waiting for verification" in answer.content.decode()
     assert "acme/" not in answer.content.decode()
 
 
-def test_a_foreign_hostname_does_not_exist(tutorial_world: Actor, acme: Actor, globex: Actor) -> None:
+def test_a_foreign_hostname_does_not_exist(tutorial_env: Actor, acme: Actor, globex: Actor) -> None:
     claim, client = hostnames.claim(actor=acme, name="blog.acme.example"), client_of(globex)
     assert client.get(reverse("web:hostname", args=[claim.pk])).status_code == 404
     for name in ("hostname-check", "hostname-verify", "hostname-release"):
@@ -62,10 +62,10 @@ def test_a_foreign_hostname_does_not_exist(tutorial_world: Actor, acme: Actor, g
     assert (claim.verification, claim.released_at) == ("", None)
 
 
-def test_an_operators_word_needs_a_reason_and_makes_waiting_routes_live(tutorial_world: Actor, acme: Actor) -> None:
+def test_an_operators_word_needs_a_reason_and_makes_waiting_routes_live(tutorial_env: Actor, acme: Actor) -> None:
     route = save_object(actor=acme, kind="Route", name="blog", spec=FIXED | {"hostname": "blog.acme.example"})
     claim = Hostname.objects.get(name="blog.acme.example")
-    operator = client_of(tutorial_world)
+    operator = client_of(tutorial_env)
     assert "Waiting for verification" in operator.get(reverse("web:route", args=[route.pk])).content.decode()
     operator.post(reverse("web:hostname-verify", args=[claim.pk]), {"reason": " "})
     claim.refresh_from_db()
@@ -76,7 +76,7 @@ def test_an_operators_word_needs_a_reason_and_makes_waiting_routes_live(tutorial
     assert "Waiting for verification" not in operator.get(reverse("web:route", args=[route.pk])).content.decode()
 
 
-def test_customers_cannot_give_an_operators_word(tutorial_world: Actor, acme: Actor) -> None:
+def test_customers_cannot_give_an_operators_word(tutorial_env: Actor, acme: Actor) -> None:
     claim = hostnames.claim(actor=acme, name="blog.acme.example")
     answer = client_of(acme).post(reverse("web:hostname-verify", args=[claim.pk]), {"reason": "Believe me"})
     assert answer.status_code == 403
@@ -84,7 +84,7 @@ def test_customers_cannot_give_an_operators_word(tutorial_world: Actor, acme: Ac
     assert claim.verification == ""
 
 
-def test_a_name_is_released_once_it_was_typed_and_no_route_uses_it(tutorial_world: Actor, acme: Actor) -> None:
+def test_a_name_is_released_once_it_was_typed_and_no_route_uses_it(tutorial_env: Actor, acme: Actor) -> None:
     client, used = client_of(acme), Hostname.objects.get(name="shop.acme.example")
     claim = hostnames.claim(actor=acme, name="blog.acme.example")
     Hostname.objects.filter(pk=claim.pk).update(verification="dns")
@@ -98,7 +98,7 @@ def test_a_name_is_released_once_it_was_typed_and_no_route_uses_it(tutorial_worl
     assert "Released" in client.get(reverse("web:hostname", args=[claim.pk])).content.decode()
 
 
-def test_a_name_that_nobody_verified_is_free_at_once(tutorial_world: Actor, acme: Actor) -> None:
+def test_a_name_that_nobody_verified_is_free_at_once(tutorial_env: Actor, acme: Actor) -> None:
     client, claim = client_of(acme), hostnames.claim(actor=acme, name="blog.acme.example")
     url = reverse("web:hostname-release", args=[claim.pk])
     assert "anybody may claim it" in client.post(url, {"confirm": claim.name}, follow=True).content.decode()

@@ -18,16 +18,16 @@ def page(actor: Actor, path: str) -> str:
     return client_of(actor).get(path).content.decode()
 
 
-def test_operators_see_where_clients_reach_each_node(tutorial_world: Actor) -> None:
+def test_operators_see_where_clients_reach_each_node(tutorial_env: Actor) -> None:
     balancer = LoadBalancer.objects.get(name="front")
-    shown = page(tutorial_world, f"/load-balancers/{balancer.pk}")
+    shown = page(tutorial_env, f"/load-balancers/{balancer.pk}")
     for url in ("http://127.0.0.1:8080", "http://127.0.0.1:8180", "http://127.0.0.1:8280", "http://127.0.0.1:8380"):
         assert url in shown
     assert "5 routes" in shown
     assert "/routes?load_balancer=front" in shown
 
 
-def test_customers_count_their_own_routes_and_see_no_nodes(tutorial_world: Actor, acme: Actor) -> None:
+def test_customers_count_their_own_routes_and_see_no_nodes(tutorial_env: Actor, acme: Actor) -> None:
     balancer = LoadBalancer.objects.get(name="front")
     shown = page(acme, f"/load-balancers/{balancer.pk}")
     assert "3 routes" in shown
@@ -36,12 +36,12 @@ def test_customers_count_their_own_routes_and_see_no_nodes(tutorial_world: Actor
 
 
 def test_customers_do_not_read_whose_pool_answers_without_a_route(
-    tutorial_world: Actor, acme: Actor, globex: Actor
+    tutorial_env: Actor, acme: Actor, globex: Actor
 ) -> None:
-    balancer = only(load_balancers(tutorial_world), LoadBalancer.objects.get(name="front").pk)
+    balancer = only(load_balancers(tutorial_env), LoadBalancer.objects.get(name="front").pk)
     spec = describe(balancer)
     spec["listeners"][0]["default_pool"] = "acme/shop"
-    save_object(actor=tutorial_world, kind="LoadBalancer", name="front", spec=spec)
+    save_object(actor=tutorial_env, kind="LoadBalancer", name="front", spec=spec)
     path = f"/load-balancers/{balancer.pk}"
     assert "/pools/" in page(acme, path).split("Without a route")[2]
     assert "answered by the operator" in page(globex, path)

@@ -13,7 +13,7 @@ from tests.interfaces.people import client_of
 
 
 @pytest.fixture
-def managed(tutorial_world: Actor, acme: Actor) -> Client:
+def managed(tutorial_env: Actor, acme: Actor) -> Client:
     """Acme's own browser, with a route and a pool that a pipeline made."""
     Route.objects.filter(account=acme.account).update(manager="ci")
     Pool.objects.filter(account=acme.account).update(manager="ci")
@@ -53,6 +53,6 @@ def test_a_managed_route_is_deleted_only_with_the_box(managed: Client, acme: Act
     assert not Route.objects.filter(pk=row.pk).exists()
 
 
-def test_nobody_is_asked_about_glass_where_no_pipeline_is(tutorial_world: Actor, acme: Actor) -> None:
+def test_nobody_is_asked_about_glass_where_no_pipeline_is(tutorial_env: Actor, acme: Actor) -> None:
     pk = Route.objects.get(account=acme.account, name="shop").pk
     assert "Break the glass" not in client_of(acme).get(f"/routes/{pk}/edit").content.decode()

@@ -13,7 +13,7 @@ from apps.definitions.services import delete_object, drain_region, save_object, 
 from apps.fleet.models import Fleet, Node
 from apps.rollouts.models import Rollout
 from apps.webhooks.events import body_of
-from tests.apps.pushed import World, add_route, pool_spec, put_world, remembered, remove_route, route
+from tests.apps.pushed import World, add_route, pool_spec, put_env, remembered, remove_route, route
 from tests.interfaces.people import client_of
 from tests.said import unsaid, words_of_json, words_of_page
 
@@ -60,7 +60,7 @@ CHANGED = remembered(change_everything)
 @pytest.fixture
 def world(db: None) -> World:
     """A fleet to which all of that was pushed."""
-    return put_world(CHANGED)
+    return put_env(CHANGED)
 
 
 def pages() -> list[str]:

@@ -13,8 +13,8 @@ from apps.audit.models import Entry
 from apps.core.clock import now
 from apps.fleet.models import Region
 from apps.observe.models import NodeReport, Sample
-from tests.apps.observe_world import World
-from tests.apps.overflow_world import make_spilling
+from tests.apps.observe_env import World
+from tests.apps.overflow_env import make_spilling
 from tests.interfaces.people import client_of
 
 pytestmark = pytest.mark.django_db
@@ -44,7 +44,7 @@ def test_the_overview_draws_what_spills_says_why_and_has_a_table_twin(world: Wor
 
 
 def test_nothing_measured_is_said_and_nothing_is_drawn(
-    tutorial_world: object, operator: object, live_redis: object
+    tutorial_env: object, operator: object, live_redis: object
 ) -> None:
     page = client_of(operator).get("/overflow").content.decode()  # type: ignore[arg-type]  # an Actor
     assert "Nothing was measured yet" in page

@@ -20,8 +20,8 @@ from apps.overflow.flows import Flow
 from apps.rollouts.models import FleetSync, Revision
 from apps.web.overview import parts as overview_parts
 from apps.web.overview.incidents import DOWN, Incident, incidents, slower, standing_still
-from tests.apps.observe_world import World
-from tests.apps.overflow_world import make_spilling
+from tests.apps.observe_env import World
+from tests.apps.overflow_env import make_spilling
 from tests.interfaces.people import client_of
 
 pytestmark = pytest.mark.django_db

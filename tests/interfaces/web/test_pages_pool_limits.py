@@ -15,7 +15,7 @@ from tests.interfaces.web.test_pages_pools import form_data, said_by
 
 
 @pytest.fixture
-def shop(tutorial_world: Actor) -> Pool:
+def shop(tutorial_env: Actor) -> Pool:
     return Pool.objects.get(name="shop")
 
 
@@ -43,10 +43,10 @@ def test_a_limit_is_changed_in_place_and_says_who_set_it(shop: Pool, acme: Actor
     assert Entry.objects.filter(reason="sale").count() == 1
 
 
-def test_a_limit_that_a_run_measured_and_a_drained_region_are_said(shop: Pool, tutorial_world: Actor) -> None:
-    set_limit(actor=tutorial_world, pool_id=shop.pk, region="us-central1", value=14, measured_by="run-7")
-    drain_region(actor=tutorial_world, region="us-central1", drained=True)
-    page = client_of(tutorial_world).get(reverse("web:pool", args=[shop.pk])).content.decode()
+def test_a_limit_that_a_run_measured_and_a_drained_region_are_said(shop: Pool, tutorial_env: Actor) -> None:
+    set_limit(actor=tutorial_env, pool_id=shop.pk, region="us-central1", value=14, measured_by="run-7")
+    drain_region(actor=tutorial_env, region="us-central1", drained=True)
+    page = client_of(tutorial_env).get(reverse("web:pool", args=[shop.pk])).content.decode()
     assert "measured by run-7" in page
     assert "region drained" in page
 
@@ -83,8 +83,8 @@ def test_a_viewer_sees_the_limit_and_no_form(shop: Pool, acme: Actor) -> None:
     assert client.post(reverse("web:pool-limit", args=[shop.pk]), SENT).status_code == 403
 
 
-def test_the_form_stores_the_overflow_policy_and_its_order(shop: Pool, tutorial_world: Actor) -> None:
-    client, url = client_of(tutorial_world), reverse("web:pool-edit", args=[shop.pk])
+def test_the_form_stores_the_overflow_policy_and_its_order(shop: Pool, tutorial_env: Actor) -> None:
+    client, url = client_of(tutorial_env), reverse("web:pool-edit", args=[shop.pk])
     data = form_data(client, url)
     data |= {"/spec/overflow/when_full": "refuse", "/spec/overflow/order": "europe-west1,  us-central1"}
     assert client.post(url, data).status_code == 302
@@ -93,8 +93,8 @@ def test_the_form_stores_the_overflow_policy_and_its_order(shop: Pool, tutorial_
     assert form_data(client, url)["/spec/overflow/order"] == "europe-west1, us-central1"
 
 
-def test_faults_of_the_policy_stand_beside_their_fields(shop: Pool, tutorial_world: Actor) -> None:
-    client, url = client_of(tutorial_world), reverse("web:pool-edit", args=[shop.pk])
+def test_faults_of_the_policy_stand_beside_their_fields(shop: Pool, tutorial_env: Actor) -> None:
+    client, url = client_of(tutorial_env), reverse("web:pool-edit", args=[shop.pk])
     for changed, field in (
         ({"/spec/overflow/order": "us-central1, moon"}, "/spec/overflow/order"),
         ({"/spec/overflow/when_full": "queue"}, "/spec/overflow/when_full"),
@@ -103,10 +103,10 @@ def test_faults_of_the_policy_stand_beside_their_fields(shop: Pool, tutorial_wor
         assert (answer.status_code, set(answer.context["form"].errors)) == (422, {field})
 
 
-def test_saving_the_form_keeps_who_measured_a_limit(shop: Pool, tutorial_world: Actor) -> None:
-    set_limit(actor=tutorial_world, pool_id=shop.pk, region="us-central1", value=14, measured_by="run-7")
-    client, url = client_of(tutorial_world), reverse("web:pool-edit", args=[shop.pk])
+def test_saving_the_form_keeps_who_measured_a_limit(shop: Pool, tutorial_env: Actor) -> None:
+    set_limit(actor=tutorial_env, pool_id=shop.pk, region="us-central1", value=14, measured_by="run-7")
+    client, url = client_of(tutorial_env), reverse("web:pool-edit", args=[shop.pk])
     page = client.get(url).content.decode()
-    assert f"14 requests/s for all servers together, set by {tutorial_world.name} on " in page
+    assert f"14 requests/s for all servers together, set by {tutorial_env.name} on " in page
     assert client.post(url, form_data(client, url) | {"/spec/balance": "random"}).status_code == 302
     assert backend(shop).limit_measured_by == "run-7"

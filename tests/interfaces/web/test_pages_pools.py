@@ -17,7 +17,7 @@ from apps.audit.models import Entry
 from apps.core.clock import now
 from apps.definitions.models import Pool, Server
 from apps.definitions.services import save_object, set_server
-from tests.interfaces.capacity_world import make_work
+from tests.interfaces.capacity_env import make_work
 from tests.interfaces.people import client_of
 
 
@@ -30,7 +30,7 @@ def form_data(client: Client, url: str) -> dict[str, str]:
 
 
 @pytest.fixture
-def shop(tutorial_world: Actor) -> Pool:
+def shop(tutorial_env: Actor) -> Pool:
     return Pool.objects.get(name="shop")
 
 
@@ -49,9 +49,9 @@ def said_by(answer: Any) -> str:
 
 
 def test_the_list_names_every_pool_with_its_limits_and_says_what_was_not_measured(
-    tutorial_world: Actor, client: Client
+    tutorial_env: Actor, client: Client
 ) -> None:
-    page = client_of(tutorial_world).get(reverse("web:pools")).content.decode()
+    page = client_of(tutorial_env).get(reverse("web:pools")).content.decode()
     assert "shop-next" in page
     assert "10/s" in page
     assert "Unknown" in page
@@ -69,8 +69,8 @@ def test_customers_see_their_own_pools_and_no_others(shop: Pool, acme: Actor, gl
         assert foreign.post(reverse(f"web:{name}", args=[shop.pk])).status_code == 404
 
 
-def test_a_pool_shows_its_servers_by_region_who_uses_it_and_its_yaml(shop: Pool, tutorial_world: Actor) -> None:
-    page = client_of(tutorial_world).get(reverse("web:pool", args=[shop.pk])).content.decode()
+def test_a_pool_shows_its_servers_by_region_who_uses_it_and_its_yaml(shop: Pool, tutorial_env: Actor) -> None:
+    page = client_of(tutorial_env).get(reverse("web:pool", args=[shop.pk])).content.decode()
     for text in ("us-vm-1", "127.0.0.1:9203", "10 requests/s for all servers together", "shop.acme.example/checkout"):
         assert text in page
     assert "90 %" in page
@@ -78,17 +78,17 @@ def test_a_pool_shows_its_servers_by_region_who_uses_it_and_its_yaml(shop: Pool,
 
 
 @pytest.mark.parametrize("partial", ["numbers", "servers", "charts"])
-def test_each_live_region_of_a_pool_answers_alone(shop: Pool, tutorial_world: Actor, partial: str) -> None:
-    answer = client_of(tutorial_world).get(reverse("web:pool", args=[shop.pk]), {"partial": partial})
+def test_each_live_region_of_a_pool_answers_alone(shop: Pool, tutorial_env: Actor, partial: str) -> None:
+    answer = client_of(tutorial_env).get(reverse("web:pool", args=[shop.pk]), {"partial": partial})
     page = answer.content.decode()
     assert f'id="{partial}"' in page
     assert "<html" not in page
     assert "HX-Request" in answer["Vary"]
 
 
-def test_checked_servers_are_drained_together_with_the_reason(shop: Pool, tutorial_world: Actor) -> None:
+def test_checked_servers_are_drained_together_with_the_reason(shop: Pool, tutorial_env: Actor) -> None:
     chosen = ids(shop, "us-central1")[:2]
-    client = client_of(tutorial_world)
+    client = client_of(tutorial_env)
     answer = client.post(
         reverse("web:pool-servers", args=[shop.pk]), {"server": chosen, "do": "drain", "reason": "kernel"}
     )
@@ -97,8 +97,8 @@ def test_checked_servers_are_drained_together_with_the_reason(shop: Pool, tutori
     assert Entry.objects.filter(reason="kernel").count() == 2
 
 
-def test_a_weight_is_set_and_a_wrong_one_is_refused(shop: Pool, tutorial_world: Actor) -> None:
-    client, url = client_of(tutorial_world), reverse("web:pool-servers", args=[shop.pk])
+def test_a_weight_is_set_and_a_wrong_one_is_refused(shop: Pool, tutorial_env: Actor) -> None:
+    client, url = client_of(tutorial_env), reverse("web:pool-servers", args=[shop.pk])
     chosen = ids(shop, "us-central1")[:1]
     client.post(url, {"server": chosen, "do": "weight", "weight": "17"})
     for wrong in ("257", "-1", "", "1e3", "٣"):
@@ -109,9 +109,9 @@ def test_a_weight_is_set_and_a_wrong_one_is_refused(shop: Pool, tutorial_world: 
 
 @pytest.mark.parametrize("do", [{"do": "drain"}, {"do": "maintenance"}, {"do": "weight", "weight": "0"}])
 def test_the_last_ready_server_of_a_region_goes_only_after_a_second_yes(
-    shop: Pool, tutorial_world: Actor, do: dict[str, str]
+    shop: Pool, tutorial_env: Actor, do: dict[str, str]
 ) -> None:
-    client, url = client_of(tutorial_world), reverse("web:pool-servers", args=[shop.pk])
+    client, url = client_of(tutorial_env), reverse("web:pool-servers", args=[shop.pk])
     sent = {"server": ids(shop, "europe-west1"), **do}
     asked = client.post(url, sent)
     assert "no ready server in <strong>europe-west1" in asked.content.decode()
@@ -123,33 +123,33 @@ def test_the_last_ready_server_of_a_region_goes_only_after_a_second_yes(
     assert not taking.exists()
 
 
-def test_servers_of_another_pool_are_not_touched_through_this_one(shop: Pool, tutorial_world: Actor) -> None:
+def test_servers_of_another_pool_are_not_touched_through_this_one(shop: Pool, tutorial_env: Actor) -> None:
     foreign = Server.objects.exclude(backend__pool=shop).values_list("pk", flat=True)[:1]
-    page = client_of(tutorial_world).post(
+    page = client_of(tutorial_env).post(
         reverse("web:pool-servers", args=[shop.pk]), {"server": list(foreign), "do": "drain"}, follow=True
     )
     assert "Choose at least one server first." in page.content.decode()
     assert not Server.objects.filter(state="drain").exists()
 
 
-def test_saving_the_form_as_it_stands_changes_nothing(shop: Pool, tutorial_world: Actor) -> None:
-    client, url = client_of(tutorial_world), reverse("web:pool-edit", args=[shop.pk])
+def test_saving_the_form_as_it_stands_changes_nothing(shop: Pool, tutorial_env: Actor) -> None:
+    client, url = client_of(tutorial_env), reverse("web:pool-edit", args=[shop.pk])
     page = client.post(url, form_data(client, url), follow=True).content.decode()
     assert "Nothing was different, so nothing was changed." in page
     assert Pool.objects.get(pk=shop.pk).version == shop.version
 
 
 @pytest.mark.both_engines  # a number that fits in no column
-def test_a_form_that_lost_its_version_overwrites_nothing(shop: Pool, tutorial_world: Actor) -> None:
-    client, url = client_of(tutorial_world), reverse("web:pool-edit", args=[shop.pk])
+def test_a_form_that_lost_its_version_overwrites_nothing(shop: Pool, tutorial_env: Actor) -> None:
+    client, url = client_of(tutorial_env), reverse("web:pool-edit", args=[shop.pk])
     sent = form_data(client, url) | {"/spec/queue_timeout_ms": "777"}
     for version in ("", "x", "٣", "1" * 30):
         assert client.post(url, sent | {"version": version}).status_code == 409, version
     assert Pool.objects.get(pk=shop.pk).queue_timeout_ms != 777
 
 
-def test_the_form_stores_what_was_typed_and_drops_removed_servers(shop: Pool, tutorial_world: Actor) -> None:
-    client, url = client_of(tutorial_world), reverse("web:pool-edit", args=[shop.pk])
+def test_the_form_stores_what_was_typed_and_drops_removed_servers(shop: Pool, tutorial_env: Actor) -> None:
+    client, url = client_of(tutorial_env), reverse("web:pool-edit", args=[shop.pk])
     data = form_data(client, url) | {"/spec/balance": "roundrobin", "/spec/server_keepalive_ms": "5000"}
     place = next(name for name in data if data[name] == "us-vm-2").removesuffix("name")
     data = {name: value for name, value in data.items() if not name.startswith(place)}
@@ -159,8 +159,8 @@ def test_the_form_stores_what_was_typed_and_drops_removed_servers(shop: Pool, tu
     assert list(states(shop, "us-central1")) == ["us-vm-1", "us-vm-3"]
 
 
-def test_every_fault_stands_beside_its_field_and_nothing_typed_is_lost(shop: Pool, tutorial_world: Actor) -> None:
-    client, url = client_of(tutorial_world), reverse("web:pool-edit", args=[shop.pk])
+def test_every_fault_stands_beside_its_field_and_nothing_typed_is_lost(shop: Pool, tutorial_env: Actor) -> None:
+    client, url = client_of(tutorial_env), reverse("web:pool-edit", args=[shop.pk])
     data = form_data(client, url)
     place = next(name for name in data if data[name] == "us-vm-2").removesuffix("name")
     first = next(name for name in data if data[name] == "us-vm-1").removesuffix("name")
@@ -176,20 +176,20 @@ def test_every_fault_stands_beside_its_field_and_nothing_typed_is_lost(shop: Poo
     assert 'value="soon"' in page
 
 
-def test_a_fault_without_a_field_stands_at_the_top_of_the_form(shop: Pool, tutorial_world: Actor) -> None:
-    client, url = client_of(tutorial_world), reverse("web:pool-edit", args=[shop.pk])
+def test_a_fault_without_a_field_stands_at_the_top_of_the_form(shop: Pool, tutorial_env: Actor) -> None:
+    client, url = client_of(tutorial_env), reverse("web:pool-edit", args=[shop.pk])
     answer = client.post(url, form_data(client, url) | {"/spec/protocol": "tcp"})
     assert answer.status_code == 422
     assert "keeps its protocol" in answer.content.decode()
 
 
 def test_an_edit_of_an_older_version_shows_all_three_sides_and_holds_both_changes(
-    shop: Pool, tutorial_world: Actor
+    shop: Pool, tutorial_env: Actor
 ) -> None:
-    client, url = client_of(tutorial_world), reverse("web:pool-edit", args=[shop.pk])
+    client, url = client_of(tutorial_env), reverse("web:pool-edit", args=[shop.pk])
     data = form_data(client, url) | {"/spec/queue_timeout_ms": "777"}
     server = Server.objects.filter(backend__pool=shop).order_by("pk")[0]
-    set_server(actor=tutorial_world, server_id=server.pk, weight=7, reason="Warm it up")
+    set_server(actor=tutorial_env, server_id=server.pk, weight=7, reason="Warm it up")
     answer = client.post(url, data)
     page = answer.content.decode()
     assert answer.status_code == 409
@@ -220,13 +220,13 @@ def test_viewers_see_no_buttons_and_may_not_write(shop: Pool, acme: Actor) -> No
     assert client.post(reverse("web:pool-servers", args=[shop.pk]), {"do": "drain"}).status_code == 403
 
 
-def test_a_pool_in_use_is_not_deleted_and_says_who_uses_it(shop: Pool, tutorial_world: Actor) -> None:
-    client = client_of(tutorial_world)
+def test_a_pool_in_use_is_not_deleted_and_says_who_uses_it(shop: Pool, tutorial_env: Actor) -> None:
+    client = client_of(tutorial_env)
     url = reverse("web:pool-delete", args=[shop.pk])
     assert "Type shop to delete it." in client.post(url, follow=True).content.decode()
     page = client.post(url, {"confirm": "shop"}, follow=True).content.decode()
     assert "is in use by route" in page
-    save_object(actor=tutorial_world, kind="Pool", name="spare", spec={})
+    save_object(actor=tutorial_env, kind="Pool", name="spare", spec={})
     spare = Pool.objects.get(name="spare")
     client.post(reverse("web:pool-delete", args=[spare.pk]), {"confirm": "spare"})
     assert not Pool.objects.filter(name="spare").exists()
@@ -256,8 +256,8 @@ def test_of_many_servers_the_busiest_and_the_idlest_are_drawn(shop: Pool, acme: 
         assert (f">{name}<" in shown) is drawn, name
 
 
-def test_a_page_is_of_one_section_of_the_navigation(shop: Pool, tutorial_world: Actor) -> None:
-    client = client_of(tutorial_world)
+def test_a_page_is_of_one_section_of_the_navigation(shop: Pool, tutorial_env: Actor) -> None:
+    client = client_of(tutorial_env)
     for path in (f"/pools/{shop.pk}", "/pools", "/address-pools/new"):
         shown = client.get(path).content.decode()
         current = re.findall(r'<a href="([^"]+)" aria-current="page">', shown)

@@ -6,7 +6,7 @@ import pytest
 
 from apps.accounts.models import Account
 from apps.rollouts.models import Quarantine
-from tests.apps.pushed import World, add_route, put_world
+from tests.apps.pushed import World, add_route, put_env
 from tests.apps.test_rollouts_quarantine import judged, refuses
 from tests.conftest import actor_of
 from tests.interfaces.api.test_api_objects import Api, assert_problem
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def poisoned(db: None) -> World:
     """The nodes refuse a pool and a route."""
-    world = put_world(PUSHED)
+    world = put_env(PUSHED)
     judged(world, refuses("roundrobin", "/poison", names=True))
     world.change_pool("blue", "roundrobin")
     add_route(world.operator, "bad", "/poison")
@@ -51,7 +51,7 @@ def test_the_page_names_each_with_the_words_of_the_node_and_tries_one_again(pois
 
 
 def test_an_empty_quarantine_says_so(db: None) -> None:
-    world = put_world(PUSHED)
+    world = put_env(PUSHED)
     assert "Nothing is in quarantine" in client_of(world.operator).get("/quarantine").content.decode()
     assert "Quarantine:" not in client_of(world.operator).get("/fleets").content.decode()
 

@@ -43,8 +43,8 @@ def text(response: Any) -> str:
     return found
 
 
-def test_the_list_shows_what_each_route_matches_and_what_happens(tutorial_world: Actor) -> None:
-    shown = text(client_of(tutorial_world).get("/routes"))
+def test_the_list_shows_what_each_route_matches_and_what_happens(tutorial_env: Actor) -> None:
+    shown = text(client_of(tutorial_env).get("/routes"))
     for words in (
         "shop.acme.example/checkout/*",
         "api.globex.example/robots.txt",
@@ -55,7 +55,7 @@ def test_the_list_shows_what_each_route_matches_and_what_happens(tutorial_world:
     assert "5 of 5 routes" in shown
 
 
-def test_customers_see_their_own_routes_and_answer_404_for_others(tutorial_world: Actor, acme: Actor) -> None:
+def test_customers_see_their_own_routes_and_answer_404_for_others(tutorial_env: Actor, acme: Actor) -> None:
     client = client_of(acme)
     assert "globex" not in text(client.get("/routes"))
     foreign = Route.objects.get(account__name="globex", name="api")
@@ -65,16 +65,16 @@ def test_customers_see_their_own_routes_and_answer_404_for_others(tutorial_world
     assert client.post("/routes/check", typed(route=str(foreign.pk))).status_code == 404
 
 
-def test_filters_of_the_url_narrow_the_list_and_say_when_nothing_is_left(tutorial_world: Actor) -> None:
-    client = client_of(tutorial_world)
+def test_filters_of_the_url_narrow_the_list_and_say_when_nothing_is_left(tutorial_env: Actor) -> None:
+    client = client_of(tutorial_env)
     shown = text(client.get("/routes?pool=acme/shop-next"))
     assert "shop.acme.example/checkout/*" in shown
     assert "api.globex.example" not in shown
     assert "No route for this filter" in text(client.get("/routes?q=nothing-like-this"))
 
 
-def test_a_false_filter_is_said_and_not_ignored(tutorial_world: Actor) -> None:
-    answer = client_of(tutorial_world).get("/routes?cursor=false")
+def test_a_false_filter_is_said_and_not_ignored(tutorial_env: Actor) -> None:
+    answer = client_of(tutorial_env).get("/routes?cursor=false")
     assert answer.status_code == 422
     assert "Take the cursor from next_cursor" in text(answer)
 
@@ -83,7 +83,7 @@ def test_an_empty_list_says_how_to_begin(acme: Actor) -> None:
     assert "No routes yet" in text(client_of(acme).get("/routes"))
 
 
-def test_a_route_is_made_by_the_form(tutorial_world: Actor, acme: Actor) -> None:
+def test_a_route_is_made_by_the_form(tutorial_env: Actor, acme: Actor) -> None:
     answer = client_of(acme).post(
         "/routes/new",
         typed(
@@ -127,7 +127,7 @@ def test_a_route_is_made_by_the_form(tutorial_world: Actor, acme: Actor) -> None
     ],
 )
 def test_other_actions_need_no_pool(
-    tutorial_world: Actor, acme: Actor, action: dict[str, str], expected: dict[str, Any]
+    tutorial_env: Actor, acme: Actor, action: dict[str, str], expected: dict[str, Any]
 ) -> None:
     answer = client_of(acme).post("/routes/new", typed(pools__0__pool="", pools__0__weight="7") | action)
     assert answer.status_code == 302
@@ -151,7 +151,7 @@ def test_other_actions_need_no_pool(
     ],
 )
 def test_a_refused_form_keeps_what_was_typed_and_says_why_beside_the_field(
-    tutorial_world: Actor, acme: Actor, changes: dict[str, str], sentence: str
+    tutorial_env: Actor, acme: Actor, changes: dict[str, str], sentence: str
 ) -> None:
     data = typed(**changes)
     answer = client_of(acme).post("/routes/new", data)
@@ -165,19 +165,19 @@ def test_a_refused_form_keeps_what_was_typed_and_says_why_beside_the_field(
     assert not routes(acme).filter(name="news").exists()
 
 
-def test_the_rail_stands_by_what_was_typed_also_when_it_was_refused(tutorial_world: Actor, acme: Actor) -> None:
+def test_the_rail_stands_by_what_was_typed_also_when_it_was_refused(tutorial_env: Actor, acme: Actor) -> None:
     shown = text(client_of(acme).post("/routes/new", typed(pools__0__pool="absent")))
     assert "-prefix.map: shop.acme.example/news/ route-0" in shown
 
 
-def test_all_faults_show_at_once_also_when_a_field_could_not_be_read(tutorial_world: Actor, acme: Actor) -> None:
+def test_all_faults_show_at_once_also_when_a_field_could_not_be_read(tutorial_env: Actor, acme: Actor) -> None:
     shown = text(client_of(acme).post("/routes/new", typed(hostname="", path="no-slash", pools__0__weight="many")))
     for sentence in ("Fill in the hostname.", "Begin the path with a slash.", "Enter a whole number."):
         assert sentence in shown
 
 
 def test_an_edit_starts_from_what_is_stored_and_saving_it_unchanged_changes_nothing(
-    tutorial_world: Actor, acme: Actor
+    tutorial_env: Actor, acme: Actor
 ) -> None:
     client, route = client_of(acme), routes(acme).get(name="checkout")
     shown = text(client.get(f"/routes/{route.pk}/edit"))
@@ -193,7 +193,7 @@ def began(client: Client, route: Route) -> str:
     return re.search(r'name="began" value="([^"]+)"', text(client.get(f"/routes/{route.pk}/edit")))[1]  # type: ignore[index]
 
 
-def test_two_edits_of_one_field_show_all_three_sides_and_the_person_decides(tutorial_world: Actor, acme: Actor) -> None:
+def test_two_edits_of_one_field_show_all_three_sides_and_the_person_decides(tutorial_env: Actor, acme: Actor) -> None:
     client, route = client_of(acme), routes(acme).get(name="shop")
     mine = typed(path="/mine", version="1", began=began(client, route))
     save_object(actor=acme, kind="Route", name="shop", spec=describe(route) | {"path": "/theirs"}, reason="New shelf")
@@ -210,7 +210,7 @@ def test_two_edits_of_one_field_show_all_three_sides_and_the_person_decides(tuto
     assert routes(acme).get(pk=route.pk).path == "/mine"
 
 
-def test_two_edits_of_different_fields_stand_together_in_the_form(tutorial_world: Actor, acme: Actor) -> None:
+def test_two_edits_of_different_fields_stand_together_in_the_form(tutorial_env: Actor, acme: Actor) -> None:
     client, route = client_of(acme), routes(acme).get(name="shop")
     mine = typed(path="/mine", version="1", began=began(client, route))
     save_object(actor=acme, kind="Route", name="shop", spec=describe(route) | {"methods": ["GET"]})
@@ -221,7 +221,7 @@ def test_two_edits_of_different_fields_stand_together_in_the_form(tutorial_world
     assert routes(acme).get(pk=route.pk).path == "/"
 
 
-def test_a_conflict_without_a_beginning_shows_yours_and_live(tutorial_world: Actor, acme: Actor) -> None:
+def test_a_conflict_without_a_beginning_shows_yours_and_live(tutorial_env: Actor, acme: Actor) -> None:
     client, route = client_of(acme), routes(acme).get(name="shop")
     save_object(actor=acme, kind="Route", name="shop", spec=describe(route) | {"path": "/theirs"})
     shown = text(client.post(f"/routes/{route.pk}/edit", typed(path="/mine", version="1", began="forged")))
@@ -229,7 +229,7 @@ def test_a_conflict_without_a_beginning_shows_yours_and_live(tutorial_world: Act
     assert "Save mine over it" in shown
 
 
-def test_a_row_that_equals_what_somebody_else_stored_meanwhile_is_not_lost(tutorial_world: Actor, acme: Actor) -> None:
+def test_a_row_that_equals_what_somebody_else_stored_meanwhile_is_not_lost(tutorial_env: Actor, acme: Actor) -> None:
     client, route = client_of(acme), routes(acme).get(name="shop")
     both = [{"pool": "shop", "weight": 100}, {"pool": "shop-next", "weight": 10}]
     save_object(actor=acme, kind="Route", name="shop", spec=describe(route) | {"action": {"pools": both}})
@@ -238,14 +238,14 @@ def test_a_row_that_equals_what_somebody_else_stored_meanwhile_is_not_lost(tutor
     assert describe(routes(acme).get(pk=route.pk))["action"] == {"pools": both}
 
 
-def test_removed_and_blank_rows_are_left_out(tutorial_world: Actor, acme: Actor) -> None:
+def test_removed_and_blank_rows_are_left_out(tutorial_env: Actor, acme: Actor) -> None:
     rows = typed(pools__TOTAL_FORMS="3", pools__1__pool="shop-next", pools__1__weight="5", pools__1__DELETE="on")
     rows |= {"pools-2-pool": "", "pools-2-weight": "100"}
     assert client_of(acme).post("/routes/new", rows).status_code == 302
     assert describe(routes(acme).get(name="news"))["action"] == {"pools": [{"pool": "shop", "weight": 100}]}
 
 
-def test_the_check_says_who_else_matches_and_what_nodes_will_run(tutorial_world: Actor, acme: Actor) -> None:
+def test_the_check_says_who_else_matches_and_what_nodes_will_run(tutorial_env: Actor, acme: Actor) -> None:
     shown = text(client_of(acme).post("/routes/check", typed(path="/checkout/new")))
     assert "acme/checkout (shop.acme.example/checkout) loses the requests for /checkout/new to this route." in shown
     assert "-prefix.map: shop.acme.example/checkout/new/ route-0" in shown
@@ -253,21 +253,21 @@ def test_the_check_says_who_else_matches_and_what_nodes_will_run(tutorial_world:
     assert not routes(acme).filter(name="news").exists()
 
 
-def test_the_check_bears_a_form_that_is_hardly_begun(tutorial_world: Actor, acme: Actor) -> None:
+def test_the_check_bears_a_form_that_is_hardly_begun(tutorial_env: Actor, acme: Actor) -> None:
     client = client_of(acme)
     assert client.post("/routes/check", {}).status_code == 200
     assert "hostname" in text(client.post("/routes/check", typed(hostname="", pools__0__pool="")))
 
 
-def test_the_check_tells_operators_alone_that_a_hostname_is_taken(tutorial_world: Actor, acme: Actor) -> None:
+def test_the_check_tells_operators_alone_that_a_hostname_is_taken(tutorial_env: Actor, acme: Actor) -> None:
     shown = text(client_of(acme).post("/routes/check", typed(hostname="api.globex.example")))
     assert "Another account" not in shown
     assert "globex/" not in shown
-    shown = text(client_of(tutorial_world).post("/routes/check", typed(hostname="api.globex.example")))
+    shown = text(client_of(tutorial_env).post("/routes/check", typed(hostname="api.globex.example")))
     assert "Another account has verified api.globex.example" in shown
 
 
-def test_viewers_read_but_find_no_way_to_write(tutorial_world: Actor, acme: Actor) -> None:
+def test_viewers_read_but_find_no_way_to_write(tutorial_env: Actor, acme: Actor) -> None:
     client, route = client_of(acme, Membership.Role.VIEWER), routes(acme).get(name="shop")
     assert "New route" not in text(client.get("/routes"))
     assert "/edit" not in text(client.get(f"/routes/{route.pk}"))
@@ -276,7 +276,7 @@ def test_viewers_read_but_find_no_way_to_write(tutorial_world: Actor, acme: Acto
     assert client.post("/routes/new", typed()).status_code == 403
 
 
-def test_a_route_goes_when_its_name_is_typed(tutorial_world: Actor, acme: Actor) -> None:
+def test_a_route_goes_when_its_name_is_typed(tutorial_env: Actor, acme: Actor) -> None:
     client, route = client_of(acme), routes(acme).get(name="checkout")
     refused = client.post(f"/routes/{route.pk}/delete", {"confirm": "something", "reason": "over"})
     assert refused.status_code == 422
@@ -286,7 +286,7 @@ def test_a_route_goes_when_its_name_is_typed(tutorial_world: Actor, acme: Actor)
     assert Entry.objects.get(object_kind="Route", object_id=route.pk, action="delete").reason == "over"
 
 
-def test_a_route_that_changed_meanwhile_is_not_deleted(tutorial_world: Actor, acme: Actor) -> None:
+def test_a_route_that_changed_meanwhile_is_not_deleted(tutorial_env: Actor, acme: Actor) -> None:
     client, route = client_of(acme), routes(acme).get(name="checkout")
     save_object(actor=acme, kind="Route", name="checkout", spec=describe(route) | {"path": "/other"})
     answer = client.post(f"/routes/{route.pk}/delete", {"confirm": "checkout", "version": "1"})
@@ -294,15 +294,15 @@ def test_a_route_that_changed_meanwhile_is_not_deleted(tutorial_world: Actor, ac
     assert routes(acme).filter(pk=route.pk).exists()
 
 
-def test_the_page_of_a_route_says_how_to_try_it_on_each_node_and_where_it_is_live(tutorial_world: Actor) -> None:
+def test_the_page_of_a_route_says_how_to_try_it_on_each_node_and_where_it_is_live(tutorial_env: Actor) -> None:
     route = Route.objects.get(name="checkout")
-    shown = text(client_of(tutorial_world).get(f"/routes/{route.pk}")).replace("&#x27;", "'")
+    shown = text(client_of(tutorial_env).get(f"/routes/{route.pk}")).replace("&#x27;", "'")
     assert "Live on 0 of 4 nodes" in shown
     for port in (8080, 8180, 8280, 8380):
         assert f"curl -i -H 'Host: shop.acme.example' http://127.0.0.1:{port}/checkout" in shown
 
 
-def test_customers_see_fleets_but_no_nodes(tutorial_world: Actor, acme: Actor) -> None:
+def test_customers_see_fleets_but_no_nodes(tutorial_env: Actor, acme: Actor) -> None:
     shown = text(client_of(acme).get(f"/routes/{routes(acme).get(name='checkout').pk}"))
     assert "Live on 0 of 2 fleets" in shown
     assert "us-1" not in shown
@@ -310,12 +310,12 @@ def test_customers_see_fleets_but_no_nodes(tutorial_world: Actor, acme: Actor) -
 
 
 def test_a_new_route_begins_with_the_only_load_balancer_that_stands_on_fleets_and_with_nobodys_account(
-    tutorial_world: Actor,
+    tutorial_env: Actor,
 ) -> None:
     listener = {"name": "http", "protocol": "http", "port": 80}
     spec: dict[str, Any] = {"fleets": [], "listeners": [listener]}
-    save_object(actor=tutorial_world, kind="LoadBalancer", name="cloud-front", spec=spec)
-    client = client_of(tutorial_world)
+    save_object(actor=tutorial_env, kind="LoadBalancer", name="cloud-front", spec=spec)
+    client = client_of(tutorial_env)
     form = client.get("/routes/new").context["form"]
     assert (form["load_balancer"].value(), form["account"].value()) == ("front", None)
     answer = client.post("/routes/new", typed(account="", load_balancer=""))
@@ -325,5 +325,5 @@ def test_a_new_route_begins_with_the_only_load_balancer_that_stands_on_fleets_an
     assert "Choose whose route it is." in checked
     assert "There is no pool" not in checked, "the operator's own pools are not meant"
     spec = {"fleets": ["us-central1"], "listeners": [listener | {"port": 81}]}
-    save_object(actor=tutorial_world, kind="LoadBalancer", name="other", spec=spec)
+    save_object(actor=tutorial_env, kind="LoadBalancer", name="other", spec=spec)
     assert client.get("/routes/new").context["form"]["load_balancer"].value() == "", "one of several is nobody's choice"

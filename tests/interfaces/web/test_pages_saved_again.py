@@ -10,10 +10,10 @@ from apps.accounts.actors import Actor
 from apps.accounts.models import Account
 from apps.definitions.reading.describing import describe
 from apps.definitions.services import KINDS, apply_document
-from tests.apps.clouds_world import NETWORK
+from tests.apps.clouds_env import NETWORK
 from tests.conftest import actor_of
+from tests.fixture_cache import CachedFixture
 from tests.interfaces.people import client_of
-from tests.remembering import Remembered
 
 pytestmark = pytest.mark.django_db
 
@@ -63,7 +63,7 @@ def _build() -> None:
     apply_document(actor=actor_of("operator", Account.Kind.OPERATOR), objects=list(OBJECTS))
 
 
-_BUILT = Remembered(_build)
+_BUILT = CachedFixture(_build)
 
 
 @pytest.fixture

@@ -64,7 +64,7 @@ def test_each_target_is_stored(client: Client, typed: dict[str, str], stored: di
     assert describe(Schedule.objects.get())["target"] == stored
 
 
-def test_a_change_is_typed_as_json(client: Client, tutorial_world: Actor) -> None:
+def test_a_change_is_typed_as_json(client: Client, tutorial_env: Actor) -> None:
     pool = {"kind": "Pool", "name": "later", "spec": {"protocol": "http", "backends": []}}
     sent = FORM | {"target": "change", "object": json.dumps(pool), "restore_after_s": "60"}
     assert client.post("/schedules/new", sent).status_code == 302
@@ -104,8 +104,8 @@ def test_customers_cannot_choose_a_rollout(client: Client) -> None:
     assert client.post("/schedules/new", FORM | {"target": "rollout", "fleet": "x"}).status_code == 422
 
 
-def test_operators_can_choose_a_rollout_and_an_account(tutorial_world: Actor) -> None:
-    client = client_of(tutorial_world)
+def test_operators_can_choose_a_rollout_and_an_account(tutorial_env: Actor) -> None:
+    client = client_of(tutorial_env)
     page = text_of(client, "/schedules/new")
     assert 'value="rollout"' in page
     sent = FORM | {"target": "rollout", "fleet": "us-central1", "account": "operator"}

@@ -111,7 +111,7 @@ def test_what_does_not_exist_is_a_page_with_the_request_id(path: str) -> None:
 
 
 @pytest.mark.django_db
-def test_search_finds_only_what_the_actor_may_see(tutorial_world: object) -> None:
+def test_search_finds_only_what_the_actor_may_see(tutorial_env: object) -> None:
     acme, globex = client_of(actor_of("acme", "customer")), client_of(actor_of("globex", "customer"))
     assert "acme/shop" in acme.get("/search?q=shop").content.decode()
     assert "shop" not in globex.get("/search?q=shop").content.decode()

@@ -17,9 +17,9 @@ from apps.definitions.services import save_object
 from apps.webhooks.services import make_webhook
 from tests.apps.test_definitions_services import pem_pair
 from tests.conftest import actor_of, apply_tutorial
-from tests.interfaces.capacity_world import make_test
+from tests.fixture_cache import CachedFixture
+from tests.interfaces.capacity_env import make_test
 from tests.interfaces.people import client_of
-from tests.remembering import Remembered
 
 pytestmark = pytest.mark.django_db
 
@@ -100,7 +100,7 @@ def _build() -> None:
     ROWS.update({path: make(operator) for path, make in FORMS.items()})
 
 
-_BUILT = Remembered(_build)
+_BUILT = CachedFixture(_build)
 
 
 @pytest.mark.parametrize("path", FORMS)
@@ -124,7 +124,7 @@ def test_a_stale_form_is_refused_again_until_it_is_loaded_anew(db: None, path: s
 
 
 @pytest.fixture
-def shop(tutorial_world: Actor) -> Pool:
+def shop(tutorial_env: Actor) -> Pool:
     return Pool.objects.get(name="shop")
 
 
@@ -133,8 +133,8 @@ def limit_sent(client: Client, shop: Pool, version: str) -> str:
     return client.post(f"/pools/{shop.pk}/limit", sent, follow=True).content.decode()
 
 
-def test_a_limit_that_was_read_before_the_pool_changed_is_refused(shop: Pool, tutorial_world: Actor) -> None:
-    client = client_of(tutorial_world)
+def test_a_limit_that_was_read_before_the_pool_changed_is_refused(shop: Pool, tutorial_env: Actor) -> None:
+    client = client_of(tutorial_env)
     began = version_in(client.get(f"/pools/{shop.pk}"))
     somebody_saves(shop)
     for version in (began, ""):

@@ -10,7 +10,7 @@ from tests.interfaces.people import client_of
 
 
 @pytest.fixture
-def host(tutorial_world: Actor) -> str:
+def host(tutorial_env: Actor) -> str:
     """The host of acme's shop."""
     return Route.objects.select_related("hostname").get(account__name="acme", name="shop").hostname.name
 

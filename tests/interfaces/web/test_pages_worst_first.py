@@ -20,7 +20,7 @@ from apps.web.kit import worst_first
 from apps.web.routes import hostnames
 from apps.web.routes import views as routes
 from apps.web.zones import views as zones
-from tests.apps.stacks_world import a_stack
+from tests.apps.stacks_env import a_stack
 from tests.interfaces.people import client_of
 
 pytestmark = pytest.mark.django_db

@@ -18,9 +18,9 @@ from pytest_django.fixtures import Settings
 from apps.accounts.models import FailedSignIn, User
 from apps.accounts.sign_in import limits, second_factor
 from apps.audit.models import Entry
+from tests.fixture_cache import CachedFixture
 from tests.interfaces.signing_in import PASSWORD, code, person, prove_again, signed_in, with_app
 from tests.ports import spare_port
-from tests.remembering import Remembered
 
 NO_SIGNATURE = json.dumps(
     {
@@ -48,7 +48,7 @@ def _build() -> None:
     KEPT["session"] = browser.cookies[settings.SESSION_COOKIE_NAME].value
 
 
-_WITH_APP = Remembered(_build)
+_WITH_APP = CachedFixture(_build)
 
 
 @pytest.fixture

@@ -20,11 +20,11 @@ from typing import Any
 
 import redis
 
-from tests.bench import schedules_judge as judge
+from tests.bench import schedules_checker as judge
 from tests.bench.schedules_beat import STREAM
-from tests.bench.schedules_crew import LOG, STORE
-from tests.bench.schedules_judge import Lags, lags_of
-from tests.bench.schedules_stage import Keeper, Stage, sleep_until
+from tests.bench.schedules_checker import Lags, lags_of
+from tests.bench.schedules_env import Keeper, Stage, sleep_until
+from tests.bench.schedules_workers import LOG, STORE
 
 WORKERS = 6
 # Until the first instant; beat needs some of it to build and store ten thousand entries.

@@ -35,7 +35,7 @@ from apps.compiler.model.stack import (
     RecordType,
     StackSnapshot,
 )
-from tests.pure.compiler_worlds import certificate_pem, fronts, listener, route
+from tests.pure.compiler_fixtures import certificate_pem, fronts, listener, route
 
 NETWORK = Network("vpc-1", ("subnet-a", "subnet-b"), log_bucket="logs")
 HOME, AWAY, FAR = "eu", "us", "asia"

@@ -175,7 +175,7 @@ def running_node(bundle: Bundle, node: Node) -> Iterator[Node]:
 
 
 @contextmanager
-def running_stage(
+def running_env(
     directory: Path, plans: Sequence[PoolPlan], nodes: Sequence[int]
 ) -> Iterator[tuple[tuple[Node, ...], ...]]:
     """Regions with that many nodes each, up, joined as peers and sure of each other's health."""

@@ -41,7 +41,7 @@ def reading(
 
 @dataclass
 class World:
-    """What `make_world` made."""
+    """What `make_env` made."""
 
     operator: Actor
     acme: Actor
@@ -59,7 +59,7 @@ def _actor(name: str, kind: str) -> Actor:
     return Actor(f"somebody of {name}", account, Membership.Role.ADMIN)
 
 
-def make_world() -> World:
+def make_env() -> World:
     """us and eu with two nodes each; a pool of acme in both, one of globex in us; a route to each."""
     operator = _actor("operator", Account.Kind.OPERATOR)
     world = World(operator, _actor("acme", Account.Kind.CUSTOMER), _actor("globex", Account.Kind.CUSTOMER))

@@ -26,7 +26,7 @@ from apps.stacks.models import StackRun, StackSync
 from apps.stacks.run import compiling
 from apps.stacks.run.compiling import Compiled
 from apps.stacks.run.workspaces import state_address
-from tests.apps.stacks_world import a_stack, data
+from tests.apps.stacks_env import a_stack, data
 
 
 @dataclass
@@ -92,9 +92,7 @@ class World:
         Stack.objects.filter(pk=self.stack.pk).update(approval=approval)
 
 
-def make_world(
-    operator: Actor, settings: Settings, monkeypatch: pytest.MonkeyPatch, directory: Path
-) -> Iterator[World]:
+def make_env(operator: Actor, settings: Settings, monkeypatch: pytest.MonkeyPatch, directory: Path) -> Iterator[World]:
     """Nothing stands yet, and changes do not wait for each other."""
     settings.TERRAFORM_BIN, settings.STACK_COALESCE_S, settings.VAR_DIR = "memory", 0, directory
     stack = a_stack(operator)

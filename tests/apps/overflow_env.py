@@ -8,14 +8,14 @@ from apps.core.clock import now
 from apps.fleet.models import RegionLatency
 from apps.observe.collect.buckets import SHORT, start_of
 from apps.observe.collect.recorder import Recorder
-from tests.apps.observe_world import World, make_world, reading, row
+from tests.apps.observe_env import World, make_env, reading, row
 
 SECONDS = 20
 
 
 def make_spilling() -> World:
     """The traffic ended a moment ago, with a whole bucket; needs the fixture `live_redis`. eu has 2/s of its own."""
-    world = make_world()
+    world = make_env()
     start = datetime.fromtimestamp(start_of(now().timestamp(), SHORT) - SECONDS - SHORT, UTC)
     eu, us = world.regions
     RegionLatency.objects.create(from_region=us, to_region=eu, set_ms=98)

@@ -11,7 +11,7 @@ from apps.accounts.models import Account
 from apps.definitions.reading.describing import describe
 from apps.definitions.services import KINDS, apply_document, save_object
 from tests.conftest import actor_of, apply_tutorial
-from tests.remembering import Remembered
+from tests.fixture_cache import CachedFixture
 
 NETWORK = {"vpc": "vpc-0a1b2c3d", "subnets": ["subnet-0a1b2c3d", "subnet-1a1b2c3d"]}
 STACK: dict[str, Any] = {
@@ -38,7 +38,7 @@ def make_clouds(operator: Actor) -> None:
     apply_document(actor=operator, objects=list(OBJECTS))
 
 
-def remembered(then: Callable[[Actor, Actor], object] | None = None) -> Remembered:
+def remembered(then: Callable[[Actor, Actor], object] | None = None) -> CachedFixture:
     """The tutorial's world with clouds, and what `then` (operator, acme) makes of it."""
 
     def build() -> None:
@@ -48,10 +48,10 @@ def remembered(then: Callable[[Actor, Actor], object] | None = None) -> Remember
         if then is not None:
             then(operator, actor_of("acme", Account.Kind.CUSTOMER))
 
-    return Remembered(build)
+    return CachedFixture(build)
 
 
-def operator_of(world: Remembered) -> Actor:
+def operator_of(world: CachedFixture) -> Actor:
     """The operator of this world, which is put into an empty database."""
     world.put()
     return actor_of("operator", Account.Kind.OPERATOR)

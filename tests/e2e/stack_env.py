@@ -19,7 +19,7 @@ from django.conf import settings
 from apps.accounts.actors import Actor
 from apps.stacks import services
 from apps.stacks.models import StackRun, StackSync
-from tests.conformance.aws_world import AwsWorld, empty_aws
+from tests.conformance.aws_env import AwsWorld, empty_aws
 from tests.database_url import database_url
 from tests.terraform_providers import provides
 

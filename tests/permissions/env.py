@@ -116,7 +116,7 @@ class World:
         return {name: str(row.pk) for name, row in self.objects.items()} | {"cursor": cursor}
 
 
-def make_world() -> World:
+def make_env() -> World:
     """Everything, in the database of now."""
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:  # for a moment the record lets an entry be missing, too

@@ -36,7 +36,7 @@ from apps.compiler.model.stack import (
     RecordType,
     StackSnapshot,
 )
-from tests.pure.compiler_worlds import front, listener, route, server
+from tests.pure.compiler_fixtures import front, listener, route, server
 
 NETWORK = Network(
     vpc="projects/acme-net/global/networks/main",

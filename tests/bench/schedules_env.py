@@ -22,7 +22,7 @@ from tests import servers
 from tests.servers import as_user, postgresql, postgresql_bin
 
 ROOT = Path(__file__).resolve().parents[2]
-CREW = [sys.executable, "-m", "tests.bench.schedules_crew"]
+CREW = [sys.executable, "-m", "tests.bench.schedules_workers"]
 LONGEST_REST_S = 3.0
 
 

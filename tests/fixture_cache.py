@@ -1,4 +1,4 @@
-"""Worlds that many tests start from: built once in each process, then put back as rows, which takes milliseconds."""
+"""Fixtures that many tests start from: built once in each process, then put back as rows, which takes milliseconds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from django.db.models import Model
 Row = tuple[Any, ...]
 
 
-class Remembered:
+class CachedFixture:
     """The rows that `build` leaves in a database which holds no account yet.
 
     They are read and written as the database itself keeps them: with the same keys, times and digests every time.
@@ -25,7 +25,7 @@ class Remembered:
         self._statements: list[tuple[str, Row | None]] = []
 
     def put(self) -> None:
-        """Have the world in the database of now; the first time it is built, and what came of that is remembered."""
+        """Put the rows into the database of now; the first time it is built, and what came of that is remembered."""
         if self._statements:
             with transaction.atomic(), connection.cursor() as cursor:
                 for statement, values in self._statements:
