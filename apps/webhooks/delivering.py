@@ -22,6 +22,7 @@ from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Membership
 from apps.audit.exporting import visible
 from apps.core import outbound
+from apps.core.called_urls import Refused
 from apps.core.clock import database_now, now
 from apps.core.concurrency.fairness import Owners, Seats, in_turns
 from apps.core.queue import enqueue
@@ -148,7 +149,7 @@ def attempt(delivery: Delivery) -> Outcome:
             limit=ANSWER_BYTES,
             schemes=services.schemes(),
         )
-    except (outbound.Refused, outbound.Unreachable) as error:
+    except (Refused, outbound.Unreachable) as error:
         return Outcome(None, round((time.monotonic() - began) * 1000), error=str(error)[:400])
     text = visible(answer.body.decode(errors="replace"))
     return Outcome(answer.status, answer.milliseconds, "", text, backoff.retry_after(answer.headers, now()))

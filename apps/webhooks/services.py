@@ -14,6 +14,7 @@ from apps.accounts.quotas import lock_quotas, refuse_over_quota
 from apps.audit import services as audit
 from apps.compiler import grammar
 from apps.core import outbound
+from apps.core.called_urls import Refused, read_url
 from apps.core.clock import now
 from apps.core.errors import Conflict, FieldError, Invalid, Stale
 from apps.core.queue import enqueue_on_commit
@@ -211,8 +212,8 @@ def _read(spec: object, present: dict[str, Any], faults: list[FieldError]) -> di
 def _url(value: object, faults: list[FieldError]) -> str:
     try:
         text = value if isinstance(value, str) else ""
-        outbound.check_target(outbound.read_url(text, schemes=schemes()))
-    except outbound.Refused as refusal:
+        outbound.check_target(read_url(text, schemes=schemes()))
+    except Refused as refusal:
         faults.append(FieldError("/spec/url", "url", str(refusal)))
         return ""
     return text

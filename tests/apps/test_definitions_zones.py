@@ -251,6 +251,32 @@ def test_a_quota_counts_records(shared: Actor, acme: Actor) -> None:
     assert refused(acme, label="two") == {"": "quota"}
 
 
+POWERDNS = {"driver": "powerdns", "credentials": "env:PDNS"}
+
+
+@pytest.mark.parametrize(
+    ("change", "faults"),
+    [
+        ({"driver": "memory"}, {"/spec/driver": "choice"}),
+        (POWERDNS | {"server": "http://dns.example.org:8081"}, {"/spec/server": "url"}),
+        (POWERDNS | {"server": "http://localhost.example.org"}, {"/spec/server": "url"}),
+        (POWERDNS | {"server": "http://127.0.0.1:8081"}, {}),
+        (POWERDNS | {"server": "http://[::1]:8081"}, {}),
+        (POWERDNS | {"server": "https://dns.example.org:8081"}, {}),
+    ],
+)
+def test_an_installation_keeps_no_zone_in_memory_and_sends_no_key_in_the_clear(
+    shared: Actor, settings: Any, change: dict[str, str], faults: dict[str, str]
+) -> None:
+    settings.DEVELOPMENT = False
+    found: dict[str, str] = {}
+    try:
+        save_object(actor=shared, kind="Zone", name="other", spec={"domain": "other.example.net"} | change)
+    except Invalid as invalid:
+        found = {fault.pointer: fault.code for fault in invalid.faults}
+    assert found == faults
+
+
 @pytest.mark.parametrize(
     ("change", "pointer"),
     [

@@ -13,7 +13,7 @@ from apps.core.clock import now
 from apps.core.concurrency.leases import take
 from apps.core.errors import Conflict
 from apps.definitions.models import Record, Zone
-from apps.definitions.reading.outside import resolver
+from apps.definitions.shapes.base.outside import resolver
 from apps.dns import asking, pushing, selectors, services
 from apps.dns.models import ServedRecord, ZoneSync
 from apps.drivers.dns.contract import RecordSet, Refused

@@ -14,7 +14,8 @@ import dns.resolver
 from django.conf import settings
 
 from apps.accounts.models import Hostname
-from apps.core.outbound import Refused, Unreachable, fetch
+from apps.core.called_urls import Refused
+from apps.core.outbound import Unreachable, fetch
 
 RECORD = "_spillway-challenge"
 PATH = "/.well-known/spillway-challenge/"

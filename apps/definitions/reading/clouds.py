@@ -15,8 +15,9 @@ from apps.compiler.grammar import GrammarError
 from apps.compiler.model.stack import ON_FLEETS, AddressKind, Cloud, Network
 from apps.core.errors import FieldError
 from apps.definitions.reading.fields import Reader, boolean, choice, integer
-from apps.definitions.reading.outside import credentials_reference, or_blank, short_called_url
+from apps.definitions.reading.outside import or_blank, short_called_url
 from apps.definitions.reading.specs import AddressPoolSpec, CloudAccountSpec, StackSpec, StaticIPSpec
+from apps.definitions.shapes.base.outside import credentials_reference
 from apps.fleet.models import AddressPool, CloudAccount, Stack, StaticIP
 
 Document = dict[str, Any]

@@ -48,10 +48,11 @@ from apps.definitions.reading.specs import (
     Spec,
 )
 from apps.definitions.reading.tags import read_grant
-from apps.definitions.reading.zones import read_record, read_zone
 from apps.definitions.shapes.base.reading import read
 from apps.definitions.shapes.base.shape import Shape
 from apps.definitions.shapes.pool import QUEUE_NEEDS_CONNECTIONS, LimitChange, PoolSpec
+from apps.definitions.shapes.record import RecordSpec
+from apps.definitions.shapes.zone import ZoneSpec
 from apps.definitions.values.certificates import canonical_pem
 
 MAX_POOLS_OF_ROUTE = 8
@@ -291,8 +292,8 @@ READERS: dict[str, type[Shape] | Callable[[Reader], Spec]] = {
     "Pool": PoolSpec,
     "LoadBalancer": _load_balancer,
     "Route": _route,
-    "Zone": read_zone,
-    "Record": read_record,
+    "Zone": ZoneSpec,
+    "Record": RecordSpec,
     "CapacityTest": read_capacity_test,
     "Schedule": lambda reader: read_schedule(reader, read_object),
 }

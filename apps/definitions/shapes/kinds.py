@@ -6,9 +6,13 @@ import re
 
 from apps.definitions.shapes.base.shape import Shape
 from apps.definitions.shapes.pool import PoolSpec
+from apps.definitions.shapes.record import RecordSpec
+from apps.definitions.shapes.zone import ZoneSpec
 
 SHAPES: dict[str, type[Shape]] = {
     "Pool": PoolSpec,
+    "Zone": ZoneSpec,
+    "Record": RecordSpec,
 }
 
 

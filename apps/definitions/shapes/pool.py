@@ -15,6 +15,7 @@ from apps.definitions.shapes.base.words import (
     LISTED,
     METHODS,
     Name,
+    PlaceName,
     Port,
     ServerAddress,
     Tags,
@@ -131,7 +132,7 @@ NO_LIMIT = LimitSpec(LimitKind.NONE)
 class BackendSpec(Shape):
     """A pool's share in one region."""
 
-    region: Annotated[Name, About("Whose clients it serves first.", example="europe-west1")]
+    region: Annotated[PlaceName, About("Whose clients it serves first.", example="europe-west1")]
     limit: Annotated[LimitSpec, About("What it takes; what is over goes to the next region with room.")] = NO_LIMIT
     capacity_scaler: Annotated[
         float,
@@ -184,7 +185,7 @@ class Overflow(Shape):
         ),
     ] = WhenFull.SPREAD
     order: Annotated[
-        tuple[Name, ...],
+        tuple[PlaceName, ...],
         LISTED,
         Distinct(),
         About("Regions that are tried first.", "Regions to try first", "Names in order; empty: nearest first."),

@@ -32,6 +32,11 @@ class Field:
         return self.default is NOTHING
 
     @property
+    def null(self) -> bool:
+        """Whether documents show null: not where that leaves the field as it is, or the field out."""
+        return self.nullable and self.about.stays is None and not self.about.absent_when_empty
+
+    @property
     def plain(self) -> bool:
         """Whether it holds one value: no list, no object."""
         return self.grammar is not None and not self.many and self.grammar.schema["type"] != "object"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any, ClassVar
 
 from pydantic import AfterValidator, Field, GetCoreSchemaHandler, ValidationError, ValidationInfo
@@ -43,7 +44,10 @@ class Shape:
 
     @classmethod
     def together(cls, sent: Data) -> Iterable[FieldError]:
-        """What is wrong with the fields as they were sent, taken together: asked also where some of them are wrong."""
+        """What is wrong with the fields as they were sent, taken together: asked also where some of them are wrong.
+
+        A field that is wrong by itself is not blamed again.
+        """
         del sent
         return ()
 
@@ -56,7 +60,7 @@ class Shape:
                 raise PydanticKnownError("dict_type")
             sent = {key: value for key, value in data.items() if value is not None or key not in known}
             faults = cls.together(sent)
-            return _read(read_fields, sent, lambda _: faults) if faults else read_fields(sent)
+            return _read(read_fields, sent, partial(_of_right_fields, faults)) if faults else read_fields(sent)
 
         return core_schema.no_info_wrap_validator_function(read, handler(source))
 
@@ -70,6 +74,8 @@ class About:
     hint: str | None = None
     example: Any = None
     since: str = "0.1"
+    # What programs are told of the field, in the API's document.
+    note: str = ""
     # Whether a document leaves the field out while it holds nothing.
     absent_when_empty: bool = False
     # What a new object has where the document says nothing; a stored one keeps what it has.
@@ -84,14 +90,16 @@ def _unchanged(value: Any) -> Any:
 class Grammar:
     """What a value may be: `read` decides and says what to do instead, `schema` says it to programs (JSON Schema).
 
-    `write` makes a plain value of it again. `labels` are what people call the words of a closed list. `with_account`
-    is for names of objects that other accounts may have: `account/name` where it is not the own one.
+    `write` makes a plain value of it again. `labels` are what people call the words of a closed list. `refers` is for
+    names of other objects, `with_account` for those that other accounts may have: `account/name` where it is not the
+    own one.
     """
 
     read: Callable[[Any], Any]
     schema: Mapping[str, Any]
     write: Callable[[Any], Any] = _unchanged
     labels: Mapping[str, str] | None = None
+    refers: bool = False
     with_account: bool = False
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -152,6 +160,11 @@ def _read(read: Callable[[Any], Any], sent: Any, more: Callable[[set[tuple[Any, 
     if lines:
         raise ValidationError.from_exception_data("shape", lines)
     return found
+
+
+def _of_right_fields(faults: Iterable[FieldError], wrong: set[tuple[Any, ...]]) -> list[FieldError]:
+    known = {str(place[0]) for place in wrong if place}
+    return [fault for fault in faults if not known & set(fault.pointer.split("/")[1:2])]
 
 
 def _twins(entries: Sequence[Any], key: tuple[str, ...], wrong: set[tuple[Any, ...]]) -> list[FieldError]:

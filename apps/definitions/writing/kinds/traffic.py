@@ -54,8 +54,7 @@ def store_pool(changes: ChangeSet, owner: Account, row: Pool, spec: PoolSpec) ->
         changes.mark_affected(row)  # a region that it leaves loses it
         if row.tags != dict(spec.tags):
             changes.deferred.add(partial(reject_lost_tags, row, row.tags))
-    row.account, row.tags = owner, dict(spec.tags)
-    row.when_full, row.overflow_order = spec.overflow.when_full, list(spec.overflow.order)
+    row.account, row.when_full, row.overflow_order = owner, spec.overflow.when_full, list(spec.overflow.order)
     copy_plain(spec, row)
     row.save()
     changes.lookups.remember(row, "Pool", owner.name, row.name)
