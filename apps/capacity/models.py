@@ -63,7 +63,7 @@ class Run(models.Model):
     plan = models.JSONField()
     state = models.CharField(max_length=8, choices=State.choices, default=State.WAITING)
     actor = models.CharField(max_length=150)
-    fire_key = models.CharField(max_length=40, null=True, unique=True)
+    request_key = models.CharField(max_length=40, null=True, unique=True)
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)

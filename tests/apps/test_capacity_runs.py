@@ -190,13 +190,13 @@ def test_a_stop_in_the_middle_ends_the_load_with_the_second(
     assert run.result is not None
 
 
-def test_a_fire_gets_exactly_one_run_and_a_late_one_none(editor: Actor, backend: MemoryBackend) -> None:
+def test_a_run_gets_exactly_one_run_and_a_late_one_none(editor: Actor, backend: MemoryBackend) -> None:
     test = a_test(editor, load=HOLD)
-    first = services.request_run(actor=editor, test_id=test.pk, fire_key="f1", scheduled_at=now())
-    again = services.request_run(actor=editor, test_id=test.pk, fire_key="f1", scheduled_at=now())
+    first = services.request_run(actor=editor, test_id=test.pk, request_key="f1", scheduled_at=now())
+    again = services.request_run(actor=editor, test_id=test.pk, request_key="f1", scheduled_at=now())
     assert first.pk == again.pk
     late = services.request_run(
-        actor=editor, test_id=test.pk, fire_key="f2", scheduled_at=now() - timedelta(seconds=90)
+        actor=editor, test_id=test.pk, request_key="f2", scheduled_at=now() - timedelta(seconds=90)
     )
     assert (late.state, "not caught up" in late.message) == (Run.State.REFUSED, True)
 

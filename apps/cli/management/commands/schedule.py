@@ -27,7 +27,7 @@ from apps.dns import services as dns
 from apps.fleet.services import RECONCILE_TASK, STACK_TASK
 from apps.observe import services as observe
 from apps.rollouts import services as rollouts
-from apps.schedules.pruning import prune as prune_fires
+from apps.schedules.pruning import prune as prune_schedule_runs
 from apps.schedules.run.ticking import LONGEST_SLEEP_S, schedules_tick
 from apps.stacks import services as stacks
 from apps.stacks.cloud import reading as clouds
@@ -135,7 +135,7 @@ def tidy() -> None:
     observe.prune(now())
     clouds.prune(now())
     delivering.prune(now())
-    prune_fires(now())
+    prune_schedule_runs(now())
     dns.prune(now())
     judge_measurements(now())
 
