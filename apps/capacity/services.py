@@ -179,7 +179,7 @@ def sweep() -> None:
 
 
 def _give_up(run: Run) -> None:
-    """A higher attempt fences the lost worker out, should it come back; the pass goes with it."""
+    """A higher attempt fences the lost worker out, should it come back; the bypass token goes with it."""
     fence = Run.objects.filter(pk=run.pk, attempt=run.attempt, state__in=Run.ACTIVE)
     over: dict[str, Any] = {"state": Run.State.FAILED, "message": LOST, "phase": "", "lease_until": None}
     with transaction.atomic():

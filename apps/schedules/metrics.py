@@ -23,15 +23,15 @@ def families() -> Iterator[Metric]:
     times = newest.values_list("attempt", "started_at", "due_at")[:MOST_COUNTED]
     lags = sorted((started - due).total_seconds() for attempt, started, due in times if attempt == 1 and started)
     lag = GaugeMetricFamily(
-        "spillway_schedule_runs_lag_seconds", "Begin after the due instant, of the newest schedule runs.", labels=["quantile"]
+        "spillway_schedule_runs_lag_seconds",
+        "Begin after the due instant, of the newest schedule runs.",
+        labels=["quantile"],
     )
     for quantile in (0.5, 0.99):
         lag.add_metric([str(quantile)], lags[int(len(lags) * quantile)] if lags else 0.0)
     yield lag
     missed = Schedule.objects.aggregate(total=Sum("missed"))["total"] or 0
-    yield GaugeMetricFamily(
-        "spillway_schedule_runs_missed", "Instants without a run, of all schedules.", missed
-    )
+    yield GaugeMetricFamily("spillway_schedule_runs_missed", "Instants without a run, of all schedules.", missed)
     active = Account.objects.filter(suspended_at=None)
     oldest = Schedule.objects.filter(paused=False, next_at__lte=moment, account__in=active).aggregate(
         at=Min("next_at")

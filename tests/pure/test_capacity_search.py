@@ -156,16 +156,16 @@ def keeps_its_bounds(
     """One search of one target: it ends in time, asks for no more than it may, and overloads nobody for long."""
     arrivals = "poisson" if poisson else "constant"
     objective = ObjectiveSpec(percentile=95, max_latency_ms=max(20, int(service_ms * 3)), max_error_rate=0.01)
-    course = search(objective, arrivals, start=min(start, most), most=most)
+    profile = search(objective, arrivals, start=min(start, most), most=most)
     story, _ = run(
-        course, arrivals=arrivals, servers=servers, service_ms=service_ms, exponential=exponential, failing=failing,
+        profile, arrivals=arrivals, servers=servers, service_ms=service_ms, exponential=exponential, failing=failing,
         seed=seed,
     )  # fmt: skip
     assert all(plan.rate <= most for plan in story.plans)
     assert all(second.target <= most * 1.0001 for second in story.seconds)
     assert story.length <= FIVE_MINUTES + 1
     assert story.result.capacity is None or story.result.capacity <= most
-    assert course.next_step() is None
+    assert profile.next_step() is None
     # A share of requests that always fails, or targets that never meet the objective, may take it over by a burst.
     assert story.result.overloaded_s <= OVERLOAD_S + 2
 
@@ -221,11 +221,11 @@ def overloads(
     for service_ms, guess in worlds:
         objective = ObjectiveSpec(percentile=95, max_latency_ms=int(max(20, service_ms * 3)), max_error_rate=0.01)
         truth = 2 * 1000 / service_ms
-        course = kind(
+        profile = kind(
             objective=objective, start_rate=guess * truth, max_rate=max(5, 30 * truth), arrivals=arrivals,
             seconds=FIVE_MINUTES,
         )  # fmt: skip
-        story, _ = run(course, arrivals=arrivals, servers=2, service_ms=service_ms, seed=3)
+        story, _ = run(profile, arrivals=arrivals, servers=2, service_ms=service_ms, seed=3)
         found[service_ms, guess] = story.result.overloaded_s
         assert story.length <= FIVE_MINUTES + 1
         if arrivals == "constant" and kind is Search:

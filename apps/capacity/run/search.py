@@ -126,9 +126,7 @@ class Search:
             return None
         if self._drain:
             rate = max(LOWEST_RATE, min(self._warm_rate, WARM_UP * self.high))
-            return StepPlan(
-                Purpose.DRAIN, 1, min(DRAIN_S, max(1.0, self._left())), rate, saying="Lets the queue drain."
-            )
+            return StepPlan(Purpose.DRAIN, 1, min(DRAIN_S, max(1.0, self._left())), rate, note="Lets the queue drain.")
         step = self._choose()
         if step is None or step.seconds_min > self._left():
             self._ending = self._ending or Ending.TIME
@@ -158,7 +156,7 @@ class Search:
             return None
         length = min(60.0, self._left() - 5)
         rate = found.rate * BELOW_FIT
-        return StepPlan(Purpose.CONFIRM, length, length, rate, saying=f"Looks closer at {rate:.4g}/s.")
+        return StepPlan(Purpose.CONFIRM, length, length, rate, note=f"Looks closer at {rate:.4g}/s.")
 
     def _likely(self) -> Crossing | None:
         """The most likely border for independent callers; even arrivals have a sharp one, which bisection finds."""
@@ -187,7 +185,7 @@ class Search:
 
     def _warm_up(self) -> StepPlan:
         length = max(4.0, min(20.0, 5 / self._warm_rate))
-        return StepPlan(Purpose.WARM_UP, 3, length, self._warm_rate, saying=f"Warms up at {self._warm_rate:g}/s.")
+        return StepPlan(Purpose.WARM_UP, 3, length, self._warm_rate, note=f"Warms up at {self._warm_rate:g}/s.")
 
     def _lower(self) -> StepPlan | None:
         """Even the warm-up was too much: half of it, until there is hardly anything left to halve."""
@@ -325,7 +323,7 @@ class Search:
     def _confirm(self, low: float) -> StepPlan:
         rate = self._below(low) if self._bad else low
         length = min(self._confirm_s(), max(self._length(), self._left() - 1))
-        return StepPlan(Purpose.CONFIRM, length, length, rate, saying=f"Confirms {rate:.4g}/s for {length:.0f} s.")
+        return StepPlan(Purpose.CONFIRM, length, length, rate, note=f"Confirms {rate:.4g}/s for {length:.0f} s.")
 
     def _below(self, low: float) -> float:
         """Just below the border, and after each confirmation that failed further below."""
@@ -353,11 +351,11 @@ class Search:
     def _confirm_s(self) -> float:
         return min(max(20.0 if self.constant else 45.0, 2.5 * self._length()), self.seconds / 4)
 
-    def _step(self, purpose: Purpose, rate: float, saying: str) -> StepPlan:
+    def _step(self, purpose: Purpose, rate: float, note: str) -> StepPlan:
         if purpose is Purpose.DOUBLE:
             shortest = self._long(PROBE_SERVICE_TIMES)
-            return StepPlan(purpose, shortest, max(shortest, GROWTH_S, min(15.0, 20 / rate)), rate, saying=saying)
-        return StepPlan(purpose, self._length(), self._longest(rate), rate, saying=saying)
+            return StepPlan(purpose, shortest, max(shortest, GROWTH_S, min(15.0, 20 / rate)), rate, note=note)
+        return StepPlan(purpose, self._length(), self._longest(rate), rate, note=note)
 
     def _longest(self, rate: float) -> float:
         """What a step of the bisection may take: an equal part of the time that is left before the confirmation."""

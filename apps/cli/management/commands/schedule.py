@@ -18,7 +18,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from apps.audit import chain
 from apps.capacity import services as capacity
 from apps.capacity.measure import comparisons
-from apps.capacity.use.ageing import judge_measurements
+from apps.capacity.use.ageing import evaluate_measurements
 from apps.core.clock import now
 from apps.core.queue import enqueue
 from apps.core.secrets import keys
@@ -137,7 +137,7 @@ def tidy() -> None:
     delivering.prune(now())
     prune_schedule_runs(now())
     dns.prune(now())
-    judge_measurements(now())
+    evaluate_measurements(now())
 
 
 def note_head() -> None:
