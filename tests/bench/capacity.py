@@ -23,7 +23,8 @@ from pathlib import Path
 
 from apps.capacity.measure.measuring import latencies_of
 from apps.capacity.measure.results import Result
-from apps.capacity.run.search import OVERLOAD_S, Search
+from apps.capacity.run.search.profile import Search
+from apps.capacity.run.search.tuning import TUNING
 from apps.capacity.run.steps import LoadProfile, Status, StepPlan, Verdict
 from apps.compiler.compile import compile_snapshot
 from apps.compiler.model.fleet import Limit, Region, RegionNode
@@ -87,7 +88,9 @@ class Found:
     def held(self) -> bool:
         """Whether all that was promised is so."""
         exact = not self.case.exactly or int(self.result.capacity or 0) == self.case.exactly
-        return exact and abs(self.off) <= GOAL and self.seconds < GOAL_S and self.result.overloaded_s <= OVERLOAD_S
+        return (
+            exact and abs(self.off) <= GOAL and self.seconds < GOAL_S and self.result.overloaded_s <= TUNING.overload_s
+        )
 
 
 @contextmanager

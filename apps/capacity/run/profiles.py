@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from apps.capacity.run.holding import SOAK_WINDOW_S, WARM_UP_S, StepSchedule, held_steps, ramp_steps
-from apps.capacity.run.search import Search
+from apps.capacity.run.search.profile import Search
 from apps.capacity.run.steps import LoadProfile, StepPlan
 from apps.definitions.reading.specs import CapacityTestSpec
 
