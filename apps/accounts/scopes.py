@@ -1,4 +1,4 @@
-"""Tenants: what a token may be narrowed to: a noun of the API, or `*` for all of them, with read or write."""
+"""What a token may be narrowed to: a noun of the API, or `*` for all of them, with read or write."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ NOUNS = (
     "certificates",
     "cloud-accounts",
     "events",
-    "fires",
     "fleets",
     "grants",
     "hostnames",
@@ -31,6 +30,7 @@ NOUNS = (
     "revisions",
     "rollouts",
     "routes",
+    "schedule-runs",
     "schedules",
     "servers",
     "stack-runs",

@@ -1,4 +1,4 @@
-"""SHOW to machines: `POST /hooks/<key id>`: somebody outside fires a schedule, with a secret or a signature.
+"""`POST /hooks/<key id>`: somebody outside runs a schedule, with a secret or a signature.
 
 No token and no session stand behind it, so it tells outsiders nothing: 404 for whatever they do not know, 429 for who
 guesses on.
@@ -14,7 +14,7 @@ from rest_framework.exceptions import APIException
 from apps.api.v1.protocol import rate_limits
 from apps.api.v1.protocol.problems import problem_answer
 from apps.core.addresses import client_address
-from apps.core.errors import Fault, Invalid, NotFound, SpillwayError
+from apps.core.errors import FieldError, Invalid, NotFound, SpillwayError
 from apps.schedules.triggers import services as triggers
 
 WAIT_S = 60
@@ -22,11 +22,11 @@ WAIT_S = 60
 
 @csrf_exempt
 @require_POST
-def fire(request: HttpRequest, key_id: str) -> HttpResponse:
-    """202 with the fire's id; the same delivery again answers with the same fire."""
+def call(request: HttpRequest, key_id: str) -> HttpResponse:
+    """202 with the schedule run's id; the same delivery again answers with the same run."""
     try:
         rate_limits.refuse_guessing(request)
-        return _fired(request, key_id)
+        return _called(request, key_id)
     except NotFound as error:
         rate_limits.note_failure(request)
         return problem_answer(error, request)
@@ -38,16 +38,16 @@ def fire(request: HttpRequest, key_id: str) -> HttpResponse:
         return problem_answer(error, request)
 
 
-def _fired(request: HttpRequest, key_id: str) -> HttpResponse:
+def _called(request: HttpRequest, key_id: str) -> HttpResponse:
     if request.META.get("QUERY_STRING"):
         detail = "Send the secret in a header: what stands in the URL stands in the logs of everybody on the way."
-        raise Invalid([Fault("", "query", detail)])
+        raise Invalid([FieldError("", "query", detail)])
     body = request.read(triggers.MOST_BYTES + 1)
     if len(body) > triggers.MOST_BYTES:
         raise TooLarge(f"Send at most {triggers.MOST_BYTES} bytes.")
     found, before = triggers.call(key_id=key_id, call=triggers.Call(client_address(request), request.headers, body))
     return JsonResponse(
-        {"fire": found.pk, "state": found.state, "message": found.message, "repeated": before}, status=202
+        {"schedule_run": found.pk, "state": found.state, "message": found.message, "repeated": before}, status=202
     )
 
 

@@ -1,4 +1,4 @@
-"""CAPACITY, writes: a run is asked for, approved, stopped, and given up; blackouts are set and ended.
+"""A run is asked for, approved, stopped, and given up; blackouts are set and ended.
 
 A request that is wrong in itself is refused (Invalid, Forbidden, NotFound). A test that may not run as things are now
 becomes a run that is REFUSED, with the message, so that whoever looks at the history of a schedule sees it.
@@ -21,9 +21,9 @@ from apps.capacity.run import bypass_tokens, claims
 from apps.capacity.run.checking import checks, refusal
 from apps.capacity.run.targets import target_of
 from apps.core.clock import database_now, now
-from apps.core.errors import Conflict, Fault, Forbidden, Invalid
+from apps.core.errors import Conflict, FieldError, Forbidden, Invalid
 from apps.core.events import publish_after_commit
-from apps.core.queue import wake, wake_after_commit
+from apps.core.queue import enqueue, enqueue_on_commit
 from apps.definitions.models import CapacityTest
 from apps.definitions.reading.describing import describe
 from apps.definitions.selectors import capacity_tests, only
@@ -41,7 +41,7 @@ def request_run(
     *,
     actor: Actor,
     test_id: int,
-    fire_key: str | None = None,
+    request_key: str | None = None,
     scheduled_at: datetime | None = None,
     approve: bool = False,
     comparison: Comparison | None = None,
@@ -49,7 +49,7 @@ def request_run(
 ) -> Run:
     """Ask for one run of a test; it begins within a minute or is refused.
 
-    1. The same `fire_key` (a schedule's fire) gives the same run, however often it is asked for.
+    1. The same `request_key` (a schedule's run) gives the same run, however often it is asked for.
     2. More than a minute after `scheduled_at`: refused, never caught up.
     3. Every check is asked now; a no that does not pass refuses the run. The worker asks all of them again.
     4. Above the approval rate, and where a customer asks a public server directly, it waits for an operator, or is
@@ -63,17 +63,17 @@ def request_run(
     try:
         with transaction.atomic():
             lock_quotas(test.account)
-            known = Run.objects.filter(fire_key=fire_key).first() if fire_key else None
-            return known or _request(actor, test, fire_key, scheduled_at, approve, comparison, reason)
+            known = Run.objects.filter(request_key=request_key).first() if request_key else None
+            return known or _request(actor, test, request_key, scheduled_at, approve, comparison, reason)
     except IntegrityError:
         # Somebody else asked with the same key in this moment: theirs is the run.
-        return Run.objects.get(fire_key=fire_key)
+        return Run.objects.get(request_key=request_key)
 
 
 def _request(
     actor: Actor,
     test: CapacityTest,
-    fire_key: str | None,
+    request_key: str | None,
     scheduled_at: datetime | None,
     approve: bool,
     comparison: Comparison | None,
@@ -88,7 +88,7 @@ def _request(
         label=f"{test.account.name}/{test.name}",
         plan=describe(test),
         actor=actor.name[:150],
-        fire_key=fire_key,
+        request_key=request_key,
         approved_by=actor.name[:150] if approve else "",
     )
     instant = database_now()
@@ -106,7 +106,7 @@ def _request(
     run.save()
     _record(actor, "request", run, {"state": run.state, "message": run.message}, reason)
     if run.begin_by:
-        wake_after_commit(RUN_TASK, run.pk)
+        enqueue_on_commit(RUN_TASK, run.pk)
     return run
 
 
@@ -121,7 +121,7 @@ def _refused(test: CapacityTest, instant: datetime, scheduled_at: datetime | Non
 def _approval(run: Run, test: CapacityTest) -> str:
     """Why an operator's word is needed, as the rest of a sentence, empty where it is not; the run has the address."""
     target = target_of(test)
-    run.direct_address = target.unproved
+    run.direct_address = target.unverified
     fast = run.plan["guards"]["max_rate"] > settings.TEST_APPROVAL_RATE
     above = f"above {settings.TEST_APPROVAL_RATE:,} requests/s a test is approved." if fast else ""
     return " And ".join(why for why in (above, target.approval) if why)
@@ -137,7 +137,7 @@ def approve_run(*, actor: Actor, run_id: int, reason: str = "") -> Run:
         if not waiting.update(begin_by=until, approved_by=actor.name[:150], phase=""):
             raise Conflict(f"{run.name} does not wait for an approval: it is {run.state}.")
         _record(actor, "approve", run, {"approved_by": actor.name}, reason)
-        wake_after_commit(RUN_TASK, run.pk)
+        enqueue_on_commit(RUN_TASK, run.pk)
     run.refresh_from_db()
     return run
 
@@ -175,11 +175,11 @@ def sweep() -> None:
     if late:
         publish_after_commit("runs")
     for pk in waiting.filter(begin_by__gte=instant).values_list("pk", flat=True):
-        wake(RUN_TASK, pk)
+        enqueue(RUN_TASK, pk)
 
 
 def _give_up(run: Run) -> None:
-    """A higher attempt fences the lost worker out, should it come back; the pass goes with it."""
+    """A higher attempt fences the lost worker out, should it come back; the bypass token goes with it."""
     fence = Run.objects.filter(pk=run.pk, attempt=run.attempt, state__in=Run.ACTIVE)
     over: dict[str, Any] = {"state": Run.State.FAILED, "message": LOST, "phase": "", "lease_until": None}
     with transaction.atomic():
@@ -193,11 +193,11 @@ def set_blackout(*, actor: Actor, starts_at: datetime, ends_at: datetime, reason
     actor.must_operate("blackouts of capacity tests")
     faults = []
     if ends_at <= starts_at or ends_at <= now():
-        faults.append(Fault("/ends_at", "order", "Let the blackout end after its start, and not in the past."))
+        faults.append(FieldError("/ends_at", "order", "Let the blackout end after its start, and not in the past."))
     elif ends_at - starts_at > LONGEST_BLACKOUT:
-        faults.append(Fault("/ends_at", "too_long", "A blackout lasts at most a year; set another one later."))
+        faults.append(FieldError("/ends_at", "too_long", "A blackout lasts at most a year; set another one later."))
     if not 0 < len(reason.strip()) <= 200 or not reason.isprintable():
-        faults.append(Fault("/reason", "missing", "Say why in at most 200 characters: who is refused reads it."))
+        faults.append(FieldError("/reason", "missing", "Say why in at most 200 characters: who is refused reads it."))
     if faults:
         raise Invalid(faults)
     with transaction.atomic():

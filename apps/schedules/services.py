@@ -1,4 +1,4 @@
-"""SCHEDULES, what people and callers do: run one now, pause, resume, try a dead fire again."""
+"""What people and callers do: run one now, pause, resume, try a dead run again."""
 
 from __future__ import annotations
 
@@ -12,39 +12,39 @@ from apps.audit import services as audit
 from apps.calendars import next_after
 from apps.core.clock import database_now
 from apps.core.errors import Conflict, NotFound, Stale
-from apps.core.queue import wake_after_commit
+from apps.core.queue import enqueue_on_commit
 from apps.definitions.freezing.timing import timing_of
 from apps.definitions.models import Schedule
 from apps.definitions.writing.change_set import ChangeSet
-from apps.definitions.writing.rules.managed import check_manager, reason_of
+from apps.definitions.writing.objects import save_partial
 from apps.definitions.writing.transactions import change_set
-from apps.schedules.models import Fire
-from apps.schedules.run.booking import open_fires
+from apps.schedules.models import ScheduleRun
+from apps.schedules.run.booking import open_runs
 from apps.schedules.run.deciding import why_skipped
 from apps.schedules.run.ticking import WORK_TASK
 
 NO_SCHEDULE = "There is no such schedule."
 
 
-def run_now(*, actor: Actor, schedule_id: int, reason: str = "") -> Fire:
-    """Book a fire for this instant, also of a paused schedule.
+def run_now(*, actor: Actor, schedule_id: int, reason: str = "") -> ScheduleRun:
+    """Book a run for this instant, also of a paused schedule.
 
-    Raises NotFound, Forbidden, and Conflict while an open fire of the schedule does not let another in.
+    Raises NotFound, Forbidden, and Conflict while an open run of the schedule does not let another in.
     """
     with transaction.atomic():
         schedule = _taken(actor, schedule_id)
-        skipped = why_skipped(schedule.overlap, open_fires([schedule])[schedule.pk])
+        skipped = why_skipped(schedule.overlap, open_runs([schedule])[schedule.pk])
         if skipped:
-            raise Conflict("A fire of the schedule is still open. Wait until it has ended, or let fires overlap.")
-        fire = _booked(schedule, Fire.Cause.BY_HAND, actor.name)
+            raise Conflict("A run of the schedule is still open. Wait until it has ended, or let runs overlap.")
+        run = _booked(schedule, ScheduleRun.Cause.BY_HAND, actor.name)
         _record(actor, "run", schedule, reason)
-    return fire
+    return run
 
 
-def fire_by_trigger(
+def run_by_trigger(
     *, schedule_id: int, caller: str, body: str = "", result: dict[str, Any] | None = None, **columns: Any
-) -> Fire:
-    """Book a fire for a call from outside, which has proved itself already; it may come out skipped (overlap).
+) -> ScheduleRun:
+    """Book a run for a call from outside, which has proved itself already; it may come out skipped (overlap).
 
     `body` is what the caller sent, `columns` further columns of the row. Raises NotFound for a schedule that is gone
     and Conflict for a paused one.
@@ -55,8 +55,10 @@ def fire_by_trigger(
             raise NotFound(NO_SCHEDULE)
         if schedule.paused:
             raise Conflict("The schedule is paused: resume it, then call again.")
-        skipped = why_skipped(schedule.overlap, open_fires([schedule])[schedule.pk])
-        return _booked(schedule, Fire.Cause.TRIGGER, caller, skipped=skipped, body=body, result=result or {}, **columns)
+        skipped = why_skipped(schedule.overlap, open_runs([schedule])[schedule.pk])
+        return _booked(
+            schedule, ScheduleRun.Cause.TRIGGER, caller, skipped=skipped, body=body, result=result or {}, **columns
+        )
 
 
 def pause(*, actor: Actor, schedule_id: int, expected_version: int | None = None, reason: str = "") -> Schedule:
@@ -66,9 +68,7 @@ def pause(*, actor: Actor, schedule_id: int, expected_version: int | None = None
     """
     with change_set(actor, reason=reason) as changes:
         schedule = _taken(actor, schedule_id, expected_version)
-        check_manager(changes, schedule)
-        if not schedule.paused:
-            _change(changes, "pause", schedule, paused=True)
+        _change(changes, "pause", schedule, paused=True)
     return schedule
 
 
@@ -76,31 +76,29 @@ def resume(*, actor: Actor, schedule_id: int, expected_version: int | None = Non
     """Book instants again, from now on: what passed while it was paused is neither caught up nor counted as missed."""
     with change_set(actor, reason=reason) as changes:
         schedule = _taken(actor, schedule_id, expected_version)
-        check_manager(changes, schedule)
-        if schedule.paused:
-            following = next_after(timing_of(schedule), database_now())
-            _change(changes, "resume", schedule, paused=False, next_at=following)
+        following = next_after(timing_of(schedule), database_now())
+        _change(changes, "resume", schedule, paused=False, next_at=following)
     return schedule
 
 
-def retry_fire(*, actor: Actor, fire_id: int, reason: str = "") -> Fire:
-    """Try a dead fire again, under the same key; it has one attempt, whatever came before.
+def retry_run(*, actor: Actor, run_id: int, reason: str = "") -> ScheduleRun:
+    """Try a dead run again, under the same key; it has one attempt, whatever came before.
 
-    Raises NotFound, Forbidden, Conflict for a fire that is not dead.
+    Raises NotFound, Forbidden, Conflict for a run that is not dead.
     """
     actor.may_write("schedules")
     with transaction.atomic():
-        rows = actor.visible(Fire.objects.select_related("schedule__account")).select_for_update(of=("self",))
-        fire = rows.filter(pk=fire_id).first()
-        if fire is None:
-            raise NotFound("There is no such fire.")
-        if fire.state != Fire.State.DEAD:
-            raise Conflict(f"Only a dead fire is tried again; this one is {fire.get_state_display().lower()}.")
-        fire.state, fire.next_try_at, fire.finished_at = Fire.State.WAITING, database_now(), None
-        fire.save(update_fields=("state", "next_try_at", "finished_at"))
-        _record(actor, "retry", fire.schedule, reason)
-        wake_after_commit(WORK_TASK)
-    return fire
+        rows = actor.visible(ScheduleRun.objects.select_related("schedule__account")).select_for_update(of=("self",))
+        run = rows.filter(pk=run_id).first()
+        if run is None:
+            raise NotFound("There is no such schedule run.")
+        if run.state != ScheduleRun.State.DEAD:
+            raise Conflict(f"Only a dead run is tried again; this one is {run.get_state_display().lower()}.")
+        run.state, run.next_try_at, run.finished_at = ScheduleRun.State.WAITING, database_now(), None
+        run.save(update_fields=("state", "next_try_at", "finished_at"))
+        _record(actor, "retry", run.schedule, reason)
+        enqueue_on_commit(WORK_TASK)
+    return run
 
 
 def _locked() -> Any:
@@ -118,16 +116,16 @@ def _taken(actor: Actor, schedule_id: int, expected_version: int | None = None) 
     return schedule
 
 
-def _booked(schedule: Schedule, cause: str, caller: str, *, skipped: str = "", **columns: Any) -> Fire:
-    """A new fire of this instant; a microsecond later than one that has the same, as long as it takes."""
+def _booked(schedule: Schedule, cause: str, caller: str, *, skipped: str = "", **columns: Any) -> ScheduleRun:
+    """A new run of this instant; a microsecond later than one that has the same, as long as it takes."""
     moment = database_now()
-    while Fire.objects.filter(schedule=schedule, scheduled_at=moment).exists():
+    while ScheduleRun.objects.filter(schedule=schedule, scheduled_at=moment).exists():
         moment += timedelta(microseconds=1)
     if skipped:
-        columns |= {"state": Fire.State.SKIPPED, "message": skipped, "finished_at": moment}
+        columns |= {"state": ScheduleRun.State.SKIPPED, "message": skipped, "finished_at": moment}
     else:
-        wake_after_commit(WORK_TASK)
-    return Fire.objects.create(
+        enqueue_on_commit(WORK_TASK)
+    return ScheduleRun.objects.create(
         schedule=schedule,
         account=schedule.account,
         scheduled_at=moment,
@@ -139,24 +137,19 @@ def _booked(schedule: Schedule, cause: str, caller: str, *, skipped: str = "", *
     )
 
 
-def _change(changes: ChangeSet, action: str, schedule: Schedule, **columns: Any) -> None:
-    before = {"paused": schedule.paused}
-    for name, value in columns.items():
-        setattr(schedule, name, value)
-    schedule.version += 1  # the row is locked
-    schedule.save(update_fields=(*columns, "version", "updated_at"))
-    after, reason = {"paused": schedule.paused}, reason_of(changes, schedule)
-    _record(changes.actor, action, schedule, reason, before=before, after=after)
+def _change(changes: ChangeSet, action: str, schedule: Schedule, *, paused: bool, **columns: Any) -> None:
+    def patch() -> tuple[dict[str, Any], dict[str, Any]]:
+        before = {"paused": schedule.paused}
+        if schedule.paused != paused:
+            for name, value in {"paused": paused, **columns}.items():
+                setattr(schedule, name, value)
+            schedule.save(update_fields=("paused", *columns, "updated_at"))
+        return before, {"paused": paused}
+
+    save_partial(changes, schedule, patch, action=action)
 
 
-def _record(
-    actor: Actor,
-    action: str,
-    schedule: Schedule,
-    reason: str,
-    before: dict[str, Any] | None = None,
-    after: dict[str, Any] | None = None,
-) -> None:
+def _record(actor: Actor, action: str, schedule: Schedule, reason: str) -> None:
     audit.record(
         actor=actor,
         action=action,
@@ -164,8 +157,6 @@ def _record(
         object_id=schedule.pk,
         label=f"{schedule.account.name}/{schedule.name}",
         account=schedule.account,
-        before=before,
-        after=after,
         version=schedule.version,
         reason=reason,
     )

@@ -1,4 +1,4 @@
-"""SCHEDULES, the wake-up: Celery carries it, the database knows the work."""
+"""The wake-up: Celery carries it, the database knows the work."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from apps.schedules.run.ticking import WORK_TASK
 
 @shared_task(name=WORK_TASK)
 def work() -> None:
-    """Act on fires until none is due."""
+    """Act on runs until none is due."""
     working.work_off()

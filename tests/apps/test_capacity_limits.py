@@ -1,4 +1,4 @@
-"""CAPACITY, the loop: what a run found becomes a limit, by hand or within bounds; and what a number is worth."""
+"""The loop: what a run found becomes a limit, by hand or within bounds; and what a number is worth."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from apps.accounts.models import Account, Membership, User
 from apps.audit.models import Entry
 from apps.capacity.models import Run
 from apps.capacity.use import limits, staleness
-from apps.capacity.use.ageing import judge_measurements
+from apps.capacity.use.ageing import evaluate_measurements
 from apps.core.clock import now
 from apps.core.errors import Conflict, Forbidden, Invalid, NotFound
 from apps.definitions.models import Backend, CapacityTest, Pool
@@ -20,7 +20,7 @@ from apps.definitions.services import save_object, set_limit
 from apps.fleet.models import Node, Region
 from apps.observe.collect.buckets import LONG
 from apps.observe.models import Condition, Sample
-from tests.apps.pushed import World, pool_spec, put_world, remembered
+from tests.apps.pushed import World, pool_spec, put_env, remembered
 from tests.conftest import actor_of
 
 AUTOMATIC = {"apply": "automatic", "margin": 0.1, "max_change": 0.2}
@@ -39,7 +39,7 @@ LIMITED = remembered(limit_blue)
 @pytest.fixture
 def limited(db: None) -> World:
     """The pool blue has a limit."""
-    return put_world(LIMITED)
+    return put_env(LIMITED)
 
 
 def backend() -> Backend:
@@ -305,15 +305,15 @@ def said(pool: str = "blue") -> tuple[bool | None, str]:
 
 
 def test_a_pool_whose_limit_should_be_measured_again_is_a_problem(limited: World) -> None:
-    judge_measurements(now())
+    evaluate_measurements(now())
     assert Condition.objects.count() == 0
     run = done(limited)
     limits.set_as_limit(actor=limited.operator, run_id=run.pk)
-    judge_measurements(now())
+    evaluate_measurements(now())
     assert said() == (True, "Every measured limit is of what serves now.")
     Run.objects.filter(pk=run.pk).update(ended_at=now() - timedelta(days=31))
-    judge_measurements(now())
+    evaluate_measurements(now())
     assert said() == (False, f"here: Measured by {run.name} 31 days ago, more than 30 days: measure again.")
     set_limit(actor=limited.operator, pool_id=backend().pool_id, region="here", value=99)
-    judge_measurements(now())
+    evaluate_measurements(now())
     assert said()[0] is None

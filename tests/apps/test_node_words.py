@@ -1,4 +1,4 @@
-"""DEFINE: what nodes say is put into people's words, and names of one customer are told to no other."""
+"""What nodes say is put into people's words, and names of one customer are told to no other."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from apps.definitions.previewing.node_words import in_words
 from apps.definitions.services import save_object
 from apps.drivers.proxy.contract import Refused
 from apps.observe.collect.readings import Reading
-from apps.observe.judge.judging import Bench
+from apps.observe.judge.judging import ConditionEvaluator
 from apps.observe.models import NodeReport
 from apps.observe.services import report_of
 from apps.rollouts.models import Quarantine, Rollout, Step
-from tests.apps.pushed import APPLIED, World, put_world
+from tests.apps.pushed import APPLIED, World, put_env
 from tests.apps.test_definitions_services import pem_pair
 from tests.said import unsaid
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def world(db: None) -> World:
     """A fleet, and a certificate."""
-    found = put_world(APPLIED)
+    found = put_env(APPLIED)
     chain, key = pem_pair("www.example.org")
     save_object(actor=found.operator, kind="Certificate", name="site", spec={"chain": chain, "key": key})
     return found
@@ -125,7 +125,7 @@ def test_reports_and_conditions_of_a_node_have_no_id_of_ours(world: World) -> No
     ]
     texts = [found.error, *found.drift]
     for reading in readings:
-        verdicts = Bench().judge({report.node_id: report.node}, {report.node_id: reading}, {}, instant)
+        verdicts = ConditionEvaluator().judge({report.node_id: report.node}, {report.node_id: reading}, {}, instant)
         texts += [verdict.message for verdict in verdicts]
     assert sum("listener" in text or "certificate" in text for text in texts) >= 4
     assert unsaid(texts) == []

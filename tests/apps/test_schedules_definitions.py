@@ -1,4 +1,4 @@
-"""DEFINE, schedules: what is read is what is stored, the next instant, what may be booked, and what keeps one there."""
+"""Schedules: what is read is what is stored, the next instant, what may be booked, and what keeps one there."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from apps.core.errors import Conflict, Forbidden, Invalid
 from apps.definitions.models import Pool, Schedule
 from apps.definitions.reading.describing import describe
 from apps.definitions.services import apply_document, delete_object, save_object
-from apps.schedules.models import Fire
+from apps.schedules.models import ScheduleRun
 
 TOPIC = {"topic": {"topic": "nightly", "message": "go"}}
 HOURLY: dict[str, Any] = {"when": {"cron": "0 * * * *"}, "target": TOPIC}
@@ -109,7 +109,7 @@ def test_every_fault_is_named_where_it_stands(acme: Actor, spec: dict[str, Any],
     assert not Schedule.objects.exists()
 
 
-@pytest.mark.usefixtures("tutorial_world")
+@pytest.mark.usefixtures("tutorial_env")
 def test_a_change_is_tried_when_it_is_booked_and_changes_nothing_then(acme: Actor) -> None:
     before = describe(Pool.objects.get(account=acme.account, name="shop"))
     book(acme, change(**(before | {"balance": "random"})))
@@ -119,7 +119,7 @@ def test_a_change_is_tried_when_it_is_booked_and_changes_nothing_then(acme: Acto
     assert pointers(found) == ["/spec/target/change/object/spec/protocol"]
 
 
-@pytest.mark.usefixtures("tutorial_world")
+@pytest.mark.usefixtures("tutorial_env")
 def test_a_schedule_changes_only_what_its_account_may_change(acme: Actor, globex: Actor, operator: Actor) -> None:
     foreign = change()
     foreign["target"]["change"]["object"]["account"] = "globex"
@@ -139,7 +139,7 @@ def test_a_schedule_changes_only_what_its_account_may_change(acme: Actor, globex
     book(operator, HOURLY | {"target": {"rollout": {"fleet": "us-central1"}}})
 
 
-@pytest.mark.usefixtures("tutorial_world")
+@pytest.mark.usefixtures("tutorial_env")
 def test_a_token_for_schedules_books_no_change_of_what_it_may_not_write(acme: Actor) -> None:
     narrow = Actor("token", acme.account, "editor", scopes=frozenset({"schedules:write"}))
     book(narrow, HOURLY)
@@ -183,10 +183,12 @@ def test_no_account_has_more_schedules_than_its_quota(acme: Actor) -> None:
 def test_a_schedule_goes_with_its_history_but_not_while_it_owes_a_change(acme: Actor) -> None:
     row, moment = book(acme, HOURLY), now()
     fields = {"schedule": row, "account": acme.account, "due_at": moment, "next_try_at": moment}
-    Fire.objects.create(scheduled_at=moment, **fields)
-    owed = Fire.objects.create(scheduled_at=moment + timedelta(seconds=1), cause=Fire.Cause.RESTORE, **fields)
+    ScheduleRun.objects.create(scheduled_at=moment, **fields)
+    owed = ScheduleRun.objects.create(
+        scheduled_at=moment + timedelta(seconds=1), cause=ScheduleRun.Cause.RESTORE, **fields
+    )
     with pytest.raises(Conflict, match="takes back"):
         delete_object(actor=acme, kind="Schedule", name="nightly")
-    Fire.objects.filter(pk=owed.pk).update(state=Fire.State.DONE)
+    ScheduleRun.objects.filter(pk=owed.pk).update(state=ScheduleRun.State.DONE)
     delete_object(actor=acme, kind="Schedule", name="nightly")
-    assert not Fire.objects.exists()
+    assert not ScheduleRun.objects.exists()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, astuple, replace
 from typing import Any
 
 import pytest
@@ -28,7 +28,7 @@ from apps.definitions.shapes.route import RouteSpec
 from apps.drivers.clouds.contract import CloudPlace, FoundLoadBalancer
 from apps.drivers.clouds.google import GoogleReader
 from tests.conformance.fake_google import World, served
-from tests.pure.google_worlds import cloud_pool, everything, google_fronts, stack
+from tests.pure.google_fixtures import cloud_pool, everything, google_fronts, stack
 from tests.pure.test_terraform_google_routing import questions
 
 WISH = Wish(
@@ -51,7 +51,7 @@ def ours() -> Iterator[GoogleReader]:
 
 
 def _objects(adoption: Adoption) -> list[Object]:
-    """Every document, read as the doors read it."""
+    """Every document, read as the API reads it."""
     return [read_object(document) for document in adoption.documents]
 
 

@@ -15,7 +15,7 @@ import pytest
 from apps.compiler import diff
 from apps.compiler.diff import diff_snapshots
 from apps.compiler.model import fleet as model
-from tests.pure.compiler_worlds import certificate_pem
+from tests.pure.compiler_fixtures import certificate_pem
 
 # What no text for people may have: a class, its text, or an identifier of ours as the name of a thing.
 NOT_FOR_PEOPLE = re.compile(
@@ -54,7 +54,7 @@ def world() -> model.Snapshot:
     address = model.FleetAddress("vip-1", "public", "192.0.2.9", model.FleetAddressKind.VIP, 7, ("node-1",))
     return model.Snapshot(
         "front", "eu", (front,), (shop, api), certificates, region_id="rgn-1", regions=regions,
-        test_passes=(model.RunPass("ab" * 32, "pool-1"),), addresses=(address,),
+        test_passes=(model.BypassToken("ab" * 32, "pool-1"),), addresses=(address,),
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""SHOW to machines: the URLs of the API, flat and plural."""
+"""The URLs of the API, flat and plural."""
 
 from __future__ import annotations
 
@@ -90,14 +90,14 @@ urlpatterns = [
     re_path(rf"^servers/{PK}$", writes.ServerDetail.as_view(), name="servers-detail"),
     path("revisions", RevisionList.as_view(), name="revisions-list"),
     path("schedules/preview", schedules.Preview.as_view(), name="schedules-preview"),
-    re_path(rf"^schedules/{PK}/fires$", schedules.FiresOfSchedule.as_view(), name="schedules-fires"),
+    re_path(rf"^schedules/{PK}/runs$", schedules.RunsOfSchedule.as_view(), name="schedules-runs"),
     re_path(rf"^schedules/{PK}/run$", schedules.RunNow.as_view(), name="schedules-run"),
     re_path(rf"^schedules/{PK}/pause$", schedules.Pause.as_view(), name="schedules-pause"),
     re_path(rf"^schedules/{PK}/resume$", schedules.Pause.as_view(paused=False), name="schedules-resume"),
     re_path(rf"^schedules/{PK}/signing-secret$", schedules.SigningSecret.as_view(), name="schedules-secret"),
-    path("fires", schedules.FireList.as_view(), name="fires-list"),
-    re_path(rf"^fires/{PK}$", schedules.FireDetail.as_view(), name="fires-detail"),
-    re_path(rf"^fires/{PK}/retry$", schedules.Retry.as_view(), name="fires-retry"),
+    path("schedule-runs", schedules.ScheduleRunList.as_view(), name="schedule-runs-list"),
+    re_path(rf"^schedule-runs/{PK}$", schedules.ScheduleRunDetail.as_view(), name="schedule-runs-detail"),
+    re_path(rf"^schedule-runs/{PK}/retry$", schedules.Retry.as_view(), name="schedule-runs-retry"),
     path("triggers", triggers.TriggerCollection.as_view(), name="triggers-list"),
     re_path(rf"^triggers/{PK}$", triggers.TriggerDetail.as_view(), name="triggers-detail"),
     re_path(rf"^triggers/{PK}/rotate$", triggers.Rotate.as_view(), name="triggers-rotate"),
@@ -123,8 +123,8 @@ urlpatterns = [
     path("hostnames", hostnames.HostnameList.as_view(), name="hostnames-list"),
     re_path(rf"^hostnames/{PK}$", hostnames.HostnameDetail.as_view(), name="hostnames-detail"),
     re_path(rf"^hostnames/{PK}/check$", hostnames.HostnameCheck.as_view(), name="hostnames-check"),
-    re_path(rf"^hostnames/{PK}/proof$", hostnames.HostnameProof.as_view(), name="hostnames-proof"),
-    re_path(rf"^hostnames/{PK}/rest$", hostnames.HostnameRest.as_view(), name="hostnames-rest"),
+    re_path(rf"^hostnames/{PK}/verification$", hostnames.HostnameVerification.as_view(), name="hostnames-verification"),
+    re_path(rf"^hostnames/{PK}/cooldown$", hostnames.HostnameCooldown.as_view(), name="hostnames-cooldown"),
     re_path(rf"^capacity-tests/{PK}/run$", capacity.RunTest.as_view(), name="capacity-tests-run"),
     re_path(rf"^capacity-tests/{PK}/checks$", capacity.Checks.as_view(), name="capacity-tests-checks"),
     path("capacity-runs", capacity.RunList.as_view(), name="capacity-runs-list"),

@@ -1,4 +1,4 @@
-"""DEFINE: the shape of a Pool: one service, its health check, and a backend with servers in each region."""
+"""The shape of a Pool: one service, its health check, and a backend with servers in each region."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
 from apps.compiler.model.fleet import Balance, LimitKind, LimitScope, Protocol, ServerState, WhenFull
 from apps.compiler.model.fleet import Limit as PlainLimit
-from apps.core.errors import Fault
+from apps.core.errors import FieldError
 from apps.definitions.shapes.base.shape import ALWAYS, About, Check, Data, Distinct, Grammar, Shape, Wrong
 from apps.definitions.shapes.base.words import (
     LISTED,
     METHODS,
     Name,
+    PlaceName,
     Port,
     ServerAddress,
     Tags,
@@ -131,7 +132,7 @@ NO_LIMIT = LimitSpec(LimitKind.NONE)
 class BackendSpec(Shape):
     """A pool's share in one region."""
 
-    region: Annotated[Name, About("Whose clients it serves first.", example="europe-west1")]
+    region: Annotated[PlaceName, About("Whose clients it serves first.", example="europe-west1")]
     limit: Annotated[LimitSpec, About("What it takes; what is over goes to the next region with room.")] = NO_LIMIT
     capacity_scaler: Annotated[
         float,
@@ -184,7 +185,7 @@ class Overflow(Shape):
         ),
     ] = WhenFull.SPREAD
     order: Annotated[
-        tuple[Name, ...],
+        tuple[PlaceName, ...],
         LISTED,
         Distinct(),
         About("Regions that are tried first.", "Regions to try first", "Names in order; empty: nearest first."),
@@ -194,7 +195,7 @@ class Overflow(Shape):
 def _can_wait(value: Overflow, data: Data) -> None:
     backends = data.get("backends", ())
     if value.when_full is WhenFull.QUEUE and any(each.limit.kind is LimitKind.RATE for each in backends):
-        raise Wrong(Fault("/when_full", "queue", QUEUE_NEEDS_CONNECTIONS))
+        raise Wrong(FieldError("/when_full", "queue", QUEUE_NEEDS_CONNECTIONS))
 
 
 def _spoken_with_servers(value: Protocol, _: Data) -> None:

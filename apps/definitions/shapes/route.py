@@ -1,4 +1,4 @@
-"""DEFINE: the shape of a Route: which requests it takes, what happens to them, and what is asserted of that."""
+"""The shape of a Route: which requests it takes, what happens to them, and what is asserted of that."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
 from apps.compiler.model import fleet as model
 from apps.compiler.model.fleet import HeaderMatch, PathKind
-from apps.core.errors import Fault
-from apps.definitions.shapes.base.shape import ALWAYS, SORTED, About, Check, Data, Distinct, Grammar, Most, Shape, Wrong
+from apps.core.errors import FieldError
+from apps.definitions.shapes.base.shape import ALWAYS, SORTED, About, Check, Data, Distinct, Grammar, Shape, Wrong
 from apps.definitions.shapes.base.words import (
     LISTED,
     PATH,
@@ -25,6 +25,7 @@ from apps.definitions.shapes.base.words import (
     Name,
     Path,
     Reference,
+    at_most,
     text,
     whole,
     word,
@@ -100,10 +101,10 @@ class Redirect(model.Redirect, Shape):
     keep_query: Annotated[Boolean, About("Whether the query of the request is kept.", "Keep the query", "")] = True
 
     @classmethod
-    def together(cls, sent: Data) -> Iterable[Fault]:
+    def together(cls, sent: Data) -> Iterable[FieldError]:
         """It leads somewhere else."""
         if sent.keys().isdisjoint(("scheme", "host", "path")):
-            yield Fault("", "redirect_loop", "Say where the redirect leads: a scheme, a host or a path.")
+            yield FieldError("", "redirect_loop", "Say where the redirect leads: a scheme, a host or a path.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +129,8 @@ class Action(Shape):
 
     pools: Annotated[
         tuple[Share, ...],
-        Most(8, "pools in one route"),
+        LISTED,
+        at_most(8, "pools in one route"),
         Distinct(("pool",)),
         Check(_takes_requests),
         About("The pools that answer, each with its share.", "Send to pools", absent_when_empty=True),
@@ -141,11 +143,11 @@ class Action(Shape):
     ] = None
 
     @classmethod
-    def together(cls, sent: Data) -> Iterable[Fault]:
+    def together(cls, sent: Data) -> Iterable[FieldError]:
         """Exactly one of them."""
         if len({"pools", "redirect", "fixed_response"} & sent.keys()) != 1:
             detail = "Say what happens with exactly one of pools, redirect and fixed_response."
-            yield Fault("", "one_action", detail)
+            yield FieldError("", "one_action", detail)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,10 +183,10 @@ class Expectation(Shape):
     status: Annotated[int | None, whole(200, 599), About("What it is answered with.", absent_when_empty=True)] = None
 
     @classmethod
-    def together(cls, sent: Data) -> Iterable[Fault]:
+    def together(cls, sent: Data) -> Iterable[FieldError]:
         """Exactly one of them."""
         if len({"pool", "route", "redirect", "status"} & sent.keys()) != 1:
-            yield Fault("", "one_expectation", "Expect exactly one of pool, route, redirect and status.")
+            yield FieldError("", "one_expectation", "Expect exactly one of pool, route, redirect and status.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,7 +197,11 @@ class Assertion(Shape):
     host: Annotated[Host | None, About("A host that the route takes; null is the route's own.")] = None
     path: Annotated[Path, About("What is asked for.", example="/")]
     headers: Annotated[
-        tuple[AssertedHeader, ...], Most(10, "headers in one assertion"), BY_NAME, About("What it says besides.")
+        tuple[AssertedHeader, ...],
+        LISTED,
+        at_most(10, "headers in one assertion"),
+        BY_NAME,
+        About("What it says besides."),
     ] = ()
     expect: Annotated[
         Expectation,
@@ -212,7 +218,7 @@ def _of_pools(value: str | None, data: Data) -> None:
 def _of_this_host(assertions: tuple[Assertion, ...] | None, data: Data) -> None:
     taken = data.get("hostname")
     others = [
-        Fault(f"/{index}/host", "other_host", f"Use a host that this route takes: {taken}, or leave it out.")
+        FieldError(f"/{index}/host", "other_host", f"Use a host that this route takes: {taken}, or leave it out.")
         for index, each in enumerate(assertions or ())
         if taken and each.host and taken not in (each.host, "*." + each.host.partition(".")[2])
     ]
@@ -261,17 +267,17 @@ class RouteSpec(Shape):
     ] = None
     assertions: Annotated[
         tuple[Assertion, ...] | None,
-        Most(20, "assertions in one route", told=True),
+        at_most(20, "assertions in one route"),
         Check(_of_this_host),
-        About("What must happen to requests.", stays=[], note="Left out, they stay as they are."),
+        About("What must happen to requests.", stays=[], note="Left out, they stay as they are.", most=20),
     ] = None
 
     @classmethod
-    def together(cls, sent: Data) -> Iterable[Fault]:
+    def together(cls, sent: Data) -> Iterable[FieldError]:
         """A prefix has no slash at its end."""
         if sent.get("path_kind") != PathKind.EXACT:
             try:
                 grammar.prefix_path(sent.get("path", "/"))
             except GrammarError as error:
                 if error.code == "final_slash":
-                    yield Fault("/path", error.code, error.message)
+                    yield FieldError("/path", error.code, error.message)

@@ -1,4 +1,4 @@
-"""PUSH, the real one: Terraform (or OpenTofu) as it is meant to be driven by programs.
+"""The real one: Terraform (or OpenTofu) as it is meant to be driven by programs.
 
 1. `cdk.tf.json` of the document (synthesis.py) into the run's private directory, beside it what is to be imported.
 2. `init`, `plan -out`, `show -json`: what would change, and the bytes of exactly that plan.

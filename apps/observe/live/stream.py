@@ -1,4 +1,4 @@
-"""SHOW what moves: server-sent events for pages (`GET /events`) and for programs (`GET /api/v1/events`)."""
+"""What moves: server-sent events for pages (`GET /events`) and for programs (`GET /api/v1/events`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW, who listens to the event stream: people by their session, programs by their token; asked again and again."""
+"""Who listens to the event stream: people by their session, programs by their token; asked again and again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to people: pools: the list, one with its servers, its form, and what can be done to servers in a hurry."""
+"""Pools: the list, one with its servers, its form, and what can be done to servers in a hurry."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def new(request: PageRequest) -> HttpResponse:
         try:
             return _saved(request, _typed(request, form, None), "is there; every fleet that uses it gets it")
         except Invalid as error:
-            form.blame(error)
+            form.attach_errors(error)
     return _form_page(request, form, None)
 
 
@@ -150,7 +150,7 @@ def edit(request: PageRequest, pk: int) -> HttpResponse:
         except Stale:
             return _two_edits(request, form, typed, places)
         except Invalid as error:
-            form.blame(error)
+            form.attach_errors(error)
     return _form_page(request, form, pool)
 
 

@@ -1,4 +1,4 @@
-"""SHOW to people: the calendar of schedules: a week or a month, what came of the past and what is to come."""
+"""The calendar of schedules: a week or a month, what came of the past and what is to come."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from django.http import HttpResponse
 from apps.accounts.selectors import accounts
 from apps.capacity.models import Blackout, Run
 from apps.core.clock import now
-from apps.core.errors import Fault, Invalid
+from apps.core.errors import FieldError, Invalid
 from apps.definitions.selectors import schedules as visible_schedules
 from apps.web.kit.pages import PageRequest, page, show
 from apps.web.schedules.calendar_days import DUE, Day, Span, add_blackouts, add_runs, fill
 from apps.web.schedules.form import zones
 from apps.web.schedules.rows import FILTERS, STATES, narrowed
-from apps.web.schedules.words import FIRES, TARGETS
+from apps.web.schedules.words import SCHEDULE_RUNS, TARGETS
 
 MOST_SCHEDULES = 100
 MOST_RUNS = 200
@@ -55,7 +55,7 @@ def index(request: PageRequest) -> HttpResponse:
         add_blackouts(days, Blackout.objects.filter(starts_at__lt=days.ends, ends_at__gt=days.starts)[:MOST_RUNS])
     context |= _around(view, days, today)
     context |= {"left_out": left_out, "more": len(shown) > MOST_SCHEDULES, "shown": MOST_SCHEDULES}
-    context |= {"zone": zone.key, "any": bool(shown), "legend": (*FIRES.values(), DUE)}
+    context |= {"zone": zone.key, "any": bool(shown), "legend": (*SCHEDULE_RUNS.values(), DUE)}
     return show(request, "pages/schedules/calendar.html", context)
 
 
@@ -65,7 +65,7 @@ def _zone(name: str) -> ZoneInfo:
         return ZoneInfo("UTC")
     if name not in zones():
         detail = "There is no such time zone here. Choose one of the list, such as Europe/Berlin."
-        raise Invalid([Fault("/zone", "zone", detail)])
+        raise Invalid([FieldError("/zone", "zone", detail)])
     return ZoneInfo(name)
 
 

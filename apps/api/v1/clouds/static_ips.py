@@ -1,4 +1,4 @@
-"""SHOW to machines: static IPs beyond their definition: moved in one change, released; what a target cannot do."""
+"""Static IPs beyond their definition: moved in one change, released; what a target cannot do."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from apps.api.v1 import shapes
 from apps.api.v1.protocol import requests
 from apps.api.v1.views import NOUNS, one
 from apps.api.v1.writes import dry_run_answer, written
-from apps.core.errors import Fault, Invalid
+from apps.core.errors import FieldError, Invalid
 from apps.definitions import selectors, services
 from apps.definitions.previewing.portability import Incompatibility, portability_of
 from apps.fleet.models import StaticIP
@@ -37,7 +37,7 @@ class Move(APIView):
         """`{load_balancer, listeners?}`; `dry_run=true`, `wait=SECONDS`, `break_glass=true`, `manager=NAME`."""
         data = requests.only(request, ("load_balancer", "listeners"))
         if data.get("load_balancer") is None:
-            raise Invalid([Fault("/load_balancer", "missing", "Say which load balancer the address shall serve.")])
+            raise Invalid([FieldError("/load_balancer", "missing", "Say which load balancer the address shall serve.")])
         change = partial(
             services.move_static_ip,
             actor=requests.actor_of(request),

@@ -1,4 +1,4 @@
-"""SHOW to machines, written down: the schemas of objects, made of their shapes (apps/definitions/shapes)."""
+"""The schemas of objects, made of their shapes (apps/definitions/shapes)."""
 
 from __future__ import annotations
 
@@ -37,16 +37,15 @@ def _field(field: Field) -> Written:
     options: dict[str, Any] = {} if field.required else {"required": False}
     options |= {"allow_null": True} if field.null else {}
     options |= {"help_text": field.about.note} if field.about.note else {}
-    schema = field.grammar.schema if field.grammar else {}
     if field.child:
-        child = serializer_of(cast("Any", field.child))
-        told = field.most is not None and field.most.told
-        return _listed(field, child(), options) if told else child(many=field.many, **options)
-    return _listed(field, _plain(schema), options) if field.many else _plain(schema, **options)
-
-
-def _listed(field: Field, child: Written, options: Mapping[str, Any]) -> Written:
-    return serializers.ListField(child=child, max_length=field.most.count if field.most else MAX_LIST, **options)
+        child, most = serializer_of(cast("Any", field.child)), field.about.most
+        if most:
+            return serializers.ListField(child=child(), max_length=most, **options)
+        return child(many=field.many, **options)
+    schema = field.grammar.schema if field.grammar else {}
+    if field.many:
+        return serializers.ListField(child=_plain(schema), max_length=MAX_LIST, **options)
+    return _plain(schema, **options)
 
 
 def _plain(schema: Mapping[str, Any], **options: Any) -> Written:

@@ -1,4 +1,4 @@
-"""SHOW to machines, written down: every query parameter, request header and response header that there is."""
+"""Every query parameter, request header and response header that there is."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from apps.definitions.models import Route, Schedule
 from apps.definitions.shapes.base.words import NAME
-from apps.schedules.models import Fire
+from apps.schedules.models import ScheduleRun
 from apps.webhooks.models import Delivery
 
 Schema = dict[str, Any]
@@ -38,7 +38,10 @@ QUERY: dict[str, tuple[Schema, str]] = {
     "object_id": ({"type": "integer", "minimum": 1, "maximum": 2**63 - 1}, "Only the object with this id."),
     "request_id": ({"type": "string", "maxLength": 64}, "Only what this request did."),
     "state": ({"type": "string", "enum": Delivery.State.values}, "Only deliveries in this state."),
-    "state-word-fire": ({"type": "string", "enum": Fire.State.values}, "Only fires in this state."),
+    "state-word-schedule-run": (
+        {"type": "string", "enum": ScheduleRun.State.values},
+        "Only schedule runs in this state.",
+    ),
     "schedule": ({"type": "string", "maxLength": 253}, "Only what is of the schedule with this name."),
     "region-word-cloud": ({"type": "string", "maxLength": 40}, "The cloud's word for its region; global on Google."),
     "target-word-cloud": ({"type": "string", "enum": ["haproxy", "aws", "google"]}, "Only this target."),
@@ -109,6 +112,10 @@ RESPONSE_HEADERS: dict[str, tuple[Schema, str]] = {
     "X-Spillway-Generation": ({"type": "string"}, "`fleet=number, …`: what makes the change live."),
     "X-Spillway-Waits-For": ({"type": "string"}, "`fleet=reason, …`: what a change that is not live waits for."),
     "X-Spillway-Live": (BOOLEAN, "Whether the change was live when the answer was sent; with `wait`."),
+    "X-Spillway-Kept": (
+        {"type": "string"},
+        "`account/pool/region, …`: limits that stay as a capacity run set them; `take_over` sets them.",
+    ),
     "Retry-After": ({"type": "integer", "minimum": 0}, "Seconds after which it is worth to ask again."),
     "WWW-Authenticate": ({"type": "string"}, "That a bearer token is asked for."),
     "Idempotency-Replayed": (BOOLEAN, "Whether this is an answer from before; with a key."),

@@ -1,4 +1,4 @@
-"""DEFINE: what a shape says about its fields, asked by whoever derives something from it."""
+"""What a shape says about its fields, asked by whoever derives something from it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, cast, get_args, get_origin, get_type_hints
 
-from apps.definitions.shapes.base.shape import SORTED, About, Distinct, Grammar, Most, Shape
+from apps.definitions.shapes.base.shape import SORTED, About, Distinct, Grammar, Shape
 
 NOTHING: Any = object()
 
@@ -24,7 +24,6 @@ class Field:
     nullable: bool
     default: Any
     distinct: Distinct | None
-    most: Most | None
     sorted: bool
 
     @property
@@ -85,6 +84,5 @@ def _field(name: str, hint: Any, default: Any) -> Field:
         nullable,
         default,
         next((mark for mark in marks if isinstance(mark, Distinct)), None),
-        next((mark for mark in marks if isinstance(mark, Most)), None),
         SORTED in marks,
     )

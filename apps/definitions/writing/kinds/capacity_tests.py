@@ -1,4 +1,4 @@
-"""DEFINE, writes of capacity tests: a test is stored when its owner may load its target as things are now."""
+"""Writes of capacity tests: a test is stored when its owner may load its target as things are now."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _reject_strange_target(
         detail = f"Pool {spec.pool} has no server {spec.server} in {region.name}."
         changes.fault("/spec/target/server", "unknown", detail)
     if not hostname_may_be_tested(owner, spec.hostname, region):
-        detail = "Name a host that your account has proved and may load-test; operators grant the right."
+        detail = "Name a host that your account has verified and may load-test; operators grant the right."
         changes.fault("/spec/target/hostname", "not_yours", detail)
     elif not routes_to(owner, pool, region, spec.hostname, spec.path):
         detail = f"No route of {spec.hostname} leads {spec.path} to pool {spec.pool} in {region.name}; make one first."

@@ -1,7 +1,7 @@
-"""DEFINE, writes of schedules: stored when its author may book what it does; the next instant is computed here.
+"""Writes of schedules: stored when its author may book what it does; the next instant is computed here.
 
 A change is tried at the end of the transaction, when every object of the same document is stored, and undone
-(objects.py); it is checked again when it fires.
+(objects.py); it is checked again when it runs.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from datetime import datetime
 from apps.accounts.models import Account
 from apps.calendars import next_after
 from apps.core.clock import now
-from apps.core.errors import Invalid
 from apps.definitions.freezing.timing import timing_of
 from apps.definitions.models import CapacityTest, Schedule
 from apps.definitions.reading.specs import ScheduleSpec, TargetSpec
@@ -34,8 +33,7 @@ def store_schedule(changes: ChangeSet, owner: Account, row: Schedule, spec: Sche
                 f"It has still to take back a change at {owed:%Y-%m-%d %H:%M:%S} UTC; change the target after that."
             )
             changes.fault("/spec/target", "owed", detail)
-    if changes.faults:
-        raise Invalid(changes.faults.drain())
+    changes.faults.raise_any()
     paused = row.paused if spec.paused is None else spec.paused
     afresh = row.pk is None or timing_of(row) != timing_of(spec) or (row.paused and not paused)
     for field in _COPIED:
@@ -53,7 +51,7 @@ def store_schedule(changes: ChangeSet, owner: Account, row: Schedule, spec: Sche
 
 def owed_by(row: Schedule) -> datetime | None:
     """When the schedule takes back a change that it made, None when it owes nothing."""
-    owed = row.fires.filter(cause="restore", state__in=("waiting", "running"))
+    owed = row.runs.filter(cause="restore", state__in=("waiting", "running"))
     found: datetime | None = owed.order_by("due_at").values_list("due_at", flat=True).first()
     return found
 
