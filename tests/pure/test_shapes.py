@@ -24,7 +24,7 @@ from tests.hostile.fields import POOL, ROUTE
 
 # Kinds whose fields still stand in several places. Take away what you declare; add nothing.
 BY_HAND = {
-    "Account", "Region", "Fleet", "Node", "CloudAccount", "Stack", "AddressPool", "StaticIP", "Grant", "Certificate",
+    "Account", "Region", "Fleet", "Node", "Grant", "Certificate",
     "LoadBalancer", "CapacityTest", "Schedule",
 }  # fmt: skip
 

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any, TypeVar
 
 from apps.accounts.models import Account, Grant
+from apps.compiler.model.stack import ON_FLEETS
 from apps.definitions.listing import ListedRoute, Named
 from apps.definitions.models import (
     Backend,
@@ -25,23 +26,11 @@ from apps.definitions.models import (
     Zone,
 )
 from apps.definitions.reading.capacity_tests import capacity_test_document, capacity_test_row
-from apps.definitions.reading.clouds import (
-    address_pool_document,
-    address_pool_row,
-    cloud_account_document,
-    settled_static_ip,
-    stack_document,
-    stack_row,
-    static_ip_document,
-    static_ip_row,
-)
 from apps.definitions.reading.schedules import schedule_document, schedule_row
 from apps.definitions.reading.specs import (
     AccountSpec,
-    AddressPoolSpec,
     CapacityTestSpec,
     CertificateSpec,
-    CloudAccountSpec,
     FleetSpec,
     GrantSpec,
     ListenerSpec,
@@ -50,16 +39,18 @@ from apps.definitions.reading.specs import (
     RegionSpec,
     ScheduleSpec,
     Spec,
-    StackSpec,
-    StaticIPSpec,
 )
+from apps.definitions.shapes.address_pool import AddressPoolSpec
 from apps.definitions.shapes.base.shape import Shape
 from apps.definitions.shapes.base.words import instant_text
 from apps.definitions.shapes.base.writing import settled as settled_by_shape
 from apps.definitions.shapes.base.writing import write
+from apps.definitions.shapes.cloud_account import CloudAccountSpec
 from apps.definitions.shapes.pool import LimitSpec, PoolSpec
 from apps.definitions.shapes.record import RecordSpec
 from apps.definitions.shapes.route import Action, RouteSpec
+from apps.definitions.shapes.stack import NetworkSpec, StackSpec, network_of
+from apps.definitions.shapes.static_ip import StaticIPSpec
 from apps.definitions.shapes.zone import ZoneSpec
 from apps.fleet.models import AddressPool, CloudAccount, Fleet, Node, Region, Stack, StaticIP
 
@@ -172,7 +163,8 @@ def settled(before: Document | None, spec: Spec) -> Document:
     if isinstance(spec, RegionSpec):
         after = {"drained": stored.get("drained", False), "latency": stored.get("latency", [])} | after
     if isinstance(spec, StaticIPSpec):
-        after = settled_static_ip(stored, after)
+        kept = {name: stored.get(name) for name in ("address", "router_id") if after[name] is None}
+        after |= kept  # what was allotted
     if isinstance(spec, ScheduleSpec):
         after = {"paused": stored.get("paused", False)} | after
     if isinstance(spec, PoolSpec):
@@ -188,10 +180,6 @@ _OF_SPEC: dict[type[Any], Callable[[Any], Document]] = {
     RegionSpec: _region,
     FleetSpec: lambda spec: {"region": spec.region} | _fleet(spec),
     NodeSpec: lambda spec: _fields(spec, ("fleet", "url", "address", "port_offset")),
-    CloudAccountSpec: cloud_account_document,
-    StackSpec: stack_document,
-    AddressPoolSpec: address_pool_document,
-    StaticIPSpec: static_ip_document,
     GrantSpec: lambda spec: _grant_document(spec, spec.account),
     CertificateSpec: lambda spec: {"chain": spec.chain},
     LoadBalancerSpec: _load_balancer,
@@ -243,10 +231,11 @@ _OF_ROW: dict[type[Any], Callable[[Any], Document]] = {
     Region: _region_row,
     Fleet: lambda row: {"region": row.region.name} | _fleet(row),
     Node: lambda row: {"fleet": row.fleet.name} | _fields(row, ("url", "address", "port_offset")),
-    CloudAccount: cloud_account_document,
-    Stack: stack_row,
-    AddressPool: address_pool_row,
-    StaticIP: static_ip_row,
+    CloudAccount: lambda row: write(CloudAccountSpec, row),
+    Stack: lambda row: write(StackSpec, row) | {"network": write(NetworkSpec, network_of(row.network))},
+    AddressPool: lambda row: write(AddressPoolSpec, row),
+    # What a cloud has chosen is no part of the document: see `addresses` of the row.
+    StaticIP: lambda row: write(StaticIPSpec, row) | ({} if row.kind in ON_FLEETS else {"address": None}),
     Grant: lambda row: _grant_document(row, row.account.name),
     Certificate: lambda row: {"chain": row.chain_pem},
     Pool: lambda row: write(PoolSpec, row, row.account_id),

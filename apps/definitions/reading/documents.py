@@ -25,7 +25,6 @@ from apps.compiler.model.fleet import (
 )
 from apps.core.errors import FieldError, Invalid
 from apps.definitions.reading.capacity_tests import read_capacity_test
-from apps.definitions.reading.clouds import read_address_pool, read_cloud_account, read_stack, read_static_ip
 from apps.definitions.reading.fields import Reader, agent_url, boolean, choice, integer, number, reference, title
 from apps.definitions.reading.fleets import read_fleet
 from apps.definitions.reading.schedules import read_schedule
@@ -40,11 +39,15 @@ from apps.definitions.reading.specs import (
     Spec,
 )
 from apps.definitions.reading.tags import read_grant
+from apps.definitions.shapes.address_pool import AddressPoolSpec
 from apps.definitions.shapes.base.reading import read
 from apps.definitions.shapes.base.shape import Shape
+from apps.definitions.shapes.cloud_account import CloudAccountSpec
 from apps.definitions.shapes.pool import QUEUE_NEEDS_CONNECTIONS, LimitChange, PoolSpec
 from apps.definitions.shapes.record import RecordSpec
 from apps.definitions.shapes.route import RouteSpec
+from apps.definitions.shapes.stack import StackSpec
+from apps.definitions.shapes.static_ip import StaticIPSpec
 from apps.definitions.shapes.zone import ZoneSpec
 from apps.definitions.values.certificates import canonical_pem
 
@@ -177,10 +180,10 @@ READERS: dict[str, type[Shape] | Callable[[Reader], Spec]] = {
     "Region": _region,
     "Fleet": read_fleet,
     "Node": _node,
-    "CloudAccount": read_cloud_account,
-    "Stack": read_stack,
-    "AddressPool": read_address_pool,
-    "StaticIP": read_static_ip,
+    "CloudAccount": CloudAccountSpec,
+    "Stack": StackSpec,
+    "AddressPool": AddressPoolSpec,
+    "StaticIP": StaticIPSpec,
     "Grant": read_grant,
     "Certificate": _certificate,
     "Pool": PoolSpec,

@@ -8,13 +8,14 @@ from typing import Any
 
 from apps.compiler.addresses import ALL_PRIVATE
 from apps.compiler.model.fleet import Protocol
-from apps.compiler.model.stack import AddressKind, Cloud, Network
+from apps.definitions.shapes.address_pool import AddressPoolSpec
+from apps.definitions.shapes.cloud_account import CloudAccountSpec
 from apps.definitions.shapes.pool import PoolSpec
 from apps.definitions.shapes.record import RecordSpec
 from apps.definitions.shapes.route import RouteSpec
+from apps.definitions.shapes.stack import StackSpec
+from apps.definitions.shapes.static_ip import StaticIPSpec
 from apps.definitions.shapes.zone import ZoneSpec
-
-NO_NETWORK = Network()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,53 +70,6 @@ class NodeSpec:
     url: str
     address: str = "127.0.0.1"
     port_offset: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class CloudAccountSpec:
-    """An account at a cloud; `credentials` is a reference, never a secret."""
-
-    cloud: Cloud
-    credentials: str = ""
-    project: str = ""
-    endpoint_url: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class StackSpec:
-    """One cloud account in one of its regions; `region` is ours, None where the stack stands for all."""
-
-    cloud_account: str
-    cloud_region: str
-    region: str | None = None
-    network: Network = NO_NETWORK
-    approval: str = "by_hand"
-
-
-@dataclass(frozen=True, slots=True)
-class AddressPoolSpec:
-    """CIDR blocks that static IPs are allotted from."""
-
-    blocks: tuple[str, ...]
-    region: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class StaticIPSpec:
-    """An address that stays; None for the region where it is announced everywhere.
-
-    On fleets `address` is given or allotted from `pool`; in a cloud `stack` says where, and the cloud chooses it. What
-    is None of `address` and `router_id` stays as it is, or is allotted. `owner` is the account that it was given to.
-    """
-
-    kind: AddressKind = AddressKind.NODE
-    address: str | None = None
-    region: str | None = None
-    pool: str | None = None
-    stack: str | None = None
-    owner: str | None = None
-    protected: bool | None = None
-    router_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
