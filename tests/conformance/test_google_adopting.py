@@ -22,7 +22,7 @@ from apps.compiler.model.fleet import (
 from apps.compiler.questions.trace import Question, trace
 from apps.compiler.targets.terraform.google.render import render
 from apps.definitions.reading.documents import Object, read_object
-from apps.definitions.reading.specs import LoadBalancerSpec
+from apps.definitions.shapes.load_balancer import LoadBalancerSpec
 from apps.definitions.shapes.pool import PoolSpec
 from apps.definitions.shapes.route import RouteSpec
 from apps.drivers.clouds.contract import CloudPlace, FoundLoadBalancer

@@ -54,10 +54,9 @@ def noting(read: dict[str, Grammar]) -> Iterator[None]:
     """Note which grammar reads the value at which pointer meanwhile."""
     plain = reading.Reader._checked
 
-    def checked(self: reading.Reader, field: str, value: object, allowed: Grammar, *, escape: bool = True) -> Any:
-        place = field if not escape else escaped(field)
-        read[f"{self.pointer}/{place}".removeprefix("/spec")] = allowed
-        return plain(self, field, value, allowed, escape=escape)
+    def checked(self: reading.Reader, field: str, value: object, allowed: Grammar) -> Any:
+        read[f"{self.pointer}/{escaped(field)}".removeprefix("/spec")] = allowed
+        return plain(self, field, value, allowed)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reading.Reader, "_checked", checked)

@@ -17,7 +17,6 @@ from apps.definitions.models import (
     Backend,
     CapacityTest,
     Certificate,
-    Listener,
     LoadBalancer,
     Pool,
     Record,
@@ -27,25 +26,14 @@ from apps.definitions.models import (
 )
 from apps.definitions.reading.capacity_tests import capacity_test_document, capacity_test_row
 from apps.definitions.reading.schedules import schedule_document, schedule_row
-from apps.definitions.reading.specs import (
-    AccountSpec,
-    CapacityTestSpec,
-    CertificateSpec,
-    FleetSpec,
-    GrantSpec,
-    ListenerSpec,
-    LoadBalancerSpec,
-    NodeSpec,
-    RegionSpec,
-    ScheduleSpec,
-    Spec,
-)
+from apps.definitions.reading.specs import AccountSpec, CapacityTestSpec, CertificateSpec, ScheduleSpec, Spec
 from apps.definitions.shapes.address_pool import AddressPoolSpec
 from apps.definitions.shapes.base.shape import Shape
-from apps.definitions.shapes.base.words import instant_text
 from apps.definitions.shapes.base.writing import settled as settled_by_shape
 from apps.definitions.shapes.base.writing import write
 from apps.definitions.shapes.cloud_account import CloudAccountSpec
+from apps.definitions.shapes.load_balancer import LoadBalancerSpec
+from apps.definitions.shapes.platform import FleetSpec, GrantSpec, NodeSpec, RegionSpec
 from apps.definitions.shapes.pool import LimitSpec, PoolSpec
 from apps.definitions.shapes.record import RecordSpec
 from apps.definitions.shapes.route import Action, RouteSpec
@@ -94,32 +82,6 @@ def _fields(source: object, names: tuple[str, ...]) -> Document:
     return {name: getattr(source, name) for name in names}
 
 
-_PORTS = ("peer_port", "overflow_port", "overflow_tcp_port")
-
-
-def _fleet(source: Any) -> Document:
-    return {**_fields(source, ("local_development", *_PORTS)), "private_networks": sorted(source.private_networks)}
-
-
-def _listener(spec: ListenerSpec) -> Document:
-    return {
-        "name": spec.name,
-        "protocol": str(spec.protocol),
-        "port": spec.port,
-        "static_ip": spec.static_ip,
-        "certificates": sorted(spec.certificates),
-        "default_pool": spec.default_pool,
-    }
-
-
-def _load_balancer(spec: LoadBalancerSpec) -> Document:
-    listeners = sorted((_listener(listener) for listener in spec.listeners), key=_by("name"))
-    return {"fleets": sorted(spec.fleets), "stacks": sorted(spec.stacks), "listeners": listeners}
-
-
-_PLACE = ("title", "latitude", "longitude")
-
-
 def _account(spec: AccountSpec) -> Document:
     found = _fields(spec, ("title", "kind"))
     if spec.quotas is not None:
@@ -134,25 +96,6 @@ def _account_row(row: Account) -> Document:
     return found | {"suspended": row.suspended_at is not None}
 
 
-def _region(spec: RegionSpec) -> Document:
-    found = _fields(spec, _PLACE)
-    if spec.drained is not None:
-        found["drained"] = spec.drained
-    if spec.latency is not None:
-        found["latency"] = sorted(({"to": entry.to, "ms": entry.ms} for entry in spec.latency), key=_by("to"))
-    return found
-
-
-def _grant_document(grant: Any, account: str) -> Document:
-    return {
-        "account": account,
-        "hostname": grant.hostname or None,
-        "tag": grant.tag or None,
-        "may_load_test": grant.may_load_test,
-        "expires_at": instant_text(grant.expires_at),
-    }
-
-
 def settled(before: Document | None, spec: Spec) -> Document:
     """The document of a specification with what it leaves as it is: taken from the document of the stored object."""
     after, stored = document(spec), before or {}
@@ -160,8 +103,6 @@ def settled(before: Document | None, spec: Spec) -> Document:
         after = settled_by_shape(type(spec), stored, after)
     if isinstance(spec, AccountSpec):
         after = {"quotas": stored.get("quotas", {}), "suspended": stored.get("suspended", False)} | after
-    if isinstance(spec, RegionSpec):
-        after = {"drained": stored.get("drained", False), "latency": stored.get("latency", [])} | after
     if isinstance(spec, StaticIPSpec):
         kept = {name: stored.get(name) for name in ("address", "router_id") if after[name] is None}
         after |= kept  # what was allotted
@@ -177,12 +118,7 @@ def settled(before: Document | None, spec: Spec) -> Document:
 
 _OF_SPEC: dict[type[Any], Callable[[Any], Document]] = {
     AccountSpec: _account,
-    RegionSpec: _region,
-    FleetSpec: lambda spec: {"region": spec.region} | _fleet(spec),
-    NodeSpec: lambda spec: _fields(spec, ("fleet", "url", "address", "port_offset")),
-    GrantSpec: lambda spec: _grant_document(spec, spec.account),
     CertificateSpec: lambda spec: {"chain": spec.chain},
-    LoadBalancerSpec: _load_balancer,
     CapacityTestSpec: capacity_test_document,
     ScheduleSpec: schedule_document,
 }
@@ -200,25 +136,7 @@ def limit_of(backend: Backend) -> Document:
 
 def _region_row(row: Region) -> Document:
     known = [{"to": each.to_region.name, "ms": each.set_ms} for each in row.latencies.all() if each.set_ms is not None]
-    return _fields(row, (*_PLACE, "drained")) | {"latency": sorted(known, key=_by("to"))}
-
-
-def _listener_row(row: Listener, owner: int) -> Document:
-    certificates = (name_from(owner, entry.account, entry.name) for entry in row.certificates.all())
-    return {
-        "name": row.name,
-        "protocol": row.protocol,
-        "port": row.port,
-        "static_ip": row.static_ip.name if row.static_ip else None,
-        "certificates": sorted(certificates),
-        "default_pool": name_from(owner, row.default_pool.account, row.default_pool.name) if row.default_pool else None,
-    }
-
-
-def _load_balancer_row(row: LoadBalancer) -> Document:
-    listeners = sorted((_listener_row(entry, row.account_id) for entry in row.listeners.all()), key=_by("name"))
-    places = {word: sorted(place.name for place in getattr(row, word).all()) for word in ("fleets", "stacks")}
-    return places | {"listeners": listeners}
+    return write(RegionSpec, row) | {"latency": sorted(known, key=lambda entry: str(entry["to"]))}
 
 
 def _route_row(row: Route | ListedRoute) -> Document:
@@ -229,17 +147,17 @@ def _route_row(row: Route | ListedRoute) -> Document:
 _OF_ROW: dict[type[Any], Callable[[Any], Document]] = {
     Account: _account_row,
     Region: _region_row,
-    Fleet: lambda row: {"region": row.region.name} | _fleet(row),
-    Node: lambda row: {"fleet": row.fleet.name} | _fields(row, ("url", "address", "port_offset")),
+    Fleet: lambda row: write(FleetSpec, row),
+    Node: lambda row: write(NodeSpec, row),
     CloudAccount: lambda row: write(CloudAccountSpec, row),
     Stack: lambda row: write(StackSpec, row) | {"network": write(NetworkSpec, network_of(row.network))},
     AddressPool: lambda row: write(AddressPoolSpec, row),
     # What a cloud has chosen is no part of the document: see `addresses` of the row.
     StaticIP: lambda row: write(StaticIPSpec, row) | ({} if row.kind in ON_FLEETS else {"address": None}),
-    Grant: lambda row: _grant_document(row, row.account.name),
+    Grant: lambda row: write(GrantSpec, row),
     Certificate: lambda row: {"chain": row.chain_pem},
     Pool: lambda row: write(PoolSpec, row, row.account_id),
-    LoadBalancer: _load_balancer_row,
+    LoadBalancer: lambda row: write(LoadBalancerSpec, row, row.account_id),
     Route: _route_row,
     ListedRoute: _route_row,
     Zone: lambda row: write(ZoneSpec, row),

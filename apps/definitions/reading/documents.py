@@ -18,31 +18,22 @@ from typing import Any, cast
 from apps.accounts.models import Account
 from apps.accounts.quotas import DEFAULTS, bounds
 from apps.compiler import grammar
-from apps.compiler.model.fleet import (
-    LimitKind,
-    Protocol,
-    WhenFull,
-)
+from apps.compiler.model.fleet import LimitKind, WhenFull
 from apps.core.errors import FieldError, Invalid
 from apps.definitions.reading.capacity_tests import read_capacity_test
-from apps.definitions.reading.fields import Reader, agent_url, boolean, choice, integer, number, reference, title
-from apps.definitions.reading.fleets import read_fleet
+from apps.definitions.reading.fields import Reader, boolean, integer, title
 from apps.definitions.reading.schedules import read_schedule
 from apps.definitions.reading.specs import (
     AccountSpec,
     CertificateSpec,
-    LatencySpec,
-    ListenerSpec,
-    LoadBalancerSpec,
-    NodeSpec,
-    RegionSpec,
     Spec,
 )
-from apps.definitions.reading.tags import read_grant
 from apps.definitions.shapes.address_pool import AddressPoolSpec
 from apps.definitions.shapes.base.reading import read
 from apps.definitions.shapes.base.shape import Shape
 from apps.definitions.shapes.cloud_account import CloudAccountSpec
+from apps.definitions.shapes.load_balancer import LoadBalancerSpec
+from apps.definitions.shapes.platform import FleetSpec, GrantSpec, NodeSpec, RegionSpec
 from apps.definitions.shapes.pool import QUEUE_NEEDS_CONNECTIONS, LimitChange, PoolSpec
 from apps.definitions.shapes.record import RecordSpec
 from apps.definitions.shapes.route import RouteSpec
@@ -50,8 +41,6 @@ from apps.definitions.shapes.stack import StackSpec
 from apps.definitions.shapes.static_ip import StaticIPSpec
 from apps.definitions.shapes.zone import ZoneSpec
 from apps.definitions.values.certificates import canonical_pem
-
-latency_ms = number(0, 60_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,34 +76,6 @@ def _quotas(reader: Reader | None) -> tuple[tuple[str, int], ...] | None:
     return tuple((name, value) for name, value in found.items() if value is not None)
 
 
-def _region(reader: Reader) -> RegionSpec:
-    return RegionSpec(
-        reader.required("title", title),
-        reader.optional("latitude", number(-90, 90), None),
-        reader.optional("longitude", number(-180, 180), None),
-        reader.optional("drained", boolean, None),
-        _latencies(reader) if reader.has("latency") else None,
-    )
-
-
-def _latencies(reader: Reader) -> tuple[LatencySpec, ...]:
-    children, found = reader.children("latency"), []
-    for child in children:
-        found.append(LatencySpec(child.required("to", grammar.name), child.required("ms", latency_ms)))
-        child.close()
-    _refuse_twins(children, "to", [entry.to for entry in found])
-    return tuple(found)
-
-
-def _node(reader: Reader) -> NodeSpec:
-    return NodeSpec(
-        reader.required("fleet", grammar.name),
-        reader.required("url", agent_url),
-        reader.optional("address", grammar.listen_address, "127.0.0.1"),
-        reader.optional("port_offset", integer(0, 60_000), 0),
-    )
-
-
 def _pem_text(value: object) -> str:
     text = canonical_pem(value) if isinstance(value, str) else ""
     if not isinstance(value, str) or len(value) > grammar.MAX_PEM or not text.isascii():
@@ -137,57 +98,20 @@ def read_limit(data: dict[str, Any], when_full: str) -> LimitChange:
     return wanted
 
 
-def _refuse_twins(readers: list[Reader], field: str, values: list[Any]) -> None:
-    """The same value in two entries of a list is a fault of the second."""
-    for index, value in enumerate(values):
-        if value is not None and value in values[:index]:
-            readers[index].fault(field, "twice", f"Another entry of the list has the same {field}.")
-
-
-def _listener(reader: Reader) -> ListenerSpec:
-    spec = ListenerSpec(
-        name=reader.required("name", grammar.name),
-        protocol=reader.required("protocol", choice(Protocol)),
-        port=reader.required("port", grammar.port),
-        static_ip=reader.optional("static_ip", grammar.name, None),
-        certificates=reader.values("certificates", reference),
-        default_pool=reader.optional("default_pool", reference, None),
-    )
-    if spec.protocol is Protocol.HTTPS and not spec.certificates:
-        reader.fault("certificates", "missing", "An https listener needs at least one certificate.")
-    if spec.protocol in (Protocol.HTTP, Protocol.TCP) and spec.certificates:
-        reader.fault("certificates", "protocol", "Only an https listener has certificates.")
-    if spec.protocol is Protocol.TCP and spec.default_pool is None:
-        reader.fault("default_pool", "missing", "A tcp listener needs a default_pool; it has no routes.")
-    reader.close()
-    return spec
-
-
-def _load_balancer(reader: Reader) -> LoadBalancerSpec:
-    fleets, stacks = reader.values("fleets", grammar.name), reader.values("stacks", grammar.name)
-    children = reader.children("listeners")
-    listeners = tuple(_listener(child) for child in children)
-    _refuse_twins(children, "name", [listener.name for listener in listeners])
-    places = [(listener.static_ip, listener.port) for listener in listeners if listener.port]
-    if len(places) == len(children):
-        _refuse_twins(children, "port", places)
-    return LoadBalancerSpec(fleets, listeners, stacks)
-
-
 # A shape, or what reads by hand the fields of a kind that has no shape yet.
 READERS: dict[str, type[Shape] | Callable[[Reader], Spec]] = {
     "Account": _account,
-    "Region": _region,
-    "Fleet": read_fleet,
-    "Node": _node,
+    "Region": RegionSpec,
+    "Fleet": FleetSpec,
+    "Node": NodeSpec,
     "CloudAccount": CloudAccountSpec,
     "Stack": StackSpec,
     "AddressPool": AddressPoolSpec,
     "StaticIP": StaticIPSpec,
-    "Grant": read_grant,
+    "Grant": GrantSpec,
     "Certificate": _certificate,
     "Pool": PoolSpec,
-    "LoadBalancer": _load_balancer,
+    "LoadBalancer": LoadBalancerSpec,
     "Route": RouteSpec,
     "Zone": ZoneSpec,
     "Record": RecordSpec,

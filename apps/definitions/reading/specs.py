@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from apps.compiler.addresses import ALL_PRIVATE
-from apps.compiler.model.fleet import Protocol
 from apps.definitions.shapes.address_pool import AddressPoolSpec
 from apps.definitions.shapes.cloud_account import CloudAccountSpec
+from apps.definitions.shapes.load_balancer import LoadBalancerSpec
+from apps.definitions.shapes.platform import FleetSpec, GrantSpec, NodeSpec, RegionSpec
 from apps.definitions.shapes.pool import PoolSpec
 from apps.definitions.shapes.record import RecordSpec
 from apps.definitions.shapes.route import RouteSpec
@@ -29,87 +29,11 @@ class AccountSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class LatencySpec:
-    """The round trip to another region, ms."""
-
-    to: str
-    ms: float
-
-
-@dataclass(frozen=True, slots=True)
-class RegionSpec:
-    """A place; degrees. What is None of `drained` and `latency` stays as it is: people set both by hand as well."""
-
-    title: str
-    latitude: float | None = None
-    longitude: float | None = None
-    drained: bool | None = None
-    latency: tuple[LatencySpec, ...] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class FleetSpec:
-    """The nodes of a region that run the same; the ports are those of the nodes among themselves.
-
-    Of private networks its servers may only be in `private_networks`.
-    """
-
-    region: str
-    local_development: bool = False
-    private_networks: tuple[str, ...] = ALL_PRIVATE
-    peer_port: int = 9700
-    overflow_port: int = 9800
-    overflow_tcp_port: int = 9900
-
-
-@dataclass(frozen=True, slots=True)
-class NodeSpec:
-    """One HAProxy with its agent."""
-
-    fleet: str
-    url: str
-    address: str = "127.0.0.1"
-    port_offset: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class GrantSpec:
-    """What an operator lets an account use: a hostname (`*.` for all below) or a tag (`key=value`), never both."""
-
-    account: str
-    hostname: str | None = None
-    tag: str | None = None
-    may_load_test: bool = True
-    expires_at: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class CertificateSpec:
     """A PEM chain and its key; the key may be left out when the stored one still fits."""
 
     chain: str
     key: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ListenerSpec:
-    """Where clients connect."""
-
-    name: str
-    protocol: Protocol
-    port: int
-    static_ip: str | None = None
-    certificates: tuple[str, ...] = ()
-    default_pool: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class LoadBalancerSpec:
-    """The front."""
-
-    fleets: tuple[str, ...] = ()
-    listeners: tuple[ListenerSpec, ...] = ()
-    stacks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,8 @@ import re
 from apps.definitions.shapes.address_pool import AddressPoolSpec
 from apps.definitions.shapes.base.shape import Shape
 from apps.definitions.shapes.cloud_account import CloudAccountSpec
+from apps.definitions.shapes.load_balancer import LoadBalancerSpec
+from apps.definitions.shapes.platform import FleetSpec, GrantSpec, NodeSpec, RegionSpec
 from apps.definitions.shapes.pool import PoolSpec
 from apps.definitions.shapes.record import RecordSpec
 from apps.definitions.shapes.route import RouteSpec
@@ -15,11 +17,16 @@ from apps.definitions.shapes.static_ip import StaticIPSpec
 from apps.definitions.shapes.zone import ZoneSpec
 
 SHAPES: dict[str, type[Shape]] = {
+    "Region": RegionSpec,
+    "Fleet": FleetSpec,
+    "Node": NodeSpec,
     "CloudAccount": CloudAccountSpec,
     "Stack": StackSpec,
     "AddressPool": AddressPoolSpec,
     "StaticIP": StaticIPSpec,
+    "Grant": GrantSpec,
     "Pool": PoolSpec,
+    "LoadBalancer": LoadBalancerSpec,
     "Route": RouteSpec,
     "Zone": ZoneSpec,
     "Record": RecordSpec,

@@ -46,10 +46,9 @@ BY_NAME = AfterValidator(lambda headers: tuple(sorted(headers, key=lambda each: 
 PREFIX = text(grammar.prefix_path, "a path without a slash at its end", grammar.MAX_PATH, PATH)
 HeaderName = Annotated[str, text(grammar.header_name, "a header name", 64, r"^[A-Za-z][A-Za-z0-9-]*$")]
 HEADER_VALUE = {"type": "string", "title": "text", "maxLength": 256}
-# A column says nothing with an empty text.
 Scheme = Annotated[
     str,
-    Grammar(grammar.url_scheme, {"type": "string", "enum": ["http", "https"]}, lambda scheme: scheme or None),
+    Grammar(grammar.url_scheme, {"type": "string", "enum": ["http", "https"]}),
 ]
 
 

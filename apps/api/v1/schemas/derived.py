@@ -44,7 +44,7 @@ def _field(field: Field) -> Written:
         return child(many=field.many, **options)
     schema = field.grammar.schema if field.grammar else {}
     if field.many:
-        return serializers.ListField(child=_plain(schema), max_length=MAX_LIST, **options)
+        return serializers.ListField(child=_plain(schema), max_length=field.about.most or MAX_LIST, **options)
     return _plain(schema, **options)
 
 

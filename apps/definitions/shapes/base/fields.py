@@ -7,7 +7,7 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, cast, get_args, get_origin, get_type_hints
 
-from apps.definitions.shapes.base.shape import SORTED, About, Distinct, Grammar, Shape
+from apps.definitions.shapes.base.shape import SORTED, UNORDERED, About, Distinct, Grammar, Shape
 
 NOTHING: Any = object()
 
@@ -84,5 +84,5 @@ def _field(name: str, hint: Any, default: Any) -> Field:
         nullable,
         default,
         next((mark for mark in marks if isinstance(mark, Distinct)), None),
-        SORTED in marks,
+        SORTED in marks or UNORDERED in marks,
     )

@@ -20,6 +20,7 @@ from apps.core.errors import FieldError
 Data = Mapping[str, Any]
 ALWAYS = Field(validate_default=True)
 SORTED = AfterValidator(lambda values: tuple(sorted(values)))  # a list that has no order of its own
+UNORDERED = object()  # such a list of names of other objects: faults need each where it was sent
 
 
 class Wrong(ValueError):
@@ -191,4 +192,16 @@ def _lines(error: ValidationError) -> list[InitErrorDetails]:
     ]
 
 
-__all__ = ["ALWAYS", "SORTED", "About", "Check", "Data", "Distinct", "Grammar", "GrammarError", "Shape", "Wrong"]
+__all__ = [
+    "ALWAYS",
+    "SORTED",
+    "UNORDERED",
+    "About",
+    "Check",
+    "Data",
+    "Distinct",
+    "Grammar",
+    "GrammarError",
+    "Shape",
+    "Wrong",
+]

@@ -26,8 +26,8 @@ def write(shape: type[Shape], source: object, owner: int | None = None) -> Docum
 
 
 def _written(field: Field, value: Any, owner: int | None) -> Any:
-    if not field.many:
-        return None if value is None else _one(field, value, owner)
+    if not field.many:  # a column says nothing with an empty text
+        return None if value is None or (value == "" and field.null) else _one(field, value, owner)
     entries = [_one(field, each, owner) for each in (value.all() if hasattr(value, "all") else value)]
     if field.distinct is None or not field.distinct.keys:
         return sorted(entries) if field.sorted else entries

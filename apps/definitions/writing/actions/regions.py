@@ -9,7 +9,7 @@ from apps.compiler.grammar import GrammarError
 from apps.core.errors import FieldError, Invalid, NotFound
 from apps.definitions.affected_targets import stacks_of
 from apps.definitions.reading.describing import Document
-from apps.definitions.reading.documents import latency_ms
+from apps.definitions.shapes.platform import LATENCY_MS
 from apps.definitions.writing.change_set import ChangeSet
 from apps.definitions.writing.kinds.topology import set_ms
 from apps.definitions.writing.objects import save_partial
@@ -68,9 +68,10 @@ def _set_latency(changes: ChangeSet, row: Region, other: Region, ms: float | Non
 
 def _checked(ms: object) -> float:
     try:
-        return latency_ms(ms)
+        found: float = LATENCY_MS.read(ms)
     except GrammarError as error:
         raise Invalid([FieldError("/ms", error.code, error.message)]) from error
+    return found
 
 
 def _named(name: str) -> Region:

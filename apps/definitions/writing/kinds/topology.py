@@ -9,8 +9,9 @@ from apps.core.clock import now
 from apps.core.errors import Invalid
 from apps.definitions.affected_targets import zones_of
 from apps.definitions.models import Listener
-from apps.definitions.reading.fleets import FLEET_PORTS
-from apps.definitions.reading.specs import AccountSpec, FleetSpec, NodeSpec, RegionSpec
+from apps.definitions.reading.specs import AccountSpec
+from apps.definitions.shapes.base.writing import copy_plain
+from apps.definitions.shapes.platform import FLEET_PORTS, FleetSpec, NodeSpec, RegionSpec
 from apps.definitions.writing.change_set import ChangeSet
 from apps.fleet.models import Fleet, Node, Region, RegionLatency, Stack
 
@@ -94,10 +95,8 @@ def store_fleet(changes: ChangeSet, owner: Account, row: Fleet, spec: FleetSpec)
     if changes.faults or region is None:
         raise Invalid(changes.faults.drain())
     moved = row.pk is not None and any(getattr(row, name) != port for name, port in ports.items())
-    row.account, row.region, row.local_development = owner, region, spec.local_development
-    row.private_networks = list(spec.private_networks)
-    for name, port in ports.items():
-        setattr(row, name, port)
+    copy_plain(spec, row)
+    row.account, row.region = owner, region
     row.save()
     changes.lookups.remember(row, "Fleet", row.name)
     changes.affected.add_fleets([row])
@@ -125,8 +124,8 @@ def store_node(changes: ChangeSet, owner: Account, row: Node, spec: NodeSpec) ->
         raise Invalid(changes.faults.drain())
     if row.pk is not None:
         changes.affected.add_zones(zones_of(row))  # of the fleet that it leaves
+    copy_plain(spec, row)
     row.account, row.fleet = owner, fleet
-    row.url, row.address, row.port_offset = spec.url, spec.address, spec.port_offset
     row.save()
     changes.affected.add_all_fleets()
     changes.affected.add_zones(zones_of(row))

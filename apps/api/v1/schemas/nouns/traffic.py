@@ -10,33 +10,13 @@ from apps.api.v1.schemas import words
 from apps.api.v1.schemas.derived import serializer_of
 from apps.api.v1.schemas.envelopes import Conditioned, Definition, Envelope
 from apps.definitions.models import Listener as ListenerRow
+from apps.definitions.shapes.load_balancer import LoadBalancerSpec
 from apps.definitions.shapes.route import RouteSpec
 
 
 def words_of(model: Any, field: str) -> list[str]:
     """The choices of a column."""
     return [value for value, _ in model._meta.get_field(field).choices]
-
-
-class ListenerSpec(serializers.Serializer[Any]):
-    """Where clients connect; certificates and pools of others are not shown to customers."""
-
-    may_be_absent = ("certificates", "default_pool")
-
-    name = words.name()
-    protocol = words.word(words_of(ListenerRow, "protocol"))
-    port = words.port()
-    static_ip = words.name(required=False, allow_null=True)
-    certificates = serializers.ListField(child=words.reference(), max_length=1000, required=False)
-    default_pool = words.reference(required=False, allow_null=True)
-
-
-class LoadBalancerSpec(serializers.Serializer[Any]):
-    """A front: the fleets that run it, the stacks that it stands in, and its ports."""
-
-    fleets = words.names_list(required=False)
-    stacks = words.names_list(required=False)
-    listeners = ListenerSpec(many=True, required=False)
 
 
 class CertificateSpec(serializers.Serializer[Any]):
@@ -50,7 +30,7 @@ class LoadBalancer(Definition):
     """A load balancer."""
 
     kind = words.word(["LoadBalancer"])
-    spec = LoadBalancerSpec()
+    spec = serializer_of(LoadBalancerSpec)()
 
 
 class Route(Conditioned):
@@ -101,7 +81,7 @@ class LoadBalancerEnvelope(Envelope):
 
     kind = words.word(["LoadBalancer"], required=False)
     name = words.name()
-    spec = LoadBalancerSpec()
+    spec = serializer_of(LoadBalancerSpec)()
 
 
 class CertificateEnvelope(Envelope):
