@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from apps.accounts.models import Account, Grant
 from apps.compiler.model.stack import ON_FLEETS
-from apps.definitions.listing import ListedRoute, Named
+from apps.definitions.listing import ListedRoute
 from apps.definitions.models import (
     Backend,
     CapacityTest,
@@ -26,20 +26,16 @@ from apps.definitions.models import (
 )
 from apps.definitions.reading.capacity_tests import capacity_test_document, capacity_test_row
 from apps.definitions.reading.schedules import schedule_document, schedule_row
-from apps.definitions.reading.specs import AccountSpec, CapacityTestSpec, CertificateSpec, ScheduleSpec, Spec
-from apps.definitions.shapes.address_pool import AddressPoolSpec
+from apps.definitions.reading.specs import AccountSpec, CapacityTestSpec, ScheduleSpec, Spec
 from apps.definitions.shapes.base.shape import Shape
 from apps.definitions.shapes.base.writing import settled as settled_by_shape
 from apps.definitions.shapes.base.writing import write
-from apps.definitions.shapes.cloud_account import CloudAccountSpec
-from apps.definitions.shapes.load_balancer import LoadBalancerSpec
-from apps.definitions.shapes.platform import FleetSpec, GrantSpec, NodeSpec, RegionSpec
+from apps.definitions.shapes.kinds import SHAPES
+from apps.definitions.shapes.platform import RegionSpec
 from apps.definitions.shapes.pool import LimitSpec, PoolSpec
-from apps.definitions.shapes.record import RecordSpec
 from apps.definitions.shapes.route import Action, RouteSpec
 from apps.definitions.shapes.stack import NetworkSpec, StackSpec, network_of
 from apps.definitions.shapes.static_ip import StaticIPSpec
-from apps.definitions.shapes.zone import ZoneSpec
 from apps.fleet.models import AddressPool, CloudAccount, Fleet, Node, Region, Stack, StaticIP
 
 Document = dict[str, Any]
@@ -69,21 +65,8 @@ KIND_OF_MODEL: dict[type[Any], str] = {
 }
 
 
-def name_from(own_account: int, owner: Account | Named, name: str) -> str:
-    """How an object of `owner` is named in a document of the account with this id."""
-    return name if owner.pk == own_account else f"{owner.name}/{name}"
-
-
-def _by(field: str) -> Callable[[Document], str]:
-    return lambda entry: str(entry[field])
-
-
-def _fields(source: object, names: tuple[str, ...]) -> Document:
-    return {name: getattr(source, name) for name in names}
-
-
 def _account(spec: AccountSpec) -> Document:
-    found = _fields(spec, ("title", "kind"))
+    found: Document = {"title": spec.title, "kind": spec.kind}
     if spec.quotas is not None:
         found["quotas"] = dict(sorted(spec.quotas))
     if spec.suspended is not None:
@@ -118,7 +101,6 @@ def settled(before: Document | None, spec: Spec) -> Document:
 
 _OF_SPEC: dict[type[Any], Callable[[Any], Document]] = {
     AccountSpec: _account,
-    CertificateSpec: lambda spec: {"chain": spec.chain},
     CapacityTestSpec: capacity_test_document,
     ScheduleSpec: schedule_document,
 }
@@ -147,21 +129,11 @@ def _route_row(row: Route | ListedRoute) -> Document:
 _OF_ROW: dict[type[Any], Callable[[Any], Document]] = {
     Account: _account_row,
     Region: _region_row,
-    Fleet: lambda row: write(FleetSpec, row),
-    Node: lambda row: write(NodeSpec, row),
-    CloudAccount: lambda row: write(CloudAccountSpec, row),
     Stack: lambda row: write(StackSpec, row) | {"network": write(NetworkSpec, network_of(row.network))},
-    AddressPool: lambda row: write(AddressPoolSpec, row),
     # What a cloud has chosen is no part of the document: see `addresses` of the row.
     StaticIP: lambda row: write(StaticIPSpec, row) | ({} if row.kind in ON_FLEETS else {"address": None}),
-    Grant: lambda row: write(GrantSpec, row),
-    Certificate: lambda row: {"chain": row.chain_pem},
-    Pool: lambda row: write(PoolSpec, row, row.account_id),
-    LoadBalancer: lambda row: write(LoadBalancerSpec, row, row.account_id),
     Route: _route_row,
     ListedRoute: _route_row,
-    Zone: lambda row: write(ZoneSpec, row),
-    Record: lambda row: write(RecordSpec, row, row.account_id),
     CapacityTest: capacity_test_row,
     Schedule: schedule_row,
 }
@@ -169,7 +141,9 @@ _OF_ROW: dict[type[Any], Callable[[Any], Document]] = {
 
 def describe(row: Row) -> Document:
     """The document (spec) of a row: the inverse of reading. Rows of the selectors need no further query."""
-    return _OF_ROW[type(row)](row)
+    if by_hand := _OF_ROW.get(type(row)):
+        return by_hand(row)
+    return write(SHAPES[KIND_OF_MODEL[type(row)]], row, getattr(row, "account_id", None))
 
 
 def envelope(row: Row) -> Document:

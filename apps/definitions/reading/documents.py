@@ -25,22 +25,12 @@ from apps.definitions.reading.fields import Reader, boolean, integer, title
 from apps.definitions.reading.schedules import read_schedule
 from apps.definitions.reading.specs import (
     AccountSpec,
-    CertificateSpec,
     Spec,
 )
-from apps.definitions.shapes.address_pool import AddressPoolSpec
 from apps.definitions.shapes.base.reading import read
 from apps.definitions.shapes.base.shape import Shape
-from apps.definitions.shapes.cloud_account import CloudAccountSpec
-from apps.definitions.shapes.load_balancer import LoadBalancerSpec
-from apps.definitions.shapes.platform import FleetSpec, GrantSpec, NodeSpec, RegionSpec
-from apps.definitions.shapes.pool import QUEUE_NEEDS_CONNECTIONS, LimitChange, PoolSpec
-from apps.definitions.shapes.record import RecordSpec
-from apps.definitions.shapes.route import RouteSpec
-from apps.definitions.shapes.stack import StackSpec
-from apps.definitions.shapes.static_ip import StaticIPSpec
-from apps.definitions.shapes.zone import ZoneSpec
-from apps.definitions.values.certificates import canonical_pem
+from apps.definitions.shapes.kinds import SHAPES
+from apps.definitions.shapes.pool import QUEUE_NEEDS_CONNECTIONS, LimitChange
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,17 +66,6 @@ def _quotas(reader: Reader | None) -> tuple[tuple[str, int], ...] | None:
     return tuple((name, value) for name, value in found.items() if value is not None)
 
 
-def _pem_text(value: object) -> str:
-    text = canonical_pem(value) if isinstance(value, str) else ""
-    if not isinstance(value, str) or len(value) > grammar.MAX_PEM or not text.isascii():
-        raise grammar.GrammarError("pem", f"Paste PEM text of at most {grammar.MAX_PEM} characters.")
-    return text
-
-
-def _certificate(reader: Reader) -> CertificateSpec:
-    return CertificateSpec(reader.required("chain", _pem_text), reader.optional("key", _pem_text, None))
-
-
 def read_limit(data: dict[str, Any], when_full: str) -> LimitChange:
     """`{kind, value?, scope?, measured_by?, capacity_scaler?}` of a pool with this policy. Raises Invalid."""
     faults: list[FieldError] = []
@@ -101,20 +80,7 @@ def read_limit(data: dict[str, Any], when_full: str) -> LimitChange:
 # A shape, or what reads by hand the fields of a kind that has no shape yet.
 READERS: dict[str, type[Shape] | Callable[[Reader], Spec]] = {
     "Account": _account,
-    "Region": RegionSpec,
-    "Fleet": FleetSpec,
-    "Node": NodeSpec,
-    "CloudAccount": CloudAccountSpec,
-    "Stack": StackSpec,
-    "AddressPool": AddressPoolSpec,
-    "StaticIP": StaticIPSpec,
-    "Grant": GrantSpec,
-    "Certificate": _certificate,
-    "Pool": PoolSpec,
-    "LoadBalancer": LoadBalancerSpec,
-    "Route": RouteSpec,
-    "Zone": ZoneSpec,
-    "Record": RecordSpec,
+    **SHAPES,
     "CapacityTest": read_capacity_test,
     "Schedule": lambda reader: read_schedule(reader, read_object),
 }

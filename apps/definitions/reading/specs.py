@@ -6,16 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from apps.definitions.shapes.address_pool import AddressPoolSpec
-from apps.definitions.shapes.cloud_account import CloudAccountSpec
-from apps.definitions.shapes.load_balancer import LoadBalancerSpec
-from apps.definitions.shapes.platform import FleetSpec, GrantSpec, NodeSpec, RegionSpec
-from apps.definitions.shapes.pool import PoolSpec
-from apps.definitions.shapes.record import RecordSpec
-from apps.definitions.shapes.route import RouteSpec
-from apps.definitions.shapes.stack import StackSpec
-from apps.definitions.shapes.static_ip import StaticIPSpec
-from apps.definitions.shapes.zone import ZoneSpec
+from apps.definitions.shapes.base.shape import Shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +17,6 @@ class AccountSpec:
     kind: str
     quotas: tuple[tuple[str, int], ...] | None = None
     suspended: bool | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class CertificateSpec:
-    """A PEM chain and its key; the key may be left out when the stored one still fits."""
-
-    chain: str
-    key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,22 +124,4 @@ class CapacityTestSpec:
     policy: PolicySpec = PolicySpec()
 
 
-Spec = (
-    AccountSpec
-    | RegionSpec
-    | FleetSpec
-    | NodeSpec
-    | CloudAccountSpec
-    | StackSpec
-    | AddressPoolSpec
-    | StaticIPSpec
-    | GrantSpec
-    | CertificateSpec
-    | PoolSpec
-    | LoadBalancerSpec
-    | RouteSpec
-    | ZoneSpec
-    | RecordSpec
-    | ScheduleSpec
-    | CapacityTestSpec
-)
+Spec = Shape | AccountSpec | ScheduleSpec | CapacityTestSpec

@@ -6,6 +6,7 @@ import re
 
 from apps.definitions.shapes.address_pool import AddressPoolSpec
 from apps.definitions.shapes.base.shape import Shape
+from apps.definitions.shapes.certificate import CertificateSpec
 from apps.definitions.shapes.cloud_account import CloudAccountSpec
 from apps.definitions.shapes.load_balancer import LoadBalancerSpec
 from apps.definitions.shapes.platform import FleetSpec, GrantSpec, NodeSpec, RegionSpec
@@ -25,6 +26,7 @@ SHAPES: dict[str, type[Shape]] = {
     "AddressPool": AddressPoolSpec,
     "StaticIP": StaticIPSpec,
     "Grant": GrantSpec,
+    "Certificate": CertificateSpec,
     "Pool": PoolSpec,
     "LoadBalancer": LoadBalancerSpec,
     "Route": RouteSpec,

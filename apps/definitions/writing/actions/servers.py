@@ -13,7 +13,7 @@ from apps.core.errors import FieldError, Invalid
 from apps.definitions import selectors
 from apps.definitions.models import Server
 from apps.definitions.reading.describing import Document
-from apps.definitions.reading.fields import choice
+from apps.definitions.shapes.base.words import word
 from apps.definitions.writing.change_set import ChangeSet
 from apps.definitions.writing.objects import Part, hold, save_partial
 from apps.definitions.writing.transactions import change_set
@@ -34,7 +34,7 @@ def set_server(
     """
     faults: list[FieldError] = []
     wanted = {
-        "state": _allowed("state", state, choice(ServerState), faults),
+        "state": _allowed("state", state, word(ServerState).read, faults),
         "weight": _allowed("weight", weight, grammar.server_weight, faults),
     }
     if faults:
