@@ -12,6 +12,8 @@ from apps.definitions.shapes.base.networks import PoolBlock
 from apps.definitions.shapes.base.shape import SORTED, About, Check, Data, Distinct, Shape, Wrong
 from apps.definitions.shapes.base.words import LISTED, PlaceName, at_most
 
+MISSING = "Name at least one network, such as 203.0.113.0/27."
+
 
 def _apart(blocks: tuple[str, ...], _: Data) -> None:
     networks, faults = [ipaddress.ip_network(block) for block in blocks], []
@@ -21,7 +23,7 @@ def _apart(blocks: tuple[str, ...], _: Data) -> None:
                 FieldError(f"/{index}", "overlap", f"This network overlaps {other}; name every address once.")
             )
     if not blocks:
-        faults.append(FieldError("", "missing", "Name at least one network, such as 203.0.113.0/27."))
+        faults.append(FieldError("", "missing", MISSING))
     if faults:
         raise Wrong(*faults)
 
@@ -37,6 +39,6 @@ class AddressPoolSpec(Shape):
         Distinct(),
         Check(_apart),
         SORTED,
-        About("CIDR blocks, apart from each other.", "Networks", None, "203.0.113.0/27"),
+        About("CIDR blocks, apart from each other.", "Networks", None, "203.0.113.0/27", missing=MISSING),
     ]
     region: Annotated[PlaceName | None, About("None: for addresses of every region.", "Region")] = None

@@ -1,0 +1,116 @@
+"""A field of a pool or a route is named by the table of what a cloud cannot do, or listed here as one that is not.
+
+Whoever adds a field decides for each cloud. The lists do not prove that a cloud does the same: they keep a new field
+from being overlooked. Assertions are judged by the compiler alone, whatever the target.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Annotated
+
+import pytest
+
+from apps.definitions.shapes.base.fields import fields_of
+from apps.definitions.shapes.base.shape import About, Shape
+from apps.definitions.shapes.base.words import Boolean
+from apps.definitions.shapes.kinds import SHAPES
+from apps.definitions.shapes.pool import PoolSpec
+
+TARGETS = Path(__file__).resolve().parents[2] / "apps" / "compiler" / "targets" / "terraform"
+OBJECTS = {"Pool": ("pool", "pools[pool_id]", "server"), "Route": ("route",)}
+HOLDERS = ("action.", "backends.", "overflow.")  # which the tables leave out of a field's name
+POOLS = {
+    "health_check.fall",
+    "health_check.host",
+    "health_check.interval_ms",
+    "health_check.path",
+    "health_check.rise",
+    "health_check.timeout_ms",
+    "limit.measured_by",
+    "limit.scope",
+    "limit.value",
+    "protocol",
+    "queue_timeout_ms",
+    "servers.name",
+    "servers.port",
+    "servers.state",
+    "tags",
+}
+ROUTES = {
+    "fixed_response.status",
+    "headers.match",
+    "headers.name",
+    "headers.value",
+    "load_balancer",
+    "methods",
+    "path_kind",
+    "pools.pool",
+    "pools.weight",
+    "redirect.host",
+    "redirect.keep_query",
+    "scheme",
+}
+SILENT = {
+    ("aws", "Pool"): POOLS | {"region", "limit.kind", "order", "capacity_scaler", "health_check.method"},
+    ("google", "Pool"): POOLS | {"connect_timeout_ms"},
+    ("aws", "Route"): ROUTES,
+    ("google", "Route"): ROUTES | {"fixed_response.content_type", "redirect.path", "redirect.code", "prefix_rewrite"},
+}
+
+
+def places_of(shape: type[Shape], place: str = "") -> Iterator[str]:
+    """Where each value of a shape and of the objects in it stands."""
+    for field in fields_of(shape):
+        if field.child and field.name != "assertions":
+            yield from places_of(field.child, f"{place}{field.name}.")
+        elif field.name != "assertions":
+            yield f"{place}{field.name}"
+
+
+@cache
+def named_by(target: str, kind: str) -> frozenset[str]:
+    """The fields that the table of a target speaks of: the third word of each `_refused(object, code, field, …)`."""
+    found = set()
+    for path in (TARGETS / target).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in ("_refused", "_lossy") and len(node.args) > 2:
+                thing, name = ast.unparse(node.args[0]), ast.literal_eval(node.args[2])
+                if thing in OBJECTS[kind] and name:
+                    found.add(short(f"servers.{name}" if thing == "server" else name))
+    return frozenset(found)
+
+
+def short(place: str) -> str:
+    """The field as tables name it."""
+    return next((place.removeprefix(holder) for holder in HOLDERS if place.startswith(holder)), place)
+
+
+def silent(target: str, kind: str, shape: type[Shape]) -> set[str]:
+    """The fields that the table of a target says nothing of."""
+    return {place for place in map(short, places_of(shape)) if place not in named_by(target, kind)}
+
+
+@pytest.mark.parametrize(("target", "kind"), SILENT)
+def test_each_field_is_named_by_the_table_of_a_cloud_or_listed_as_one_that_is_not(target: str, kind: str) -> None:
+    assert silent(target, kind, SHAPES[kind]) == SILENT[target, kind]
+
+
+@pytest.mark.parametrize(("target", "kind"), SILENT)
+def test_a_table_names_only_fields_that_there_are(target: str, kind: str) -> None:
+    known = {".".join(place.split(".")[:depth]) for place in map(short, places_of(SHAPES[kind])) for depth in (1, 2, 3)}
+    assert named_by(target, kind) - known == set()
+
+
+def test_a_field_that_nobody_decided_on_is_found() -> None:
+    @dataclass(frozen=True, slots=True)
+    class Grown(PoolSpec):
+        """A pool with one field more."""
+
+        mirrored: Annotated[Boolean, About("A new field.")] = False
+
+    assert silent("aws", "Pool", Grown) - SILENT["aws", "Pool"] == {"mirrored"}
