@@ -22,7 +22,8 @@ from apps.compiler.routing import number_of
 from apps.core.errors import FieldError, Invalid
 from apps.definitions.freezing.frozen_routes import frozen_front, frozen_routes
 from apps.definitions.models import Backend, LoadBalancer, Pool, Route, RoutePool
-from apps.definitions.reading.fields import Reader, choice
+from apps.definitions.reading.fields import Reader
+from apps.definitions.shapes.base.words import word
 from apps.fleet.selectors import overflow_orders
 
 MOST_HEADERS = 50
@@ -65,7 +66,7 @@ def read_question(data: object) -> tuple[Question, str | None]:
     host = reader.required("host", grammar.redirect_host)
     path = reader.optional("path", _path, "/")
     method = reader.optional("method", grammar.method, "GET")
-    scheme = reader.optional("scheme", choice(model.Protocol), model.Protocol.HTTPS)
+    scheme = reader.optional("scheme", word(model.Protocol).read, model.Protocol.HTTPS)
     balancer = reader.optional("load_balancer", grammar.name, None)
     headers = reader.optional("headers", _headers, {})
     if scheme is model.Protocol.TCP:
