@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from apps.definitions.reading.documents import READERS, read_object
 from apps.definitions.shapes.base.fields import fields_of
 from apps.definitions.shapes.base.shape import Shape
 from apps.definitions.shapes.kinds import SHAPES
+from apps.definitions.shapes.platform import GrantSpec
 from tests.hostile.corpus import CORPUS, SHARP, VALUES
 from tests.hostile.fields import EXAMPLES, FIELDS, Document, Field, leaves, with_value, without_positions
 from tests.hostile.legal import NAME
@@ -86,8 +88,15 @@ def test_a_field_reads_no_hostile_value_and_the_refusal_names_it(field: Field) -
     assert faults_with(field, [value for _, value in VALUES]) == ([], [])
 
 
+@dataclass(frozen=True, slots=True)
+class WithoutGrammar(GrantSpec):
+    """A grant of any host name."""
+
+    hostname: Any = None
+
+
 def test_without_its_grammar_a_field_would_read_hostile_values(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("apps.compiler.grammar.hostname", lambda value: value)
+    monkeypatch.setitem(READERS, "Grant", WithoutGrammar)
     field = next(each for each in FIELDS if each.pointer == "/hostname" and each.example == "grant")
     through = [value for _, value in VALUES if not field.legal(value) and not faults_of("Grant", field.document(value))]
     assert len(through) > 100
