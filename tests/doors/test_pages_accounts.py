@@ -16,7 +16,7 @@ from apps.definitions.models import Pool
 from tests.doors.people import client_of
 
 REASON = {"reason": "ticket 4711"}
-BANNER = "You look at Acme as a viewer."
+BANNER = "Viewing as Acme (read-only)."
 
 
 @pytest.fixture

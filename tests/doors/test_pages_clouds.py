@@ -131,7 +131,7 @@ def test_the_page_of_a_stack_shows_what_stands_in_it(operator: Actor, stack: Sta
     client = client_of(operator)
     assert "aws-frankfurt" in text_of(client, "/stacks")
     text = text_of(client, f"/stacks/{stack.pk}")
-    for word in ("front.elb.example", "every plan waits for a person", "No run yet", "one to three minutes"):
+    for word in ("front.elb.example", "every plan needs approval", "No runs yet", "one to three minutes"):
         assert word in text, word
 
 
@@ -176,7 +176,7 @@ def test_a_plan_that_waits_is_shown_in_our_words_and_approved_as_shown(operator:
 def test_what_the_state_does_not_know_is_listed_and_what_a_plan_takes_over_is_called_so(
     operator: Actor, stack: Stack
 ) -> None:
-    assert "Unknown to the state" not in text_of(client_of(operator), f"/stacks/{stack.pk}")
+    assert "Not in the state" not in text_of(client_of(operator), f"/stacks/{stack.pk}")
     left = {"kind": "aws_eip", "id": "eipalloc-7", "address": "aws_eip.ip_7", "label": "old front"}
     StackSync.objects.filter(stack=stack).update(unknown=[left])
     change = PlannedChange("aws_eip.ip_1", "aws_eip", ("no-op",), {}, {}, imported=True)
@@ -184,7 +184,7 @@ def test_what_the_state_does_not_know_is_listed_and_what_a_plan_takes_over_is_ca
     run.plan = shelf.seal_plan([read(change, Words({}, {}, {}))], [])
     run.save()
     text = text_of(client_of(operator), f"/stacks/{stack.pk}")
-    for word in ("Unknown to the state", "old front", "eipalloc-7", "take over", "nobody heard the end of"):
+    for word in ("Not in the state", "old front", "eipalloc-7", "import", "nobody heard the end of"):
         assert word in text, word
 
 
@@ -221,7 +221,7 @@ def test_an_address_pool_is_deleted_from_its_list_once_no_address_comes_from_it(
 
 
 def test_overflow_says_where_clouds_stand(operator: Actor, acme: Actor, stack: Stack) -> None:
-    assert 'with each of the <a href="/stacks">stacks</a>' in text_of(client_of(operator), "/overflow")
+    assert 'see the <a href="/stacks">stacks</a>' in text_of(client_of(operator), "/overflow")
     assert 'with each of the <a href="/pools">pools</a>' in text_of(client_of(acme), "/overflow")
     pool = Backend.objects.get().pool_id
     assert f'with <a href="/pools/{pool}">the pool</a>' in text_of(client_of(operator), f"/overflow?pool={pool}")
@@ -256,7 +256,7 @@ def test_a_lock_is_shown_and_taken_away_only_with_a_reason(operator: Actor, stac
 
 def test_a_static_ip_moves_to_another_load_balancer_as_one_change(operator: Actor, stack: Stack) -> None:
     client, address = client_of(operator), StaticIP.objects.get()
-    assert "its cloud has not chosen yet" in text_of(client, "/static-ips")
+    assert "not allocated yet" in text_of(client, "/static-ips")
     page = text_of(client, f"/static-ips/{address.pk}")
     assert '<option value="next">' in page
     before = Stack.objects.get().desired_generation

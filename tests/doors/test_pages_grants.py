@@ -92,7 +92,7 @@ def test_a_grant_of_a_hostname_shows_the_names_that_it_proves(tutorial_world: Ac
     grant(tutorial_world, hostname="*.given.example")
     save_object(actor=acme, kind="Route", name="given", spec=answer("a.given.example"))
     page = shown(client_of(tutorial_world), "grant", "for-acme")
-    assert "proved by a grant" in page
+    assert "verified by a grant" in page
     assert "a.given.example" in page
 
 

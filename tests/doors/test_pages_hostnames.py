@@ -22,7 +22,7 @@ def test_a_customer_claims_a_name_and_reads_what_to_set_in_dns(tutorial_world: A
     page = answer.content.decode()
     assert "_spillway-challenge.blog.acme.example" in page
     assert f"spillway={claim.challenge}" in page
-    assert "Waiting for proof" in page
+    assert "Needs verification" in page
     assert "blog.acme.example" in client.get(reverse("web:hostnames")).content.decode()
 
 
@@ -48,7 +48,7 @@ def test_the_page_of_a_claim_does_not_tell_whether_somebody_has_the_name(
     tutorial_world: Actor, globex: Actor, name: str
 ) -> None:
     answer = client_of(globex).post(reverse("web:hostname-new"), {"/name": name}, follow=True)
-    assert "Waiting for proof" in answer.content.decode()
+    assert "Needs verification" in answer.content.decode()
     assert "acme/" not in answer.content.decode()
 
 
@@ -65,14 +65,14 @@ def test_an_operators_word_needs_a_reason_and_makes_waiting_routes_live(tutorial
     route = save_object(actor=acme, kind="Route", name="blog", spec=FIXED | {"hostname": "blog.acme.example"})
     claim = Hostname.objects.get(name="blog.acme.example")
     operator = client_of(tutorial_world)
-    assert "Waiting for proof" in operator.get(reverse("web:route", args=[route.pk])).content.decode()
+    assert "Needs verification" in operator.get(reverse("web:route", args=[route.pk])).content.decode()
     operator.post(reverse("web:hostname-prove", args=[claim.pk]), {"reason": " "})
     claim.refresh_from_db()
     assert claim.proof == ""
     operator.post(reverse("web:hostname-prove", args=[claim.pk]), {"reason": "Contract 4711"})
     claim.refresh_from_db()
     assert claim.proof == "operator"
-    assert "Waiting for proof" not in operator.get(reverse("web:route", args=[route.pk])).content.decode()
+    assert "Needs verification" not in operator.get(reverse("web:route", args=[route.pk])).content.decode()
 
 
 def test_customers_cannot_give_an_operators_word(tutorial_world: Actor, acme: Actor) -> None:

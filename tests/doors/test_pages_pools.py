@@ -193,7 +193,7 @@ def test_an_edit_of_an_older_version_shows_all_three_sides_and_holds_both_change
     answer = client.post(url, data)
     page = answer.content.decode()
     assert answer.status_code == 409
-    assert "the form below holds both changes" in page
+    assert "The form below has both changes" in page
     assert [part in page for part in ('value="777"', 'value="7"', "Warm it up")] == [True, True, True]
     assert Pool.objects.get(pk=shop.pk).queue_timeout_ms != 777
     both = {name: value for name, value in answer.context["form"].initial.items() if value != ""}
@@ -235,7 +235,7 @@ def test_a_pool_in_use_is_not_deleted_and_says_who_uses_it(shop: Pool, tutorial_
 def test_a_pool_shows_who_does_the_work_and_says_when_that_is_uneven(shop: Pool, acme: Actor) -> None:
     client, url = client_of(acme), reverse("web:pool", args=[shop.pk])
     page = client.get(url).content.decode()
-    assert "Who does the work" in page
+    assert "Load distribution" in page
     assert "0 requests are too few to tell." in page
     make_work(shop, now() - timedelta(minutes=2), 900, 60, 40)
     for part in ("", "?partial=balance"):

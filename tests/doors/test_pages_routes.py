@@ -70,7 +70,7 @@ def test_filters_of_the_url_narrow_the_list_and_say_when_nothing_is_left(tutoria
     shown = text(client.get("/routes?pool=acme/shop-next"))
     assert "shop.acme.example/checkout/*" in shown
     assert "api.globex.example" not in shown
-    assert "No route for this filter" in text(client.get("/routes?q=nothing-like-this"))
+    assert "No matching routes" in text(client.get("/routes?q=nothing-like-this"))
 
 
 def test_a_false_filter_is_said_and_not_ignored(tutorial_world: Actor) -> None:
@@ -203,7 +203,7 @@ def test_two_edits_of_one_field_show_all_three_sides_and_the_person_decides(tuto
     assert [f"<pre>{path}</pre>" in shown for path in ("/", "/mine", "/theirs")] == [True] * 3
     assert "somebody of acme saved version 2" in shown
     assert "New shelf" in shown
-    assert "You both changed 1 field: decide." in shown
+    assert "You both changed 1 field. Choose a value for each." in shown
     assert 'name="version" value="2"' in shown
     assert routes(acme).get(pk=route.pk).path == "/theirs"
     assert client.post(f"/routes/{route.pk}/edit", mine | {"version": "2"}).status_code == 302
@@ -215,7 +215,7 @@ def test_two_edits_of_different_fields_stand_together_in_the_form(tutorial_world
     mine = typed(path="/mine", version="1", began=began(client, route))
     save_object(actor=acme, kind="Route", name="shop", spec=describe(route) | {"methods": ["GET"]})
     shown = text(client.post(f"/routes/{route.pk}/edit", mine))
-    assert "You changed different fields: the form below holds both changes." in shown
+    assert "You changed different fields. The form below has both changes." in shown
     assert re.search(r'name="path" value="/mine"', shown)
     assert re.search(r'value="GET"[^>]*checked', shown)
     assert routes(acme).get(pk=route.pk).path == "/"
@@ -225,8 +225,8 @@ def test_a_conflict_without_a_beginning_shows_yours_and_live(tutorial_world: Act
     client, route = client_of(acme), routes(acme).get(name="shop")
     save_object(actor=acme, kind="Route", name="shop", spec=describe(route) | {"path": "/theirs"})
     shown = text(client.post(f"/routes/{route.pk}/edit", typed(path="/mine", version="1", began="forged")))
-    assert "You began with" not in shown
-    assert "Save mine over it" in shown
+    assert "You started with" not in shown
+    assert "Overwrite with mine" in shown
 
 
 def test_a_row_that_equals_what_somebody_else_stored_meanwhile_is_not_lost(tutorial_world: Actor, acme: Actor) -> None:

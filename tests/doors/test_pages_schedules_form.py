@@ -132,8 +132,8 @@ def test_the_next_ten_show_without_scripts_too(client: Client) -> None:
     ("typed", "words"),
     [
         ({"cron": "61 * * * *"}, "Not yet"),
-        ({"cron": "0 0 30 2 *"}, "No instant is left"),
-        ({"when": "trigger"}, "no instants of its own"),
+        ({"cron": "0 0 30 2 *"}, "No runs are left"),
+        ({"when": "trigger"}, "has no timetable"),
         ({"when": "at", "at": ""}, "Not yet"),
     ],
 )
@@ -193,6 +193,6 @@ def test_two_edits_that_met_are_shown_beside_each_other(client: Client, acme: Ac
     answer = client.post(f"/schedules/{row.pk}/edit", FORM | {"version": "1", "began": began[1], "cron": "45 3 * * *"})
     page = answer.content.decode()
     assert answer.status_code == 409
-    assert "Somebody saved this schedule while you edited it" in page
+    assert "Someone saved this schedule while you were editing it" in page
     assert 'value="45 3 * * *"' in page
     assert re.search(r'name="timeout_s" value="60"', page)

@@ -107,7 +107,7 @@ def test_a_rotation_shows_the_new_secret_and_says_until_when_there_are_two(clien
     hook = make(acme)
     answer = client.post(f"/webhooks/{hook.pk}/rotate")
     assert "whsec_" in answer.content.decode()
-    assert "two, the one before until" in client.get(f"/webhooks/{hook.pk}").content.decode()
+    assert "two, the previous one until" in client.get(f"/webhooks/{hook.pk}").content.decode()
 
 
 def test_the_log_shows_failures_and_sends_again(client: Client, acme: Actor, receiver: Receiver) -> None:
@@ -118,7 +118,7 @@ def test_the_log_shows_failures_and_sends_again(client: Client, acme: Actor, rec
     page = client.get(f"/webhooks/{hook.pk}").content.decode()
     assert "&lt;b&gt;not today&lt;/b&gt;" in page
     assert "Failing" in page
-    assert "No delivery like this" in client.get(f"/webhooks/{hook.pk}?state=delivered").content.decode()
+    assert "No matching deliveries" in client.get(f"/webhooks/{hook.pk}?state=delivered").content.decode()
     delivery = Delivery.objects.get()
     client.post(f"/webhooks/{hook.pk}/deliveries/{delivery.pk}/redeliver")
     deliver()

@@ -41,7 +41,7 @@ def alive(client: Client) -> bool:
 def test_the_list_names_browser_and_address_and_says_which_is_this(ada: User) -> None:
     here, there = browser(), browser(SAFARI)
     page = here.get("/account/sessions").content.decode()
-    assert page.index("Firefox 140 on Linux") < page.index(">this one<") < page.index("Safari 18 on iPhone")
+    assert page.index("Firefox 140 on Linux") < page.index(">this browser<") < page.index("Safari 18 on iPhone")
     assert page.count("127.0.0.1") == 2
     assert alive(there)
 

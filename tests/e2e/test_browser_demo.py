@@ -151,7 +151,7 @@ def test_a_route_is_made_changed_and_deleted_by_hand(demo: RunningDemo, page: Pa
 def test_a_server_is_drained_and_made_ready_by_hand(demo: RunningDemo, page: Page) -> None:
     page.goto(f"{demo.place.console_url}/pools/{first_id(demo, 'pools')}")
     server = page.locator("tr[id^=server-]").first
-    buttons = page.get_by_role("group", name="State of the checked servers")
+    buttons = page.get_by_role("group", name="Admin state of the selected servers")
     for button, word in (("Drain", "drain"), ("Ready", "ready")):
         server.get_by_role("checkbox").check()
         buttons.get_by_role("button", name=button).click()
