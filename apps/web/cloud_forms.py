@@ -17,15 +17,15 @@ from apps.web.faults import blame
 from apps.web.pages import PageRequest, operators_only, page, show
 from apps.web.saving import Typed, saved_or_blamed, tell, version_sent, version_shown
 
-NAME_HINT = "Lower case letters, digits and hyphens; programs name it so."
+NAME_HINT = "Lowercase letters, digits and hyphens. Used in the API."
 CLOUDS = (("aws", "AWS"), ("google", "Google"))
 APPROVALS = (
-    ("by_hand", "Every plan waits for a person"),
-    ("automatic_safe", "Plans that delete or replace something wait"),
-    ("automatic", "No plan waits"),
+    ("by_hand", "Every plan needs approval"),
+    ("automatic_safe", "Plans that delete or replace resources need approval"),
+    ("automatic", "No plan needs approval"),
 )
 KINDS = (
-    ("node", "On each node of a fleet, as it is routed there"),
+    ("node", "Routed: bound on each node of a fleet"),
     ("vip", "VIP: VRRP moves it among the nodes of a fleet"),
     ("anycast", "Anycast: every healthy node announces it by BGP"),
     ("elastic", "AWS: Elastic IPs"),
@@ -105,15 +105,16 @@ class CloudAccountForm(ObjectForm):
         self.text(
             "credentials",
             "Credentials",
-            "A reference, never a secret: env:PROD reads SPILLWAY_CLOUD_PROD_… of the workers; profile:NAME, role:ARN. "
-            "Empty: the machine's own identity.",
+            "A reference, never a secret: env:PROD reads SPILLWAY_CLOUD_PROD_… from the workers' environment; "
+            "profile:NAME; role:ARN. "
+            "Default: the identity of the machine.",
         )
         self.text("project", "Project", "Google only.")
         self.text(
             "endpoint_url",
             "Endpoint",
-            "Only for private clouds and tests: another address of the API. The workers' environment has to name it "
-            "too, in SPILLWAY_CLOUD_PROD_ENDPOINT for env:PROD.",
+            "Only for private clouds and tests: a different API URL. Set the same URL in the workers' "
+            "environment, in SPILLWAY_CLOUD_PROD_ENDPOINT for env:PROD.",
         )
 
     def spec(self) -> dict[str, Any]:
@@ -135,19 +136,23 @@ class StackForm(ObjectForm):
         """Account and region, network, approval."""
         self.choice("cloud_account", "Cloud account", _named(places.cloud_accounts(actor)), required=True)
         self.text("cloud_region", "The cloud's region", "eu-central-1; global on Google.", required=True)
-        hint = "Which of yours it is; none where the stack stands for all of them."
+        hint = "The Spillway region. Leave empty if the stack serves all regions."
         self.choice("region", "Region", _named(places.regions(actor)), hint)
-        self.choice("approval", "Approval", APPROVALS, "Moves of weights alone never wait.", required=True)
-        self.text("network/vpc", "Network", "AWS: the VPC's id. Google: the network's name or self link.")
-        self.lines("network/subnets", "Subnets", "AWS: one id a line, two at least, in different zones.")
+        self.choice(
+            "approval", "Approval", APPROVALS, "Plans that only change weights never need approval.", required=True
+        )
+        self.text("network/vpc", "Network", "AWS: the VPC ID. Google: the network name or self link.")
+        self.lines("network/subnets", "Subnets", "AWS: one ID per line; at least two, in different zones.")
         self.lines(
-            "network/client_networks", "Clients", "CIDR blocks that may connect, one a line; empty for everybody."
+            "network/client_networks", "Clients", "CIDR blocks that may connect, one per line. Default: everyone."
         )
         self.lines(
-            "network/vpc_networks", "Networks of the VPC", "CIDR blocks, one a line; servers elsewhere are outside."
+            "network/vpc_networks",
+            "Networks of the VPC",
+            "CIDR blocks, one per line. Servers outside these blocks count as external.",
         )
-        self.text("network/log_bucket", "Bucket for access logs", "Empty for none.")
-        self.lines("network/zones", "Zones", "Google: region=zone, one a line; where endpoints are registered.")
+        self.text("network/log_bucket", "Bucket for access logs", "Leave empty for no access logs.")
+        self.lines("network/zones", "Zones", "Google: region=zone, one per line; where endpoints are registered.")
 
     def spec(self) -> dict[str, Any]:
         """The document's specification."""
@@ -189,8 +194,8 @@ class AddressPoolForm(ObjectForm):
 
     def build(self, actor: Actor) -> None:
         """Blocks and region."""
-        self.lines("blocks", "Networks", "CIDR blocks, one a line.")
-        self.choice("region", "Region", _named(places.regions(actor)), "None: for addresses of every region.")
+        self.lines("blocks", "Networks", "CIDR blocks, one per line.")
+        self.choice("region", "Region", _named(places.regions(actor)), "Leave empty for addresses in any region.")
 
     def spec(self) -> dict[str, Any]:
         """The document's specification."""
@@ -211,16 +216,21 @@ class StaticIPForm(ObjectForm):
         """Kind, address or pool or stack, owner, protection."""
         self.choice("kind", "Kind", KINDS, required=True)
         self.text(
-            "address", "Address", "On fleets; empty: the lowest that is free in the pool. A cloud chooses its own."
+            "address",
+            "Address",
+            "For fleets only. Default: the lowest free address in the pool. A cloud allocates its own address.",
         )
         self.choice("pool", "Address pool", _named(places.address_pools(actor)))
         self.choice(
-            "region", "Region", _named(places.regions(actor)), "None for an address that is announced everywhere."
+            "region",
+            "Region",
+            _named(places.regions(actor)),
+            "Leave empty for an address that is announced everywhere.",
         )
-        self.choice("stack", "Stack", _named(places.stacks(actor)), "For addresses of a cloud.")
-        self.choice("owner", "Given to", _named(accounts(actor)))
+        self.choice("stack", "Stack", _named(places.stacks(actor)), "For cloud addresses only.")
+        self.choice("owner", "Assigned to", _named(accounts(actor)))
         self.fields["/spec/protected"] = forms.BooleanField(
-            label="Protected", required=False, help_text="It is not deleted, and no plan lets it go."
+            label="Protected", required=False, help_text="It cannot be deleted, and no plan releases it."
         )
 
     def spec(self) -> dict[str, Any]:
@@ -254,7 +264,7 @@ def _edit(request: PageRequest, form_class: Any, stored: Any, back: str, to: str
             version=version_sent(request) if stored else None,
         )
         if saved := saved_or_blamed(request, typed, lambda error: blame(form, error)):
-            tell(request, typed, saved, f"{form.noun[0].upper()}{form.noun[1:]} {saved.name} is stored.")
+            tell(request, typed, saved, f"{form.noun[0].upper()}{form.noun[1:]} {saved.name} is saved.")
             return redirect(to, saved.pk) if to != back else redirect(to)
     words = BACK[back]
     context = {

@@ -128,13 +128,13 @@ def _history(request: PageRequest, pool: Pool | None, window: Window) -> dict[st
     chart = {
         "x": [point.at for point in points],
         "series": [
-            {"label": "Clients want", "values": [point.offered_per_s for point in points], "unit": "/s"},
+            {"label": "Demand", "values": [point.offered_per_s for point in points], "unit": "/s"},
             {"label": "Overflow", "values": [point.out_per_s for point in points], "unit": "/s"},
-            {"label": "Refused", "values": [point.refused_per_s for point in points], "unit": "/s"},
+            {"label": "Rejected", "values": [point.refused_per_s for point in points], "unit": "/s"},
         ],
     }
     peak = amount(max(over, default=None))
-    label = f"Client traffic, overflow and refused requests per second in {window.title}, overflow at most {peak}"
+    label = f"Demand, overflow and rejected requests per second in {window.title}, overflow at most {peak}"
     return {"chart": chart if over else None, "peak": peak, "chart_label": label}
 
 
@@ -152,5 +152,5 @@ def _presets(pool: Pool | None, flow: Flow) -> list[tuple[str, str]]:
     """Questions that people ask first, as links."""
     same = {"pool": pool.pk} if pool else {}
     found = [("+50 % traffic", {"factor": "1.5"}), ("twice the traffic", {"factor": "2"})]
-    found += [(f"lose {use.name}", {"lose": use.region_id}) for use in flow.regions[:4]]
+    found += [(f"{use.name} fails", {"lose": use.region_id}) for use in flow.regions[:4]]
     return [(words, "?" + urlencode({**same, **query})) for words, query in found]

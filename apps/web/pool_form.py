@@ -27,15 +27,15 @@ NUMBERS = frozenset(
 BALANCE = (
     ("leastconn", "Least connections"),
     ("roundrobin", "Round robin"),
-    ("source", "By client address"),
+    ("source", "Client address hash"),
     ("random", "Random"),
 )
-LIMITS = (("none", "No limit"), ("rate", "Requests per second"), ("connections", "Connections at a time"))
+LIMITS = (("none", "No limit"), ("rate", "Requests per second"), ("connections", "Concurrent connections"))
 SCOPES = (("backend", "All servers together"), ("server", "Each server"))
 STATES = (("ready", "Ready"), ("drain", "Drain"), ("maintenance", "Maintenance"))
 FULL = (
-    ("spread", "Spread over all by capacity"),
-    ("queue", "Wait at home for a free connection"),
+    ("spread", "Spread over all regions by capacity"),
+    ("queue", "Queue in the local region"),
     ("refuse", "Answer 503"),
 )
 WHEN_FULL, ORDER = "/spec/overflow/when_full", "/spec/overflow/order"
@@ -77,9 +77,9 @@ def _server_fields(place: str) -> dict[str, forms.Field]:
 def _backend_fields(place: str) -> dict[str, forms.Field]:
     return {
         f"{place}/limit/kind": _choice("Limit", LIMITS),
-        f"{place}/limit/value": _number("How much", required=False),
-        f"{place}/limit/scope": _choice("For", SCOPES),
-        f"{place}/capacity_scaler": Text(label="Share of the limit in use", initial="1", help_text="0 to 1"),
+        f"{place}/limit/value": _number("Value", required=False),
+        f"{place}/limit/scope": _choice("Scope", SCOPES),
+        f"{place}/capacity_scaler": Text(label="Traffic share", initial="1", help_text="0 to 1"),
     }
 
 
@@ -87,36 +87,42 @@ def _pool_fields() -> dict[str, forms.Field]:
     return {
         "/spec/protocol": _choice("Protocol", (("http", "HTTP"), ("tcp", "TCP"))),
         "/spec/balance": _choice("Balance", BALANCE, "How a server is chosen for a request."),
-        "/spec/connect_timeout_ms": _number("Connect within", 2000, "ms until a server must accept."),
-        "/spec/server_timeout_ms": _number("Answer within", 30_000, "ms of silence until a server is given up."),
-        "/spec/queue_timeout_ms": _number("Wait in the queue for", 10_000, "ms until a waiting request gets 503."),
-        "/spec/server_keepalive_ms": _number("Keep idle connections for", None, "ms; empty: as is.", required=False),
+        "/spec/connect_timeout_ms": _number(
+            "Connect timeout", 2000, "ms. The server must accept a connection within this time."
+        ),
+        "/spec/server_timeout_ms": _number("Response timeout", 30_000, "ms. Max. idle time before the request fails."),
+        "/spec/queue_timeout_ms": _number("Queue timeout", 10_000, "ms. A queued request gets 503 after this time."),
+        "/spec/server_keepalive_ms": _number(
+            "Idle connection timeout", None, "ms. Default: the HAProxy default.", required=False
+        ),
     }
 
 
 def _overflow_fields() -> dict[str, forms.Field]:
     return {
-        WHEN_FULL: _choice("When every region is full", FULL, "Waiting needs limits of connections."),
-        ORDER: Text(label="Regions to try first", required=False, help_text="Names in order; empty: nearest first."),
+        WHEN_FULL: _choice("When every region is full", FULL, "Queueing requires connection limits."),
+        ORDER: Text(label="Overflow order", required=False, help_text="Region names in order. Default: nearest first."),
     }
 
 
 def _tags_field() -> Text:
-    hint = "Such as customer=acme; an operator shares pools by their tags."
+    hint = "For example customer=acme. An operator shares pools by tag."
     return Text(label="Tags", required=False, help_text=hint, widget=forms.TextInput(attrs={"class": "mono"}))
 
 
 def _check_fields() -> dict[str, forms.Field]:
     return {
-        CHECKED: forms.BooleanField(label="Check the servers", required=False, initial=True),
-        f"{CHECKED}/path": Text(label="Path", required=False, help_text="Empty: only connect."),
+        CHECKED: forms.BooleanField(label="Enable health checks", required=False, initial=True),
+        f"{CHECKED}/path": Text(
+            label="Path", required=False, help_text="Leave empty to check only the TCP connection."
+        ),
         f"{CHECKED}/host": Text(label="Host header", required=False),
         f"{CHECKED}/method": _choice("Method", (("GET", "GET"), ("HEAD", "HEAD"), ("OPTIONS", "OPTIONS"))),
         f"{CHECKED}/expect_status": _number("Expected status", 200),
-        f"{CHECKED}/interval_ms": _number("Every", 2000, "ms"),
-        f"{CHECKED}/timeout_ms": _number("Answer within", 2000, "ms"),
-        f"{CHECKED}/rise": _number("Up after", 2, "good checks in a row"),
-        f"{CHECKED}/fall": _number("Down after", 3, "bad checks in a row"),
+        f"{CHECKED}/interval_ms": _number("Interval", 2000, "ms"),
+        f"{CHECKED}/timeout_ms": _number("Response timeout", 2000, "ms"),
+        f"{CHECKED}/rise": _number("Up after", 2, "consecutive successful checks"),
+        f"{CHECKED}/fall": _number("Down after", 3, "consecutive failed checks"),
     }
 
 
@@ -134,16 +140,18 @@ class PoolForm(forms.Form):
         for name in ("version", "began"):
             self.fields[name] = Text(widget=forms.HiddenInput(), required=False)
         if texts is None:
-            self.fields["/name"] = Text(label="Name", help_text="Lower case letters, digits and hyphens.")
+            self.fields["/name"] = Text(label="Name", help_text="Lowercase letters, digits and hyphens.")
             if actor.is_operator:
-                self.fields["/account"] = Text(label="Account", required=False, help_text="Empty: the operator's own.")
+                self.fields["/account"] = Text(
+                    label="Account", required=False, help_text="Default: the operator's account."
+                )
         self.fields.update(_pool_fields() | {TAGS: _tags_field()} | _overflow_fields() | _check_fields())
         self.rows = {index: self._row_numbers(data, texts or {}, index) for index in range(len(regions))}
         for index, numbers in self.rows.items():
             self.fields.update(_backend_fields(f"/spec/backends/{index}"))
             for number in (*numbers, SPARE):
                 self.fields.update(_server_fields(f"/spec/backends/{index}/servers/{number}"))
-        self.fields["reason"] = Text(label="Why", required=False, help_text="Kept in the audit record.")
+        self.fields["reason"] = Text(label="Reason", required=False, help_text="Recorded in the audit log.")
         self._places: list[tuple[str, str]] = []
 
     @staticmethod

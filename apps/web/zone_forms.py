@@ -20,11 +20,11 @@ from apps.web.faults import blame
 from apps.web.pages import PageRequest, operators_only, page, show
 from apps.web.saving import Typed, saved_or_blamed, tell, version_sent, version_shown
 
-NAME_HINT = "Lower case letters, digits and hyphens; programs name it so."
+NAME_HINT = "Lowercase letters, digits and hyphens. Used in the API."
 DRIVERS = (
     ("rfc2136", "RFC 2136 with TSIG (BIND, Knot, Windows …)"),
     ("powerdns", "PowerDNS by its API"),
-    ("route53", "Route 53, kept by a stack"),
+    ("route53", "Route 53, managed by a stack"),
 )
 TYPES = ("A", "AAAA", "CNAME", "TXT", "MX", "SRV", "CAA", "NS")
 SOURCES = (("values", "These values"), ("static_ip", "A static IP"), ("load_balancer", "A load balancer"))
@@ -45,22 +45,28 @@ class ZoneForm(forms.Form):
         self.fields["/spec/server"] = forms.CharField(
             label="Server", required=False, help_text="address:port for RFC 2136, the URL of the API for PowerDNS."
         )
-        self.fields["/spec/key_name"] = forms.CharField(label="TSIG key", required=False, help_text="Its name.")
+        self.fields["/spec/key_name"] = forms.CharField(
+            label="TSIG key", required=False, help_text="The name of the TSIG key."
+        )
         self.fields["/spec/key_algorithm"] = forms.ChoiceField(
             label="TSIG algorithm", choices=[(each, each) for each in ALGORITHMS], required=False
         )
         self.fields["/spec/credentials"] = forms.CharField(
             label="Secret",
             required=False,
-            help_text="A reference, never a secret: env:EXAMPLE reads SPILLWAY_DNS_EXAMPLE of the workers, and is used "
-            "only at servers that SPILLWAY_DNS_EXAMPLE_SERVERS names.",
+            help_text="A reference, never a secret: env:EXAMPLE reads SPILLWAY_DNS_EXAMPLE "
+            "from the workers' environment. It is used "
+            "only for servers listed in SPILLWAY_DNS_EXAMPLE_SERVERS.",
         )
         choices = [("", "none"), *((name, name) for name in stack_names)]
         self.fields["/spec/stack"] = forms.ChoiceField(label="Stack", choices=choices, required=False)
         self.fields["/spec/resolvers"] = forms.CharField(
-            label="Resolvers", required=False, widget=LINES, help_text="One a line: who is asked what is really served."
+            label="Resolvers",
+            required=False,
+            widget=LINES,
+            help_text="One per line. Spillway asks these resolvers what is actually served.",
         )
-        self.fields["/spec/tags"] = _tags_field("A grant of a tag lets a customer keep records in the zone.")
+        self.fields["/spec/tags"] = _tags_field("A grant for a tag lets a customer create records in the zone.")
 
     def spec(self) -> dict[str, Any]:
         """The document's specification; what is empty is left out."""
@@ -102,7 +108,7 @@ class RecordForm(forms.Form):
         self.fields["/spec/ttl"] = forms.IntegerField(label="TTL", initial=300, help_text="Seconds.")
         self.fields["source"] = forms.ChoiceField(label="Answers with", choices=SOURCES, initial="values")
         self.fields["/spec/values"] = forms.CharField(
-            label="Values", required=False, widget=LINES, help_text="One a line, as in a zone file."
+            label="Values", required=False, widget=LINES, help_text="One per line, as in a zone file."
         )
         addresses = [row.name for row in static_ips(request.actor)]
         balancers = [row.name for row in _balancers(request)]
@@ -113,10 +119,10 @@ class RecordForm(forms.Form):
             choices = [("", "none"), *((name, name) for name in names)]
             self.fields[f"/spec/{field}"] = forms.ChoiceField(label=label, choices=choices, required=False)
         if tagged:
-            self.fields["/spec/tags"] = _tags_field("Words of your own.")
+            self.fields["/spec/tags"] = _tags_field("Your own labels.")
         if stored is None:
             self.fields["/name"] = forms.CharField(
-                label="Name for programs", required=False, max_length=63, help_text="Empty: made of name and type."
+                label="Object name", required=False, max_length=63, help_text="Default: built from name and type."
             )
 
     def spec(self, zone: str) -> dict[str, Any]:
@@ -149,7 +155,7 @@ def lines(text: str) -> list[str]:
 
 
 def _tags_field(use: str) -> forms.CharField:
-    return forms.CharField(label="Tags", required=False, widget=LINES, help_text=f"key=value, one a line. {use}")
+    return forms.CharField(label="Tags", required=False, widget=LINES, help_text=f"key=value, one per line. {use}")
 
 
 def _tags(cleaned: dict[str, Any]) -> dict[str, str]:
@@ -189,7 +195,7 @@ def _zone(request: PageRequest, stored: Zone | None) -> HttpResponse:
             version=version_sent(request) if stored else None,
         )
         if saved := saved_or_blamed(request, typed, lambda error: blame(form, error)):
-            tell(request, typed, saved, f"Zone {saved.domain} is kept here; its records are pushed at once.")
+            tell(request, typed, saved, f"Zone {saved.domain} is managed here. Its records are being written.")
             return redirect("web:zone", saved.pk)
     context = {"form": form, "stored": stored, "version": version_shown(request, stored)}
     return show(request, "pages/zones/form.html", context, status=422 if form.is_bound else 200)
@@ -223,7 +229,7 @@ def _record(request: PageRequest, zone: Zone, stored: Record | None) -> HttpResp
             version=version_sent(request) if stored else None,
         )
         if saved := saved_or_blamed(request, typed, lambda error: blame(form, error)):
-            tell(request, typed, saved, f"{saved.label} {saved.type} is stored; the name server has it in a moment.")
+            tell(request, typed, saved, f"{saved.label} {saved.type} is saved. The name server has it in a moment.")
             return redirect("web:zone", zone.pk)
     context = {"form": form, "stored": stored, "zone": zone, "version": version_shown(request, stored)}
     return show(request, "pages/zones/record_form.html", context, status=422 if form.is_bound else 200)

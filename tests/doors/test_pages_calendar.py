@@ -83,7 +83,7 @@ def test_many_fires_of_a_day_are_one_line_that_names_the_worst(acme: Actor) -> N
         fire(row, NOON - timedelta(days=1, minutes=number), "dead" if number == 4 else "done")
     (entry,) = filled(row)[1].entries
     assert entry.mark.kind == "bad"
-    assert entry.word == "1 gave up, 8 done"
+    assert entry.word == "1 failed, 8 done"
 
 
 def test_a_band_of_the_past_shows_only_what_went_wrong(acme: Actor) -> None:
@@ -93,7 +93,7 @@ def test_a_band_of_the_past_shows_only_what_went_wrong(acme: Actor) -> None:
     fire(row, NOON - timedelta(days=2), "done")
     fire(row, NOON - timedelta(days=1), "missed")
     days = filled(row)
-    assert lines(days[0]) == ["every 10 s nightly: Nothing went wrong"]
+    assert lines(days[0]) == ["every 10 s nightly: No failures"]
     assert lines(days[1]) == ["12:00 nightly: Missed"]
 
 

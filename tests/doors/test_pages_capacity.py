@@ -137,7 +137,7 @@ def test_the_form_says_what_would_happen_before_anything_is_stored(tutorial_worl
     client, there = client_of(tutorial_world), CapacityTest.objects.count()
     page = client.post("/capacity-tests/check", PLAN).content.decode()
     assert "Never more than 40 requests/s or 100 connections, at most 4 min." in page
-    assert "room for 50 %" in page
+    assert "capacity for 50 %" in page
     assert CapacityTest.objects.count() == there
 
 
@@ -157,7 +157,7 @@ def test_a_run_that_goes_on_has_its_numbers_its_brakes_and_the_stop_button(
 ) -> None:
     run = make_run(shop_test, steps=6, state="running", doing="Closing in at 18 requests/s.")
     page = text(client_of(tutorial_world), f"/capacity-runs/{run.pk}")
-    assert "Closing in at 18 requests/s. 12 was good and 18 was too much" in page
+    assert "Narrowing at 18 requests/s. 12 met the objective and 18 did not" in page
     assert f'action="/capacity-runs/{run.pk}/stop"' in page
     assert "<title>Running: run" in page
     part = text(client_of(tutorial_world), f"/capacity-runs/{run.pk}?partial=body")
@@ -174,7 +174,7 @@ def test_slowness_is_shown_as_a_brake_only_where_it_is_one(
     run.save()
     page = text(client_of(tutorial_world), f"/capacity-runs/{run.pk}")
     assert ("stops above 1,176 ms for 10 s" in page) is brakes
-    assert ("no brake while it looks for the border: there the objective ends each step" in page) is not brakes
+    assert ("not an abort condition during the search, because the objective ends each step" in page) is not brakes
 
 
 def test_old_seconds_are_shown_with_their_age(shop_test: CapacityTest, tutorial_world: Actor) -> None:
@@ -312,7 +312,7 @@ def test_sizing_says_how_many_servers_and_what_it_does_not_know(shop_test: Capac
     assert "No size was measured yet." in unmeasured
     make_run(shop_test)
     page = text(client, f"/sizing?pool={pool}&rate=40&margin=10&lose=1&cost=100")
-    assert "40 requests/s also if any one region fails need" in page
+    assert "40 requests/s with any one region lost need" in page
     assert "it borrows what us-central1 takes per server" in page
     assert "Load distribution" in page
     assert "Write a number" in text(client, f"/sizing?pool={pool}&rate=many")
@@ -329,7 +329,7 @@ def test_two_times_stand_side_by_side_and_the_second_comes_after_the_first(
     page = text(client, f"/sizing?pool={pool}&changed={changed}&then={later}&cost=20")
     for words in ("The whole pool", "Cost per month", "Nothing was measured in one of the two times."):
         assert words in page
-    assert "minutes after the change until now" in text(client, f"/sizing?pool={pool}&changed={later}&then={changed}")
+    assert "minutes after the change and now" in text(client, f"/sizing?pool={pool}&changed={later}&then={changed}")
     assert "Cost per month" not in text(client, f"/sizing?pool={pool}&changed={changed}")
 
 

@@ -163,7 +163,7 @@ def test_a_plan_that_waits_is_shown_in_our_words_and_approved_as_shown(operator:
     run.save()
     client = client_of(operator)
     text = text_of(client, f"/stacks/{stack.pk}")
-    for word in ("A plan waits for you", "front", "idle_timeout", "Approve", "Discard"):
+    for word in ("Plan needs approval", "front", "idle_timeout", "Approve", "Discard"):
         assert word in text, word
     client.post(f"/stack-runs/{run.pk}/approve", {"plan": "another"})
     run.refresh_from_db()
@@ -222,9 +222,9 @@ def test_an_address_pool_is_deleted_from_its_list_once_no_address_comes_from_it(
 
 def test_overflow_says_where_clouds_stand(operator: Actor, acme: Actor, stack: Stack) -> None:
     assert 'see the <a href="/stacks">stacks</a>' in text_of(client_of(operator), "/overflow")
-    assert 'with each of the <a href="/pools">pools</a>' in text_of(client_of(acme), "/overflow")
+    assert 'see the <a href="/pools">pools</a>' in text_of(client_of(acme), "/overflow")
     pool = Backend.objects.get().pool_id
-    assert f'with <a href="/pools/{pool}">the pool</a>' in text_of(client_of(operator), f"/overflow?pool={pool}")
+    assert f'see <a href="/pools/{pool}">the pool</a>' in text_of(client_of(operator), f"/overflow?pool={pool}")
 
 
 @pytest.mark.parametrize(
@@ -320,7 +320,7 @@ def test_what_a_cloud_has_is_listed_and_adopted_with_a_report(
     said = f"{looked}&found=arn:old&/name=adopted&/certificates=arn:x%3Dy%3Dshop%0D%0Aarn:z%3Dmore&/addresses="
     assert "No listener that came here presents more" in text_of(client, f"{said}203.0.113.7%3Dip")
     kept = text_of(client, f"{said}203.0.113.7", 422)
-    assert "Write theirs=ours, one a line; this is none: 203.0.113.7" in kept
+    assert "Write cloud=spillway, one pair per line. Not a pair: 203.0.113.7" in kept
     assert "arn:x=y=shop" in kept, "what was typed is kept"
     assert "Say what the load balancer shall be called" in text_of(client, f"{looked}&found=arn:old", 422)
     cloud[1].failure = "AWS says AccessDenied."

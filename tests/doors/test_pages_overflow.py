@@ -130,7 +130,7 @@ def test_a_pool_page_shows_its_flow_policy_and_where_limits_come_from(world: Wor
     pool.save()
     page = text(world, reverse("web:pool", args=[pool.pk]))
     assert "eu, then the nearest" in page
-    assert "refused with 503 and Retry-After" in page
+    assert "rejected with 503 and Retry-After" in page
     assert "10 requests/s for all servers together" in page
     assert "not measured yet" in page
 
@@ -152,7 +152,7 @@ def test_a_region_says_where_its_overflow_goes_first_and_from_where_the_distance
 
 def test_a_region_shows_which_peers_its_nodes_have_lost(world: World) -> None:
     first, second, *_ = [node for node in world.nodes if node.fleet.region.name == "us"]
-    assert "not known" in text(world, "/regions/us")
+    assert "unknown" in text(world, "/regions/us")
     peers = {f"node-{second.pk}": False, "node-999": True}
     NodeReport.objects.update_or_create(node=first, defaults={"peers": peers, "counted_at": now()})
     page = text(world, "/regions/us")
@@ -173,7 +173,7 @@ def test_a_region_is_drained_and_takes_traffic_again_with_a_reason_in_the_audit(
     client = client_of(world.operator)
     refused = client.post("/regions/us/drain", {"do": "drain", "reason": " "})
     assert refused.status_code == 422
-    assert "Say why" in refused.content.decode()
+    assert "Enter a reason" in refused.content.decode()
     assert not Region.objects.get(name="us").drained
     page = client.post("/regions/us/drain", {"do": "drain", "reason": "new switches"}, follow=True).content.decode()
     assert "This region is drained." in page

@@ -47,7 +47,7 @@ def test_the_page_shows_the_people_of_the_account_and_nobody_else(acme: Actor, g
 def test_an_owner_gives_another_role_and_the_record_says_so(acme: Actor) -> None:
     bob = member(acme, "bob", "viewer")
     answer = client_of(acme).post(f"/people/{bob.pk}/role", {"role": "editor"}, follow=True)
-    assert "bob is editor now" in answer.content.decode()
+    assert "bob is now editor" in answer.content.decode()
     entry = Entry.objects.get(object_kind="Membership", action="update")
     assert (entry.before, entry.after) == ({"person": "bob", "role": "viewer"}, {"person": "bob", "role": "editor"})
     assert entry.account == acme.account

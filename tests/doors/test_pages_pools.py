@@ -103,7 +103,7 @@ def test_a_weight_is_set_and_a_wrong_one_is_refused(shop: Pool, tutorial_world: 
     client.post(url, {"server": chosen, "do": "weight", "weight": "17"})
     for wrong in ("257", "-1", "", "1e3", "٣"):
         answer = client.post(url, {"server": chosen, "do": "weight", "weight": wrong})
-        assert said_by(answer) == "Write a weight from 0 to 256.", wrong
+        assert said_by(answer) == "Enter a weight from 0 to 256.", wrong
     assert Server.objects.get(pk=chosen[0]).weight == 17
 
 
@@ -135,7 +135,7 @@ def test_servers_of_another_pool_are_not_touched_through_this_one(shop: Pool, tu
 def test_saving_the_form_as_it_stands_changes_nothing(shop: Pool, tutorial_world: Actor) -> None:
     client, url = client_of(tutorial_world), reverse("web:pool-edit", args=[shop.pk])
     page = client.post(url, form_data(client, url), follow=True).content.decode()
-    assert "Nothing was different, so nothing was changed." in page
+    assert "Nothing to save. There are no changes." in page
     assert Pool.objects.get(pk=shop.pk).version == shop.version
 
 

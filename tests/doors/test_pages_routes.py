@@ -319,10 +319,10 @@ def test_a_new_route_begins_with_the_only_load_balancer_that_stands_on_fleets_an
     form = client.get("/routes/new").context["form"]
     assert (form["load_balancer"].value(), form["account"].value()) == ("front", None)
     answer = client.post("/routes/new", typed(account="", load_balancer=""))
-    assert answer.context["form"].errors["account"] == ["Choose whose route it is."]
+    assert answer.context["form"].errors["account"] == ["Choose the account that owns the route."]
     assert answer.context["form"].errors["load_balancer"] == ["Choose a load balancer."]
     checked = text(client.post("/routes/check", typed(account="", hostname="new.acme.example")))
-    assert "Choose whose route it is." in checked
+    assert "Choose the account that owns the route." in checked
     assert "There is no pool" not in checked, "the operator's own pools are not meant"
     spec = {"fleets": ["us-central1"], "listeners": [listener | {"port": 81}]}
     save_object(actor=tutorial_world, kind="LoadBalancer", name="other", spec=spec)

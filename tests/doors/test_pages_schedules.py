@@ -175,7 +175,7 @@ def test_the_pages_of_a_long_history_hold_every_fire_once(client: Client, acme: 
 
 def test_a_person_runs_pauses_and_resumes(client: Client, acme: Actor) -> None:
     row = make(acme)
-    assert "on its way" in client.post(f"/schedules/{row.pk}/run", follow=True).content.decode()
+    assert "The run starts now" in client.post(f"/schedules/{row.pk}/run", follow=True).content.decode()
     assert Fire.objects.get().cause == Fire.Cause.BY_HAND
     assert "still open" in client.post(f"/schedules/{row.pk}/run", follow=True).content.decode()
     assert "Paused." in client.post(f"/schedules/{row.pk}/pause", follow=True).content.decode()
@@ -198,7 +198,7 @@ def test_several_schedules_are_paused_at_once_and_foreign_ones_are_not(
 def test_what_gave_up_is_tried_again_by_hand(client: Client, acme: Actor) -> None:
     row = make(acme)
     dead, done = fire(row, now() - timedelta(hours=1), "dead"), fire(row, now(), "done")
-    assert "It is tried again." in client.post(f"/fires/{dead.pk}/retry", follow=True).content.decode()
+    assert "The run is retried." in client.post(f"/fires/{dead.pk}/retry", follow=True).content.decode()
     assert Fire.objects.get(pk=dead.pk).state == Fire.State.WAITING
     assert "Only a dead fire" in client.post(f"/fires/{done.pk}/retry", follow=True).content.decode()
 

@@ -76,13 +76,13 @@ def test_a_change_is_typed_as_json(client: Client, tutorial_world: Actor) -> Non
     ("typed", "words"),
     [
         ({"cron": "99 * * * *"}, "99"),
-        ({"cron": ""}, "Fill this in."),
+        ({"cron": ""}, "This field is required."),
         ({"zone": "Mars/Olympus"}, "zone"),
         ({"zone": "Mars/Olympus", "attempts": ""}, "zone"),
         ({"name": "Not A Name"}, "lower-case"),
         ({"url": "http://10.0.0.1/x"}, "10.0.0.1"),
         ({"target": "change", "object": "{"}, "not JSON"),
-        ({"target": "topic", "topic": ""}, "Fill this in."),
+        ({"target": "topic", "topic": ""}, "This field is required."),
         ({"attempts": "0"}, "1"),
         ({"when": "at", "at": "soon"}, "2026-12-01T10:00:00"),
         ({"starts_at": "soon"}, "2"),
@@ -151,7 +151,7 @@ def notes(cron: str, zone: str, day: str) -> list[str]:
 
 def test_a_night_that_clocks_make_shorter_is_noted() -> None:
     said = notes("30 2 * * *", "Europe/Berlin", "2027-03-27")
-    moved = "Sun 2027-03-28 03:00:00 CEST: Clocks leave out 02:00–03:00 that day: 02:30 moves to 03:00."
+    moved = "Sun 2027-03-28 03:00:00 CEST: Clocks skip 02:00–03:00 on that day: 02:30 moves to 03:00."
     assert said == ["", moved, ""]
 
 
@@ -164,7 +164,7 @@ def test_a_moved_instant_that_meets_another_joins_it() -> None:
 
 def test_a_night_that_clocks_make_longer_is_noted() -> None:
     (said,) = [text for text in notes("30 2 * * *", "Europe/Berlin", "2027-10-30T12:00:00") if text]
-    assert said.endswith("Clocks show 02:30 twice that day: it runs once, the first time.")
+    assert said.endswith("Clocks show 02:30 twice on that day. The schedule runs once, the first time.")
 
 
 def test_days_without_a_clock_change_are_not_noted() -> None:

@@ -162,7 +162,7 @@ def test_a_new_password_needs_the_old_one_and_ends_other_sessions(ada: User) -> 
         ("Mozilla/5.0 (Windows NT 10.0) AppleWebKit/537 Chrome/138.0 Safari/537 Edg/138.0", "Edge 138 on Windows"),
         ("Mozilla/5.0 (Macintosh; Intel) AppleWebKit/537 Chrome/138.0 Safari/537", "Chrome 138 on macOS"),
         ("curl/8.1", "curl/8.1"),
-        ("", "A program that gives no name"),
+        ("", "Unknown application"),
     ],
 )
 def test_a_browser_is_named_in_words(agent: str, words: str) -> None:

@@ -127,7 +127,7 @@ def test_a_route_is_made_changed_and_deleted_by_hand(demo: RunningDemo, page: Pa
     page.goto(f"{demo.place.console_url}/routes/new")
     page.get_by_label("Hostname", exact=True).fill("hand.globex.example")
     page.get_by_label("Path", exact=True).fill("/")
-    page.get_by_label("Answer by itself").check()
+    page.get_by_label("Return a fixed response").check()
     own_answer = page.locator("[data-choice=fixed_response]")
     own_answer.get_by_label("Status").fill("200")
     own_answer.get_by_label("Body").fill("made by hand")

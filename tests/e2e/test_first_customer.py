@@ -154,7 +154,7 @@ def invited(place: Place) -> str:
     page.get_by_label("Title", exact=True).fill("Initech")
     page.get_by_role("button", name="Make the account").click()
     page.get_by_role("link", name="Invite").click()
-    page.get_by_label("E-mail address").fill("bill@initech.example")
+    page.get_by_label("Email address").fill("bill@initech.example")
     page.get_by_label("Role").select_option("owner")
     page.get_by_role("button", name="Invite").click()
     link = page.get_by_role("region", name="Invitation link").inner_text().strip()
@@ -218,7 +218,7 @@ def add_servers(page: Page, place: Place, album: Album) -> None:
 
 def make_route(page: Page, place: Place, album: Album) -> None:
     """The form knows hostname and pool already; only a name is missing."""
-    step(page, "Make a route")
+    step(page, "Create route")
     expect(page.get_by_label("Hostname", exact=True)).to_have_value(HOST)
     page.get_by_label("Name", exact=True).fill("shop")
     album.take("route-form")
