@@ -64,7 +64,7 @@ def bottleneck(servers: Sequence[ServerSample], nodes: Sequence[NodeSample] = ()
     failing = [server for server in servers if server.error_share > 0.01]
     if failing:
         return Bottleneck("errors", f"{len(failing)} of {len(servers)} servers answered with errors.")
-    return Bottleneck("unknown", "The samples show no cause: it may lie behind the servers.")
+    return Bottleneck("unknown", "The samples show no cause. It may be behind the servers.")
 
 
 def _alone(servers: Sequence[ServerSample]) -> Bottleneck | None:
@@ -88,4 +88,4 @@ def _crowded(servers: Sequence[ServerSample]) -> Bottleneck | None:
 
 
 def _first(name: str, what: str) -> Bottleneck:
-    return Bottleneck("one_server", f"Server {name} gave way before the others: most {what}.", name)
+    return Bottleneck("one_server", f"Server {name} was the bottleneck: it had the most {what}.", name)

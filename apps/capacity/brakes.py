@@ -110,7 +110,7 @@ def _of_place(around: Surroundings) -> Iterator[Brake]:
             yield Brake(word, sentence)
     if around.silent_s is None or around.silent_s > SILENT_S:
         ago = "at all" if around.silent_s is None else f"for {around.silent_s:.0f} s"
-        yield Brake("heartbeat", f"A node of the region was not read {ago}: nobody sees what the load does.")
+        yield Brake("heartbeat", f"A node of the region was not read {ago}: the effect of the load is unknown.")
 
 
 def _of_nodes(moments: Sequence[Moment]) -> Iterator[Brake]:
@@ -120,7 +120,7 @@ def _of_nodes(moments: Sequence[Moment]) -> Iterator[Brake]:
     for word, shares in used.items():
         least = min((share or 0.0 for share in shares), default=0.0)
         if len(shares) == BUSY_S and least > MOST_USE:
-            yield Brake("node", f"A node uses {least:.0%} of its {word}; {MOST_USE:.0%} is where tests end.")
+            yield Brake("node", f"A node uses {least:.0%} of its {word}; tests end at {MOST_USE:.0%}.")
 
 
 def _of_neighbours(before: Surroundings, around: Surroundings) -> Iterator[Brake]:

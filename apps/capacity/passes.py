@@ -51,7 +51,7 @@ def activate(run: Run) -> str:
     with transaction.atomic():
         held = Run.objects.filter(pk=run.pk, attempt=run.attempt, state__in=Run.ACTIVE)
         if not held.update(pass_digest=digest):
-            raise Conflict("Somebody else has the run, or it is over: it gets no pass.")
+            raise Conflict("Another worker has the run, or it is over: it gets no pass.")
         want_push(_fleets(run))
     run.pass_digest = digest
     return word

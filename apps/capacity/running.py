@@ -98,7 +98,7 @@ def carry_out(run_id: int) -> None:
         test = run.test
         end = _may_begin(run, test)
         if end is None and test is not None:
-            claims.renew(run, doing="The generator finds out how much it can send.")
+            claims.renew(run, doing="The load generator is measuring its own capacity.")
             claims.renew(run, generator=offering.stated(run.plan, test))
             course = _course(run, test)
             end = _offers(run) or _load(run, test, course)
@@ -109,7 +109,7 @@ def carry_out(run_id: int) -> None:
         end = End(Run.State.FAILED, getattr(error, "message", str(error)))
     except Exception:
         logger.exception("%s failed", run.name)
-        end = End(Run.State.FAILED, "It failed inside Spillway; the log of the worker says how.")
+        end = End(Run.State.FAILED, "The run failed because of an error in Spillway. See the worker's log.")
     _end(run, end or End(Run.State.FAILED), course)
 
 
@@ -121,7 +121,7 @@ def _may_begin(run: Run, test: CapacityTest | None) -> End | None:
         late = run.begin_by is not None and database_now() >= run.begin_by
         if late or not found.passing:
             return End(Run.State.REFUSED, found.sentence)
-        if not claims.renew(run, doing=f"It waits: {found.sentence}"[:400]):
+        if not claims.renew(run, doing=f"Waiting: {found.sentence}"[:400]):
             return _stopped(run)
         time.sleep(0.5)
     return None
@@ -148,7 +148,9 @@ def _as_planned(run: Run, test: CapacityTest) -> Check:
     target = dict(run.plan["target"])
     same = (target["hostname"], target["path"], target["server"]) == (test.hostname, test.path, test.server)
     same = same and (run.pool_id, run.region_id) == (test.pool_id, test.region_id)
-    return Check("plan", same, "The test is what it was." if same else "The test loads something else now; ask again.")
+    return Check(
+        "plan", same, "The test has not changed." if same else "The target of the test has changed; start it again."
+    )
 
 
 def _allowed(run: Run) -> float:
@@ -188,14 +190,14 @@ def _load(run: Run, test: CapacityTest, course: Course) -> End:
     try:
         word = passes.activate(run)
         if not _live(run):
-            return End(Run.State.REFUSED, "The nodes did not take the pass in time; nothing was sent.")
+            return End(Run.State.REFUSED, "The nodes did not accept the bypass token in time. No load was sent.")
         if found := refusal(_checks(run, test)):
             return End(Run.State.REFUSED, found.sentence)
         plan = _plan(run, test, first, word)
         before = facts.look(watched)
         if stopped := brake([Moment(0, 0, None, around=before)], before):
             return End(Run.State.REFUSED, stopped.sentence)
-        if not claims.renew(run, doing="The generator starts."):
+        if not claims.renew(run, doing="The load generator is starting."):
             return _stopped(run)
         with Load(plan) as load:
             claims.renew(run, state=Run.State.RUNNING, started_at=database_now())
@@ -207,7 +209,7 @@ def _load(run: Run, test: CapacityTest, course: Course) -> End:
 def _live(run: Run) -> bool:
     deadline = time.monotonic() + LIVE_WITHIN_S
     while time.monotonic() < deadline:
-        claims.renew(run, doing="The nodes learn to know its requests.")
+        claims.renew(run, doing="Preparing the nodes.")
         if not run.pass_digest or passes.wait_until_live(run, TURN_S):
             return True
     return False
@@ -264,8 +266,8 @@ class _Drive:
         while True:
             second = self.load.next_second()
             if second is None:
-                self._record(step, seconds, Verdict(Word.UNDECIDED, "The time of the test was over."), began)
-                return End(Run.State.DONE, "The time of the test (guards.max_duration_s) was over.")
+                self._record(step, seconds, Verdict(Word.UNDECIDED, "The test reached its maximum duration."), began)
+                return End(Run.State.DONE, "The test reached its maximum duration (guards.max_duration_s).")
             go_on = claims.renew(self.run, doing=(step.saying or str(step.purpose))[:400])
             self.load.renew()
             seconds.append(second)
@@ -285,7 +287,7 @@ class _Drive:
             return _stopped(self.run)
         self.moments.append(_moment(self.run, step, second, facts.look(self.watched)))
         acts = brake(self.moments, self.before)
-        return End(Run.State.STOPPED, f"Brake: {acts.sentence}") if acts else None
+        return End(Run.State.STOPPED, f"Aborted: {acts.sentence}") if acts else None
 
     def _write_down(self, second: Second) -> None:
         known = latencies_of(second.histogram)

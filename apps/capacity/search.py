@@ -127,7 +127,7 @@ class Search:
         if self._drain:
             rate = max(LOWEST_RATE, min(self._warm_rate, WARM_UP * self.high))
             return StepPlan(
-                Purpose.DRAIN, 1, min(DRAIN_S, max(1.0, self._left())), rate, saying="Lets the queue drain."
+                Purpose.DRAIN, 1, min(DRAIN_S, max(1.0, self._left())), rate, saying="Waiting for the queue to drain."
             )
         step = self._choose()
         if step is None or step.seconds_min > self._left():
@@ -158,7 +158,7 @@ class Search:
             return None
         length = min(60.0, self._left() - 5)
         rate = found.rate * BELOW_FIT
-        return StepPlan(Purpose.CONFIRM, length, length, rate, saying=f"Looks closer at {rate:.4g}/s.")
+        return StepPlan(Purpose.CONFIRM, length, length, rate, saying=f"Looking closer at {rate:.4g}/s.")
 
     def _likely(self) -> Crossing | None:
         """The most likely border for independent callers; even arrivals have a sharp one, which bisection finds."""
@@ -187,7 +187,7 @@ class Search:
 
     def _warm_up(self) -> StepPlan:
         length = max(4.0, min(20.0, 5 / self._warm_rate))
-        return StepPlan(Purpose.WARM_UP, 3, length, self._warm_rate, saying=f"Warms up at {self._warm_rate:g}/s.")
+        return StepPlan(Purpose.WARM_UP, 3, length, self._warm_rate, saying=f"Warming up at {self._warm_rate:g}/s.")
 
     def _lower(self) -> StepPlan | None:
         """Even the warm-up was too much: half of it, until there is hardly anything left to halve."""
@@ -195,13 +195,13 @@ class Search:
         if rate < LOWEST_RATE or self.overloaded_s > BOLD_UNTIL_S:
             self._ending = Ending.NOTHING
             return None
-        return self._step(Purpose.DOUBLE, rate, f"Even {self.high:g}/s was too much; tries half of it.")
+        return self._step(Purpose.DOUBLE, rate, f"{self.high:g}/s was too much; trying half of it.")
 
     def _double(self, low: float) -> StepPlan | None:
         if low >= self._ceiling:
             return self._confirm(low)
         rate = min(self._ceiling, max(low * self._factor(), self._first_rate()))
-        return self._step(Purpose.DOUBLE, rate, f"{low:g}/s is fine; tries {rate:g}/s.")
+        return self._step(Purpose.DOUBLE, rate, f"{low:g}/s met the objective; trying {rate:g}/s.")
 
     def _first_rate(self) -> float:
         """What the target surely bears, once it is known how long a request takes: one at a time, half of the time.
@@ -226,13 +226,13 @@ class Search:
         bold = self._bold() and self._left() > self._confirm_s() + 2 * self._length()
         if bold and not self._close(low, high):
             rate = self._between(low, high)
-            return self._step(Purpose.BISECT, rate, f"Between {low:.4g} and {high:.4g}/s: tries {rate:.4g}/s.")
+            return self._step(Purpose.BISECT, rate, f"Between {low:.4g} and {high:.4g}/s: trying {rate:.4g}/s.")
         if self.constant and not bold and self._affords_one_more() and not self._close(low, high):
             rate = min(low * CAREFUL, (low + high) / 2)
-            return self._step(Purpose.BISECT, rate, f"Carefully up from {low:.4g}/s: tries {rate:.4g}/s.")
+            return self._step(Purpose.BISECT, rate, f"Stepping up from {low:.4g}/s: trying {rate:.4g}/s.")
         if self._doubtful(high) and bold:
             self._seen_twice.add(high)
-            return self._step(Purpose.BISECT, high, f"Once more {high:.4g}/s, to be sure that it is too much.")
+            return self._step(Purpose.BISECT, high, f"Repeating {high:.4g}/s to confirm that it is too much.")
         spent = self.overloaded_s >= self._most_overloaded()
         if self._confirmations >= CONFIRMATIONS or self.overloaded_s > OVERLOAD_S - 2:
             self._ending = Ending.OVERLOAD if spent else Ending.NOISE
@@ -325,7 +325,7 @@ class Search:
     def _confirm(self, low: float) -> StepPlan:
         rate = self._below(low) if self._bad else low
         length = min(self._confirm_s(), max(self._length(), self._left() - 1))
-        return StepPlan(Purpose.CONFIRM, length, length, rate, saying=f"Confirms {rate:.4g}/s for {length:.0f} s.")
+        return StepPlan(Purpose.CONFIRM, length, length, rate, saying=f"Confirming {rate:.4g}/s for {length:.0f} s.")
 
     def _below(self, low: float) -> float:
         """Just below the border, and after each confirmation that failed further below."""
@@ -386,9 +386,9 @@ class Search:
         spent = self.overloaded_s + sum(overloaded(second, self.objective) for second in seconds)
         owing = owed(seconds, step.rate, self.objective, known, constant=self.constant)
         if owing and spent + owing > self._most_overloaded():
-            return Verdict(Word.BAD, f"The target has been overloaded for {spent:.0f} s: that is enough.")
+            return Verdict(Word.BAD, f"Stopped: the target was overloaded for {spent:.0f} s.")
         if owing > STEP_OVERLOAD_S:
-            return Verdict(Word.BAD, f"So many requests wait that answers would be slow for {owing:.0f} s more.")
+            return Verdict(Word.BAD, f"Queued requests would keep responses slow for another {owing:.0f} s.")
         return Verdict(Word.UNDECIDED)
 
     def record(self, step: StepPlan, seconds: Sequence[Second], verdict: Verdict) -> Outcome:

@@ -36,7 +36,10 @@ class Target:
         """Why an operator approves each run, as the rest of a sentence; empty where none need."""
         if not self.unproved:
             return ""
-        return f"{self.unproved} is asked directly, past the load balancer, and nobody has proved whose address it is."
+        return (
+            f"{self.unproved} receives requests directly, not through the load "
+            f"balancer, and its ownership is not verified."
+        )
 
 
 def target_of(test: CapacityTest, *, asked: str = "") -> Target:
@@ -59,10 +62,10 @@ def target_of_run(run: Run, test: CapacityTest) -> Target:
     missing or was given for another address."""
     target = target_of(test, asked=run.direct_address)
     if target.unproved and not run.approved_by:
-        raise Conflict(f"An operator approves each such run, and nobody did: {target.approval} Ask again.")
+        raise Conflict(f"An operator must approve each such run, and no one has: {target.approval} Start it again.")
     if target.unproved and target.unproved != run.direct_address:
         was = run.direct_address or "no server directly"
-        raise Conflict(f"An operator approved {was}; now it would load {target.unproved}. Ask again.")
+        raise Conflict(f"An operator approved {was}, but the target is now {target.unproved}. Start it again.")
     return target
 
 
@@ -91,7 +94,7 @@ def _of_server(test: CapacityTest, *, local: bool, asked: str) -> tuple[Endpoint
     """One server of the pool. A private address only where an operator's own network or local development has it."""
     server = Server.objects.filter(backend__pool=test.pool, backend__region=test.region, name=test.server).first()
     if server is None:
-        raise Conflict(f"The pool has no server {test.server} in {test.region.name} any more.")
+        raise Conflict(f"The pool no longer has server {test.server} in {test.region.name}.")
     known = [Endpoint(str(address), server.port) for address in _resolve(server.address, server.port)]
     found = next((endpoint for endpoint in known if _shown(endpoint) == asked), known[0])
     fleets = Fleet.objects.filter(region=test.region).values_list("private_networks", flat=True)

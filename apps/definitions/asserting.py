@@ -37,7 +37,7 @@ def _assertion(reader: Reader, hostname: str | None) -> Assertion:
     path = reader.required("path", grammar.path)
     host = reader.optional("host", grammar.redirect_host, "")
     if host and hostname and hostname not in (host, "*." + host.partition(".")[2]):
-        reader.fault("host", "other_host", f"Use a host that this route takes: {hostname}, or leave it out.")
+        reader.fault("host", "other_host", f"Use a host that this route matches ({hostname}), or leave it out.")
     headers = tuple(_header(child) for child in reader.children("headers"))
     if len(headers) > MOST_HEADERS:
         reader.fault("headers", "too_many", f"Use at most {MOST_HEADERS} headers in one assertion.")
@@ -54,7 +54,7 @@ def _header(reader: Reader) -> tuple[str, str]:
 
 def _expect(reader: Reader | None, parent: Reader) -> tuple[str, str, str | None, int | None]:
     if reader is None:
-        parent.fault("expect", "missing", "Say what must happen: expect {pool, route, redirect or status}.")
+        parent.fault("expect", "missing", "Set expect to exactly one of pool, route, redirect and status.")
         return "", "", None, None
     if len([field for field in EXPECTED if reader.has(field)]) != 1:
         reader.fault("", "one_expectation", "Expect exactly one of pool, route, redirect and status.")
@@ -72,7 +72,9 @@ def _location(value: object) -> str:
     if value is True:
         return ""
     if not isinstance(value, str) or not _LOCATION.fullmatch(value):
-        raise grammar.GrammarError("location", "Write where it leads, https://host/path, or true for anywhere.")
+        raise grammar.GrammarError(
+            "location", "Write the redirect target, such as https://host/path, or true for any target."
+        )
     return value
 
 

@@ -46,9 +46,9 @@ def _matching(pattern: re.Pattern[str], code: str, detail: str) -> Any:
     return allowed
 
 
-project = _matching(_PROJECT, "project", "Write the project's id: 6 to 30 lower-case letters, digits and hyphens.")
+project = _matching(_PROJECT, "project", "Write the project ID: 6 to 30 lowercase letters, digits and hyphens.")
 cloud_region = _matching(
-    _CLOUD_REGION, "cloud_region", "Write the cloud's own word for the region: eu-central-1, or global on Google."
+    _CLOUD_REGION, "cloud_region", "Write the cloud's name of the region, such as eu-central-1, or global on Google."
 )
 subnet = _matching(_AWS_ID["subnet"], "subnet", "Write the id of a subnet, such as subnet-0a1b2c3d4e5f60718.")
 bucket = _matching(_BUCKET, "bucket", "Write the bucket's name: 3 to 63 lower-case letters, digits and hyphens.")
@@ -154,7 +154,7 @@ def _network(reader: Reader | None) -> Network:
     if not reader.has("client_networks"):
         return replace(found, client_networks=EVERYBODY)
     if not found.client_networks:
-        detail = "Name the networks of clients that may connect, or leave this out: everybody may."
+        detail = "Name the client networks that may connect, or leave this out to allow everyone."
         reader.fault("client_networks", "missing", detail)
     return found
 
@@ -207,16 +207,16 @@ def read_static_ip(reader: Reader) -> StaticIPSpec:
 
 def _expect_fleet(reader: Reader, spec: StaticIPSpec) -> None:
     if spec.stack:
-        reader.fault("stack", "kind", f"An address of kind {spec.kind} stands on fleets; leave the stack out.")
+        reader.fault("stack", "kind", f"An address of kind {spec.kind} belongs to fleets; leave out stack.")
     if spec.kind is AddressKind.VIP and not reader.has("region"):
         reader.fault("region", "missing", "A vip moves among the nodes of one region; fill in region.")
     if spec.router_id and spec.kind is not AddressKind.VIP:
-        reader.fault("router_id", "kind", "Only a vip has a router id; leave this out.")
+        reader.fault("router_id", "kind", "Only a vip has a router ID; leave this out.")
 
 
 def _expect_cloud(reader: Reader, spec: StaticIPSpec) -> None:
     if not reader.has("stack"):
-        reader.fault("stack", "missing", f"Say in which stack the {spec.kind} address is; fill in stack.")
+        reader.fault("stack", "missing", f"Fill in stack: a {spec.kind} address belongs to a stack.")
     for field in ("address", "pool", "region", "router_id"):
         if reader.has(field):
             reader.fault(field, "kind", f"The cloud chooses the addresses of its stack; leave {field} out.")

@@ -207,7 +207,7 @@ def read_limit(data: dict[str, Any], when_full: str) -> LimitChange:
 
 
 QUEUE_NEEDS_CONNECTIONS = (
-    "Requests can wait only for a limit of connections: choose refuse or spread when all regions are full, "
+    "Queueing requires connection limits: choose refuse or spread for when all regions are full, "
     "or limit by connections in every region."
 )
 
@@ -312,7 +312,7 @@ def _header(reader: Reader) -> HeaderCondition:
     if match is HeaderMatch.EQUALS:
         value = reader.required("value", grammar.header_value)
     elif reader.optional("value", str, ""):
-        reader.fault("value", "header_value", "Only a header that must equal something has a value.")
+        reader.fault("value", "header_value", "Only a header condition of match equals has a value; leave it out.")
     reader.close()
     return HeaderCondition(name, match, value)
 
@@ -326,7 +326,7 @@ def _redirect(reader: Reader) -> Redirect:
         keep_query=reader.optional("keep_query", boolean, default=True),
     )
     if not (redirect.scheme or redirect.host or redirect.path) and not reader.faults:
-        reader.fault("", "redirect_loop", "Say where the redirect leads: a scheme, a host or a path.")
+        reader.fault("", "redirect_loop", "Set at least one of scheme, host and path for the redirect.")
     reader.close()
     return redirect
 
@@ -363,7 +363,7 @@ def _action(
         return shares, redirect, fixed
     chosen = [field for field in ("pools", "redirect", "fixed_response") if reader.has(field)]
     if len(chosen) != 1:
-        reader.fault("", "one_action", "Say what happens with exactly one of pools, redirect and fixed_response.")
+        reader.fault("", "one_action", "Use exactly one of pools, redirect and fixed_response.")
     elif chosen == ["pools"]:
         shares = _shares(reader)
     elif child := reader.child(chosen[0]):
@@ -379,7 +379,7 @@ def _route(reader: Reader) -> RouteSpec:
     kind = reader.optional("path_kind", choice(PathKind), PathKind.PREFIX)
     action = reader.child("action")
     if action is None:
-        reader.fault("action", "missing", "Say what happens: pools, redirect or fixed_response.")
+        reader.fault("action", "missing", "Fill in pools, redirect or fixed_response.")
     shares, redirect, fixed = _action(action)
     headers = tuple(_header(child) for child in reader.children("headers"))
     methods = reader.values("methods", grammar.method)

@@ -25,7 +25,7 @@ def read_fleet(reader: Reader) -> FleetSpec:
     ports = [spec.peer_port, spec.overflow_port, spec.overflow_tcp_port]
     for index, (name, port) in enumerate(zip(FLEET_PORTS, ports, strict=True)):
         if port is not None and port in ports[:index]:
-            reader.fault(name, "twice", f"Port {port} is another one of this fleet's own ports; use three different.")
+            reader.fault(name, "twice", f"This fleet already uses port {port} internally; use three different ports.")
     return spec
 
 

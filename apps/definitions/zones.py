@@ -117,10 +117,10 @@ def _expect_of_driver(reader: Reader, driver: Any) -> None:
     for field in OF_DRIVERS:
         given = reader.data.get(field)
         if field in NEEDS[driver] and not given:
-            reader.fault(field, "missing", f"A zone by {driver} needs {field}; fill it in.")
+            reader.fault(field, "missing", f"A {driver} zone needs {field}; fill it in.")
         usual = field == "key_algorithm" and given == DEFAULT_ALGORITHM  # as documents that we write have it
         if given and not usual and field not in (*NEEDS[driver], *TAKES.get(driver, ())):
-            reader.fault(field, "driver", f"A zone by {driver} has no {field}; leave it out.")
+            reader.fault(field, "driver", f"A {driver} zone has no {field}; leave it out.")
 
 
 def read_record(reader: Reader) -> RecordSpec:
@@ -140,7 +140,7 @@ def read_record(reader: Reader) -> RecordSpec:
     )
     sources = [field for field in SOURCES if reader.has(field) and reader.data[field] != []]
     if len(sources) != 1:
-        reader.fault("", "one_source", f"Say what is served with exactly one of {', '.join(SOURCES)}.")
+        reader.fault("", "one_source", f"Use exactly one of {', '.join(SOURCES)}.")
     elif kind:
         _check_source(reader, sources[0], kind, spec)
     if kind and name:
@@ -159,7 +159,7 @@ def _check_source(reader: Reader, source: str, kind: RecordType, spec: RecordSpe
     if kind is RecordType.CNAME and len(spec.values) > 1:
         reader.fault("values", "too_many", "A CNAME has one value.")
     if kind is RecordType.MX and "0 ." in spec.values and len(spec.values) > 1:
-        reader.fault("values", "null_mx", "`0 .` says that no mail is taken; it stands alone.")
+        reader.fault("values", "null_mx", "`0 .` means that the domain accepts no mail; use it as the only value.")
     if len(spec.values) > MAX_VALUES:
         reader.fault("values", "too_many", f"Use at most {MAX_VALUES} values in one record.")
 

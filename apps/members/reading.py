@@ -45,7 +45,9 @@ def role_named(account: Account, word: object, faults: list[Fault]) -> Membershi
 def not_above_own_scopes(actor: Actor, role: Membership.Role, faults: list[Fault]) -> None:
     """A person has no scopes: a token that is narrowed gives people no role that writes more than it may itself."""
     if actor.scopes is not None and "*:write" not in actor.scopes and role != Membership.Role.VIEWER:
-        detail = "This token is narrowed by scopes: it makes people viewers. Use one with *:write, or the page."
+        detail = (
+            "This token is limited by scopes, so it can only add viewers. Use a token with *:write, or the console."
+        )
         faults.append(Fault("/role", "more_than_own", detail))
 
 

@@ -20,9 +20,11 @@ from apps.core.errors import Fault, Forbidden, Invalid
 def begin(*, actor: Actor, account: Account, reason: str) -> dict[str, Any]:
     """Record it and return what the session keeps (choosing.py). Raises Forbidden, Invalid without a reason."""
     if not actor.is_operator or actor.user_id is None or account.is_operator:
-        raise Forbidden("Operators look at customers' accounts as a viewer, nobody else.")
+        raise Forbidden("Only operators can view customers' accounts.")
     if not reason.strip() or len(reason) > 400 or not reason.isprintable():
-        raise Invalid([Fault("/reason", "reason", "Say why, in at most 400 characters: the customer reads it.")])
+        raise Invalid(
+            [Fault("/reason", "reason", "Give a reason of at most 400 characters; the customer can read it.")]
+        )
     until = now() + VIEWING_LASTS
     _record(actor, "view_as", account, reason=reason, after={"until": until.isoformat(timespec="seconds")})
     return {"account": account.pk, "until": until.timestamp(), "operator": actor.account.pk}

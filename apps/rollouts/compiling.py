@@ -115,7 +115,7 @@ def _send_out(
     ]
     nodes = [] if refusals else Node.objects.filter(fleet_id=sync.fleet_id).values_list("pk", flat=True)
     if not refusals:
-        travel.close_open(sync.fleet_id, f"Revision {revision.number} took its place.")
+        travel.close_open(sync.fleet_id, f"Revision {revision.number} replaced it.")
     rollout = travel.begin(
         revision=revision,
         previous=wanted,
@@ -125,7 +125,7 @@ def _send_out(
         node_ids=nodes,
     )
     if refusals:
-        travel.move(rollout, RolloutState.FAILED, "Refused before any node: " + " ".join(refusals))
+        travel.move(rollout, RolloutState.FAILED, "Rejected before any node: " + " ".join(refusals))
     else:
         sync.wanted = revision
 

@@ -34,7 +34,7 @@ def run_now(*, actor: Actor, schedule_id: int, reason: str = "") -> Fire:
         schedule = _taken(actor, schedule_id)
         skipped = why_skipped(schedule.overlap, open_fires([schedule])[schedule.pk])
         if skipped:
-            raise Conflict("A fire of the schedule is still open. Wait until it has ended, or let fires overlap.")
+            raise Conflict("A run of the schedule is still active. Wait until it ends, or allow overlapping runs.")
         fire = _booked(schedule, Fire.Cause.BY_HAND, actor.name)
         _record(actor, "run", schedule, reason)
     return fire
@@ -92,9 +92,9 @@ def retry_fire(*, actor: Actor, fire_id: int, reason: str = "") -> Fire:
         rows = actor.visible(Fire.objects.select_related("schedule__account")).select_for_update(of=("self",))
         fire = rows.filter(pk=fire_id).first()
         if fire is None:
-            raise NotFound("There is no such fire.")
+            raise NotFound("There is no such run.")
         if fire.state != Fire.State.DEAD:
-            raise Conflict(f"Only a dead fire is tried again; this one is {fire.get_state_display().lower()}.")
+            raise Conflict(f"Only a failed run can be retried; this one is {fire.get_state_display().lower()}.")
         fire.state, fire.next_try_at, fire.finished_at = Fire.State.WAITING, database_now(), None
         fire.save(update_fields=("state", "next_try_at", "finished_at"))
         _record(actor, "retry", fire.schedule, reason)
@@ -113,7 +113,7 @@ def _taken(actor: Actor, schedule_id: int, expected_version: int | None = None) 
     if schedule is None:
         raise NotFound(NO_SCHEDULE)
     if expected_version is not None and schedule.version != expected_version:
-        raise Stale("The schedule was changed meanwhile: read it again and decide again.", schedule.version)
+        raise Stale("The schedule has changed since you read it; read it again and decide again.", schedule.version)
     return schedule
 
 

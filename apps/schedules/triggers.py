@@ -77,7 +77,7 @@ def make_trigger(
         raise Invalid(faults)
     lock_quotas(schedule.account)
     if Trigger.objects.filter(schedule=schedule, name=plain).exists():
-        raise Conflict(f"Schedule {schedule.name} has a trigger {plain} already.")
+        raise Conflict(f"Schedule {schedule.name} already has a trigger named {plain}.")
     refuse_over_quota(schedule.account, NOUN, Trigger.objects.filter(account=schedule.account).count() + 1)
     secret = make_secret(kind)
     row = Trigger.objects.create(
@@ -114,7 +114,7 @@ def change_trigger(
     if document(row) == before:
         return row
     if Trigger.objects.filter(schedule=row.schedule_id, name=row.name).exclude(pk=row.pk).exists():
-        raise Conflict(f"Schedule {row.schedule.name} has a trigger {row.name} already.")
+        raise Conflict(f"Schedule {row.schedule.name} already has a trigger named {row.name}.")
     row.version += 1
     row.save(update_fields=("name", "per_minute", "version"))
     _record(actor, "update", row, before=before, after=document(row), reason=reason)
@@ -173,7 +173,7 @@ def call(*, key_id: str, call: Call) -> tuple[Fire, bool]:
         raise NotFound(UNKNOWN)
     body, delivery = _text(call.body), delivery_of(row.sender, call.headers)
     if row.account.suspended_at is not None:
-        raise Conflict("The account of this trigger is suspended; nothing was fired. Its people can ask an operator.")
+        raise Conflict("The account of this trigger is suspended, so nothing ran. Ask an operator.")
     try:
         return _fire(row, call.address, body, delivery, with_old_secret=not new)
     except IntegrityError:
@@ -202,7 +202,7 @@ def _fire(row: Trigger, address: str, body: str, delivery: str, *, with_old_secr
     moment = now()
     recent = Fire.objects.filter(trigger=row, scheduled_at__gt=moment - timedelta(minutes=1)).count()
     if recent >= row.per_minute:
-        raise TooMany(f"This trigger fires at most {row.per_minute} times a minute; wait and call again.")
+        raise TooMany(f"This trigger accepts at most {row.per_minute} calls per minute; wait and call again.")
     fire = fire_by_trigger(
         schedule_id=row.schedule_id,
         caller=f"trigger {row.name} from {address}",

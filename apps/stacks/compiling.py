@@ -119,7 +119,7 @@ def _want(sync: StackSync, found: Compiled) -> None:
     sync.wanted = revision
     under_way = travel.open_run(sync.stack_id)
     if under_way is not None and under_way.kind != StackRun.Kind.DESTROY:
-        travel.move(under_way, S.SUPERSEDED, f"Revision {revision.number} took its place.")
+        travel.move(under_way, S.SUPERSEDED, f"Revision {revision.number} replaced it.")
         under_way = None
     stands = sync.applied is not None or StateVersion.objects.filter(stack_id=sync.stack_id).exists()
     if under_way is None and (document["resources"] or stands):

@@ -63,7 +63,7 @@ def imports_for(lease: Lease[StackSync], run: StackRun, opened: Opened, words: W
         sync.save(update_fields=("unknown",))
     if run.kind == StackRun.Kind.DESTROY and found.imports:
         names = ", ".join(dict.fromkeys(words.label_of(each.address) for each in found.imports))
-        raise InfraError(f"The cloud has what the state does not know: {names}. Plan first, which takes it over.")
+        raise InfraError(f"The cloud has what the state does not know: {names}. Plan first, which imports it.")
     return list(found.imports)
 
 
@@ -75,14 +75,14 @@ def _found(run: StackRun, sync: StackSync, wanted: Resources, keeper: Keeper) ->
         standing = open_reader(place_of(run.stack)).standing(sync.mark, kinds)
         return compare(_while_it_may(standing, keeper), wanted, earlier, known, listed)
     except CloudError as error:
-        raise InfraError(f"It is not known what an earlier run left in the cloud. {error.message}") from None
+        raise InfraError(f"It is unknown what an earlier run left in the cloud. {error.message}") from None
 
 
 def _while_it_may(standing: Iterable[Standing], keeper: Keeper) -> Iterator[Standing]:
     """A large stack takes a while to read: the lease is kept meanwhile."""
     for each in standing:
         if not keeper.may_go_on():
-            raise Stopped("Stopped before the beginning.")
+            raise Stopped("Stopped before it started.")
         yield each
 
 

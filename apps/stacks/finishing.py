@@ -64,7 +64,7 @@ def checked(
     sync.save(update_fields=("checked_at", "added_by_hand"))
     names = list(dict.fromkeys(change.label for change in changes))
     more = f" and {len(names) - 1} more." if len(names) > 1 else "."
-    changed = f"Somebody changed {names[0]}{more}" if names else ""
+    changed = f"Someone changed {names[0]}{more}" if names else ""
     message = " ".join(filter(None, (changed, sentence(added.found), added.error)))
     travel.move(run, S.DONE if run.drifted else S.UNCHANGED, message)
     if changes:
@@ -99,4 +99,4 @@ def interrupted(lease: Lease[StackSync], run: StackRun, error: InfraError, keepe
         elif isinstance(error, StalePlan):
             travel.move(run, S.PLANNING, words.said(error.message))
         else:
-            travel.move(run, S.DISCARDED, f"{run.cancelled_by} stopped it; the next plan says what was done by then.")
+            travel.move(run, S.DISCARDED, f"{run.cancelled_by} stopped it. The next plan shows what it completed.")

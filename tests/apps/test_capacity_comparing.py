@@ -100,7 +100,7 @@ def test_sizing_counts_per_server_of_the_last_run_and_borrows_for_the_rest(acme:
 
 
 def test_without_a_run_sizing_says_that_nothing_was_measured(acme: Actor, globex: Actor, pool: Pool) -> None:
-    assert "Nothing was measured yet" in sizing.sizing(acme, pool.pk, 30).sentence
+    assert "There is no measured capacity yet" in sizing.sizing(acme, pool.pk, 30).sentence
     with pytest.raises(NotFound):
         sizing.sizing(globex, pool.pk, 30)
 
@@ -151,6 +151,6 @@ def test_a_server_that_is_gone_since_counts_for_the_whole_pool(acme: Actor, pool
 def test_a_time_in_which_nobody_looked_is_not_a_time_without_requests(acme: Actor, pool: Pool) -> None:
     make_work(pool, now() - timedelta(seconds=30), 100, 100, 100)
     found = before_after.before_and_after(acme, pool.pk, before=now() - timedelta(minutes=20), after=now())
-    assert {each.sentence for each in found} == {"Nothing was measured in one of the two times."}
+    assert {each.sentence for each in found} == {"There is no data for one of the two periods."}
     assert found[0].before.requests_per_s is None
     assert found[0].after.requests_per_s == 30

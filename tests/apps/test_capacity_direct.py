@@ -24,7 +24,7 @@ from tests.doors.people import client_of
 HOLD = {"kind": "constant", "rate": 10, "duration_s": 5, "arrivals": "constant"}
 # Public addresses that nobody in these tests has; whatever stands there is in memory.
 PUBLIC, OTHER, NAME = "93.184.215.14", "93.184.215.15", "shop.provider.example"
-WHY = f"{PUBLIC}:19101 is asked directly, past the load balancer, and nobody has proved whose address it is."
+WHY = f"{PUBLIC}:19101 receives requests directly, not through the load balancer, and its ownership is not verified."
 
 
 @pytest.fixture
@@ -71,10 +71,10 @@ def test_it_waits_and_says_why_until_an_operator_approves(
 ) -> None:
     test = a_test(editor, load=HOLD)
     address = next(check for check in checks_of(editor, test.pk) if check.word == "address")
-    assert address.sentence.endswith(f"An operator approves each run: {WHY}")
+    assert address.sentence.endswith(f"An operator must approve each run: {WHY}")
     run = carried_out(services.request_run(actor=editor, test_id=test.pk))
     services.sweep()
-    assert (run.state, run.doing, received(servers)) == (Run.State.WAITING, f"It waits for an operator: {WHY}", {})
+    assert (run.state, run.doing, received(servers)) == (Run.State.WAITING, f"Waiting for an operator to approve it: {WHY}", {})
     assert run_shape(run)["waits_for_approval"]
     assert WHY in client_of(editor).get(f"/capacity-runs/{run.pk}").content.decode()
     with pytest.raises(Forbidden):
@@ -99,7 +99,7 @@ def test_an_approval_is_for_one_address(
     run = services.request_run(actor=operator, test_id=a_test(editor, load=HOLD).pk, approve=True)
     Server.objects.update(**moved)
     assert carried_out(run).state == Run.State.REFUSED
-    assert run.why.startswith(f"An operator approved {PUBLIC}:19101; now it would load "), run.why
+    assert run.why.startswith(f"An operator approved {PUBLIC}:19101, but the target is now "), run.why
     assert received(servers) == {}
 
 

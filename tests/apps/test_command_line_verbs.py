@@ -196,7 +196,7 @@ def test_fires_are_those_of_one_schedule_or_of_all(server: Server, capsys: pytes
     assert server.asked[-1][:2] == ("GET fires", {"limit": "5", "state": "dead"})
     assert "41" in capsys.readouterr().out
     assert main(["schedule", "fires", "7"]) == 0
-    assert capsys.readouterr().out == "Nothing was fired yet.\n"
+    assert capsys.readouterr().out == "No runs yet.\n"
     server.put("POST fires/41/retry", (409, {"detail": "It is not dead."}))
     assert main(["schedule", "retry", "41"]) == 1
 
@@ -210,7 +210,7 @@ def test_tests_are_listed_and_shown_with_what_stands_in_their_way(
     assert main(["capacity", "list"]) == 0
     assert "3   acme/shop-us  shop  us      search  by_hand" in capsys.readouterr().out
     assert main(["capacity", "show", "shop-us"]) == 0
-    assert "It may not run now:\n    no   A blackout is in force.\n" in capsys.readouterr().out
+    assert "It cannot run now:\n    no   A blackout is in force.\n" in capsys.readouterr().out
 
 
 def test_a_test_is_started_and_waited_for(server: Server, capsys: pytest.CaptureFixture[str]) -> None:

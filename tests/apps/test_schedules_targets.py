@@ -177,9 +177,9 @@ def test_a_change_is_made_and_taken_back_once(acme: Actor) -> None:
     entry = Entry.objects.filter(object_kind="Pool", action="update").latest("pk")
     assert (entry.actor, f"fire {made.pk}" in entry.reason) == ("schedule s", True)
     owed = due_now()
-    assert (owed.state, owed.said) == ("done", "Pool shop is as it was before.")
+    assert (owed.state, owed.said) == ("done", "Pool shop has its previous value again.")
     assert describe(Pool.objects.get(account=acme.account, name="shop")) == before
-    assert fired(acme, shop(acme)).said == "Pool shop was already so."
+    assert fired(acme, shop(acme)).said == "Pool shop already had this value."
     assert Fire.objects.filter(cause="restore").count() == 1
 
 

@@ -20,7 +20,7 @@ from tests.apps.stacks_runs_world import World, make_world
 
 pytestmark = pytest.mark.django_db
 RULE = Stranger("aws_lb_listener_rule", "arn:rule", "id-a", "rule 7 (path-pattern)")
-TOLD = "Somebody added rule 7 (path-pattern) to a: delete it in the cloud, or define it."
+TOLD = "Someone added rule 7 (path-pattern) to a in the cloud: delete it there, or define it here."
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def test_a_cloud_that_does_not_answer_leaves_what_was_known_and_the_look_says_so
     look(world)
     world.answers.failure = "AWS did not answer."
     run = look(world)
-    assert (run.state, run.message) == ("unchanged", "It is not known what was added by hand. AWS did not answer.")
+    assert (run.state, run.message) == ("unchanged", "It is unknown what was added manually. AWS did not answer.")
     assert [each["id"] for each in StackSync.objects.get().added_by_hand] == ["arn:rule"]
 
 

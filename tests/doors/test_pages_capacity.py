@@ -157,7 +157,7 @@ def test_a_run_that_goes_on_has_its_numbers_its_brakes_and_the_stop_button(
 ) -> None:
     run = make_run(shop_test, steps=6, state="running", doing="Closing in at 18 requests/s.")
     page = text(client_of(tutorial_world), f"/capacity-runs/{run.pk}")
-    assert "Narrowing at 18 requests/s. 12 met the objective and 18 did not" in page
+    assert "Closing in at 18 requests/s. 12 met the objective and 18 did not" in page
     assert f'action="/capacity-runs/{run.pk}/stop"' in page
     assert "<title>Running: run" in page
     part = text(client_of(tutorial_world), f"/capacity-runs/{run.pk}?partial=body")
@@ -308,17 +308,17 @@ def test_a_comparison_shows_what_differs_and_how_surely(shop_test: CapacityTest,
 def test_sizing_says_how_many_servers_and_what_it_does_not_know(shop_test: CapacityTest, tutorial_world: Actor) -> None:
     client, pool = client_of(tutorial_world), shop_test.pool_id
     unmeasured = text(client, f"/sizing?pool={pool}&rate=40")
-    assert "Nothing was measured yet" in unmeasured
-    assert "No size was measured yet." in unmeasured
+    assert "There is no measured capacity yet" in unmeasured
+    assert "No capacity has been measured yet." in unmeasured
     make_run(shop_test)
     page = text(client, f"/sizing?pool={pool}&rate=40&margin=10&lose=1&cost=100")
-    assert "40 requests/s with any one region lost need" in page
-    assert "it borrows what us-central1 takes per server" in page
+    assert "40 requests/s if any one region fails need" in page
+    assert "assumes the capacity per server of us-central1" in page
     assert "Load distribution" in page
-    assert "Write a number" in text(client, f"/sizing?pool={pool}&rate=many")
+    assert "Enter a number" in text(client, f"/sizing?pool={pool}&rate=many")
     assert "Choose a time of the last two days" in text(client, f"/sizing?pool={pool}&changed=2001-01-01T00:00")
-    assert "Write a time such as" in text(client, f"/sizing?pool={pool}&changed=yesterday")
-    assert "Write when something changed" in text(client, f"/sizing?pool={pool}&then=2027-01-01T00:00")
+    assert "Enter a time such as" in text(client, f"/sizing?pool={pool}&changed=yesterday")
+    assert "Enter the time of the change" in text(client, f"/sizing?pool={pool}&then=2027-01-01T00:00")
 
 
 def test_two_times_stand_side_by_side_and_the_second_comes_after_the_first(
@@ -327,7 +327,7 @@ def test_two_times_stand_side_by_side_and_the_second_comes_after_the_first(
     client, pool = client_of(tutorial_world), shop_test.pool_id
     changed, later = (f"{now() - timedelta(minutes=ago):%Y-%m-%dT%H:%M}" for ago in (40, 15))
     page = text(client, f"/sizing?pool={pool}&changed={changed}&then={later}&cost=20")
-    for words in ("The whole pool", "Cost per month", "Nothing was measured in one of the two times."):
+    for words in ("The whole pool", "Cost per month", "There is no data for one of the two periods."):
         assert words in page
     assert "minutes after the change and now" in text(client, f"/sizing?pool={pool}&changed={later}&then={changed}")
     assert "Cost per month" not in text(client, f"/sizing?pool={pool}&changed={changed}")

@@ -117,7 +117,7 @@ def test_a_cloud_account_and_a_stack_are_made_by_forms(operator: Actor) -> None:
         "/spec/network/subnets": "subnet-0a1b2c3d\nsubnet-1a1b2c3d",
     }
     refused = client.post("/stacks/new", stack)
-    assert "Say which of our regions this is" in refused.content.decode()
+    assert "Fill in the Spillway region" in refused.content.decode()
     apply_document(actor=operator, objects=[{"kind": "Region", "name": "frankfurt", "spec": {"title": "Frankfurt"}}])
     assert client.post("/stacks/new", stack | {"/spec/region": "frankfurt"}).status_code == 302
     found = Stack.objects.get()
@@ -322,7 +322,7 @@ def test_what_a_cloud_has_is_listed_and_adopted_with_a_report(
     kept = text_of(client, f"{said}203.0.113.7", 422)
     assert "Write cloud=spillway, one pair per line. Not a pair: 203.0.113.7" in kept
     assert "arn:x=y=shop" in kept, "what was typed is kept"
-    assert "Say what the load balancer shall be called" in text_of(client, f"{looked}&found=arn:old", 422)
+    assert "Fill in the name of the load balancer" in text_of(client, f"{looked}&found=arn:old", 422)
     cloud[1].failure = "AWS says AccessDenied."
     assert "AWS says AccessDenied." in text_of(client, looked, 422)
 

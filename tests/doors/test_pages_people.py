@@ -122,7 +122,7 @@ def test_who_is_in_the_account_already_leaves_the_invitation_open(acme: Actor) -
     path = invited(acme)
     answer = client_of(acme).post(path)
     assert answer.status_code == 422
-    assert "You are in Acme already" in answer.content.decode()
+    assert "You are already a member of Acme" in answer.content.decode()
     assert Client().get(path).status_code == 200
 
 
@@ -149,7 +149,7 @@ def test_links_that_do_not_work_look_the_same_whatever_is_wrong(acme: Actor, cas
     [
         ({"/username": "", "/password": PASSWORD}, "This field is required"),
         ({"/username": "an n", "/password": PASSWORD}, "Enter a valid username"),
-        ({"/username": "ANN-OF-OLD", "/password": PASSWORD}, "Somebody has this name already"),
+        ({"/username": "ANN-OF-OLD", "/password": PASSWORD}, "This username is taken"),
         ({"/username": "ann", "/password": "tiny-one"}, "This password is too short"),
         ({"/username": "ann", "/password": "password1234"}, "too common"),
     ],

@@ -236,7 +236,7 @@ def test_a_pool_shows_who_does_the_work_and_says_when_that_is_uneven(shop: Pool,
     client, url = client_of(acme), reverse("web:pool", args=[shop.pk])
     page = client.get(url).content.decode()
     assert "Load distribution" in page
-    assert "0 requests are too few to tell." in page
+    assert "0 requests are too few to compare." in page
     make_work(shop, now() - timedelta(minutes=2), 900, 60, 40)
     for part in ("", "?partial=balance"):
         shown = client.get(url + part).content.decode()

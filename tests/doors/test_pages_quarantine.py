@@ -63,7 +63,7 @@ def test_the_list_of_the_api_is_everybodys_own_and_operators_try_again(poisoned:
         "operator/blue": ("Pool", "here"),
         "operator/bad": ("Route", "here"),
     }
-    assert found["operator/blue"]["message"] == "HAProxy refuses this: unknown keyword 'roundrobin'."
+    assert found["operator/blue"]["message"] == "HAProxy rejects this: unknown keyword 'roundrobin'."
     pk = found["operator/blue"]["id"]
     assert acme("GET", "quarantine").json()["items"] == []
     assert_problem(acme("POST", f"quarantine/{pk}/try-again"), 404)

@@ -144,7 +144,7 @@ def test_other_actions_need_no_pool(
         ({"pools__0__pool": "absent"}, "There is no pool absent."),
         ({"pools__0__weight": "1001"}, "Use a number from 0 to 1000"),
         ({"name": "shop"}, "There is a Route shop already."),
-        ({"action": "redirect", "redirect_code": "301"}, "Say where the redirect leads"),
+        ({"action": "redirect", "redirect_code": "301"}, "Set at least one of scheme, host and path"),
         ({"action": "fixed_response", "fixed_status": "999"}, "Use a number from"),
         ({"prefix_rewrite": "/x", "path_kind": "exact"}, "Only a prefix route to pools can rewrite its prefix."),
         ({"headers__TOTAL_FORMS": "1", "headers__0__name": "X Y", "headers__0__match": "present"}, "inner hyphens"),
@@ -247,7 +247,7 @@ def test_removed_and_blank_rows_are_left_out(tutorial_world: Actor, acme: Actor)
 
 def test_the_check_says_who_else_matches_and_what_nodes_will_run(tutorial_world: Actor, acme: Actor) -> None:
     shown = text(client_of(acme).post("/routes/check", typed(path="/checkout/new")))
-    assert "acme/checkout (shop.acme.example/checkout) loses the requests for /checkout/new to this route." in shown
+    assert "acme/checkout (shop.acme.example/checkout) no longer gets the requests for /checkout/new; this route takes them." in shown
     assert "-prefix.map: shop.acme.example/checkout/new/ route-0" in shown
     assert "kind: Route" in shown
     assert not routes(acme).filter(name="news").exists()

@@ -200,7 +200,7 @@ def test_what_gave_up_is_tried_again_by_hand(client: Client, acme: Actor) -> Non
     dead, done = fire(row, now() - timedelta(hours=1), "dead"), fire(row, now(), "done")
     assert "The run is retried." in client.post(f"/fires/{dead.pk}/retry", follow=True).content.decode()
     assert Fire.objects.get(pk=dead.pk).state == Fire.State.WAITING
-    assert "Only a dead fire" in client.post(f"/fires/{done.pk}/retry", follow=True).content.decode()
+    assert "Only a failed run" in client.post(f"/fires/{done.pk}/retry", follow=True).content.decode()
 
 
 def test_a_schedule_is_deleted_once_its_name_is_typed(client: Client, acme: Actor) -> None:

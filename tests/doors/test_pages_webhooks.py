@@ -70,7 +70,7 @@ def test_an_endpoint_is_made_and_its_secret_shown_once(client: Client, receiver:
         ({"/spec/url": "nonsense"}, "Begin the URL with"),
         ({"/spec/event_types": [], "single": ""}, "Write a list of 1 to"),
         ({"single": "route.create"}, "Use *, a noun with a star"),
-        ({"/name": "taken"}, "There is a webhook taken already"),
+        ({"/name": "taken"}, "A webhook named taken already exists"),
     ],
 )
 def test_a_form_that_is_refused_keeps_what_was_typed_and_says_why(

@@ -261,7 +261,7 @@ def test_an_operator_takes_a_lost_factor_away_and_it_is_recorded(ada: User) -> N
     signed_in()
     entry = Entry.objects.get(action="remove_second_factor")
     assert (entry.object_label, entry.reason) == ("ada", "called back at her desk")
-    with pytest.raises(CommandError, match="nobody called"):
+    with pytest.raises(CommandError, match="There is no user"):
         call_command("forget_second_factor", "eve")
 
 

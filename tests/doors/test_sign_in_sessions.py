@@ -143,7 +143,7 @@ def test_signing_in_gives_the_session_a_new_key(ada: User) -> None:
 def test_a_new_password_needs_the_old_one_and_ends_other_sessions(ada: User) -> None:
     here, there = browser(), browser(SAFARI)
     wrong = {"oldpassword": "wrong", "password1": NEW, "password2": NEW}
-    assert "not your present password" in here.post("/account/security/password", wrong).content.decode()
+    assert "not your current password" in here.post("/account/security/password", wrong).content.decode()
     right = wrong | {"oldpassword": PASSWORD}
     assert here.post("/account/security/password", right).headers["Location"] == "/account/security"
     assert alive(here)

@@ -130,7 +130,7 @@ def test_a_passkey_signs_in_alone_and_after_the_password_until_it_is_removed(ada
     assert complaints == []
     sign_out(page)
     page.get_by_role("button", name="Use a passkey").click()
-    expect(page.get_by_text("No person here has this passkey")).to_be_visible()
+    expect(page.get_by_text("This passkey does not belong to an account here")).to_be_visible()
 
 
 def test_a_key_that_asks_for_no_finger_signs_nobody_in(ada: User, page: Page) -> None:

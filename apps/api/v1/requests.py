@@ -121,7 +121,7 @@ def expected_version(request: Request, *, present: int) -> int:
     """The version that `If-Match` names; `*` is whichever is there. Raises PreconditionRequired, Stale."""
     text = request.headers.get("If-Match")
     if text is None:
-        raise PreconditionRequired('Say which version you saw: If-Match: "rev-…" from the ETag of a GET.')
+        raise PreconditionRequired('Send If-Match: "rev-…" with the ETag of the version that you read.')
     if text.strip() == "*":
         return present
     versions = [int(found[1]) for part in text.split(",") if (found := _ETAG.fullmatch(part.strip()))]
@@ -165,7 +165,5 @@ def envelope(request: Request, **known: Any) -> dict[str, Any]:
         raise Invalid([Fault("", "not_object", "Send one object: {name, account?, spec}.")])
     for field, value in known.items():
         if field in data and data[field] != value:
-            raise Invalid(
-                [Fault(f"/{field}", "read_only", f"The {field} of an object does not change; it is {value}.")]
-            )
+            raise Invalid([Fault(f"/{field}", "read_only", f"The {field} of an object cannot change; it is {value}.")])
     return {**data, **known}

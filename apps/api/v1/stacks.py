@@ -229,7 +229,7 @@ class ForceUnlock(APIView):
         """`{id}`: the lock that was seen. 204."""
         no_dry_run(request)
         actor, stack = stack_of(request, name)
-        lock_id = _word(requests.only(request, ("id",)).get("id"), "/id", "Send the id of the lock that you saw.")
+        lock_id = _word(requests.only(request, ("id",)).get("id"), "/id", "Send the ID of the lock that you read.")
         with requests.required_reason(request) as reason:
             services.force_unlock(actor=actor, stack_id=stack.pk, lock_id=lock_id, reason=reason)
         return Response(status=204)
@@ -296,7 +296,7 @@ class Approve(_Decision):
     def decide(self, request: Request, actor: Actor, run_id: int) -> StackRun:
         """Approve."""
         sent = requests.only(request, ("plan_digest",)).get("plan_digest") if request.data else None
-        digest = _word(sent, "/plan_digest", "Send plan_digest of the run that you looked at.")
+        digest = _word(sent, "/plan_digest", "Send plan_digest of the run that you reviewed.")
         return services.approve(actor=actor, run_id=run_id, plan_digest=digest, reason=requests.reason(request))
 
 

@@ -14,13 +14,13 @@ from .words import add_managed
 Done = tuple[Any, str, int]
 NOUN = "schedules"
 STATES = ("waiting", "running", "done", "dead", "skipped", "missed")
-NO_FIRES = "Nothing was fired yet."
+NO_FIRES = "No runs yet."
 FIRE_FIELDS = ("id", "schedule", "scheduled_at", "state", "attempt", "cause", "said")
 
 
 def add_to(commands: Any, every: argparse.ArgumentParser) -> None:
     """The words of schedule."""
-    schedule = commands.add_parser("schedule", help="what happens by the clock or by a call from outside")
+    schedule = commands.add_parser("schedule", help="recurring, scheduled and triggered actions")
     actions = schedule.add_subparsers(dest="action", required=True, metavar="ACTION", parser_class=type(schedule))
 
     listed = actions.add_parser("list", parents=[every], help="every schedule with its next instant")
@@ -29,9 +29,9 @@ def add_to(commands: Any, every: argparse.ArgumentParser) -> None:
 
     for name, run, words in (
         ("show", show_schedule, "one schedule, its definition and its last fires"),
-        ("run", run_now, "fire it now, whatever its time, also when it is paused"),
-        ("pause", pause, "book no more instants"),
-        ("resume", resume, "book instants again"),
+        ("run", run_now, "run it now, even when it is paused"),
+        ("pause", pause, "schedule no more runs"),
+        ("resume", resume, "schedule runs again"),
     ):
         action = actions.add_parser(name, parents=[every], help=words)
         action.add_argument("schedule", metavar="SCHEDULE", help="name, account/name or id")
@@ -47,7 +47,7 @@ def add_to(commands: Any, every: argparse.ArgumentParser) -> None:
     fires.add_argument("--limit", type=number, default=50)
     fires.set_defaults(run=list_fires)
 
-    retry = actions.add_parser("retry", parents=[every], help="try a dead fire again, under the same key")
+    retry = actions.add_parser("retry", parents=[every], help="retry a failed run with the same key")
     retry.add_argument("fire", metavar="FIRE", type=number, help="id of the fire")
     retry.add_argument("--reason", help="why, for the audit record")
     retry.set_defaults(run=retry_fire)
@@ -100,7 +100,7 @@ def _fired(fire: Any) -> Done:
 
 def pause(api: Api, asked: argparse.Namespace) -> Done:
     """Fires that are booked already still happen."""
-    return _switched(api, asked, "pause", "is paused: no more instants are booked")
+    return _switched(api, asked, "pause", "is paused: no more runs are scheduled")
 
 
 def resume(api: Api, asked: argparse.Namespace) -> Done:

@@ -42,7 +42,7 @@ def _refuse_overlap(work: Work, row: AddressPool, spec: AddressPoolSpec) -> None
     for index, block in enumerate(spec.blocks):
         other = next((each for each in others if _touches(block, each.blocks)), None)
         if other:
-            detail = f"Pool {other.name} has addresses of this network; an address belongs to one pool."
+            detail = f"Pool {other.name} already has addresses of this network; each address belongs to one pool."
             work.fault(f"/spec/blocks/{index}", "overlap", detail)
 
 
@@ -55,7 +55,9 @@ def _refuse_loss(work: Work, row: AddressPool, spec: AddressPoolSpec, region: Re
     used = list(row.static_ips.exclude(address=None).order_by("name"))
     lost = next((each for each in used if not holds(spec.blocks, str(each.address))), None)
     if lost:
-        detail = f"Static IP {lost.name} has {lost.address} of this pool; keep its network, or delete it first."
+        detail = (
+            f"Static IP {lost.name} uses {lost.address} of this pool; keep this network, or delete the static IP first."
+        )
         work.fault("/spec/blocks", "in_use", detail)
     if used and row.region_id != (region.pk if region else None) and region is not None:
         away = next((each for each in used if each.region_id != region.pk), None)
@@ -131,32 +133,40 @@ def _given_to(work: Work, spec: StaticIPSpec) -> Account | None:
 def _refuse_another(work: Work, row: StaticIP, spec: StaticIPSpec, stack: Stack | None, region: Region | None) -> None:
     """Faults where what is asked for is another address than the one that is there."""
     if row.kind != spec.kind:
-        work.fault("/spec/kind", "kind", f"A static IP stays of kind {row.kind}; make another one of kind {spec.kind}.")
+        work.fault(
+            "/spec/kind",
+            "kind",
+            f"The kind of a static IP cannot change from {row.kind}; create another one of kind {spec.kind}.",
+        )
     elif spec.stack and row.stack_id != (stack.pk if stack else None):
-        work.fault("/spec/stack", "stack", "A static IP stays in its stack; make another one there.")
+        work.fault("/spec/stack", "stack", "A static IP cannot move to another stack; create another one there.")
     elif row.region_id != (region.pk if region else None):
         user = Listener.objects.filter(static_ip=row).select_related("load_balancer").first()
         if user:
-            detail = f"The address serves {user.load_balancer.name} and stays in its region; release it first."
+            detail = (
+                f"The address is attached to {user.load_balancer.name}, so its region cannot change; detach it first."
+            )
             work.fault("/spec/region", "in_use", detail)
     if row.protected and spec.address and spec.address != row.address and spec.protected is not False:
-        work.fault("/spec/address", "protected", f"{row.address} is protected; write protected: false to let it go.")
+        work.fault("/spec/address", "protected", f"{row.address} is protected; set protected: false to release it.")
 
 
 def _address(work: Work, row: StaticIP, spec: StaticIPSpec, pool: AddressPool | None) -> str | None:
     """The address that was given, the one that is there, or the lowest that is free in the pool."""
     wanted = spec.address or (row.address if row.pk is not None else None)
     if wanted is None and pool is None:
-        work.fault("/spec/address", "missing", "Fill in the address, or the pool that it is allotted from.")
+        work.fault("/spec/address", "missing", "Fill in the address, or the pool to allocate it from.")
         return None
     if pool:
         lock_words(["address pools"])  # whoever allots as well waits here
     if wanted is None and pool:
         return _allotted(pool)
     if pool and not holds(pool.blocks, str(wanted)):
-        work.fault("/spec/address", "pool", f"{wanted} is no address that pool {pool.name} can allot.")
+        work.fault(
+            "/spec/address", "pool", f"Pool {pool.name} cannot allocate {wanted}; choose an address from its networks."
+        )
     if StaticIP.objects.filter(address=wanted).exclude(pk=row.pk).exists():
-        work.fault("/spec/address", "taken", f"Another static IP has the address {wanted}.")
+        work.fault("/spec/address", "taken", f"Another static IP already has the address {wanted}; choose another.")
     return wanted
 
 
@@ -180,5 +190,7 @@ def _router_id(work: Work, row: StaticIP, spec: StaticIPSpec, region: Region | N
     if wanted is None:
         raise Conflict("All 255 router ids of this region are in use; delete a vip, or use anycast addresses.")
     if wanted in taken:
-        work.fault("/spec/router_id", "taken", f"Another vip of the region has the router id {wanted}.")
+        work.fault(
+            "/spec/router_id", "taken", f"Another vip of the region already has the router ID {wanted}; choose another."
+        )
     return wanted

@@ -36,7 +36,7 @@ def _fault(work: Work, found: Broken) -> Fault:
     place = "/objects" if any(work.saved_routes.values()) else "/spec"
     actor = work.actor
     if not actor.is_operator and found.route.account != actor.account.name:
-        return Fault(place, "assertion", "An assertion of another account would fail.")
+        return Fault(place, "assertion", "An assertion of another account would fail; ask an operator.")
     detail = f"Assertion {found.index} of route {found.route.label} would fail: {found.sentence}"
     return Fault(place, "assertion", detail)
 

@@ -21,7 +21,7 @@ def store_cloud_account(work: Work, owner: Account, row: CloudAccount, spec: Clo
     if row.pk is not None and row.stacks.exists():
         for field in ("cloud", "project"):
             if getattr(row, field) != getattr(spec, field):
-                detail = f"Stacks stand in this account; it keeps its {field}. Make another cloud account."
+                detail = f"This account has stacks, so its {field} cannot change. Create another cloud account."
                 work.fault(f"/spec/{field}", "in_use", detail)
     if work.faults:
         raise Invalid(work.take_faults())
@@ -47,7 +47,7 @@ def store_stack(work: Work, owner: Account, row: Stack, spec: StackSpec) -> None
     row.account, row.cloud_account, row.region = owner, account, region
     row.cloud_region, row.network, row.approval = spec.cloud_region, network_document(spec.network), spec.approval
     if row.pk is not None and row.load_balancers.exists() and (missing := missing_network(row)):
-        work.fault("/spec/network", "in_use", f"Load balancers stand in this stack; it {missing}.")
+        work.fault("/spec/network", "in_use", f"This stack has load balancers; it {missing}.")
         raise Invalid(work.take_faults())
     row.save()
     work.remember(row, "Stack", row.name)
@@ -62,7 +62,7 @@ def _expect_of_cloud(work: Work, cloud: Cloud, spec: StackSpec) -> None:
     if spec.cloud_region == GLOBAL:
         work.fault("/spec/cloud_region", "cloud", "AWS has no region global; name one such as eu-central-1.")
     if spec.region is None:
-        work.fault("/spec/region", "missing", "Say which of our regions this is; fill in region.")
+        work.fault("/spec/region", "missing", "Fill in the Spillway region that this cloud region belongs to.")
     if spec.network.vpc and not is_vpc_id(spec.network.vpc):
         work.fault("/spec/network/vpc", "cloud", "On AWS write the id of the VPC, such as vpc-0a1b2c3d4e5f60718.")
     if spec.network.zones:
@@ -74,7 +74,7 @@ def _expect_google(work: Work, spec: StackSpec) -> None:
         detail = "Google's load balancers are global: write global; zones say where the endpoints of each region are."
         work.fault("/spec/cloud_region", "cloud", detail)
     if spec.region is not None:
-        work.fault("/spec/region", "cloud", "A stack at Google stands for all regions; leave this out.")
+        work.fault("/spec/region", "cloud", "A stack on Google covers all regions; leave this out.")
     if is_vpc_id(spec.network.vpc):
         work.fault("/spec/network/vpc", "cloud", "On Google write the name of the network, or its self link.")
     for field in ("subnets", "log_bucket", "vpc_networks"):
@@ -85,9 +85,13 @@ def _expect_google(work: Work, spec: StackSpec) -> None:
 def _refuse_move(work: Work, row: Stack, account: CloudAccount | None, spec: StackSpec) -> None:
     """What a stack has made stands in its place, and its state says so."""
     if account and row.cloud_account_id != account.pk:
-        work.fault("/spec/cloud_account", "in_use", "A stack stays in its cloud account; make another one there.")
+        work.fault(
+            "/spec/cloud_account", "in_use", "A stack cannot move to another cloud account; create another stack there."
+        )
     if row.cloud_region != spec.cloud_region:
-        work.fault("/spec/cloud_region", "in_use", "A stack stays in its cloud's region; make another one there.")
+        work.fault(
+            "/spec/cloud_region", "in_use", "A stack cannot move to another cloud region; create another stack there."
+        )
 
 
 def refuse_to_forget(row: Stack) -> None:
@@ -103,7 +107,7 @@ def refuse_to_forget(row: Stack) -> None:
     if lock:
         reasons.append(f"{lock.held_by} holds the lock of its state: wait, or force-unlock it once nothing runs.")
     if newest and newest.resources:
-        reasons.append(f"{newest.resources} resources stand in its cloud: destroy them first.")
+        reasons.append(f"Its cloud still has {newest.resources} resources: destroy them first.")
     if sync:
         reasons += _doubts(sync)
     if reasons:

@@ -49,9 +49,11 @@ def _grantee(work: Work, row: Grant, spec: GrantSpec) -> Account | None:
     if account is None and ("Account", name) not in work.broken:
         work.fault("/spec/account", "unknown", f"There is no account {name}.")
     elif account is not None and account.is_operator:
-        work.fault("/spec/account", "operator", "Grant to a customer's account; operators need none.")
+        work.fault("/spec/account", "operator", "Choose a customer's account; operators need no grant.")
     elif account is not None and row.pk is not None and row.account_id != account.pk:
-        work.fault("/spec/account", "account", f"A grant stays with {row.account.name}; make another one for {name}.")
+        work.fault(
+            "/spec/account", "account", f"A grant cannot move from {row.account.name}; create another one for {name}."
+        )
     return account
 
 
@@ -64,7 +66,7 @@ def _refuse_taken(work: Work, row: Grant, account: Account, name: str) -> None:
         work.fault("/spec/hostname", "hostname_taken", detail)
     others = Grant.objects.filter(in_force(), hostname=name).exclude(account=account).exclude(pk=row.pk)
     if other := others.first():
-        work.fault("/spec/hostname", "granted", f"Grant {other.name} gives {name} to another account already.")
+        work.fault("/spec/hostname", "granted", f"Grant {other.name} already gives {name} to another account.")
 
 
 def _prove(work: Work, grant: Grant) -> None:
@@ -87,7 +89,7 @@ def refuse_loss(work: Work, account: Account, hostname: str, tag: str) -> None:
     elif hostname:
         claims.lock_hostnames([hostname])
         lost = _only_granted(account, hostname)
-        refuse_users(Route.objects.filter(hostname__in=lost), f"it proves {hostname}")
+        refuse_users(Route.objects.filter(hostname__in=lost), f"it verifies {hostname}")
         for row in Hostname.objects.filter(pk__in=lost):
             row.proof, row.proved_at, row.version = Hostname.Proof.NONE, None, row.version + 1
             row.save(update_fields=("proof", "proved_at", "version"))

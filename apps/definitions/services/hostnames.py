@@ -34,7 +34,10 @@ PATIENCE = timedelta(days=14)
 BETWEEN_ORDERS = timedelta(seconds=5)
 SEATS: Seats[int] = Seats()
 _looked_at: set[int] = set()  # by this process; two processes that look at one claim do no harm
-KEPT = "Another account verified this name too, or a wildcard over or a name under it: one has to be released first."
+KEPT = (
+    "Another account has also verified this hostname, a wildcard that covers it, or "
+    "a name below it. One of them must be released first."
+)
 PROVED_BY_LOOKING = (Hostname.Proof.DNS, Hostname.Proof.HTTP)
 
 
@@ -99,7 +102,7 @@ def release(*, actor: Actor, hostname_id: int, expected_version: int | None = No
 
 def end_rest(*, actor: Actor, hostname_id: int, reason: str = "") -> None:
     """Let others have a released name at once, by an operator's word. Raises Conflict for one that is not released."""
-    actor.must_operate("how long released hostnames rest")
+    actor.must_operate("the cooldown of released hostnames")
     with working(actor, reason=reason) as work:
         row = _locked(actor, hostname_id, None)
         if row.released_at is None:
@@ -111,9 +114,9 @@ def end_rest(*, actor: Actor, hostname_id: int, reason: str = "") -> None:
 
 def prove(*, actor: Actor, hostname_id: int, reason: str) -> Hostname:
     """An operator's word that the name is the account's. Raises Invalid without a reason."""
-    actor.must_operate("proofs of hostnames by word")
+    actor.must_operate("manual verification of hostnames")
     if not reason.strip():
-        raise Invalid([Fault("/reason", "missing", "Say why you know that the name is the account's.")])
+        raise Invalid([Fault("/reason", "missing", "Explain how you know that the account owns the hostname.")])
     with working(actor, reason=reason) as work:
         row = _locked(actor, hostname_id, None)
         if not _proved(work, row, Hostname.Proof.OPERATOR):

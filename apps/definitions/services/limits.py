@@ -46,7 +46,7 @@ def set_limit(  # noqa: PLR0913 - a limit has this many parts, all named by the 
         held = hold(pool, expected_version)
         backend = Backend.objects.select_related("region", "account").filter(pool=pool, region__name=region).first()
         if backend is None:
-            raise NotFound("The pool has no servers in such a region.")
+            raise NotFound("The pool has no servers in this region.")
         if not (of_run and backend.limit_measured_by):
             check_manager(work, held)
         wanted = read_limit(_merged(backend, sent), pool.when_full)

@@ -22,7 +22,7 @@ SUBNETS_OF_ALB = 2
 def store_load_balancer(work: Work, owner: Account, row: LoadBalancer, spec: LoadBalancerSpec) -> None:
     """The front with its listeners; two listeners of one fleet never bind the same address and port."""
     if LoadBalancer.objects.filter(name=row.name).exclude(pk=row.pk).exists():
-        work.fault("/name", "taken", f"There is a load balancer {row.name} already.")
+        work.fault("/name", "taken", f"A load balancer named {row.name} already exists; choose another name.")
     fleets = [
         found for index, name in enumerate(spec.fleets) if (found := work.place(Fleet, name, f"/spec/fleets/{index}"))
     ]
@@ -55,7 +55,7 @@ def _stack(work: Work, name: str, index: int) -> Stack | None:
     place = f"/spec/stacks/{index}"
     found = work.place(Stack, name, place)
     if found and (missing := missing_network(found)):
-        work.fault(place, "network", f"Stack {name} {missing} first; load balancers need them to stand in.")
+        work.fault(place, "network", f"Stack {name} {missing} first; load balancers need this.")
     return found
 
 
@@ -99,7 +99,7 @@ def _refuse_taken_ports(
     own = {getattr(fleet, name): fleet.name for fleet in fleets for name in FLEET_PORTS}
     for index, (listener, address) in enumerate(zip(spec.listeners, addresses, strict=True)):
         if address is None and listener.port in own:
-            detail = f"Nodes of fleet {own[listener.port]} use port {listener.port} among themselves."
+            detail = f"Nodes of fleet {own[listener.port]} use port {listener.port} internally; choose another port."
             work.fault(f"/spec/listeners/{index}/port", "port_in_use", detail)
         same = others.filter(port=listener.port, static_ip__isnull=True).select_related("load_balancer")
         if address is None and (taken := same.first()):
@@ -122,7 +122,9 @@ def _refuse_two_users(address: StaticIP, pointer: str) -> None:
     names = Listener.objects.filter(static_ip=address).order_by("load_balancer__name")
     users = list(names.values_list("load_balancer__name", flat=True).distinct()[:2])
     if len(users) > 1:
-        detail = f"{address.name} would serve {' and '.join(users)}; a static IP serves one at a time: move it."
+        detail = (
+            f"{address.name} would serve {' and '.join(users)}; a static IP serves only one at a time: move it instead."
+        )
         raise Invalid([Fault(pointer, "static_ip_in_use", detail)])
 
 
@@ -130,9 +132,9 @@ def _expect_fit_on_fleets(work: Work, address: StaticIP, fleets: list[Fleet], st
     if stacks:
         names = ", ".join(stack.name for stack in stacks)
         detail = (
-            f"{address.name} ({address.kind}) stands on fleets only, but the load balancer is in stack {names} too."
+            f"{address.name} ({address.kind}) works on fleets only, but the load balancer is also in stack {names}."
         )
-        work.fault(place, "kind", f"{detail} Leave it out, or make a load balancer for each.")
+        work.fault(place, "kind", f"{detail} Leave it out, or create a load balancer for each.")
     if address.region_id and any(fleet.region_id != address.region_id for fleet in fleets):
         detail = f"{address.name} belongs to one region, but the load balancer has fleets elsewhere."
         work.fault(place, "region", detail)
@@ -141,9 +143,10 @@ def _expect_fit_on_fleets(work: Work, address: StaticIP, fleets: list[Fleet], st
 def _expect_fit_in_stacks(work: Work, address: StaticIP, fleets: list[Fleet], stacks: list[Stack], place: str) -> None:
     if fleets:
         detail = (
-            f"{address.name} ({address.kind}) is a cloud's, but the load balancer runs on fleet {fleets[0].name} too."
+            f"{address.name} ({address.kind}) belongs to a cloud, but the load "
+            f"balancer also runs on fleet {fleets[0].name}."
         )
-        work.fault(place, "kind", f"{detail} Leave it out, or make a load balancer for each.")
+        work.fault(place, "kind", f"{detail} Leave it out, or create a load balancer for each.")
     elsewhere = next((stack for stack in stacks if stack.pk != address.stack_id), None)
     if elsewhere:
         own = address.stack.name if address.stack else "another stack"

@@ -341,7 +341,7 @@ def _own_names(after: Document, owner: Account) -> Document:
 
 def _check_version(row: Any, wanted: Object, *, expected_version: int | None, create_only: bool) -> None:
     if row is not None and create_only:
-        raise Conflict(f"There is a {wanted.kind} {wanted.name} already.")
+        raise Conflict(f"A {wanted.kind} named {wanted.name} already exists.")
     if expected_version is not None and (row is None or row.version != expected_version):
         detail = f"{wanted.kind} {wanted.name} has changed since you read it; read it again and decide again."
         raise Stale(detail, row.version if row else None)
@@ -351,7 +351,7 @@ def _take_version(row: Any) -> None:
     """Raise the version in the database if it is still the one that was read: of two writers one gets it."""
     taken = type(row)._default_manager.filter(pk=row.pk, version=row.version).update(version=row.version + 1)
     if not taken:
-        raise Stale("Somebody changed this object in this moment: read it again and decide again.")
+        raise Stale("Someone changed this object at the same time; read it again and decide again.")
     row.version += 1
 
 
@@ -369,7 +369,7 @@ def delete(work: Work, kind: str, row: Any, *, expected_version: int | None = No
     if isinstance(row, Stack):
         clouds.refuse_to_forget(row)
     if isinstance(row, StaticIP) and row.protected:
-        raise Conflict(f"Static IP {row.name} is protected: write protected: false first, then delete it.")
+        raise Conflict(f"Static IP {row.name} is protected: set protected: false first, then delete it.")
     if isinstance(row, Record):
         lock_zone(work, row.zone)
     before, pk = describe(row), row.pk

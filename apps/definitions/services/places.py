@@ -24,10 +24,12 @@ def store_account(work: Work, owner: Account, row: Account, spec: AccountSpec) -
     changed = row.pk is not None and row.kind != spec.kind
     second = spec.kind == Account.Kind.OPERATOR and row.kind != spec.kind
     if changed or (second and Account.objects.filter(kind=Account.Kind.OPERATOR).exists()):
-        work.fault("/spec/kind", "kind", "There is one operator account, and the kind of an account does not change.")
+        work.fault(
+            "/spec/kind", "kind", "There is exactly one operator account, and the kind of an account cannot change."
+        )
         raise Invalid(work.take_faults())
     if spec.suspended and spec.kind == Account.Kind.OPERATOR:
-        work.fault("/spec/suspended", "operator", "The operator account cannot be suspended; write false.")
+        work.fault("/spec/suspended", "operator", "The operator account cannot be suspended; use false.")
         raise Invalid(work.take_faults())
     row.title, row.kind = spec.title, spec.kind
     if spec.quotas is not None:
@@ -60,7 +62,7 @@ def _store_latencies(work: Work, row: Region, wanted: dict[str, float]) -> None:
     for index, name in enumerate(wanted):
         place = f"/spec/latency/{index}/to"
         if name == row.name:
-            work.fault(place, "self", "A region is no distance from itself; leave this entry out.")
+            work.fault(place, "self", "A region has no round trip to itself; leave this entry out.")
         elif ("Region", name) not in work.coming and (region := work.place(Region, name, place)):
             found[name] = region
     if work.faults:
@@ -87,7 +89,7 @@ def store_fleet(work: Work, owner: Account, row: Fleet, spec: FleetSpec) -> None
     region = work.place(Region, spec.region, "/spec/region")
     in_use = row.pk is not None and (row.nodes.exists() or row.load_balancers.exists())
     if region and in_use and row.region_id != region.pk:
-        work.fault("/spec/region", "in_use", "A fleet with nodes or load balancers stays in its region.")
+        work.fault("/spec/region", "in_use", "A fleet with nodes or load balancers cannot move to another region.")
     ports = {name: getattr(spec, name) for name in FLEET_PORTS}
     if row.pk is not None:
         _refuse_ports_of_listeners(work, row, ports)

@@ -40,7 +40,7 @@ def set_latency(*, actor: Actor, from_region: str, to_region: str, ms: object, r
     actor.must_operate("regions")
     wanted = _checked(ms) if ms is not None else None
     if from_region == to_region:
-        raise Invalid([Fault("/to", "self", "A region is no distance from itself; name another one.")])
+        raise Invalid([Fault("/to", "self", "A region has no round trip to itself; name another region.")])
     with working(actor, reason=reason) as work:
         row, other = _locked(work, from_region), _named(to_region)
         work.watch_orders()

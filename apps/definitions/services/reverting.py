@@ -47,7 +47,7 @@ def revert_change(*, actor: Actor, change: str, reason: str = "") -> Plan:
     part, and whatever saving and deleting by themselves raise.
     """
     steps = _steps(entries_of_change(actor, change))
-    with working(actor, reason=reason or f"Takes back change {change}") as work:
+    with working(actor, reason=reason or f"Reverts change {change}") as work:
         done = [_take_back(work, step, at) for at, step in enumerate(_in_order(steps))]
         finish(work)
     changes = tuple(each for each in done if each is not None)
@@ -59,7 +59,7 @@ def _steps(entries: Iterable[Entry]) -> list[Step]:
     for entry in entries:
         key = entry.object_kind, entry.object_label
         if entry.object_kind in PARTS:
-            raise Conflict(f"{entry.object_label} was changed in part: set it back by the call that changed it.")
+            raise Conflict(f"{entry.object_label} was changed in part; undo that with the same kind of call.")
         if entry.object_kind not in KINDS:
             continue  # claims and rollouts follow by themselves
         owner, _, name = entry.object_label.rpartition("/")
@@ -86,9 +86,9 @@ def _take_back(work: Work, step: Step, at: int) -> Change | None:
     row = existing(work, step.kind, owner, step.name)
     gone = step.last.action == "delete"
     if (row is None) != gone or (row is not None and row.version != step.last.version):
-        raise Conflict(f"{step.label} has been changed since: nothing was taken back. Change it by hand.")
+        raise Conflict(f"{step.label} has changed since. Nothing was reverted; change it manually.")
     if row is not None and set(step.last.after or ()) != set(describe(row)):
-        raise Conflict(f"{step.label} was changed in part: set it back by the call that changed it.")
+        raise Conflict(f"{step.label} was changed in part; undo that with the same kind of call.")
     if step.before is not None:
         sent = {"kind": step.kind, "name": step.name, "account": step.account, "spec": step.before}
         work.pointer = f"/objects/{at}"

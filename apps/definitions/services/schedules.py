@@ -46,9 +46,7 @@ def store_schedule(work: Work, owner: Account, row: Schedule, spec: ScheduleSpec
     if row.pk is None or target != (row.target_kind, row.target):
         _check_target(work, owner, row, spec.target)
         if row.pk is not None and (owed := owed_by(row)):
-            detail = (
-                f"It has still to take back a change at {owed:%Y-%m-%d %H:%M:%S} UTC; change the target after that."
-            )
+            detail = f"It will restore an earlier value at {owed:%Y-%m-%d %H:%M:%S} UTC; change the target after that."
             work.fault("/spec/target", "owed", detail)
     if work.faults:
         raise Invalid(work.take_faults())
@@ -86,7 +84,11 @@ def _check_target(work: Work, owner: Account, row: Schedule, target: TargetSpec)
         work.actor.may_write("fleets")
         work.actor.must_operate("what fleets run")
         if not owner.is_operator:
-            work.fault(place, "operators", "Only schedules of operators push; book it in an account of operators.")
+            work.fault(
+                place,
+                "operators",
+                "Only schedules of the operator account can push fleets; create it in the operator account.",
+            )
         work.place(Fleet, document["fleet"], f"{place}/fleet")
     elif target.kind == Schedule.TargetKind.CHANGE:
         work.booked.append(Booked(work.pointer, owner, row.name, document["object"], row.manager))

@@ -45,7 +45,11 @@ def store_pool(work: Work, owner: Account, row: Pool, spec: PoolSpec) -> None:
     for index, name in enumerate(spec.overflow_order):
         work.place(Region, name, f"/spec/overflow/order/{index}")
     if row.pk is not None and row.protocol != spec.protocol and users_of(work.actor, row):
-        work.fault("/spec/protocol", "in_use", "A pool that routes or listeners use keeps its protocol.")
+        work.fault(
+            "/spec/protocol",
+            "in_use",
+            "The protocol of a pool in use cannot change; remove its routes and listeners first.",
+        )
     if work.faults:
         raise Invalid(work.take_faults())
     if row.pk is not None:

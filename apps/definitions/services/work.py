@@ -235,4 +235,6 @@ def working(actor: Actor, *, reason: str = "", manager: str = "") -> Iterator[Wo
             if work.touched_zones:
                 want_zone_push(work.touched_zones.values())
     except IntegrityError as error:
-        raise Conflict("Somebody changed the same objects in this moment: read again and decide again.") from error
+        raise Conflict(
+            "Someone changed the same objects at the same time; read them again and decide again."
+        ) from error

@@ -28,15 +28,15 @@ def store_zone(work: Work, owner: Account, row: Zone, spec: ZoneSpec) -> None:
     """Who serves the zone; its domain and its driver stay, since what was pushed stays where it is."""
     stack = work.place(Stack, spec.stack, "/spec/stack")
     if stack and stack.cloud_account.cloud != Cloud.AWS:
-        work.fault("/spec/stack", "cloud", f"Route 53 is AWS's; stack {stack.name} is another cloud's.")
+        work.fault("/spec/stack", "cloud", f"Route 53 belongs to AWS; stack {stack.name} is in another cloud.")
     if Zone.objects.filter(domain=spec.domain).exclude(pk=row.pk).exists():
-        work.fault("/spec/domain", "taken", f"There is a zone of {spec.domain} already.")
+        work.fault("/spec/domain", "taken", f"A zone for {spec.domain} already exists.")
     if row.pk is not None:
         for field in ("domain", "driver"):
             if getattr(row, field) != getattr(spec, field):
-                work.fault(f"/spec/{field}", "in_use", f"A zone keeps its {field}; make another zone.")
+                work.fault(f"/spec/{field}", "in_use", f"The {field} of a zone cannot change; create another zone.")
         if row.stack_id != (stack.pk if stack else None):
-            work.fault("/spec/stack", "in_use", "A zone stays in its stack; make another zone.")
+            work.fault("/spec/stack", "in_use", "A zone cannot move to another stack; create another zone.")
     if work.faults:
         raise Invalid(work.take_faults())
     if row.pk is not None and row.tags != dict(spec.tags):
@@ -107,7 +107,7 @@ def _expect_followable(work: Work, balancer: LoadBalancer, zone: Zone, spec: Rec
     on_fleets, in_stacks = work.once(("stands", balancer.pk), lambda: _stands(balancer))
     place = "/spec/load_balancer"
     if not on_fleets and not in_stacks:
-        work.fault(place, "nowhere", f"{balancer.name} stands nowhere yet; give it a fleet or a stack first.")
+        work.fault(place, "nowhere", f"{balancer.name} is not deployed yet; add a fleet or a stack first.")
     elif spec.type is RecordType.CNAME and on_fleets:
         work.fault("/spec/type", "source", f"{balancer.name} is on fleets, which have addresses: use type A or AAAA.")
     elif spec.type is not RecordType.CNAME and zone.stack_id and in_stacks and zone.stack_id not in in_stacks:
@@ -144,12 +144,12 @@ def _refuse_foreign(work: Work, owner: Account, row: Record, zone: Zone, spec: R
     """What a customer may not do in a zone that is only shared with it."""
     base, name = base_of(spec.label), full_name(spec.label, zone.domain)
     if spec.type is RecordType.NS:
-        work.fault("/spec/type", "delegation", "Only the owner of the zone delegates names; ask an operator.")
+        work.fault("/spec/type", "delegation", "Only the owner of the zone can delegate names; ask an operator.")
     if spec.tags:
-        work.fault("/spec/tags", "operators", "Only operators tag records in a shared zone; leave tags out.")
+        work.fault("/spec/tags", "operators", "Only operators can tag records in a shared zone; leave tags out.")
     moved = row.pk is None or (row.label, row.zone_id) != (spec.label, zone.pk)
     if base == APEX or spec.label == "*":
-        detail = f"What concerns all of {zone.domain} belongs to its owner; use a name below it."
+        detail = f"Only the owner can change records of {zone.domain} itself; use a name below it."
         work.fault("/spec/label", "apex", detail)
     elif moved and (_belongs_to_others(owner, zone, base) or _is_claimed(owner, full_name(base, zone.domain))):
         work.fault("/spec/label", "name_taken", f"The name {name} is not available to this account.")

@@ -21,7 +21,7 @@ def act(fire: Fire, now: datetime) -> Outcome:
     test = CapacityTest.objects.filter(account=schedule.account, name=name).first()
     try:
         if test is None:
-            raise NotFound(f"There is no capacity test {name} any more.")
+            raise NotFound(f"The capacity test {name} no longer exists.")
         run = request_run(
             actor=actor_of_schedule(schedule.account, schedule.name),
             test_id=test.pk,
@@ -32,5 +32,5 @@ def act(fire: Fire, now: datetime) -> Outcome:
     except (Forbidden, Invalid, NotFound) as error:
         raise TargetFailed(error.detail, final=True) from error
     if run.state == Run.State.REFUSED:
-        raise TargetFailed(f"Run {run.pk} was refused: {run.why}", final=True)
-    return Outcome(f"Run {run.pk} of {name} was asked for.", {"run": run.pk})
+        raise TargetFailed(f"Run {run.pk} was rejected: {run.why}", final=True)
+    return Outcome(f"Run {run.pk} of {name} was requested.", {"run": run.pk})

@@ -22,7 +22,7 @@ from apps.schedules.targets.contract import Outcome, TargetFailed
 def act(fire: Fire, now: datetime) -> Outcome:
     """Make the change, or take back an earlier one. Raises TargetFailed, for good, when it may not be made."""
     if fire.schedule.account.suspended_at is not None:
-        raise TargetFailed("The account is suspended: nothing is changed.", final=True)
+        raise TargetFailed("The account is suspended, so nothing was changed.", final=True)
     try:
         return _take_back(fire) if fire.cause == Fire.Cause.RESTORE else _make(fire, now)
     except (Conflict, Forbidden, Invalid, NotFound) as error:
@@ -36,12 +36,12 @@ def _make(fire: Fire, now: datetime) -> Outcome:
     row, change, before = change_for_schedule(booked, wanted, reason=f"Schedule {schedule.name}, fire {fire.pk}")
     label = f"{change.kind} {change.name}"
     if change.action == "unchanged":
-        return Outcome(f"{label} was already so.", _link(row, change))
+        return Outcome(f"{label} already had this value.", _link(row, change))
     said = f"{label} was {'created' if change.action == 'create' else 'changed'}."
     if after_s := schedule.target["restore_after_s"]:
         at = now + timedelta(seconds=after_s)
         _book_restoring(fire, at, _link(row, change) | {"before": before})
-        said = f"{said} It is taken back at {at:%Y-%m-%d %H:%M:%S} UTC."
+        said = f"{said} It will be restored at {at:%Y-%m-%d %H:%M:%S} UTC."
     return Outcome(said, _link(row, change))
 
 
@@ -79,7 +79,7 @@ def _take_back(fire: Fire) -> Outcome:
     actor = actor_of_schedule(schedule.account, schedule.name)
     how: dict[str, Any] = {
         "expected_version": held["version"],
-        "reason": f"Schedule {schedule.name} takes back fire {held['restores']}",
+        "reason": f"Schedule {schedule.name} restores run {held['restores']}",
     }
     link = {name: held[name] for name in ("restores", "kind", "account", "name")}
     with managing(break_glass=True):  # the same pipeline's, or nobody's: asked when the change was made
@@ -87,13 +87,13 @@ def _take_back(fire: Fire) -> Outcome:
             delete_object(actor=actor, **which, **how)
             return Outcome(f"{label} was deleted again.", link)
         row = save_object(actor=actor, **which, spec=held["before"], **how)
-    return Outcome(f"{label} is as it was before.", link | {"id": row.pk, "version": row.version})
+    return Outcome(f"{label} has its previous value again.", link | {"id": row.pk, "version": row.version})
 
 
 def _must_not_have_moved(held: dict[str, Any], label: str) -> None:
     row = KINDS[held["kind"]].model._default_manager.filter(pk=held["id"]).first()
     if row is None:
-        raise Conflict(f"{label} was deleted since the change: there is nothing to take back.")
+        raise Conflict(f"{label} was deleted after the change, so there is nothing to restore.")
     if row.version != held["version"]:
-        detail = f"{label} has been changed since (version {row.version}, not {held['version']}): it stays as it is."
-        raise Conflict(f"{detail} Change it by hand if the old value should come back.")
+        detail = f"{label} has been changed since (version {row.version}, not {held['version']}). It is left unchanged."
+        raise Conflict(f"{detail} Change it manually to restore the old value.")

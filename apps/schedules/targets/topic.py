@@ -11,7 +11,7 @@ from apps.schedules import topics
 from apps.schedules.models import Fire
 from apps.schedules.targets.contract import Outcome, TargetFailed
 
-AWAY = "Redis, where topics live, did not answer."
+AWAY = "Redis, which stores topics, did not answer."
 
 
 def act(fire: Fire, now: datetime) -> Outcome:
