@@ -117,10 +117,10 @@ def _expect_of_driver(reader: Reader, driver: Any) -> None:
     for field in OF_DRIVERS:
         given = reader.data.get(field)
         if field in NEEDS[driver] and not given:
-            reader.fault(field, "missing", f"A {driver} zone needs {field}; fill it in.")
+            reader.fault(field, "missing", f"A zone with driver {driver} needs {field}; fill it in.")
         usual = field == "key_algorithm" and given == DEFAULT_ALGORITHM  # as documents that we write have it
         if given and not usual and field not in (*NEEDS[driver], *TAKES.get(driver, ())):
-            reader.fault(field, "driver", f"A {driver} zone has no {field}; leave it out.")
+            reader.fault(field, "driver", f"A zone with driver {driver} has no {field}; leave it out.")
 
 
 def read_record(reader: Reader) -> RecordSpec:

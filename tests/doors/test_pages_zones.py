@@ -70,7 +70,7 @@ def test_a_zone_is_made_and_a_bad_one_says_at_its_field_what_to_change(operator:
     assert refused.status_code == 422
     text = refused.content.decode()
     assert 'value="not a domain"' in text
-    assert "A rfc2136 zone needs server" in text
+    assert "A zone with driver rfc2136 needs server" in text
     typed |= {
         "/spec/domain": DOMAIN,
         "/spec/server": "192.0.2.53:53",

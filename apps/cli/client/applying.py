@@ -64,7 +64,7 @@ def _wait(words: argparse.ArgumentParser) -> None:
 
 
 def _origin(words: argparse.ArgumentParser) -> None:
-    words.add_argument("--reason", help="why, for the audit record")
+    words.add_argument("--reason", help="why, for the audit log")
     words.add_argument("--commit", help="commit that the change comes from")
     words.add_argument("--pipeline-url", metavar="URL", help="run of the pipeline that makes the change")
 

@@ -22,7 +22,7 @@ def add_to(commands: Any, every: argparse.ArgumentParser) -> None:
     wait.set_defaults(run=wait_for)
     revert = commands.add_parser("revert", parents=[every], help="revert everything that a change of this token did")
     revert.add_argument("--confirm", action="append", default=[], metavar="ACCOUNT/NAME", help="what this may empty")
-    revert.add_argument("--reason", help="why, for the audit record")
+    revert.add_argument("--reason", help="why, for the audit log")
     add_managed(revert)
     revert.set_defaults(run=take_back)
     for command in (wait, revert):

@@ -54,7 +54,7 @@ def _addresses(commands: Any, every: argparse.ArgumentParser) -> None:
     move.add_argument("load_balancer", metavar="LOAD_BALANCER")
     move.add_argument("--listener", action="append", metavar="NAME", help="again for more; left out: by its ports")
     for action in (move, release):
-        action.add_argument("--reason", help="why, for the audit record")
+        action.add_argument("--reason", help="why, for the audit log")
         add_managed(action)
 
 
@@ -71,14 +71,14 @@ def _stacks(commands: Any, every: argparse.ArgumentParser) -> None:
     ):
         action = _action(actions, every, name, run, words)
         action.add_argument("stack", metavar="STACK")
-        action.add_argument("--reason", required=name == "destroy", help="why, for the audit record")
+        action.add_argument("--reason", required=name == "destroy", help="why, for the audit log")
     for name, words in DECISIONS.items():
         action = _action(actions, every, name, decide, words)
         action.add_argument("id", metavar="RUN", type=number)
-        action.add_argument("--reason", help="why, for the audit record")
+        action.add_argument("--reason", help="why, for the audit log")
     unlock = _action(actions, every, "unlock", unlock_stack, "remove the lock of the state")
     unlock.add_argument("stack", metavar="STACK")
-    unlock.add_argument("--reason", required=True, help="why, for the audit record")
+    unlock.add_argument("--reason", required=True, help="why, for the audit log")
 
 
 def _zones(commands: Any, every: argparse.ArgumentParser) -> None:
@@ -88,7 +88,7 @@ def _zones(commands: Any, every: argparse.ArgumentParser) -> None:
     repair = _action(actions, every, "repair", repair_zone, "write over what somebody changed on the server")
     for action in (show, repair):
         action.add_argument("zone", metavar="ZONE", help="name, account/name or id")
-    repair.add_argument("--reason", help="why, for the audit record")
+    repair.add_argument("--reason", help="why, for the audit log")
 
 
 def list_addresses(api: Api, asked: argparse.Namespace) -> Done:

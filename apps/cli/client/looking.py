@@ -34,7 +34,7 @@ def add_to(commands: Any, every: argparse.ArgumentParser) -> None:
     trace.add_argument("--load-balancer", metavar="NAME")
     trace.set_defaults(run=trace_request)
 
-    logs = commands.add_parser("logs", parents=[every], help="the audit record of your account, newest first")
+    logs = commands.add_parser("logs", parents=[every], help="the audit log of your account, newest first")
     for name in ("actor", "kind", "action", "q", "since", "until"):
         logs.add_argument(f"--{name}")
     logs.add_argument("--limit", type=number, default=50)
@@ -134,12 +134,12 @@ def _header(text: str) -> tuple[str, str]:
 
 
 def show_logs(api: Api, asked: argparse.Namespace) -> Done:
-    """Entries of the audit record: who changed what and why. Requests of clients are not kept anywhere."""
+    """Entries of the audit log: who changed what and why. Requests of clients are not kept anywhere."""
     names = ("actor", "kind", "action", "q", "since", "until")
     query = {name: getattr(asked, name) for name in names if getattr(asked, name)}
     items = api("GET", "audit-entries", query=query | {"limit": str(asked.limit)})["items"]
     rows = [[_cell(entry, name) for name in LOG_FIELDS] for entry in items]
-    head = "Who changed what in your account (the audit record; requests of clients are not kept):"
+    head = "Who changed what in your account (the audit log; requests of clients are not kept):"
     return items, f"{head}\n{texts.table(rows, [name.upper() for name in LOG_FIELDS])}", 0
 
 

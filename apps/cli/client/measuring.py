@@ -36,7 +36,7 @@ def add_to(commands: Any, every: argparse.ArgumentParser) -> None:
     start.add_argument("test", metavar="TEST", help="name, account/name or id")
     start.add_argument("--approve", action="store_true", help="approve it as well (operators)")
     start.add_argument("--wait", action="store_true", help="until the run is over; exit code 1 where it found nothing")
-    start.add_argument("--reason", help="why, for the audit record")
+    start.add_argument("--reason", help="why, for the audit log")
     start.set_defaults(run=start_test)
 
     runs = actions.add_parser("runs", parents=[every], help="runs, newest first")
@@ -61,7 +61,7 @@ def _add_for_runs(actions: Any, every: argparse.ArgumentParser) -> None:
     for action in (run, stop, approve, limit):
         action.add_argument("id", metavar="RUN", type=number, help="id of the run")
         if action is not run:
-            action.add_argument("--reason", help="why, for the audit record")
+            action.add_argument("--reason", help="why, for the audit log")
 
 
 def _margin(text: str) -> float:

@@ -36,7 +36,7 @@ def add_to(commands: Any, every: argparse.ArgumentParser) -> None:
         action = actions.add_parser(name, parents=[every], help=words)
         action.add_argument("schedule", metavar="SCHEDULE", help="name, account/name or id")
         if name != "show":
-            action.add_argument("--reason", help="why, for the audit record")
+            action.add_argument("--reason", help="why, for the audit log")
         if run in (pause, resume):
             add_managed(action)
         action.set_defaults(run=run)
@@ -49,7 +49,7 @@ def add_to(commands: Any, every: argparse.ArgumentParser) -> None:
 
     retry = actions.add_parser("retry", parents=[every], help="retry a failed run with the same key")
     retry.add_argument("fire", metavar="FIRE", type=number, help="id of the fire")
-    retry.add_argument("--reason", help="why, for the audit record")
+    retry.add_argument("--reason", help="why, for the audit log")
     retry.set_defaults(run=retry_fire)
 
 
