@@ -22,8 +22,10 @@ var/docs-venv/.stamp: docs/requirements.txt
 	var/docs-venv/bin/pip install -q --disable-pip-version-check --require-hashes -r docs/requirements.txt
 	touch $@
 
-docs: var/docs-venv/.stamp ## build the site of the documents into var/site; links that lead nowhere fail
+var/site/docs/index.html: var/docs-venv/.stamp mkdocs.yml $(shell find docs -name '*.md')
 	NO_MKDOCS_2_WARNING=1 var/docs-venv/bin/mkdocs build -q
+
+docs: var/site/docs/index.html ## build the site of the documents, which the console serves below /docs/; broken links fail
 
 lock: .venv/.stamp-tests ## compile requirements.in, tests/requirements.in and docs/requirements.in with hashes
 	.venv/bin/pip install -q uv
@@ -43,7 +45,7 @@ agent: .venv/.stamp ## build var/spillway-agent.pyz, all that a node needs besid
 packages: ## install haproxy, redis and python3-venv where they are missing (apt, sudo unless root)
 	@deploy/packages.sh haproxy redis-server python3-venv
 
-up: packages .venv/.stamp frontend/static/vendor/.stamp ## the demo: two regions, real traffic; DETACH=1 for the background
+up: packages .venv/.stamp frontend/static/vendor/.stamp docs ## the demo: two regions, real traffic; DETACH=1 for the background
 	@$(PY) -m deploy.demo up $(if $(DETACH),--detach)
 
 down: ## stop a demo that runs in the background

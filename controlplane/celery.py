@@ -20,7 +20,7 @@ app.autodiscover_tasks()
 
 @worker_init.connect
 def wait_for_the_key(**_: object) -> None:
-    """A worker takes nothing before it is known to have the key of its database (apps/core/keys.py)."""
-    from apps.core import keys
+    """A worker takes nothing before it is known to have the key of its database (apps/core/secrets/keys.py)."""
+    from apps.core.secrets import keys
 
     keys.wait_until_it_fits(time.sleep)

@@ -10,6 +10,6 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "controlplane.settings")
 database.be("web")
 django.setup()
 
-from apps.observe.stream import EventStream  # noqa: E402 - Django must be set up before apps are imported
+from apps.observe.live.stream import EventStream  # noqa: E402 - Django must be set up before apps are imported
 
 app = EventStream()

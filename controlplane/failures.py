@@ -6,9 +6,9 @@ import sys
 
 from django.http import HttpRequest, HttpResponse
 
-from apps.api.v1.problems import problem_answer
+from apps.api.v1.protocol.problems import problem_answer
 from apps.core.unavailable import unavailable
-from apps.web import errors
+from apps.web.kit import errors
 
 MACHINES = ("/api/", "/hooks/")
 

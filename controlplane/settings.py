@@ -94,9 +94,9 @@ WEB_THREADS = environment.whole(
 )
 MIDDLEWARE = [
     "apps.core.requests.RequestIdMiddleware",
-    "apps.core.threads.OneThreadFree",
+    "apps.core.concurrency.threads.OneThreadFree",
     "django.middleware.security.SecurityMiddleware",
-    "apps.web.methods.GetAndPostOnly",
+    "apps.web.kit.methods.GetAndPostOnly",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.middleware.gzip.GZipMiddleware",
@@ -107,10 +107,10 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
-    "apps.web.session_age.SessionAge",
-    "apps.web.second_factor.SecondFactorRequired",
-    "apps.core.keys.KeyFits",
-    "apps.api.v1.door.ApiDoor",
+    "apps.web.sign_in.session_age.SessionAge",
+    "apps.web.sign_in.second_factor.SecondFactorRequired",
+    "apps.core.secrets.keys.KeyFits",
+    "apps.api.v1.protocol.middleware.ApiDoor",
 ]
 
 ROOT_URLCONF = "controlplane.urls"
@@ -126,7 +126,8 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "apps.web.your_account.who_looks",
+                "apps.web.sign_in.your_account.who_looks",
+                "apps.web.kit.help.help_link",
             ],
         },
     }
@@ -153,7 +154,8 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
-# A session ends so long after the last request, and at the latest so long after signing in (apps/web/session_age.py).
+# A session ends so long after the last request, and at the latest so long after signing in
+# (web/sign_in/session_age.py).
 SESSION_COOKIE_AGE = 2 * 3600
 SESSION_GREATEST_AGE = 12 * 3600
 LOGIN_URL = "web:sign-in"
@@ -162,7 +164,7 @@ LOGOUT_REDIRECT_URL = "web:sign-in"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not DEVELOPMENT
-CSRF_FAILURE_VIEW = "apps.web.errors.csrf_failure"
+CSRF_FAILURE_VIEW = "apps.web.kit.errors.csrf_failure"
 
 environment.group("Signing in and mail")
 REQUIRE_SECOND_FACTOR = environment.one_of(
@@ -170,7 +172,7 @@ REQUIRE_SECOND_FACTOR = environment.one_of(
     ("", "operators", "everyone"),
     "who sets up a second factor before anything else: `operators`, `everyone`; nobody by default",
 )
-ACCOUNT_ADAPTER = "apps.accounts.allauth_adapter.AccountAdapter"
+ACCOUNT_ADAPTER = "apps.accounts.sign_in.allauth_adapter.AccountAdapter"
 ACCOUNT_LOGIN_METHODS = {"username"}
 ACCOUNT_SIGNUP_FIELDS = ["username*", "password1*", "password2*"]
 ACCOUNT_EMAIL_VERIFICATION = "none"
@@ -180,16 +182,16 @@ ACCOUNT_UNIQUE_EMAIL = False
 ACCOUNT_SESSION_REMEMBER = True
 ACCOUNT_REAUTHENTICATION_REQUIRED = True
 ACCOUNT_REAUTHENTICATION_TIMEOUT = 600
-# allauth counts in the cache, which may forget; apps/accounts/sign_in.py counts in the database.
+# allauth counts in the cache, which may forget; apps/accounts/sign_in/limits.py counts in the database.
 ACCOUNT_RATE_LIMITS = False
 ACCOUNT_FORMS = {
-    "login": "apps.web.sign_in_forms.SignInForm",
-    "change_password": "apps.web.sign_in_forms.ChangePassword",
-    "set_password": "apps.web.sign_in_forms.FirstPassword",
-    "reset_password": "apps.web.sign_in_forms.AskForReset",
-    "reset_password_from_key": "apps.web.sign_in_forms.PasswordByLink",
+    "login": "apps.web.sign_in.forms.SignInForm",
+    "change_password": "apps.web.sign_in.forms.ChangePassword",
+    "set_password": "apps.web.sign_in.forms.FirstPassword",
+    "reset_password": "apps.web.sign_in.forms.AskForReset",
+    "reset_password_from_key": "apps.web.sign_in.forms.PasswordByLink",
 }
-MFA_ADAPTER = "apps.accounts.allauth_adapter.SecondFactorAdapter"
+MFA_ADAPTER = "apps.accounts.sign_in.allauth_adapter.SecondFactorAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_PASSKEY_LOGIN_ENABLED = True
 MFA_RECOVERY_CODES_SHOW_ONCE = True
@@ -198,13 +200,13 @@ MFA_TOTP_ISSUER = "Spillway"
 MFA_TOTP_TOLERANCE = 1
 MFA_ALLOW_UNVERIFIED_EMAIL = True
 MFA_FORMS = {
-    "authenticate": "apps.web.sign_in_forms.GiveCode",
-    "reauthenticate": "apps.web.sign_in_forms.GiveCodeAgain",
-    "add_webauthn": "apps.web.sign_in_forms.AddPasskey",
-    "edit_webauthn": "apps.web.sign_in_forms.RenamePasskey",
-    "authenticate_webauthn": "apps.web.sign_in_forms.GivePasskey",
-    "login_webauthn": "apps.web.sign_in_forms.SignInWithPasskey",
-    "reauthenticate_webauthn": "apps.web.sign_in_forms.GivePasskeyAgain",
+    "authenticate": "apps.web.sign_in.forms.GiveCode",
+    "reauthenticate": "apps.web.sign_in.forms.GiveCodeAgain",
+    "add_webauthn": "apps.web.sign_in.forms.AddPasskey",
+    "edit_webauthn": "apps.web.sign_in.forms.RenamePasskey",
+    "authenticate_webauthn": "apps.web.sign_in.forms.GivePasskey",
+    "login_webauthn": "apps.web.sign_in.forms.SignInWithPasskey",
+    "reauthenticate_webauthn": "apps.web.sign_in.forms.GivePasskeyAgain",
 }
 # Without an address mails go to the log, and pages send people to an operator instead of promising a mail.
 _mail_url = environment.text(
@@ -223,7 +225,7 @@ OIDC_ISSUER = environment.text("SPILLWAY_OIDC_ISSUER", "", "issuer of one OpenID
 _OIDC_CLIENT_ID = environment.text("SPILLWAY_OIDC_CLIENT_ID", "", "the client's id at the provider")
 _OIDC_CLIENT_SECRET = environment.text("SPILLWAY_OIDC_CLIENT_SECRET", "", "and its secret")
 OIDC_NAME = environment.text("SPILLWAY_OIDC_NAME", "OpenID Connect", "what its button says")
-SOCIALACCOUNT_ADAPTER = "apps.web.sign_in_openid.OpenIDAdapter"
+SOCIALACCOUNT_ADAPTER = "apps.web.sign_in.openid.OpenIDAdapter"
 OIDC_CONNECT_BY_EMAIL = environment.flag(
     "SPILLWAY_OIDC_CONNECT_BY_EMAIL", "`1` connects people whose verified e-mail the provider names"
 )
@@ -255,6 +257,16 @@ STATIC_URL = "static/"
 STATIC_ROOT = VAR_DIR / "static"
 STATICFILES_DIRS = [BASE_DIR / "frontend" / "static"]
 WHITENOISE_USE_FINDERS = DEVELOPMENT
+# The site of the documents, where `make docs` has built it, is served as it lies there.
+SITE = BASE_DIR / "var" / "site"
+WHITENOISE_ROOT = SITE if (SITE / "docs" / "index.html").exists() else None
+WHITENOISE_INDEX_FILE = True
+DOCS_URL = environment.text(
+    "SPILLWAY_DOCS_URL",
+    "/docs/" if WHITENOISE_ROOT else "",
+    "where the documents stand that pages link to with `?`",
+    shown="/docs/ where make docs has built them, else no links",
+)
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
@@ -270,16 +282,16 @@ CONTENT_SECURITY_POLICY = {
 DATA_UPLOAD_MAX_MEMORY_SIZE = 16 * 1024 * 1024
 
 REST_FRAMEWORK = {
-    "DEFAULT_AUTHENTICATION_CLASSES": ["apps.api.v1.authentication.BearerToken"],
-    "DEFAULT_PERMISSION_CLASSES": ["apps.api.v1.permissions.MayCall"],
+    "DEFAULT_AUTHENTICATION_CLASSES": ["apps.api.v1.protocol.authentication.BearerToken"],
+    "DEFAULT_PERMISSION_CLASSES": ["apps.api.v1.protocol.permissions.MayCall"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": [
-        "apps.api.v1.parsers.StrictJSONParser",
-        "apps.api.v1.parsers.MergePatchParser",
-        "apps.api.v1.parsers.StrictYAMLParser",
-        "apps.api.v1.parsers.OldYAMLParser",
+        "apps.api.v1.protocol.parsers.StrictJSONParser",
+        "apps.api.v1.protocol.parsers.MergePatchParser",
+        "apps.api.v1.protocol.parsers.StrictYAMLParser",
+        "apps.api.v1.protocol.parsers.OldYAMLParser",
     ],
-    "EXCEPTION_HANDLER": "apps.api.v1.problems.problem_response",
+    "EXCEPTION_HANDLER": "apps.api.v1.protocol.problems.problem_response",
     "UNAUTHENTICATED_USER": None,
     "DEFAULT_SCHEMA_CLASS": "apps.api.v1.openapi.Written",
 }
@@ -315,11 +327,11 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "socket_timeout": 5,
     "visibility_timeout": 600,
 }
-COURIER_THREADS = environment.whole(
-    "SPILLWAY_COURIER_THREADS", 28, "threads of a process that waits for receivers, name servers and clouds", 1
+WEBHOOK_WORKER_THREADS = environment.whole(
+    "SPILLWAY_WEBHOOK_WORKER_THREADS", 28, "threads of a process that waits for receivers, name servers and clouds", 1
 )
-TESTER_THREADS = environment.whole(
-    "SPILLWAY_TESTER_THREADS", 8, "threads of a process that carries out capacity tests", 1
+LOADGEN_THREADS = environment.whole(
+    "SPILLWAY_LOADGEN_THREADS", 8, "threads of a process that carries out capacity tests", 1
 )
 CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_TASK_ROUTES = {

@@ -3,7 +3,7 @@
 from django.urls import include, path, re_path
 
 from apps.api import hooks
-from apps.api.v1.problems import no_such_url
+from apps.api.v1.protocol.problems import no_such_url
 
 urlpatterns = [
     path("api/v1/", include("apps.api.v1.urls")),
@@ -12,10 +12,10 @@ urlpatterns = [
     path("", include("apps.observe.urls")),
     path("", include("apps.stacks.urls")),
     path("", include("apps.web.urls")),
-    path("", include("apps.web.sign_in_urls")),
+    path("", include("apps.web.sign_in.urls")),
 ]
 
 handler400 = "controlplane.failures.bad_request"
-handler403 = "apps.web.errors.forbidden"
-handler404 = "apps.web.errors.not_found"
+handler403 = "apps.web.kit.errors.forbidden"
+handler404 = "apps.web.kit.errors.not_found"
 handler500 = "controlplane.failures.server_error"

@@ -8,6 +8,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import hypothesis
@@ -91,7 +92,7 @@ def _light(settings: Settings) -> None:
     """
     from django.core.cache import cache
 
-    from apps.core import keys
+    from apps.core.secrets import keys
 
     settings.API_RATE_LIMITS = False
     settings.PASSWORD_HASHERS = ["tests.hashing.QuickScrypt"]
@@ -165,10 +166,20 @@ def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture
+def still_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time stands still: on a busy machine, what a test calls a moment ago must not grow old meanwhile."""
+    from apps.core import clock
+
+    instant = clock.now()
+    monkeypatch.setattr(clock, "timezone", SimpleNamespace(now=lambda: instant))
+    monkeypatch.setattr(clock, "_told", lambda: None)
+
+
+@pytest.fixture
 def live_redis(redis_url: str, settings: Settings) -> Iterator[str]:
     """An empty Redis that the apps use as theirs."""
     from apps.core import events
-    from apps.observe import live
+    from apps.observe.live import store as live
 
     settings.REDIS_URL = settings.CELERY_BROKER_URL = redis_url
     for client in (events._client, live.client):

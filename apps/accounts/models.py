@@ -154,7 +154,7 @@ class Hostname(models.Model):
 
     `proof` says how the account showed that the name is its own, blank until it did; routes of a name without proof
     are kept but not served. `explicit` tells a claim that was made by itself from one that came with a
-    route. A released claim rests until the grace period is over (claims.py), then anybody may have the name.
+    route. A released claim rests until the grace period is over (hostnames/claims.py), then anybody may have the name.
     """
 
     class Proof(models.TextChoices):
@@ -170,7 +170,7 @@ class Hostname(models.Model):
     proof = models.CharField(max_length=8, choices=Proof.choices, blank=True, default="")
     proved_at = models.DateTimeField(null=True)
     checked_at = models.DateTimeField(null=True)
-    check_said = models.CharField(max_length=400, blank=True, default="")
+    last_check_message = models.CharField(max_length=400, blank=True, default="")
     explicit = models.BooleanField(default=False)
     released_at = models.DateTimeField(null=True)
     version = models.PositiveIntegerField(default=1)

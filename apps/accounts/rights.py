@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db.models import Q, QuerySet
 
-from apps.accounts.claims import wildcards_over
+from apps.accounts.hostnames.claims import wildcards_over
 from apps.accounts.models import Account, Grant, Hostname
 from apps.core.clock import now
 

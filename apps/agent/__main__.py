@@ -16,14 +16,14 @@ import threading
 import types
 from pathlib import Path
 
-from apps.agent.addresses import Addresses
-from apps.agent.drift import find_drift
+from apps.agent.check.trial_run import end_left_over
 from apps.agent.events import Events
 from apps.agent.node import Node
-from apps.agent.proxy import Proxy
-from apps.agent.server import Door, open_tls, open_unix
+from apps.agent.process.drift import find_drift
+from apps.agent.process.proxy import Proxy
+from apps.agent.server import HTTPServer, listen_tls, listen_unix
 from apps.agent.settings import Settings, default_user
-from apps.agent.taste import end_left_over
+from apps.agent.static_ips.addresses import Addresses
 
 TICK = 0.2
 
@@ -165,7 +165,7 @@ def take_lock(state_dir: Path) -> int:
 
 
 def set_maintenance(settings: Settings, on: bool) -> int:
-    """Leave word for the sentry, beside an agent that runs; addresses move within three seconds."""
+    """Leave word for the health watchdog, beside an agent that runs; addresses move within three seconds."""
     if on:
         settings.state_dir.mkdir(parents=True, exist_ok=True)
         settings.maintenance.touch()
@@ -174,12 +174,12 @@ def set_maintenance(settings: Settings, on: bool) -> int:
     return 0
 
 
-def open_door(words: argparse.Namespace, node: Node) -> Door:
+def listen(words: argparse.Namespace, node: Node) -> HTTPServer:
     """The socket that was asked for."""
     if words.unix:
-        return open_unix(words.unix.absolute(), node)
+        return listen_unix(words.unix.absolute(), node)
     host, _, port = words.listen.rpartition(":")
-    return open_tls((host.strip("[]"), int(port)), node, words.ca, words.certificate, words.key)
+    return listen_tls((host.strip("[]"), int(port)), node, words.ca, words.certificate, words.key)
 
 
 def watch(node: Node, ended: threading.Event) -> None:
@@ -214,18 +214,18 @@ def main(words: list[str] | None = None) -> int:
     events = Events()
     node = Node(settings, events)
     node.recover()
-    door = open_door(given, node)
+    server = listen(given, node)
     ended = threading.Event()
 
     def end(_number: int, _frame: types.FrameType | None) -> None:
         ended.set()
-        threading.Thread(target=door.shutdown, daemon=True).start()
+        threading.Thread(target=server.shutdown, daemon=True).start()
 
     signal.signal(signal.SIGTERM, end)
     signal.signal(signal.SIGINT, end)
     threading.Thread(target=watch, args=(node, ended), name="watch", daemon=True).start()
     events.add("state", f"{settings.name} listens on {given.unix or given.listen}")
-    door.serve_forever(poll_interval=0.2)
+    server.serve_forever(poll_interval=0.2)
     node.close()
     os.close(lock)
     return 0

@@ -15,7 +15,7 @@ from typing import Any
 from apps.agent.errors import Malformed
 
 MANIFEST = "manifest.json"
-STAGES = ("validate", "taste")  # of a push, before the switch
+STAGES = ("validate", "trial_run")  # of a push, before the switch
 PATH = re.compile(
     r"haproxy\.cfg|keepalived\.conf|bird\.conf|manifest\.json|(?:maps|secrets)/[a-z0-9-]{1,100}\.map|certs/[a-z0-9-]{1,100}\.(?:pem|list)"
 )
@@ -65,7 +65,7 @@ class Manifest:
 class BundleBody:
     """PUT /v1/bundle: `{"generation", "digest", "files": {path: base64}}`, digests verified.
 
-    With `"only_check": "validate"`, or "taste", nothing is done beyond that stage.
+    With `"only_check": "validate"`, or "trial_run", nothing is done beyond that stage.
     """
 
     generation: int

@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Refusal(Exception):
-    """The node goes on running what it ran; `stage` is validate, taste, switch, confirm or runtime."""
+    """The node goes on running what it ran; `stage` is validate, trial_run, switch, confirm or runtime."""
 
     status = 422
 

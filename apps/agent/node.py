@@ -1,4 +1,4 @@
-"""PUSH on the node: the order in which a bundle is fenced, checked, tasted, switched, confirmed or put back."""
+"""PUSH on the node: the order in which a bundle is fenced, checked, tried, switched, confirmed or put back."""
 
 from __future__ import annotations
 
@@ -13,22 +13,24 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from apps.agent import VERSION, counters, memo, nodecfg, runtime
-from apps.agent.addresses import Addresses
+from apps.agent import VERSION
 from apps.agent.bodies import MOVED_BY, BundleBody, Manifest, RuntimeBody, read_bundle
-from apps.agent.box import readable_group
-from apps.agent.confirm import Wanted, worker_identity
+from apps.agent.check.load_time import load_seconds
+from apps.agent.check.sandbox import readable_group
+from apps.agent.check.trial_run import end_left_over
 from apps.agent.errors import FAILURES, Crashed, Malformed, Refusal, Unavailable, unavailable
 from apps.agent.events import Events
-from apps.agent.health import servers_in
-from apps.agent.load_time import load_seconds
-from apps.agent.nodecfg import Surroundings
-from apps.agent.proxy import Proxy
-from apps.agent.releases import Releases, make_dir, write_file
-from apps.agent.resolver import Resolver
+from apps.agent.names.resolver import Resolver
+from apps.agent.process import counters
+from apps.agent.process.proxy import Proxy
+from apps.agent.release import nodecfg, runtime, state_file
+from apps.agent.release.confirm import Wanted, worker_identity
+from apps.agent.release.health import servers_in
+from apps.agent.release.nodecfg import Surroundings
+from apps.agent.release.releases import Releases, make_dir, write_file
 from apps.agent.safeguards import Safeguards
 from apps.agent.settings import Settings
-from apps.agent.taste import end_left_over
+from apps.agent.static_ips.addresses import Addresses
 
 ALL = Safeguards()
 
@@ -51,10 +53,10 @@ class Node:
         self.drift: tuple[str, ...] = ()
         self.unavailable = ""
         self._preparing = threading.Lock()
-        self._box = safeguards.box(settings)
-        self.probe_secret = memo.probe_secret(settings.state_dir / "probe")
-        self._memo_path = settings.state_dir / "state.json"
-        self.confirmed = memo.load(self._memo_path)
+        self._sandbox = safeguards.sandbox(settings)
+        self.probe_secret = state_file.probe_secret(settings.state_dir / "probe")
+        self._state_path = settings.state_dir / "state.json"
+        self.confirmed = state_file.load(self._state_path)
         self._last_reload = 0.0
         self._stopping = False
         end_left_over(settings)
@@ -200,7 +202,7 @@ class Node:
         self._last_reload = time.monotonic()
         wanted = Wanted(release, manifest, generation, self.probe_secret)
         self._guards.confirm(self.settings, self.proxy, wanted, offset)
-        self.addresses.settled(manifest, identity, self.probe_secret)
+        self.addresses.switched(manifest, identity, self.probe_secret)
         self.addresses.bring(release, manifest)
 
     def _hand_on_health(self, release: Path) -> None:
@@ -227,26 +229,26 @@ class Node:
         """What programs with more rights than haproxy would read."""
         for path in MOVED_BY.values():
             if path in body.files:
-                self._guards.only_allowed(path, body.files[path].decode("latin-1"))
+                self._guards.check_allowlist(path, body.files[path].decode("latin-1"))
 
     def _draft(self, body: BundleBody) -> Path:
         draft = self.releases.prepare(body.generation, body.files, None, frozenset())
         self._write_node_cfg(draft, body.manifest, body.generation)
         return draft
 
-    def _try(self, release: Path, body: BundleBody, until: str = "taste") -> None:
+    def _try(self, release: Path, body: BundleBody, until: str = "trial_run") -> None:
         """All that is asked of a release, up to a stage, before it takes the place of another one."""
         self._check_words(body)
         self._unless_it_crashes(self._check, release, body.manifest, body.generation)
         self._guards.addresses(self.addresses, release, body.manifest)
-        if until == "taste":
-            self._unless_it_crashes(self._taste, release, body.manifest, body.generation)
+        if until == "trial_run":
+            self._unless_it_crashes(self._trial_run, release, body.manifest, body.generation)
 
     def _check(self, release: Path, _manifest: Manifest, _generation: int) -> None:
-        self._guards.check(self._box, release, release / "node.cfg")
+        self._guards.check(self._sandbox, release, release / "node.cfg")
 
-    def _taste(self, release: Path, manifest: Manifest, generation: int) -> None:
-        self._guards.taste(self.settings, self._box, release, manifest, generation, self.probe_secret)
+    def _trial_run(self, release: Path, manifest: Manifest, generation: int) -> None:
+        self._guards.trial_run(self.settings, self._sandbox, release, manifest, generation, self.probe_secret)
 
     def _unless_it_crashes(
         self, attempt: Callable[[Path, Manifest, int], None], release: Path, manifest: Manifest, generation: int
@@ -318,7 +320,7 @@ class Node:
             reloads=self.confirmed.reloads + reloaded,
             last_error="",
         )
-        memo.save(self._memo_path, self.confirmed)
+        state_file.save(self._state_path, self.confirmed)
         self.drift, self.unavailable = (), ""
         needed = frozenset({release.name, self.confirmed.last_known_good})
         self.releases.prune(self.settings.keep, needed)
@@ -342,7 +344,7 @@ class Node:
         self.confirmed = dataclasses.replace(self.confirmed, last_error=text)
         self.events.add("error", text)
         with contextlib.suppress(OSError):  # a full disk is no reason to keep quiet about what was to be said
-            memo.save(self._memo_path, self.confirmed)
+            state_file.save(self._state_path, self.confirmed)
 
     # Life: start, restart, soak, end
 
@@ -351,7 +353,7 @@ class Node:
 
         1. Nothing was ever switched: nothing to do.
         2. `live` is what was confirmed and haproxy runs it: adopt it.
-        3. haproxy runs, but the agent died between switch and confirmation: roll forward, the release was tasted.
+        3. haproxy runs, but the agent died between switch and confirmation: roll forward, the trial run went well.
         4. haproxy runs what nobody switched to: somebody else started it, and its master would only ever read the same
            files again. It is ended.
         5. haproxy does not run: start from `live`, or from the last known good when that fails.
@@ -436,7 +438,7 @@ class Node:
         soaked = confirmed.confirmed_at and time.time() - confirmed.confirmed_at >= self.settings.soak
         if soaked and confirmed.last_known_good != confirmed.release:
             self.confirmed = dataclasses.replace(confirmed, last_known_good=confirmed.release)
-            memo.save(self._memo_path, self.confirmed)
+            state_file.save(self._state_path, self.confirmed)
             self.events.add("state", f"generation {confirmed.generation} is the last known good")
 
     def close(self) -> None:

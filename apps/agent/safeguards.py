@@ -11,21 +11,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from apps.agent import bodies, runtime
-from apps.agent.addresses import Addresses
-from apps.agent.allowed import only_allowed
+from apps.agent import bodies
 from apps.agent.bodies import Manifest
-from apps.agent.box import Box
-from apps.agent.confirm import Wanted, confirm
+from apps.agent.check.allowlist import check_allowlist
+from apps.agent.check.sandbox import Sandbox
+from apps.agent.check.trial_run import trial_run
 from apps.agent.errors import Refusal, Superseded, Unavailable
-from apps.agent.health import state_file
-from apps.agent.names import Address
-from apps.agent.probes import taken
-from apps.agent.proxy import Proxy
-from apps.agent.releases import Releases, replace_link
-from apps.agent.resolver import Refused, refusal
+from apps.agent.names.dns import Address
+from apps.agent.names.resolver import Refused, refusal
+from apps.agent.process.proxy import Proxy
+from apps.agent.release import runtime
+from apps.agent.release.confirm import Wanted, confirm
+from apps.agent.release.health import state_file
+from apps.agent.release.probes import taken
+from apps.agent.release.releases import Releases, replace_link
 from apps.agent.settings import Settings
-from apps.agent.taste import taste
+from apps.agent.static_ips.addresses import Addresses
 
 OLDEST = (2, 6)
 
@@ -61,11 +62,11 @@ class Safeguards:
     same_content: Callable[[Mapping[str, str], Mapping[str, str]], bool] = bodies.same_content
     fence: Callable[[int, int], None] = newer_only
     supported: Callable[[str], None] = supported
-    box: Callable[[Settings], Box] = Box
-    only_allowed: Callable[[str, str], None] = only_allowed
-    check: Callable[[Box, Path, Path], None] = Box.check
+    sandbox: Callable[[Settings], Sandbox] = Sandbox
+    check_allowlist: Callable[[str, str], None] = check_allowlist
+    check: Callable[[Sandbox, Path, Path], None] = Sandbox.check
     addresses: Callable[[Addresses, Path, Manifest], None] = Addresses.check
-    taste: Callable[[Settings, Box, Path, Manifest, int, str], None] = taste
+    trial_run: Callable[[Settings, Sandbox, Path, Manifest, int, str], None] = trial_run
     port_taken: Callable[[str, int, bool], str | None] = taken
     replace_link: Callable[[Path, Path], None] = replace_link
     names: Callable[[Address, Refused], str] = refusal

@@ -1,4 +1,4 @@
-"""PUSH + OBSERVE, the agent's door: HTTP with JSON over a Unix socket or mutual TLS."""
+"""PUSH + OBSERVE, the agent's server: HTTP with JSON over a Unix socket or mutual TLS."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Handler(BaseHTTPRequestHandler):
     server_version = "spillway-agent"
     sys_version = ""
     timeout = 120
-    server: Door
+    server: HTTPServer
 
     def setup(self) -> None:
         """Finish the TLS handshake in this connection's own thread, so that a slow one holds up nobody."""
@@ -129,7 +129,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(f"{len(content):x}\r\n".encode() + content + b"\r\n")
 
 
-class Door(socketserver.ThreadingMixIn, socketserver.TCPServer):
+class HTTPServer(socketserver.ThreadingMixIn, socketserver.TCPServer):
     """Listens; each connection has its thread."""
 
     daemon_threads = True
@@ -141,7 +141,7 @@ class Door(socketserver.ThreadingMixIn, socketserver.TCPServer):
         """A broken connection or a refused handshake is the other side's business."""
 
 
-class UnixDoor(Door):
+class UnixHTTPServer(HTTPServer):
     """The same on a Unix socket that only its owner may use."""
 
     address_family = socket.AF_UNIX
@@ -159,21 +159,21 @@ class UnixDoor(Door):
         draft.replace(path)
 
 
-def open_unix(path: Path, node: Node) -> Door:
+def listen_unix(path: Path, node: Node) -> HTTPServer:
     """Listen on a Unix socket."""
-    door = UnixDoor(str(path), Handler)  # type: ignore[arg-type]  # typeshed knows internet addresses only
-    door.node = node
-    return door
+    server = UnixHTTPServer(str(path), Handler)  # type: ignore[arg-type]  # typeshed knows internet addresses only
+    server.node = node
+    return server
 
 
-def open_tls(address: tuple[str, int], node: Node, ca: str, certificate: str, key: str) -> Door:
+def listen_tls(address: tuple[str, int], node: Node, ca: str, certificate: str, key: str) -> HTTPServer:
     """Listen with mutual TLS: a peer needs a client certificate of our authority."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.verify_mode = ssl.CERT_REQUIRED
     context.load_verify_locations(ca)
     context.load_cert_chain(certificate, key)
-    door = Door(address, Handler)
-    door.socket = context.wrap_socket(door.socket, server_side=True, do_handshake_on_connect=False)
-    door.node = node
-    return door
+    server = HTTPServer(address, Handler)
+    server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+    server.node = node
+    return server

@@ -23,7 +23,8 @@ LONGEST_SOCKET = 84  # haproxy binds `<path>.<pid>.tmp` first and a unix address
 class Settings:
     """Seconds are seconds; `state_dir` is absolute; `user` only counts where the agent runs as root.
 
-    `check_timeout` and `confirm_timeout` are given to an empty release; each is longer for a large one (load_time.py).
+    `check_timeout` and `confirm_timeout` are given to an empty release; each is longer for a large one
+    (check/load_time.py).
 
     `resolvers` are the name servers (address, port) that are asked for servers' names, else those of resolv.conf.
     `interface` is where addresses that VRRP moves are put; `bgp_neighbours` are (AS number, address) of the routers.
@@ -60,9 +61,9 @@ class Settings:
         return self.state_dir / "run"
 
     @property
-    def taste_dir(self) -> Path:
+    def trial_dir(self) -> Path:
         """Private directory of the throw-away haproxy's sockets."""
-        return self.run_dir / "taste"
+        return self.run_dir / "trial"
 
     @property
     def drops_rights(self) -> bool:
@@ -70,8 +71,8 @@ class Settings:
         return bool(self.user) and os.geteuid() == 0
 
     @property
-    def boxes(self) -> bool:
-        """True where checks and tastes run as that user too: it must be able to reach the releases."""
+    def sandboxed(self) -> bool:
+        """True where checks and trial runs run as that user too: it must be able to reach the releases."""
         return self.drops_rights and can_enter(self.user, self.state_dir)
 
     @property
@@ -89,13 +90,13 @@ class Settings:
         return None if found.is_loopback or found.is_unspecified else found
 
     @property
-    def sentry(self) -> Path:
+    def health_watchdog(self) -> Path:
         """The program that keepalived and BIRD's watch ask; it does not need the agent."""
-        return self.state_dir / "sentry.py"
+        return self.state_dir / "health_watchdog.py"
 
     @property
     def facts(self) -> Path:
-        """What the sentry goes by."""
+        """What the health watchdog goes by."""
         return self.run_dir / "facts.json"
 
     @property
@@ -112,7 +113,7 @@ class Settings:
             found.append(
                 f"The state directory {self.state_dir} may only contain letters, digits, dots, dashes and slashes."
             )
-        longest = len(str(self.taste_dir / "worker.sock"))
+        longest = len(str(self.trial_dir / "worker.sock"))
         if longest > LONGEST_SOCKET:
             found.append(
                 f"{self.state_dir}: the state directory is too long: its sockets' paths have {longest} characters, "

@@ -11,11 +11,11 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 from rest_framework.exceptions import APIException
 
-from apps.api.v1 import rate_limits
-from apps.api.v1.problems import problem_answer
+from apps.api.v1.protocol import rate_limits
+from apps.api.v1.protocol.problems import problem_answer
 from apps.core.addresses import client_address
 from apps.core.errors import Fault, Invalid, NotFound, SpillwayError
-from apps.schedules import triggers
+from apps.schedules.triggers import services as triggers
 
 WAIT_S = 60
 
@@ -46,7 +46,9 @@ def _fired(request: HttpRequest, key_id: str) -> HttpResponse:
     if len(body) > triggers.MOST_BYTES:
         raise TooLarge(f"Send at most {triggers.MOST_BYTES} bytes.")
     found, before = triggers.call(key_id=key_id, call=triggers.Call(client_address(request), request.headers, body))
-    return JsonResponse({"fire": found.pk, "state": found.state, "said": found.said, "repeated": before}, status=202)
+    return JsonResponse(
+        {"fire": found.pk, "state": found.state, "message": found.message, "repeated": before}, status=202
+    )
 
 
 class TooLarge(SpillwayError):

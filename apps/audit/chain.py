@@ -20,7 +20,7 @@ from typing import Any
 from django.db import transaction
 
 from apps.audit.models import Entry
-from apps.core.locks import try_word
+from apps.core.concurrency.locks import try_word
 
 BEGINNING = "0" * 64
 AT_ONCE = 500

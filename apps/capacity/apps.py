@@ -11,7 +11,7 @@ class CapacityConfig(AppConfig):
 
     def ready(self) -> None:
         """What the nodes of a region run names the runs that may pass its limits."""
-        from apps.capacity.passes import passes_of
-        from apps.definitions.snapshot import add_passes
+        from apps.capacity.run.bypass_tokens import passes_of
+        from apps.definitions.ports import PORTS
 
-        add_passes(passes_of)
+        PORTS.bypass_tokens = passes_of

@@ -35,11 +35,11 @@ class Run(models.Model):
     by which nodes know the run's requests while it is active (compiler.model.RunPass). A worker holds the run until
     `lease_until` (database time) under its number of `attempt`. A waiting run that is not taken until `begin_by` is
     refused, never caught up; without that instant it waits for an operator's approval. Since `placed_at` it has its
-    place among the runs that may be at once, and keeps it until it is over. `doing` says in a sentence what it is at,
-    `why` why it ended as it did. `direct_address` (host:port) is the server that an operator is asked to approve
-    (targets.py), empty where none is. `result` is what it found (results.py), None before. `generator` is what the
-    generator stated as its maximum before the first packet (offering.py), None before or where it could not find out.
-    `stopped_by` is who pressed the button.
+    place among the runs that may be at once, and keeps it until it is over. `phase` says in a sentence what it is at,
+    `message` why it ended as it did. `direct_address` (host:port) is the server that an operator is asked to approve
+    (run/targets.py), empty where none is. `result` is what it found (measure/results.py), None before. `generator` is
+    what the generator stated as its maximum before the first packet (run/generator_capacity.py), None before or where
+    it could not find out. `stopped_by` is who pressed the button.
     """
 
     class State(models.TextChoices):
@@ -71,13 +71,13 @@ class Run(models.Model):
     lease_until = models.DateTimeField(null=True)
     begin_by = models.DateTimeField(null=True)
     placed_at = models.DateTimeField(null=True)
-    doing = models.CharField(max_length=400, blank=True, default="")
+    phase = models.CharField(max_length=400, blank=True, default="")
     stop_requested_at = models.DateTimeField(null=True)
     stopped_by = models.CharField(max_length=150, blank=True, default="")
     direct_address = models.CharField(max_length=60, blank=True, default="")
     approved_by = models.CharField(max_length=150, blank=True, default="")
     pass_digest = models.CharField(max_length=64, blank=True, default="")
-    why = models.CharField(max_length=400, blank=True, default="")
+    message = models.CharField(max_length=400, blank=True, default="")
     generator = models.JSONField(null=True)
     result = models.JSONField(null=True)
     limit_set_at = models.DateTimeField(null=True)
@@ -122,10 +122,10 @@ class Blackout(models.Model):
 
 
 class Step(models.Model):
-    """One rate (or number of users) that a run held: what was offered, what came of it, and the verdict.
+    """One rate (or number of users) that a run held: what was offered, what came of it.
 
     Rates in requests/s, latencies in ms from when a request should have been sent; `histogram` is HDR, base64,
-    microseconds. `verdict` is good, bad or void (the generator could not keep up); `why` says it in a sentence.
+    microseconds. `status` is good, bad or void (the generator could not keep up); `message` says it in a sentence.
     """
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="steps")
@@ -138,14 +138,14 @@ class Step(models.Model):
     offered = models.FloatField()
     answered = models.FloatField()
     errors = models.JSONField(default=dict)
-    error_share = models.FloatField(default=0)
+    error_rate = models.FloatField(default=0)
     p50_ms = models.FloatField(null=True)
     p95_ms = models.FloatField(null=True)
     p99_ms = models.FloatField(null=True)
     max_ms = models.FloatField(null=True)
     histogram = models.TextField(blank=True, default="")
-    verdict = models.CharField(max_length=4)
-    why = models.CharField(max_length=400, blank=True, default="")
+    status = models.CharField(max_length=4)
+    message = models.CharField(max_length=400, blank=True, default="")
 
     class Meta:
         ordering = ("run", "ordinal")

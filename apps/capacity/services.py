@@ -1,7 +1,7 @@
 """CAPACITY, writes: a run is asked for, approved, stopped, and given up; blackouts are set and ended.
 
 A request that is wrong in itself is refused (Invalid, Forbidden, NotFound). A test that may not run as things are now
-becomes a run that is REFUSED, with the sentence, so that whoever looks at the history of a schedule sees it.
+becomes a run that is REFUSED, with the message, so that whoever looks at the history of a schedule sees it.
 """
 
 from __future__ import annotations
@@ -15,16 +15,17 @@ from django.db import IntegrityError, transaction
 from apps.accounts.actors import Actor
 from apps.accounts.quotas import lock_quotas
 from apps.audit import services as audit
-from apps.capacity import claims, passes, selectors
-from apps.capacity.checking import checks, refusal
+from apps.capacity import selectors
 from apps.capacity.models import Blackout, Comparison, Run
-from apps.capacity.targets import target_of
+from apps.capacity.run import bypass_tokens, claims
+from apps.capacity.run.checking import checks, refusal
+from apps.capacity.run.targets import target_of
 from apps.core.clock import database_now, now
 from apps.core.errors import Conflict, Fault, Forbidden, Invalid
 from apps.core.events import publish_after_commit
 from apps.core.queue import wake, wake_after_commit
-from apps.definitions.describing import describe
 from apps.definitions.models import CapacityTest
+from apps.definitions.reading.describing import describe
 from apps.definitions.selectors import capacity_tests, only
 
 RUN_TASK = "apps.capacity.tasks.carry_out"
@@ -97,13 +98,13 @@ def _request(
     except Conflict as gone:  # since the checks were asked
         why, needed = gone.detail, ""
     if why:
-        run.state, run.why, run.ended_at = Run.State.REFUSED, why[:400], instant
+        run.state, run.message, run.ended_at = Run.State.REFUSED, why[:400], instant
     elif needed and not approve:
-        run.doing = f"Waiting for an operator to approve it: {needed}"[:400]
+        run.phase = f"Waiting for an operator to approve it: {needed}"[:400]
     else:
         run.begin_by = instant + BEGIN_WITHIN
     run.save()
-    _record(actor, "request", run, {"state": run.state, "why": run.why}, reason)
+    _record(actor, "request", run, {"state": run.state, "message": run.message}, reason)
     if run.begin_by:
         wake_after_commit(RUN_TASK, run.pk)
     return run
@@ -114,7 +115,7 @@ def _refused(test: CapacityTest, instant: datetime, scheduled_at: datetime | Non
         late = round((instant - scheduled_at).total_seconds())
         return f"It is {late} s late, and late tests do not catch up."
     found = refusal(checks(test, instant))
-    return found.sentence if found and not found.passing else ""
+    return found.message if found and not found.passing else ""
 
 
 def _approval(run: Run, test: CapacityTest) -> str:
@@ -133,7 +134,7 @@ def approve_run(*, actor: Actor, run_id: int, reason: str = "") -> Run:
     with transaction.atomic():
         until = database_now() + BEGIN_WITHIN
         waiting = Run.objects.filter(pk=run.pk, state=Run.State.WAITING, begin_by=None, stop_requested_at=None)
-        if not waiting.update(begin_by=until, approved_by=actor.name[:150], doing=""):
+        if not waiting.update(begin_by=until, approved_by=actor.name[:150], phase=""):
             raise Conflict(f"{run.name} is not waiting for approval: it is {run.state}.")
         _record(actor, "approve", run, {"approved_by": actor.name}, reason)
         wake_after_commit(RUN_TASK, run.pk)
@@ -153,8 +154,8 @@ def stop_run(*, actor: Actor, run_id: int, reason: str = "") -> Run:
     with transaction.atomic():
         wanted = {"stop_requested_at": database_now(), "stopped_by": actor.name[:150]}
         first = Run.objects.filter(pk=run.pk, state__in=Run.OPEN, stop_requested_at=None).update(**wanted)
-        over = {"state": Run.State.STOPPED, "ended_at": database_now(), "why": f"{actor.name} stopped it."[:400]}
-        Run.objects.filter(pk=run.pk, state=Run.State.WAITING).update(**over, doing="")
+        over = {"state": Run.State.STOPPED, "ended_at": database_now(), "message": f"{actor.name} stopped it."[:400]}
+        Run.objects.filter(pk=run.pk, state=Run.State.WAITING).update(**over, phase="")
         if first:
             _record(actor, "stop", run, {"stopped_by": actor.name}, reason)
     run.refresh_from_db()
@@ -167,10 +168,10 @@ def sweep() -> None:
         _give_up(run)
     instant = database_now()
     waiting = Run.objects.filter(state=Run.State.WAITING)
-    over = {"state": Run.State.REFUSED, "ended_at": instant, "doing": ""}
-    late = waiting.filter(begin_by__lt=instant).update(**over, why=LATE)
+    over = {"state": Run.State.REFUSED, "ended_at": instant, "phase": ""}
+    late = waiting.filter(begin_by__lt=instant).update(**over, message=LATE)
     forgotten = waiting.filter(begin_by=None, created_at__lt=instant - APPROVE_WITHIN)
-    late += forgotten.update(**over, why="It was not approved within a day.")
+    late += forgotten.update(**over, message="It was not approved within a day.")
     if late:
         publish_after_commit("runs")
     for pk in waiting.filter(begin_by__gte=instant).values_list("pk", flat=True):
@@ -180,11 +181,11 @@ def sweep() -> None:
 def _give_up(run: Run) -> None:
     """A higher attempt fences the lost worker out, should it come back; the pass goes with it."""
     fence = Run.objects.filter(pk=run.pk, attempt=run.attempt, state__in=Run.ACTIVE)
-    over: dict[str, Any] = {"state": Run.State.FAILED, "why": LOST, "doing": "", "lease_until": None}
+    over: dict[str, Any] = {"state": Run.State.FAILED, "message": LOST, "phase": "", "lease_until": None}
     with transaction.atomic():
         if fence.update(**over, ended_at=database_now(), attempt=run.attempt + 1):
             claims.record_end(run, Run.State.FAILED, LOST)
-    passes.deactivate(run)
+    bypass_tokens.deactivate(run)
 
 
 def set_blackout(*, actor: Actor, starts_at: datetime, ends_at: datetime, reason: str) -> Blackout:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from apps.capacity import running
+from apps.capacity.run import running
 from apps.capacity.services import RUN_TASK
 
 

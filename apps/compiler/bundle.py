@@ -3,7 +3,7 @@
 A bundle does not know where it will lie: `haproxy.cfg` names its maps relative to itself
 (`default-path config`) and takes every address, directory and number that differs from node to node from
 environment variables that the agent sets in a small `node.cfg` of its own. So the bytes are the same on
-every node of a fleet, and the taste on spare ports runs the very file that will go live.
+every node of a fleet, and the trial run on spare ports runs the very file that will go live.
 
 | variable | meaning | set by |
 |---|---|---|
@@ -15,7 +15,7 @@ every node of a fleet, and the taste on spare ports runs the very file that will
 | `SPILLWAY_BIND_<listener id, upper case, - as _>` | `address:port` of one listener | agent, from `manifest.binds` |
 
 Where static IPs move among the nodes, `keepalived.conf` and `bird.conf` lie beside it, equal on every node as well: the
-agent writes `node-vrrp.conf` and `node-bird.conf`, which include them (see `apps/agent/vrrp.py` and `anycast.py`).
+agent writes `node-vrrp.conf` and `node-bird.conf`, which include them (see `apps/agent/static_ips/`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""COMPILE, for the shelf: snapshots as plain JSON data and bundles as bytes, so that a revision can be stored.
+"""COMPILE, for the revision store: snapshots as plain JSON data and bundles as bytes.
 
 Both ways are stable: equal objects give equal bytes, and what comes back is equal to what went in.
 """
@@ -16,7 +16,7 @@ from functools import cache
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from apps.compiler.bundle import Bind, Bundle
-from apps.compiler.model import Snapshot
+from apps.compiler.model.fleet import Snapshot
 
 BUNDLE_FORMAT = 1
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from apps.compiler.bundle import Bundle, assemble
 from apps.compiler.checks.snapshot import examine
-from apps.compiler.model import Finding, Snapshot
+from apps.compiler.model.fleet import Finding, Snapshot
 from apps.compiler.targets.haproxy.render import addresses_of, check, nodes_of, render
 
 
@@ -32,7 +32,7 @@ def compile_snapshot(snapshot: Snapshot) -> Compilation:
 
     1. Examine: objects that fail a check are left out and named, with those that need them.
     2. Render what is left from a model.
-    3. Read the text back: the structural receipt must find exactly what the model meant, else CompileError.
+    3. Read the text back: config verification must find exactly what the model meant, else CompileError.
     4. Seal the files with their digests.
     """
     examination = examine(snapshot)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from apps.compiler import grammar
-from apps.compiler.abilities import ABILITIES, RENDERERS
 from apps.compiler.checks.stack import examine_stack
-from apps.compiler.model import Finding
-from apps.compiler.stacks import StackSnapshot
+from apps.compiler.model.fleet import Finding
+from apps.compiler.model.stack import StackSnapshot
+from apps.compiler.portability.capabilities import CAPABILITIES, RENDERERS
 from apps.compiler.targets.terraform.document import StackDocument
 from apps.compiler.targets.terraform.expressions import key_variable
 from apps.compiler.targets.terraform.pem import parts_of
@@ -25,7 +25,7 @@ class StackCompilation:
 
 def compile_stack(snapshot: StackSnapshot) -> StackCompilation:
     """Turn a stack's definitions into resources; pure, and equal input gives equal documents."""
-    examination = examine_stack(snapshot, ABILITIES[snapshot.cloud])
+    examination = examine_stack(snapshot, CAPABILITIES[snapshot.cloud])
     document = RENDERERS[snapshot.cloud](examination.accepted)
     return StackCompilation(document, examination.refused, examination.warnings)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from apps.compiler.bundle import FOR_NODES_ALONE, MANIFEST, Bundle
-from apps.compiler.model import (
+from apps.compiler.model.fleet import (
     Assertion,
     FixedResponse,
     HeaderCondition,

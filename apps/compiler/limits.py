@@ -14,7 +14,7 @@ from fractions import Fraction
 from itertools import pairwise
 from math import ceil, floor, sqrt
 
-from apps.compiler.model import Limit, LimitKind, LimitScope, Pool
+from apps.compiler.model.fleet import Limit, LimitKind, LimitScope, Pool
 
 LONG_WINDOW_S = 10
 SHORT_WINDOW_S = 1

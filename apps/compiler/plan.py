@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from apps.compiler.bundle import MANIFEST, REFUSED_ADDRESSES, Bundle
-from apps.compiler.operations import (
+from apps.compiler.model.operations import (
     DeleteMapEntry,
     Operation,
     ReplaceMap,

@@ -14,11 +14,11 @@ from apps.compiler.checks.examination import Notes
 from apps.compiler.checks.fields import check_route
 from apps.compiler.checks.routes import check_action
 from apps.compiler.compile import Compilation, compile_snapshot
-from apps.compiler.loops import may_loop
-from apps.compiler.model import LoadBalancer, PathKind, Route, Snapshot
+from apps.compiler.model.fleet import LoadBalancer, PathKind, Route, Snapshot
+from apps.compiler.questions.loops import may_loop
 from apps.compiler.routing import is_conditional
-from apps.compiler.targets.haproxy import receipt
 from apps.compiler.targets.haproxy.maps import GROUP, action_of, key_of, map_path
+from apps.compiler.targets.haproxy.verify import config_verification
 
 MAX_CHANGED = 100
 
@@ -104,7 +104,7 @@ def _patched(previous: Compilation, front_id: str, old: list[Route], new: list[R
         gone, come = _lines(name, old), _lines(name, new)
         if gone != come:
             content = _replaced(files[path], gone, come)
-            if content is None or receipt.check_map(
+            if content is None or config_verification.check_map(
                 path, "".join(f"{k} {v}\n" for k, v in come.items()).encode(), come
             ):
                 return None

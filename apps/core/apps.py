@@ -4,7 +4,7 @@ from django.apps import AppConfig
 from django.db.backends.signals import connection_created
 
 from apps.core import clock
-from apps.core.politeness import be_polite
+from apps.core.concurrency.politeness import be_polite
 
 
 class CoreConfig(AppConfig):

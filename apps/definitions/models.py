@@ -1,7 +1,7 @@
 """DEFINE as rows: what should be balanced, exactly as people and pipelines said it.
 
 Every row belongs to an account and carries a `version` that rises with each change: the ETag of the API and
-the conflict check of the pages. Choices are those of `apps.compiler.model`, so there is one list of each.
+the conflict check of the pages. Choices are those of `apps.compiler.model.fleet`, so there is one list of each.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from django.db import models
 from django.db.models import Q
 
 from apps.accounts.models import Account, Hostname
-from apps.compiler import model
-from apps.compiler.stacks import RecordType
+from apps.compiler.model import fleet as model
+from apps.compiler.model.stack import RecordType
+from apps.definitions.shapes.pool import LimitSpec, Overflow
 from apps.fleet.models import Fleet, Region, Stack, StaticIP
 
 
@@ -69,6 +70,11 @@ class Pool(Definition):
     overflow_order = models.JSONField(default=list)
     tags = models.JSONField(default=dict)
 
+    @property
+    def overflow(self) -> Overflow:
+        """Where its traffic goes that a region has no room for, as documents have it."""
+        return Overflow(model.WhenFull(self.when_full), tuple(self.overflow_order))
+
 
 class HealthCheck(models.Model):
     """How a pool's servers are asked whether they work; an empty path is a bare TCP connect. Times in ms."""
@@ -110,6 +116,12 @@ class Backend(models.Model):
 
     def __str__(self) -> str:
         return f"{self.pool} in {self.region}"
+
+    @property
+    def limit(self) -> LimitSpec:
+        """What it takes, as documents have it."""
+        kind, scope = model.LimitKind(self.limit_kind), model.LimitScope(self.limit_scope)
+        return LimitSpec(kind, self.limit_value, scope, self.limit_measured_by)
 
 
 class Server(models.Model):
@@ -248,9 +260,9 @@ class StoredPlan(models.Model):
 class Schedule(Definition):
     """When something should happen: at most one of `cron`, `every_s` and `at`; none of them waits for its trigger.
 
-    `at` is a local time of `zone` without offset. `target` is the document of its kind (specs.py). `next_at` is the
-    next instant that no scheduler has booked yet (UTC, None for never); it and `missed` move without a new version.
-    Times in whole seconds; `starts_at` and `ends_at` bound the instants, the end excluded.
+    `at` is a local time of `zone` without offset. `target` is the document of its kind (reading/specs.py). `next_at`
+    is the next instant that no scheduler has booked yet (UTC, None for never); it and `missed` move without a new
+    version. Times in whole seconds; `starts_at` and `ends_at` bound the instants, the end excluded.
     """
 
     class Overlap(models.TextChoices):
@@ -298,7 +310,7 @@ class CapacityTest(Definition):
     """What to load and how: a pool in a region through its load balancer, or one of its servers directly.
 
     `hostname` and `path` are what the generators ask for; an empty `server` means through the load balancer. `load`,
-    `objective`, `guards` and `policy` are documents (specs.py).
+    `objective`, `guards` and `policy` are documents (reading/specs.py).
     """
 
     pool = models.ForeignKey(Pool, on_delete=models.PROTECT, related_name="capacity_tests")

@@ -17,10 +17,8 @@ from django.db.models import Model, Prefetch, Q, QuerySet
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Grant, Hostname
-from apps.compiler.model import Protocol
+from apps.compiler.model.fleet import Protocol
 from apps.core.errors import Fault, Invalid, NotFound
-from apps.definitions.conflicts import RouteConflict, route_conflicts
-from apps.definitions.describing import describe, envelope
 from apps.definitions.filters import filter_routes
 from apps.definitions.listing import ListedRoute, listed
 from apps.definitions.models import (
@@ -38,6 +36,8 @@ from apps.definitions.models import (
     StoredPlan,
     Zone,
 )
+from apps.definitions.previewing.conflicts import RouteConflict, route_conflicts
+from apps.definitions.reading.describing import describe, envelope
 from apps.definitions.sharing import seen_pools, seen_zones
 from apps.fleet.models import Fleet, Node, StaticIP
 

@@ -15,8 +15,8 @@ from django.db.models.functions import Cast, Concat, Replace, StrIndex
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Grant
 from apps.accounts.rights import in_force
+from apps.core.concurrency.locks import lock_words
 from apps.core.errors import Forbidden
-from apps.core.locks import lock_words
 from apps.definitions.models import Pool, Record, RoutePool, Zone
 
 Shared = TypeVar("Shared", Pool, Zone)

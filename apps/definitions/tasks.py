@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from apps.definitions.services import hostnames
+from apps.definitions.writing.kinds import hostnames
 
 
 @shared_task(name=hostnames.CHECK_TASK)

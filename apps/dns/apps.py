@@ -14,6 +14,6 @@ class DnsConfig(AppConfig):
     def ready(self) -> None:
         """Metrics of zones stand beside those of nodes."""
         from apps.dns.metrics import families
-        from apps.observe.metrics import add_family
+        from apps.observe.ports import METRICS
 
-        add_family(families)
+        METRICS[self.label] = families

@@ -25,8 +25,8 @@ from django.db.models import F, Min, Q
 
 from apps.core.clock import now
 from apps.core.events import publish
+from apps.definitions.freezing.zone_records import values_of
 from apps.definitions.models import Record, Zone
-from apps.definitions.zone_records import values_of
 from apps.dns.models import ServedRecord
 from apps.dns.selectors import key_of
 from apps.drivers.dns.records import BadValue, canonical, canonical_text

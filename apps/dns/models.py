@@ -14,7 +14,7 @@ class ZoneSync(models.Model):
     changed on the server since (`{name, type, wanted, served}`), `in_the_way` those of others where ours should be;
     `unmanaged` are names and types there that nobody defined here, which are never touched. `refused` are
     record sets that the server does not take (`{name, type, message}`); they are tried again. `repair` is what somebody
-    asked for: `{keys: [[name, type]] (empty for all), take_over, actor, reason}`, until it is done.
+    asked for: `{keys: [[name, type]] (empty for all), adopt_existing, actor, reason}`, until it is done.
     """
 
     zone = models.OneToOneField(Zone, on_delete=models.CASCADE, related_name="sync")

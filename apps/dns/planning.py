@@ -59,14 +59,14 @@ def plan(
     *,
     keep: frozenset[Key] = frozenset(),
     repair: frozenset[Key] = frozenset(),
-    take_over: bool = False,
+    adopt_existing: bool = False,
 ) -> ZonePlan:
     """Compare the three sides; all must be in the form of `records.record_set`.
 
     `keep` are names and types that have nothing to say at the moment and stay as they are; drift at those in `repair`
-    is written over, and with `take_over` what stands in the way there as well.
+    is written over, and with `adopt_existing` what stands in the way there as well.
     """
-    desk = _Desk({_key(each): each for each in served}, {_key(each): each for each in pushed}, repair, take_over)
+    desk = _Desk({_key(each): each for each in served}, {_key(each): each for each in pushed}, repair, adopt_existing)
     wanted_by_key = {_key(each): each for each in wanted}
     for key in sorted(wanted_by_key):
         desk.settle(key, wanted_by_key[key])
@@ -92,7 +92,7 @@ class _Desk:
     """One comparison while it is made."""
 
     def __init__(
-        self, served: dict[Key, RecordSet], ours: dict[Key, RecordSet], repair: frozenset[Key], take_over: bool
+        self, served: dict[Key, RecordSet], ours: dict[Key, RecordSet], repair: frozenset[Key], adopt_existing: bool
     ) -> None:
         self.served, self.ours = served, ours
         self.after = dict(ours)
@@ -100,7 +100,7 @@ class _Desk:
         self.drift: list[Difference] = []
         self.in_the_way: list[Difference] = []
         self.forgotten: list[Key] = []
-        self._repair, self._take_over = repair, take_over
+        self._repair, self._adopt_existing = repair, adopt_existing
 
     def settle(self, key: Key, wanted: RecordSet) -> None:
         """Bring one wanted record set about, or say why not."""
@@ -118,7 +118,7 @@ class _Desk:
     def _pass(self, key: Key, wanted: RecordSet, others: list[RecordSet]) -> None:
         """Somebody else's record stands there: taken over by a repair that says so, else left."""
         there = self.served.get(key)
-        if not (self._take_over and key in self._repair):
+        if not (self._adopt_existing and key in self._repair):
             self.in_the_way.append(Difference(wanted, there or others[0]))
             return
         gone = [Edit(other.name, other.type, other, None) for other in others]

@@ -9,10 +9,10 @@ from typing import Any
 from django.db import transaction
 
 from apps.core.clock import database_now
+from apps.core.concurrency.leases import Lease
 from apps.core.events import publish_after_commit
-from apps.core.leases import Lease
+from apps.definitions.freezing.zone_records import Wanted, freeze_zone
 from apps.definitions.models import Zone
-from apps.definitions.zone_records import Wanted, freeze_zone
 from apps.dns.models import PushedRecord, ServedRecord, ZonePush, ZoneSync
 from apps.dns.planning import Difference, Key, ZonePlan, plan
 from apps.dns.targets import driver_of
@@ -65,7 +65,9 @@ def _plan(
     if not repair:
         return plan(sets, ours, served.records, keep=keep)
     keys = [(str(name), str(kind)) for name, kind in repair["keys"]] or [(each.name, each.type) for each in sets]
-    return plan(sets, ours, served.records, keep=keep, repair=frozenset(keys), take_over=bool(repair.get("take_over")))
+    return plan(
+        sets, ours, served.records, keep=keep, repair=frozenset(keys), adopt_existing=bool(repair.get("adopt_existing"))
+    )
 
 
 def _unresolved_keys(wanted: Wanted, ours: list[RecordSet], zone: Zone) -> frozenset[Key]:

@@ -9,9 +9,9 @@ from django.db.models import Prefetch
 
 from apps.accounts.actors import Actor
 from apps.core.errors import NotFound
+from apps.definitions.freezing.zone_records import values_of
 from apps.definitions.models import Record, Zone
 from apps.definitions.selectors import records, zones
-from apps.definitions.zone_records import values_of
 from apps.dns.models import ServedRecord, ZonePush, ZoneSync
 from apps.dns.planning import Key
 

@@ -26,9 +26,9 @@ from django.db.models import F, Q
 from apps.accounts.actors import Actor
 from apps.audit import services as audit
 from apps.core.clock import database_now
+from apps.core.concurrency.fairness import Owners, Seats, in_turns
+from apps.core.concurrency.leases import LeaseLost, take
 from apps.core.errors import Conflict, Fault, Invalid, NotFound
-from apps.core.fairness import Owners, Seats, in_turns
-from apps.core.leases import LeaseLost, take
 from apps.core.queue import wake_after_commit
 from apps.definitions.models import Record, Zone
 from apps.dns import pushing
@@ -120,17 +120,17 @@ def preview(*, actor: Actor, zone_id: int) -> pushing.Comparison:
 
 
 def repair(
-    *, actor: Actor, zone_id: int, keys: Sequence[Key] = (), take_over: bool = False, reason: str = ""
+    *, actor: Actor, zone_id: int, keys: Sequence[Key] = (), adopt_existing: bool = False, reason: str = ""
 ) -> ZoneSync:
     """Write what is wanted over what somebody changed on the server; `keys` (name, type) empty for everything.
 
-    Customers repair their own records. `take_over` also replaces records that were never ours, by operators only.
+    Customers repair their own records. `adopt_existing` also replaces records that were never ours, by operators only.
     What somebody else asked for and waits is done as well.
 
     Raises Forbidden, NotFound, Invalid, Conflict for a zone of a stack and while a repair of the other kind waits.
     """
     actor.may_write("zones")
-    if take_over:
+    if adopt_existing:
         actor.must_operate("records of others")
     zone = zone_for(actor, zone_id)
     if zone.driver == Zone.Driver.ROUTE53:
@@ -145,7 +145,7 @@ def repair(
     with transaction.atomic():
         ZoneSync.objects.get_or_create(zone=zone)
         sync = ZoneSync.objects.select_for_update().get(zone=zone)
-        asked = {"keys": [list(key) for key in wanted], "take_over": take_over}
+        asked = {"keys": [list(key) for key in wanted], "adopt_existing": adopt_existing}
         sync.repair = _joined(sync.repair, asked | {"actor": actor.name[:150], "reason": reason[:400]})
         sync.next_try_at = None
         sync.save(update_fields=("repair", "next_try_at"))
@@ -170,7 +170,7 @@ def _joined(waiting: dict[str, Any] | None, asked: dict[str, Any]) -> dict[str, 
     """
     if waiting is None:
         return asked
-    if bool(waiting.get("take_over")) != asked["take_over"]:
+    if bool(waiting.get("adopt_existing")) != asked["adopt_existing"]:
         raise Conflict(f"A repair requested by {waiting.get('actor', '')} is pending; try again when it is done.")
     keys = sorted({(str(name), str(kind)) for name, kind in [*waiting["keys"], *asked["keys"]]})
     words = {

@@ -7,7 +7,7 @@ from django.db.models import F, Q
 
 from apps.accounts.models import Account
 from apps.compiler.addresses import ALL_PRIVATE
-from apps.compiler.stacks import AddressKind, Cloud
+from apps.compiler.model.stack import AddressKind, Cloud
 from apps.core.clock import now
 
 
@@ -143,7 +143,7 @@ class Stack(models.Model):
     """A part of a cloud account in one of its regions, kept as one Terraform state; an account may have several there.
 
     `region` is ours, null where the stack stands for all of them (Google's global load balancers); `cloud_region` is
-    the cloud's word. `network` is what compiler/stacks.py calls one (`zones` as an object). `approval` says
+    the cloud's word. `network` is what compiler/model/stack.py calls one (`zones` as an object). `approval` says
     which plans wait for a person: all (by_hand), those that delete or replace something (automatic_safe), or none
     (automatic). `desired_generation` rises in the transaction of every change that may concern the stack.
     """

@@ -13,10 +13,11 @@ from django.core.exceptions import ValidationError
 from django.core.mail import send_mail
 from django.db import IntegrityError, transaction
 
-from apps.accounts import invitations, roles
+from apps.accounts import roles
 from apps.accounts.actors import Actor
 from apps.accounts.models import Invitation, Membership, User
 from apps.accounts.quotas import lock_quotas, refuse_over_quota
+from apps.accounts.sign_in import invitations
 from apps.audit import services as audit
 from apps.core.clock import now
 from apps.core.errors import Conflict, Fault, Invalid, NotFound

@@ -6,9 +6,9 @@ from django.db import transaction
 
 from apps.accounts import roles
 from apps.accounts.actors import Actor
-from apps.accounts.invitations import open_ones
 from apps.accounts.models import Membership
 from apps.accounts.quotas import lock_quotas
+from apps.accounts.sign_in.invitations import open_ones
 from apps.audit import services as audit
 from apps.core.clock import now
 from apps.core.errors import Conflict, Fault, Invalid

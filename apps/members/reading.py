@@ -52,7 +52,7 @@ def not_above_own_scopes(actor: Actor, role: Membership.Role, faults: list[Fault
 
 
 def name_of_token(value: object, faults: list[Fault]) -> str:
-    """Lower-case letters, digits and hyphens."""
+    """Lowercase letters, digits and hyphens."""
     try:
         return grammar.name(value)
     except grammar.GrammarError as error:

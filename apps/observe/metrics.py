@@ -6,7 +6,7 @@ Prometheus repairs that per series only: `sum by (pool, region) (rate(spillway_r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -19,21 +19,15 @@ from prometheus_client.registry import Collector
 from apps.core.clock import now
 from apps.definitions.models import Pool
 from apps.fleet.models import Node
-from apps.observe import lease, live
-from apps.observe.deltas import Counts, Key
-from apps.observe.percentiles import BOUNDS
-from apps.observe.windows import STALE
+from apps.observe.collect import lease
+from apps.observe.collect.deltas import Counts, Key
+from apps.observe.collect.percentiles import BOUNDS
+from apps.observe.live import store as live
+from apps.observe.live.windows import STALE
+from apps.observe.ports import METRICS
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 QUEUES = ("default", "push")
-Family = Callable[[], Iterable[Metric]]
-_more: list[Family] = []
-
-
-def add_family(family: Family) -> None:
-    """Let an app above this one add its own metrics, at start."""
-    if family not in _more:
-        _more.append(family)
 
 
 def text() -> bytes:
@@ -65,8 +59,8 @@ class Exposition(Collector):
         pools = {f"pool-{pk}": (account, name) for pk, account, name in names}
         yield from _pool_families(totals, places, pools)
         yield _queues()
-        for family in _more:
-            yield from family()
+        for families in METRICS.values():
+            yield from families()
 
 
 def _node_families(nodes: Iterable[Node], places: Mapping[int, Place]) -> list[Metric]:

@@ -10,14 +10,14 @@ from datetime import datetime
 class Numbers:
     """What something does right now, measured over about ten seconds; None where nothing was measured.
 
-    Rates are per second, `errors_share` is the share of 5xx among all responses (0–1), `p50_ms` and `p95_ms` are
+    Rates are per second, `error_rate` is the share of 5xx among all responses (0–1), `p50_ms` and `p95_ms` are
     interpolated in the latency buckets, `age_s` the seconds since it was measured. `stale` numbers are too old to be
     shown as live: grey them and show the age.
     """
 
-    requests_per_s: float | None = None
-    errors_per_s: float | None = None
-    errors_share: float | None = None
+    requests_rps: float | None = None
+    errors_rps: float | None = None
+    error_rate: float | None = None
     p50_ms: float | None = None
     p95_ms: float | None = None
     connections: int | None = None
@@ -83,8 +83,8 @@ class RegionTraffic:
     region_id: int
     name: str
     title: str
-    served_per_s: float | None
-    errors_share: float | None
+    served_rps: float | None
+    error_rate: float | None
     p95_ms: float | None
     servers_up: int
     servers_total: int

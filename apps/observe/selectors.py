@@ -14,14 +14,14 @@ from apps.definitions.models import Listener, Pool, Route, Server
 from apps.definitions.serving import in_use
 from apps.definitions.sharing import seen_pools
 from apps.fleet.models import Node
-from apps.observe import consoles, lease
-from apps.observe.conditions import SEVERITY, Reason, Type, server_word
-from apps.observe.history import grid, read_series
-from apps.observe.live import LiveNode
+from apps.observe.collect import consoles, lease
+from apps.observe.judge.conditions import SEVERITY, Reason, Type, server_word
+from apps.observe.live.store import LiveNode
+from apps.observe.live.windows import STALE, numbers_of, read_windows
 from apps.observe.models import Condition, NodeReport, Sample
 from apps.observe.numbers import NodeNumbers, Numbers, PoolNumbers, Problem, Series, ServerRow
-from apps.observe.traffic import traffic_by_region
-from apps.observe.windows import STALE, numbers_of, read_windows
+from apps.observe.show.history import grid, read_series
+from apps.observe.show.traffic import traffic_by_region
 
 __all__ = [
     "has_served", "listener_numbers", "live_numbers", "node_numbers", "node_troubles", "overall_series", "pool_numbers",
@@ -209,10 +209,10 @@ def _numbers_of_kind(actor: Actor, kind: str, ids: Iterable[int]) -> dict[int, N
     windows = read_windows([*keys.values(), *nodes_own], nodes).values()
     everywhere = numbers_of(windows, nodes_own)
     quiet = Numbers()
-    if everywhere.requests_per_s is not None:
+    if everywhere.requests_rps is not None:
         quiet = Numbers(0.0, 0.0, connections=0, queue=0, age_s=everywhere.age_s, stale=everywhere.stale)
     found = {pk: numbers_of(windows, [key]) for pk, key in keys.items()}
-    return {pk: numbers if numbers.requests_per_s is not None else quiet for pk, numbers in found.items()}
+    return {pk: numbers if numbers.requests_rps is not None else quiet for pk, numbers in found.items()}
 
 
 def node_numbers(actor: Actor) -> dict[int, NodeNumbers]:

@@ -11,13 +11,13 @@ from django.db.models import Max, Min
 
 from apps.core.clock import now
 from apps.core.events import publish_after_commit
-from apps.definitions.node_words import in_words
+from apps.definitions.previewing.node_words import in_words
 from apps.drivers.proxy.contract import CounterReading, NodeState
-from apps.observe.buckets import LONG, SHORT, into_minutes, start_of
-from apps.observe.conditions import Type, Verdict
-from apps.observe.deltas import COUNTERS, Counts, Key
+from apps.observe.collect.buckets import LONG, SHORT, into_minutes, start_of
+from apps.observe.collect.deltas import COUNTERS, Counts, Key
+from apps.observe.collect.percentiles import from_json
+from apps.observe.judge.conditions import Type, Verdict
 from apps.observe.models import Condition, NodeReport, Sample
-from apps.observe.percentiles import from_json
 
 REPORT_FIELDS = (
     "seen_at", "generation", "digest", "on_disk", "haproxy_version", "agent_version", "boot_id", "workers", "serving",

@@ -10,12 +10,13 @@ from django.views.decorators.http import require_safe
 
 from apps.accounts.actors import actor_of_token
 from apps.accounts.tokens import find_token
-from apps.core import keys
 from apps.core.addresses import client_address, is_local
 from apps.core.clock import ahead_of_database_s
-from apps.observe import lease, live
+from apps.core.secrets import keys
 from apps.observe import metrics as exposition
-from apps.observe.fitness import judge_clock
+from apps.observe.collect import lease
+from apps.observe.collect.fitness import judge_clock
+from apps.observe.live import store as live
 
 _migrated = False
 

@@ -11,14 +11,14 @@ def misplaced(predicted: Flow, actual: Flow) -> float:
     return sum(abs(plan.get(key, 0.0) - fact.get(key, 0.0)) for key in plan | fact) / 2
 
 
-def error_share(predicted: Flow, actual: Flow) -> float | None:
+def prediction_error(predicted: Flow, actual: Flow) -> float | None:
     """The share (0-1) of the requests that went elsewhere than planned; None without traffic."""
-    offered = sum(use.offered_per_s for use in actual.regions)
+    offered = sum(use.demand_rps for use in actual.regions)
     return misplaced(predicted, actual) / offered if offered and actual.at is not None else None
 
 
 def _fates(flow: Flow) -> dict[tuple[str, str], float]:
     """Where everything is served, and what was refused or waits."""
-    refused = {(use.region_id, "refused"): use.refused_per_s for use in flow.regions}
-    queued = {(use.region_id, "queued"): use.queued_per_s for use in flow.regions}
+    refused = {(use.region_id, "refused"): use.rejected_rps for use in flow.regions}
+    queued = {(use.region_id, "queued"): use.queued_rps for use in flow.regions}
     return flow.served() | refused | queued

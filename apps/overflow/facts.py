@@ -10,16 +10,16 @@ from datetime import datetime
 from django.db.models import Count, Q
 
 from apps.accounts.actors import Actor
-from apps.compiler.model import LimitKind, LimitScope, ServerState
-from apps.compiler.targets.haproxy.ceilings import AT_ONCE, OUT, PER_SECOND
+from apps.compiler.model.fleet import LimitKind, LimitScope, ServerState
+from apps.compiler.targets.haproxy.overflow.ceilings import AT_ONCE, OUT, PER_SECOND
 from apps.definitions.models import Backend, Pool
 from apps.definitions.sharing import seen_pools
 from apps.fleet.models import Node, Region
 from apps.fleet.selectors import latency_table
-from apps.observe.flows import Rates, rates
 from apps.observe.models import Condition
 from apps.observe.numbers import Numbers
 from apps.observe.selectors import pool_numbers
+from apps.observe.show.flows import Rates, rates
 from apps.overflow.planner import capacity_of_flight
 
 
@@ -31,7 +31,7 @@ class Share:
     """
 
     backend: Backend
-    per_s: float | None
+    rps: float | None
     flight: int | None
     closed: bool = False
     empty: bool = False
@@ -183,10 +183,10 @@ def _down(pools: Mapping[int, PoolFacts]) -> dict[tuple[int, str], datetime | No
     }
 
 
-def capacity_per_s(share: Share, numbers: Numbers | None) -> float | None:
+def capacity_rps(share: Share, numbers: Numbers | None) -> float | None:
     """What a share takes per second for the planner; a limit in flight by the median time of its requests."""
     if share.flight is None:
-        return share.per_s
+        return share.rps
     return capacity_of_flight(share.flight, numbers.p50_ms if numbers else None)
 
 

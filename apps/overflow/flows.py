@@ -25,7 +25,7 @@ class Lane:
     source: str
     target_id: str
     target: str
-    per_s: float
+    rps: float
     added_ms: float | None
     reason: str
 
@@ -35,10 +35,10 @@ class RegionUse:
     """One region: what its clients want (`offered`), what became of it (`own`, `out`, `refused`), what came (`in`).
 
     `served` is own + in; `queued` waits at home for a free slot (only the planner says so: nodes count it when it is
-    served). Limits are a pool's: with one pool `capacity_per_s` is its rate limit times its scaler (0 when drained),
+    served). Limits are a pool's: with one pool `capacity_rps` is its rate limit times its scaler (0 when drained),
     None where it has none, and then `unlimited` says whether nothing else bounds it; `measured_by` names the capacity
     run that the limit came from; `in_flight` and `flight_limit` count requests under way where limits count those.
-    `capped_per_s` is the part of what is refused that the account's ceilings refuse, `rate_capped_per_s` what of that
+    `capped_rps` is the part of what is refused that the account's ceilings refuse, `rate_capped_rps` what of that
     came too fast.
     With several pools there is no such number, because the room of one is of no use to another: `pools` has each by
     itself, worst first.
@@ -47,13 +47,13 @@ class RegionUse:
     region_id: str
     name: str
     title: str
-    offered_per_s: float
-    own_per_s: float
-    served_per_s: float
-    out_per_s: float
-    in_per_s: float
-    refused_per_s: float
-    capacity_per_s: float | None
+    demand_rps: float
+    local_rps: float
+    served_rps: float
+    overflow_out_rps: float
+    overflow_in_rps: float
+    rejected_rps: float
+    capacity_rps: float | None
     unlimited: bool
     capacity_set_by: str
     capacity_set_at: datetime | None
@@ -63,15 +63,15 @@ class RegionUse:
     drained: bool
     healthy: bool
     sentences: tuple[str, ...] = ()
-    queued_per_s: float = 0.0
-    capped_per_s: float = 0.0
-    rate_capped_per_s: float = 0.0
+    queued_rps: float = 0.0
+    capped_rps: float = 0.0
+    rate_capped_rps: float = 0.0
     pools: tuple[PoolUse, ...] = ()
 
     @property
     def used(self) -> float | None:
         """The part of its limit that a pool uses (1 is all of it); None without a limit that could be compared."""
-        parts = [self.served_per_s / self.capacity_per_s] if self.capacity_per_s else []
+        parts = [self.served_rps / self.capacity_rps] if self.capacity_rps else []
         if self.flight_limit and self.in_flight is not None:
             parts.append(self.in_flight / self.flight_limit)
         return max(parts, default=None)
@@ -113,7 +113,7 @@ class Flow:
 
     lanes: tuple[Lane, ...]
     regions: tuple[RegionUse, ...]
-    refused_per_s: float
+    rejected_rps: float
     at: datetime | None
     age_s: float | None
     stale: bool
@@ -121,11 +121,11 @@ class Flow:
 
     def served(self) -> dict[tuple[str, str], float]:
         """Requests/s by (region of the clients, region that serves them), what stays at home included."""
-        found = {(use.region_id, use.region_id): use.own_per_s for use in self.regions}
+        found = {(use.region_id, use.region_id): use.local_rps for use in self.regions}
         for lane in self.lanes:
             if lane.source_id != lane.target_id:
                 way = (lane.source_id, lane.target_id)
-                found[way] = found.get(way, 0.0) + lane.per_s
+                found[way] = found.get(way, 0.0) + lane.rps
         return found
 
 
@@ -134,20 +134,20 @@ class Point:
     """One step of the history: Unix seconds, and what was wanted, left its region, was refused; None: not observed."""
 
     at: int
-    offered_per_s: float | None
-    out_per_s: float | None
-    refused_per_s: float | None
+    demand_rps: float | None
+    overflow_out_rps: float | None
+    rejected_rps: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class WhatIf:
-    """A question to the planner: regions (`rgn-2`) lost or drained, all traffic times `factor`, other limits per s.
+    """A question to the planner: regions (`rgn-2`) failed or drained, all traffic times `factor`, other limits per s.
 
-    A lost region takes nothing, and its clients arrive at the nearest other one; a drained one keeps its clients.
+    A failed region takes nothing, and its clients arrive at the nearest other one; a drained one keeps its clients.
     Limits are those of one pool: they are ignored where several are asked of.
     """
 
-    lose: tuple[str, ...] = ()
-    drain: tuple[str, ...] = ()
+    failed_regions: tuple[str, ...] = ()
+    drained_regions: tuple[str, ...] = ()
     factor: float = 1.0
     limits: Mapping[str, float] = field(default_factory=dict)

@@ -36,15 +36,15 @@ def sentences(use: RegionUse, lanes: Sequence[Lane], since: Mapping[str, str], *
     `since` has the words of `clock` by reason: what is said stands beside the time of that cause and of no other.
     `pool` is named where several could be meant.
     """
-    out = sorted(lanes, key=lambda lane: -lane.per_s)
+    out = sorted(lanes, key=lambda lane: -lane.rps)
     found = []
-    if out or use.refused_per_s > NEARLY or use.queued_per_s > NEARLY:
+    if out or use.rejected_rps > NEARLY or use.queued_rps > NEARLY:
         found.append(f"{_state(use, out, since, pool)}; {_where(use, out)}.")
     elif use.drained:
         found.append(f"{use.name} is drained{since.get('drained', '')} and serves no traffic.")
     elif not use.healthy:
         found.append(f"{use.name} has no usable server{_of(pool)}{since.get('down', '')}.")
-    elif use.unlimited and use.in_per_s > NEARLY:
+    elif use.unlimited and use.overflow_in_rps > NEARLY:
         found.append(f"{use.name} has no limit{_of(pool)}and accepts all traffic.")
     return tuple(found)
 
@@ -52,7 +52,7 @@ def sentences(use: RegionUse, lanes: Sequence[Lane], since: Mapping[str, str], *
 def together(use: RegionUse, lanes: Sequence[Lane], drained: str) -> tuple[str, ...]:
     """What there is to say of several pools in one region, worst first: one sentence for a cause that is all pools'."""
     if use.drained:
-        out = sorted(lanes, key=lambda lane: -lane.per_s)
+        out = sorted(lanes, key=lambda lane: -lane.rps)
         moved = _where(use, out)
         return (f"{use.name} is drained{drained}" + (f"; {moved}." if moved else " and serves no traffic."),)
     said = [sentence for each in use.pools for sentence in each.use.sentences]
@@ -63,12 +63,12 @@ def together(use: RegionUse, lanes: Sequence[Lane], drained: str) -> tuple[str, 
 def urgency(use: RegionUse) -> tuple[int, float, float]:
     """How badly one pool fares in a region, for sorting: refused, down, over its limit or sent away, then by use."""
     worst = (
-        4 if use.refused_per_s > NEARLY
+        4 if use.rejected_rps > NEARLY
         else 3 if not use.healthy
-        else 2 if (use.used or 0.0) > FULL or use.out_per_s > NEARLY or use.queued_per_s > NEARLY
+        else 2 if (use.used or 0.0) > FULL or use.overflow_out_rps > NEARLY or use.queued_rps > NEARLY
         else 1
     )  # fmt: skip
-    return worst, use.used or 0.0, use.served_per_s
+    return worst, use.used or 0.0, use.served_rps
 
 
 def _of(pool: str) -> str:
@@ -81,12 +81,12 @@ def _state(use: RegionUse, out: Sequence[Lane], since: Mapping[str, str], pool: 
         return f"{use.name} is drained{since.get('drained', '')}"
     if reasons == {"down"} or not use.healthy:
         return f"{use.name} has no usable server{_of(pool)}{since.get('down', '')}"
-    if reasons == {"drained"} or use.capacity_per_s == 0:
+    if reasons == {"drained"} or use.capacity_rps == 0:
         return f"{use.name} is set to serve no traffic{_of(pool)}{since.get('drained', '')}"
-    if not out and use.capped_per_s > NEARLY and use.refused_per_s - use.capped_per_s <= NEARLY:
+    if not out and use.capped_rps > NEARLY and use.rejected_rps - use.capped_rps <= NEARLY:
         return f"{use.name} is full{_of(pool)}"
-    if use.capacity_per_s is not None:
-        at = f"{number(use.served_per_s)} of {number(use.capacity_per_s)} requests/s"
+    if use.capacity_rps is not None:
+        at = f"{number(use.served_rps)} of {number(use.capacity_rps)} requests/s"
         return f"{use.name} is at {at}{_of(pool)}{since.get('rate', '') or since.get('connections', '')}"
     if use.flight_limit is not None:
         now = "" if use.in_flight is None else f" ({use.in_flight:,} now)"
@@ -96,24 +96,24 @@ def _state(use: RegionUse, out: Sequence[Lane], since: Mapping[str, str], pool: 
 
 
 def _where(use: RegionUse, out: Sequence[Lane]) -> str:
-    parts = [f"{number(lane.per_s)}/s {'go' if index == 0 else 'and'} to {lane.target}{_added(lane)}"
+    parts = [f"{number(lane.rps)}/s {'go' if index == 0 else 'and'} to {lane.target}{_added(lane)}"
              for index, lane in enumerate(out)]  # fmt: skip
     text = ", ".join(parts).replace("/s and to", "/s to")
     if not use.pools and any(lane.reason == "full" for lane in out):
         text += ", spread by capacity because no region has capacity"
-    no_room = use.refused_per_s - use.capped_per_s
+    no_room = use.rejected_rps - use.capped_rps
     if no_room > NEARLY:
         refused = f"{number(no_room)}/s are rejected because no region has capacity"
         text = f"{text}, {refused}" if text else refused
     for capped, why in (
-        (use.capped_per_s - use.rate_capped_per_s, "has used its share of a node's connections"),
-        (use.rate_capped_per_s, "has reached its requests per second on a node"),
+        (use.capped_rps - use.rate_capped_rps, "has used its share of a node's connections"),
+        (use.rate_capped_rps, "has reached its requests per second on a node"),
     ):
         if capped > NEARLY:
             refused = f"{number(capped)}/s are rejected because the account {why}"
             text = f"{text}, {refused}" if text else refused
-    if use.queued_per_s > NEARLY:
-        waiting = f"{number(use.queued_per_s)}/s wait for a free slot because no region has capacity"
+    if use.queued_rps > NEARLY:
+        waiting = f"{number(use.queued_rps)}/s wait for a free slot because no region has capacity"
         text = f"{text}, {waiting}" if text else waiting
     return text
 
@@ -128,9 +128,9 @@ def differences(before: Sequence[RegionUse], after: Sequence[RegionUse]) -> tupl
     found = []
     for use in after:
         was = old.get(use.region_id)
-        if was is not None and abs(use.served_per_s - was.served_per_s) > NEARLY:
-            limit = "" if use.capacity_per_s is None else f" (limit {number(use.capacity_per_s)})"
-            words = f"{use.name} serves {number(use.served_per_s)} instead of {number(was.served_per_s)} requests/s"
+        if was is not None and abs(use.served_rps - was.served_rps) > NEARLY:
+            limit = "" if use.capacity_rps is None else f" (limit {number(use.capacity_rps)})"
+            words = f"{use.name} serves {number(use.served_rps)} instead of {number(was.served_rps)} requests/s"
             found.append(f"{words}{limit}.")
     faults = misfits(after)
     if found and not faults:
@@ -158,7 +158,7 @@ def of_each_pool(uses: Sequence[RegionUse]) -> list[tuple[str, list[RegionUse]]]
 
 def _misfits(after: Sequence[RegionUse], pool: str) -> list[str]:
     of_pool = _of(pool)
-    refused, queued = (sum(getattr(use, name) for use in after) for name in ("refused_per_s", "queued_per_s"))
+    refused, queued = (sum(getattr(use, name) for use in after) for name in ("rejected_rps", "queued_rps"))
     found = []
     if refused > NEARLY:
         found.append(f"{number(refused)} requests/s{of_pool} are rejected: no region has capacity for them.")
@@ -168,7 +168,7 @@ def _misfits(after: Sequence[RegionUse], pool: str) -> list[str]:
         if _excess(use) > NEARLY:
             limit = f"its limit for {pool}" if pool else "its limit"
             found.append(f"{use.name} is {number(_excess(use))} requests/s over {limit}, because every region is full.")
-        if use.usable and use.capacity_per_s is None and use.flight_limit is not None and use.served_per_s > NEARLY:
+        if use.usable and use.capacity_rps is None and use.flight_limit is not None and use.served_rps > NEARLY:
             how_long = "the duration of its requests is unknown"
             found.append(f"It is unknown whether {use.name} has capacity{of_pool}: {how_long}.")
     return found
@@ -199,16 +199,16 @@ def _overloads(before: Sequence[RegionUse], after: Sequence[RegionUse], pool: st
     for use in after:
         was = old.get(use.region_id)
         if _excess(use) > (_excess(was) if was else 0.0) + NEARLY:
-            limit = number(use.capacity_per_s or 0.0)
-            found.append(f"{use.name} would be at {number(use.served_per_s)} of {limit} requests/s{of_pool}.")
-    refused = sum(use.refused_per_s for use in after) - sum(use.refused_per_s for use in before)
+            limit = number(use.capacity_rps or 0.0)
+            found.append(f"{use.name} would be at {number(use.served_rps)} of {limit} requests/s{of_pool}.")
+    refused = sum(use.rejected_rps for use in after) - sum(use.rejected_rps for use in before)
     if refused > NEARLY:
         found.append(f"{number(refused)} more requests/s{of_pool} would be rejected.")
-    queued = sum(use.queued_per_s for use in after) - sum(use.queued_per_s for use in before)
+    queued = sum(use.queued_rps for use in after) - sum(use.queued_rps for use in before)
     if queued > NEARLY:
         found.append(f"{number(queued)} more requests/s{of_pool} would wait for a free slot.")
     return found
 
 
 def _excess(use: RegionUse) -> float:
-    return 0.0 if use.capacity_per_s is None else max(0.0, use.served_per_s - use.capacity_per_s)
+    return 0.0 if use.capacity_rps is None else max(0.0, use.served_rps - use.capacity_rps)

@@ -9,13 +9,13 @@ from datetime import datetime
 from typing import Any
 
 from apps.accounts.actors import Actor
-from apps.compiler.model import LimitKind
+from apps.compiler.model.fleet import LimitKind
 from apps.core.clock import now
 from apps.definitions.models import Pool
 from apps.definitions.sharing import seen_pools
-from apps.observe.flows import overflowing_since, steps
+from apps.observe.show.flows import overflowing_since, steps
 from apps.overflow import reasons
-from apps.overflow.facts import Facts, PoolFacts, capacity_per_s, gather, regions_of
+from apps.overflow.facts import Facts, PoolFacts, capacity_rps, gather, regions_of
 from apps.overflow.flows import Flow, Lane, Point, PoolUse, RegionUse, WhatIf
 from apps.overflow.planner import Plan, Question, mean_added_ms, plan
 
@@ -85,8 +85,10 @@ def what_if(actor: Actor, pool: Pool | None, question: WhatIf) -> tuple[Flow, Fl
 
 
 def _moved_clients(facts: Facts, question: WhatIf) -> tuple[str, ...]:
-    """Clients of a lost region arrive at the nearest one that is left."""
-    refuges = {region: _refuge(facts, region, question) for region in question.lose if region in facts.regions}
+    """Clients of a failed region arrive at the nearest one that is left."""
+    refuges = {
+        region: _refuge(facts, region, question) for region in question.failed_regions if region in facts.regions
+    }
     return tuple(
         f"Clients of {facts.regions[region].name} arrive at {facts.regions[target].name}."
         for region, target in refuges.items()
@@ -95,7 +97,7 @@ def _moved_clients(facts: Facts, question: WhatIf) -> tuple[str, ...]:
 
 
 def _refuge(facts: Facts, region: str, question: WhatIf) -> str:
-    others = [key for key in regions_of(facts) if key not in question.lose]
+    others = [key for key in regions_of(facts) if key not in question.failed_regions]
     distance = {key: facts.latencies.get((region, key), float("inf")) for key in others}
     return min(others, key=lambda key: (distance[key], facts.regions[key].name), default=NOBODY)
 
@@ -144,15 +146,15 @@ def _use(facts: Facts, pool: PoolFacts, region: str, rates: Mapping[str, float])
         region_id=region,
         name=row.name,
         title=row.title,
-        offered_per_s=rates["own"] + rates["out"] + rates["refused"],
-        own_per_s=rates["own"],
-        served_per_s=rates["served"],
-        out_per_s=rates["out"],
-        in_per_s=rates["guests"],
-        refused_per_s=rates["refused"],
-        capped_per_s=rates.get("capped", 0.0),
-        rate_capped_per_s=rates.get("rate_capped", 0.0),
-        capacity_per_s=share.per_s if share else None,
+        demand_rps=rates["own"] + rates["out"] + rates["refused"],
+        local_rps=rates["own"],
+        served_rps=rates["served"],
+        overflow_out_rps=rates["out"],
+        overflow_in_rps=rates["guests"],
+        rejected_rps=rates["refused"],
+        capped_rps=rates.get("capped", 0.0),
+        rate_capped_rps=rates.get("rate_capped", 0.0),
+        capacity_rps=share.rps if share else None,
         unlimited=backend is not None and backend.limit_kind == LimitKind.NONE and not row.drained,
         capacity_set_by=backend.limit_set_by if backend and backend.limit_set_at else "",
         capacity_set_at=backend.limit_set_at if backend else None,
@@ -174,7 +176,7 @@ def _flow(facts: Facts, parts: Sequence[Part], since: Since) -> Flow:
     lanes = _lanes(facts, rates)
     uses = [_region(region, told, lanes, facts.regions[region].drained_at) for region in regions_of(facts)]
     measured = facts.rates
-    refused = sum(use.refused_per_s for use in uses)
+    refused = sum(use.rejected_rps for use in uses)
     ids = tuple(part.pool_id for part in parts)
     return Flow(tuple(lanes), tuple(uses), refused, measured.at, measured.age_s, measured.stale, ids)
 
@@ -213,10 +215,10 @@ def _region(region: str, parts: Sequence[Part], lanes: Sequence[Lane], drained_a
 
 
 ADDED_UP = (
-    "offered_per_s", "own_per_s", "served_per_s", "out_per_s", "in_per_s", "refused_per_s", "queued_per_s",
+    "demand_rps", "local_rps", "served_rps", "overflow_out_rps", "overflow_in_rps", "rejected_rps", "queued_rps",
 )  # fmt: skip
 NOT_ADDED_UP: Mapping[str, Any] = {
-    "capacity_per_s": None, "capacity_set_by": "", "capacity_set_at": None, "measured_by": "", "in_flight": None,
+    "capacity_rps": None, "capacity_set_by": "", "capacity_set_at": None, "measured_by": "", "in_flight": None,
     "flight_limit": None,
 }  # fmt: skip
 
@@ -260,13 +262,13 @@ def _question(facts: Facts, pool: PoolFacts, asked: WhatIf) -> Question:
     numbers = facts.numbers.get(pool.pool.pk)
     for region, share in pool.shares.items():
         down = facts.is_down(pool, region)
-        per_s = 0.0 if down else capacity_per_s(share, numbers)
+        rps = 0.0 if down else capacity_rps(share, numbers)
         if region in asked.limits and not down and not share.closed:
-            per_s = asked.limits[region]
-        capacity[region] = 0.0 if region in (*asked.lose, *asked.drain) else per_s
+            rps = asked.limits[region]
+        capacity[region] = 0.0 if region in (*asked.failed_regions, *asked.drained_regions) else rps
     offered: dict[str, float] = defaultdict(float)
     for region in regions_of(facts):
-        target = _refuge(facts, region, asked) if region in asked.lose else region
+        target = _refuge(facts, region, asked) if region in asked.failed_regions else region
         if rate := pool.offered(region) * asked.factor:
             offered[target or region] += rate
     orders = {region: facts.order(region, pool) for region in facts.regions}
@@ -276,9 +278,9 @@ def _question(facts: Facts, pool: PoolFacts, asked: WhatIf) -> Question:
 def _why(facts: Facts, pool: PoolFacts, region: str, asked: WhatIf) -> str:
     """Why traffic leaves a region, in the words of `Lane.reason`."""
     share = pool.shares.get(region)
-    if facts.regions[region].drained or region in asked.drain:
+    if facts.regions[region].drained or region in asked.drained_regions:
         return "drained"
-    if share is None or facts.is_down(pool, region) or region in asked.lose:
+    if share is None or facts.is_down(pool, region) or region in asked.failed_regions:
         return "down"
     if share.closed:
         return "drained" if share.backend.capacity_scaler <= 0 else "down"
@@ -316,11 +318,11 @@ def _planned_use(
     queued = row.get("queued", 0.0)
     return replace(
         use,
-        offered_per_s=use.offered_per_s + queued,
-        queued_per_s=queued,
-        capacity_per_s=capacity,
+        demand_rps=use.demand_rps + queued,
+        queued_rps=queued,
+        capacity_rps=capacity,
         in_flight=None,  # counted now, not predicted
-        drained=use.drained or region in asked.drain,
-        healthy=use.healthy and region not in asked.lose,
+        drained=use.drained or region in asked.drained_regions,
+        healthy=use.healthy and region not in asked.failed_regions,
         unlimited=use.unlimited and capacity is None,
     )

@@ -19,7 +19,7 @@ from datetime import timedelta
 from apps.accounts.actors import Actor
 from apps.core.clock import now
 from apps.core.errors import Conflict, Fault, Invalid
-from apps.core.sealing import Unsealable, seal, unseal
+from apps.core.secrets.sealing import Unsealable, seal, unseal
 from apps.retries.models import KeyedRequest
 
 KEPT = timedelta(hours=24)

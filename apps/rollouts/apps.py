@@ -11,7 +11,7 @@ class RolloutsConfig(AppConfig):
 
     def ready(self) -> None:
         """Metrics of rollouts stand beside those of nodes."""
-        from apps.observe.metrics import add_family
+        from apps.observe.ports import METRICS
         from apps.rollouts.metrics import families
 
-        add_family(families)
+        METRICS[self.label] = families

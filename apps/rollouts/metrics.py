@@ -9,7 +9,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 
 from apps.core.clock import now
 from apps.rollouts.models import FleetSync, Rollout
-from apps.rollouts.states import TERMINAL, RolloutState
+from apps.rollouts.push.states import TERMINAL, RolloutState
 
 
 def families() -> Iterator[Metric]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import models
 
 from apps.fleet.models import Fleet, Node
-from apps.rollouts.states import RolloutState, StepState
+from apps.rollouts.push.states import RolloutState, StepState
 
 
 class WithoutContents(models.Manager["Revision"]):
@@ -19,7 +19,8 @@ class WithoutContents(models.Manager["Revision"]):
 class Revision(models.Model):
     """A stored, numbered snapshot of one fleet with its compiled bundle; never changed after creation.
 
-    `bundle` is the sealed `bundle_to_bytes`, `snapshot` the sealed, compressed JSON: both hold private keys (shelf.py).
+    `bundle` is the sealed `bundle_to_bytes`, `snapshot` the sealed, compressed JSON: both hold private keys
+    (push/revision_store.py).
     """
 
     fleet = models.ForeignKey(Fleet, on_delete=models.CASCADE, related_name="revisions")
@@ -101,7 +102,7 @@ class Quarantine(models.Model):
 
 
 class Rollout(models.Model):
-    """One travel of a revision to the nodes of its fleet, under one generation."""
+    """One rollout of a revision to the nodes of its fleet, under one generation."""
 
     class Kind(models.TextChoices):
         CHANGE = "change"

@@ -12,16 +12,16 @@ from django.db.models import Case, Count, F, OuterRef, Prefetch, Q, QuerySet, Su
 
 from apps.accounts.actors import Actor
 from apps.compiler.diff import diff_bundles, diff_snapshots
-from apps.compiler.withholding import KINDS, kind_of
+from apps.compiler.questions.withholding import KINDS, kind_of
 from apps.core.errors import NotFound
 from apps.fleet.models import Fleet, Node
 from apps.observe.models import NodeReport
-from apps.rollouts import shelf
 from apps.rollouts.models import FleetSync, Quarantine, Revision, Rollout, Step
-from apps.rollouts.states import TERMINAL, RolloutState, StepState
+from apps.rollouts.push import revision_store
+from apps.rollouts.push.states import TERMINAL, RolloutState, StepState
 
 POLL_SECONDS = 0.02
-TRAVELS_READ = 2000
+ROLLOUTS_READ = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,8 +231,12 @@ def difference(actor: Actor, revision_a: int, revision_b: int) -> Difference:
     if {revision_a, revision_b} - found.keys() or found[revision_a].fleet_id != found[revision_b].fleet_id:
         raise NotFound("There are no two such revisions of one fleet, or you may not see them.")
     before, after = found[revision_a], found[revision_b]
-    changes = diff_snapshots(shelf.snapshot_of(before.pk, before.digest), shelf.snapshot_of(after.pk, after.digest))
-    files = diff_bundles(shelf.bundle_of(before.pk, before.digest), shelf.bundle_of(after.pk, after.digest))
+    changes = diff_snapshots(
+        revision_store.snapshot_of(before.pk, before.digest), revision_store.snapshot_of(after.pk, after.digest)
+    )
+    files = diff_bundles(
+        revision_store.bundle_of(before.pk, before.digest), revision_store.bundle_of(after.pk, after.digest)
+    )
     return Difference(tuple(change.sentence for change in changes), files)
 
 
@@ -254,7 +258,7 @@ def wait_until_live(fleet_ids: Collection[int], generation: int | None, seconds:
 
 
 @dataclass(frozen=True, slots=True)
-class Travel:
+class FleetProgress:
     """How far what is desired has come on one fleet, for everybody: no node, person or object is named."""
 
     fleet: str
@@ -266,15 +270,15 @@ class Travel:
     finished_at: datetime | None
 
 
-def travels_since(fleet_ids: Collection[int], moment: datetime) -> list[Travel]:
+def progress_since(fleet_ids: Collection[int], moment: datetime) -> list[FleetProgress]:
     """The first rollout of each fleet that carries a change of this moment."""
     rows = Rollout.objects.filter(fleet__in=fleet_ids, kind=Rollout.Kind.CHANGE, created_at__gte=moment)
     done = Count("steps", filter=Q(steps__state=StepState.DONE))
     rows = rows.annotate(nodes=Count("steps"), done=done).select_related("fleet").order_by("fleet__name", "pk")
-    first: dict[int, Travel] = {}
-    for row in rows[:TRAVELS_READ]:
+    first: dict[int, FleetProgress] = {}
+    for row in rows[:ROLLOUTS_READ]:
         times = (row.created_at, row.finished_at)
-        found = Travel(row.fleet.name, row.state, row.state in TERMINAL, row.nodes, row.done, *times)
+        found = FleetProgress(row.fleet.name, row.state, row.state in TERMINAL, row.nodes, row.done, *times)
         first.setdefault(row.fleet_id, found)
     return list(first.values())
 

@@ -3,14 +3,14 @@
 `reconcile_fleet` may be called at any time, by anybody, as often as they like; it is driven by what differs and not by
 what happened:
 
-1. Claim the fleet with a lease (claims.py). Somebody else has it: leave, they look once more before they go. So
+1. Claim the fleet with a lease (push/claims.py). Somebody else has it: leave, they look once more before they go. So
    changes that are made while a push runs wait and go out together.
-2. Something was desired that was not compiled, and nobody holds the fleet: compile it (compiling.py). Equal digest:
-   unchanged. Else a new revision is wanted, and a rollout to every node replaces what was under way.
-3. Every node that does not run the wanted revision is brought to it (pushing.py): by runtime operations where they lead
-   there, else by the whole bundle; all nodes at once, every call fenced by a generation.
-4. What came of each node is written down as it comes (travel.py), and open pages are told.
-5. Refused: whom it is about is found (culprits.py) and quarantined, and step 2 goes on without them. The wanted
+2. Something was desired that was not compiled, and nobody holds the fleet: compile it (push/compiling.py). Equal
+   digest: unchanged. Else a new revision is wanted, and a rollout to every node replaces what was under way.
+3. Every node that does not run the wanted revision is brought to it (push/pushing.py): by runtime operations where
+   they lead there, else by the whole bundle; all nodes at once, every call fenced by a generation.
+4. What came of each node is written down as it comes (push/lifecycle.py), and open pages are told.
+5. Refused: whom it is about is found (culprits/search.py) and quarantined, and step 2 goes on without them. The wanted
    revision is the last good one again, in one commit with the reason; from there step 3 brings the nodes back that had
    taken the refused one, unless the next revision takes them along. Unreachable, or no time, memory or disk: the others
    go on, later sweeps try again with growing pauses. Late: it goes on by itself while the others take what is new.
@@ -35,10 +35,11 @@ from apps.core.errors import Conflict, Fault, Invalid, NotFound
 from apps.core.queue import wake_after_commit
 from apps.fleet.models import Fleet
 from apps.fleet.services import RECONCILE_TASK, want_push
-from apps.rollouts import claims, compiling, quarantine, reconciling, travel
-from apps.rollouts.claims import ClaimLost
-from apps.rollouts.due import due_fleets
+from apps.rollouts.culprits import quarantine
 from apps.rollouts.models import FleetSync, Quarantine, Revision, Rollout
+from apps.rollouts.push import claims, compiling, lifecycle, reconciling
+from apps.rollouts.push.claims import ClaimLost
+from apps.rollouts.push.due import due_fleets
 
 logger = logging.getLogger(__name__)
 
@@ -90,12 +91,12 @@ def roll_back(*, actor: Actor, revision_id: int, reason: str) -> Rollout:
         sync = _lock_sync(revision.fleet_id)
         before = _describe(sync)
         previous = sync.wanted
-        generation = travel.raise_in_transaction(sync)
-        travel.close_open(sync.fleet_id, f"{actor.name} rolled back to revision {revision.number}.")
+        generation = lifecycle.raise_in_transaction(sync)
+        lifecycle.close_open(sync.fleet_id, f"{actor.name} rolled back to revision {revision.number}.")
         sync.wanted = sync.held_at = revision
         sync.held_by = actor.name[:150]
         sync.save(update_fields=("wanted", "held_at", "held_by"))
-        rollout = travel.begin(
+        rollout = lifecycle.begin(
             revision=revision,
             previous=previous,
             kind=Rollout.Kind.ROLLBACK,

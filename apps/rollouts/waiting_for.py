@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from apps.accounts.actors import Actor
-from apps.compiler.withholding import KINDS, kind_of
+from apps.compiler.questions.withholding import KINDS, kind_of
 from apps.fleet.models import Fleet
 from apps.rollouts.models import FleetSync, Quarantine
 from apps.rollouts.selectors import NodeSync, is_live, node_sync, sync_words

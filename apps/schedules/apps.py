@@ -11,7 +11,7 @@ class SchedulesConfig(AppConfig):
 
     def ready(self) -> None:
         """Metrics of fires stand beside those of nodes."""
-        from apps.observe.metrics import add_family
+        from apps.observe.ports import METRICS
         from apps.schedules.metrics import families
 
-        add_family(families)
+        METRICS[self.label] = families

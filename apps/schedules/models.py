@@ -18,8 +18,8 @@ class Fire(models.Model):
     `scheduled_at` is the instant of the calendar (or when somebody asked), `due_at` that plus window and jitter.
     A worker that has it holds it until `lease_until` (database time) under its number of `attempt`; whoever finishes
     with another number is too late. `next_try_at` is when a waiting fire may be taken. `body` is what a trigger's
-    caller sent, `delivery` the id that its sender gave it, `said` what came of it, in a sentence, `result` what pages
-    link to. One of cause restore takes back a change, held in its `result`; it comes whatever else the schedule does.
+    caller sent, `delivery` the id that its sender gave it, `message` what came of it, `result` what pages link to.
+    One of cause restore takes back a change, held in its `result`; it comes whatever else the schedule does.
     """
 
     class State(models.TextChoices):
@@ -54,7 +54,7 @@ class Fire(models.Model):
     trigger = models.ForeignKey("Trigger", on_delete=models.SET_NULL, null=True, related_name="fires", db_index=False)
     delivery = models.CharField(max_length=100, blank=True, default="")
     body = models.TextField(blank=True, default="")
-    said = models.CharField(max_length=400, blank=True, default="")
+    message = models.CharField(max_length=400, blank=True, default="")
     result = models.JSONField(default=dict)
 
     class Meta:

@@ -13,14 +13,15 @@ from apps.calendars import next_after
 from apps.core.clock import database_now
 from apps.core.errors import Conflict, NotFound, Stale
 from apps.core.queue import wake_after_commit
+from apps.definitions.freezing.timing import timing_of
 from apps.definitions.models import Schedule
-from apps.definitions.services.managed import check_manager, reason_of
-from apps.definitions.services.work import Work, working
-from apps.definitions.timing import timing_of
-from apps.schedules.booking import open_fires
-from apps.schedules.deciding import why_skipped
+from apps.definitions.writing.change_set import ChangeSet
+from apps.definitions.writing.rules.managed import check_manager, reason_of
+from apps.definitions.writing.transactions import change_set
 from apps.schedules.models import Fire
-from apps.schedules.ticking import WORK_TASK
+from apps.schedules.run.booking import open_fires
+from apps.schedules.run.deciding import why_skipped
+from apps.schedules.run.ticking import WORK_TASK
 
 NO_SCHEDULE = "There is no such schedule."
 
@@ -63,22 +64,22 @@ def pause(*, actor: Actor, schedule_id: int, expected_version: int | None = None
 
     Raises NotFound, Forbidden, Stale, Managed.
     """
-    with working(actor, reason=reason) as work:
+    with change_set(actor, reason=reason) as changes:
         schedule = _taken(actor, schedule_id, expected_version)
-        check_manager(work, schedule)
+        check_manager(changes, schedule)
         if not schedule.paused:
-            _change(work, "pause", schedule, paused=True)
+            _change(changes, "pause", schedule, paused=True)
     return schedule
 
 
 def resume(*, actor: Actor, schedule_id: int, expected_version: int | None = None, reason: str = "") -> Schedule:
     """Book instants again, from now on: what passed while it was paused is neither caught up nor counted as missed."""
-    with working(actor, reason=reason) as work:
+    with change_set(actor, reason=reason) as changes:
         schedule = _taken(actor, schedule_id, expected_version)
-        check_manager(work, schedule)
+        check_manager(changes, schedule)
         if schedule.paused:
             following = next_after(timing_of(schedule), database_now())
-            _change(work, "resume", schedule, paused=False, next_at=following)
+            _change(changes, "resume", schedule, paused=False, next_at=following)
     return schedule
 
 
@@ -123,7 +124,7 @@ def _booked(schedule: Schedule, cause: str, caller: str, *, skipped: str = "", *
     while Fire.objects.filter(schedule=schedule, scheduled_at=moment).exists():
         moment += timedelta(microseconds=1)
     if skipped:
-        columns |= {"state": Fire.State.SKIPPED, "said": skipped, "finished_at": moment}
+        columns |= {"state": Fire.State.SKIPPED, "message": skipped, "finished_at": moment}
     else:
         wake_after_commit(WORK_TASK)
     return Fire.objects.create(
@@ -138,14 +139,14 @@ def _booked(schedule: Schedule, cause: str, caller: str, *, skipped: str = "", *
     )
 
 
-def _change(work: Work, action: str, schedule: Schedule, **columns: Any) -> None:
+def _change(changes: ChangeSet, action: str, schedule: Schedule, **columns: Any) -> None:
     before = {"paused": schedule.paused}
     for name, value in columns.items():
         setattr(schedule, name, value)
     schedule.version += 1  # the row is locked
     schedule.save(update_fields=(*columns, "version", "updated_at"))
-    after, reason = {"paused": schedule.paused}, reason_of(work, schedule)
-    _record(work.actor, action, schedule, reason, before=before, after=after)
+    after, reason = {"paused": schedule.paused}, reason_of(changes, schedule)
+    _record(changes.actor, action, schedule, reason, before=before, after=after)
 
 
 def _record(

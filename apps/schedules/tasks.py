@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from apps.schedules import working
-from apps.schedules.ticking import WORK_TASK
+from apps.schedules.run import working
+from apps.schedules.run.ticking import WORK_TASK
 
 
 @shared_task(name=WORK_TASK)

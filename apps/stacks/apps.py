@@ -13,16 +13,12 @@ class StacksConfig(AppConfig):
 
     def ready(self) -> None:
         """Metrics stand beside those of nodes; records, snapshots and dry runs ask for what only this app knows."""
-        from apps.definitions.services.stack_differences import add_stack_foresight
-        from apps.definitions.stack_snapshot import add_weights
-        from apps.definitions.zone_records import add_cloud_names
-        from apps.observe.metrics import add_family
-        from apps.stacks.foresight import foresee
+        from apps.definitions.ports import PORTS
+        from apps.observe.ports import METRICS
+        from apps.stacks.cloud.weight_moves import weights_of
         from apps.stacks.metrics import families
-        from apps.stacks.moving import weights_of
-        from apps.stacks.outputs import names_of
+        from apps.stacks.review.preview import preview
+        from apps.stacks.state.outputs import names_of
 
-        add_family(families)
-        add_cloud_names(names_of)
-        add_weights(weights_of)
-        add_stack_foresight(foresee)
+        METRICS[self.label] = families
+        PORTS.cloud_names, PORTS.stack_weights, PORTS.stack_preview = names_of, weights_of, preview

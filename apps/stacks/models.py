@@ -49,8 +49,8 @@ class StackSync(models.Model):
     has, `wait_until` holds planning back for some seconds so that changes travel together.
 
     `doubted` is the revision whose apply began and whose good end nobody heard: the cloud may have more than the state
-    knows (finding.py). `unknown` is what was then found and could not be taken over. `added_by_hand` is
-    what the last look for drift found below things of ours (strangers.py). `mark` is in the tags of all that
+    knows (run/orphans.py). `unknown` is what was then found and could not be taken over. `added_by_hand` is
+    what the last look for drift found below things of ours (cloud/strangers.py). `mark` is in the tags of all that
     the stack makes, so that another installation's things in the same cloud are never taken for its own.
     """
 
@@ -76,7 +76,7 @@ class StackSync(models.Model):
 
 
 class StackRun(models.Model):
-    """One travel of a revision to its cloud: plan, a decision, apply.
+    """One run that brings a revision to its cloud: plan, a decision, apply.
 
     waiting → planning → planned (waits for a person) → approved → applying → done; or unchanged (nothing to do),
     failed, discarded (a person said no), superseded (something newer is planned), stale (the state moved on: planned

@@ -12,10 +12,11 @@ from django.db.models import OuterRef, QuerySet, Subquery
 from apps.accounts.actors import Actor
 from apps.core.errors import NotFound
 from apps.fleet.models import Stack
-from apps.stacks import shelf, strangers
-from apps.stacks.differences import Difference
+from apps.stacks.cloud import strangers
 from apps.stacks.models import RunEvent, StackRevision, StackRun, StackSync, StateLock, StateVersion
-from apps.stacks.states import S
+from apps.stacks.review.differences import Difference
+from apps.stacks.run.states import S
+from apps.stacks.state import revision_store
 
 CONTENTS = ("plan", "plan_file", "revision__document", "revision__secrets")
 WORDS_OF_RUNS = {
@@ -144,7 +145,7 @@ def run(actor: Actor, run_id: int) -> StackRun:
 def plan_of(actor: Actor, run_id: int) -> tuple[list[Difference], list[Difference]]:
     """What the run's plan would do, and what somebody else did, in our words. Raises NotFound, Unsealable."""
     found = run(actor, run_id)
-    return shelf.changes_of(found), shelf.drift_of(found)
+    return revision_store.changes_of(found), revision_store.drift_of(found)
 
 
 def events(actor: Actor, run_id: int, after: int = 0) -> QuerySet[RunEvent]:

@@ -3,10 +3,11 @@
 `reconcile_stack` may be called at any time, by anybody, as often as they like:
 
 1. Claim the stack with a lease. Somebody else has it: leave, they look once more before they go.
-2. Something was desired that was not compiled: wait some seconds for more, then compile it (compiling.py). A new
+2. Something was desired that was not compiled: wait some seconds for more, then compile it (run/compiling.py). A new
    revision begins a run, which takes the place of one that still waits.
-3. A run is planned (planning.py). The policy approves, or a person does (`approve`, `discard`).
-4. Exactly the approved plan is applied (applying.py); Terraform writes the state here while it works (state.py).
+3. A run is planned (run/planning.py). The policy approves, or a person does (`approve`, `discard`).
+4. Exactly the approved plan is applied (run/applying.py); Terraform writes the state here while it works
+   (state/storage.py).
 5. What a dead worker left is taken over by the next: its Terraform ends in order, its lock is waited for, what is left
    is planned and goes on when it is part of what was approved.
 6. What failed is tried again after a while; what was applied is looked at for drift now and then.
@@ -26,16 +27,18 @@ from django.db import transaction
 from apps.accounts.actors import Actor
 from apps.audit import services as audit
 from apps.core.clock import database_now
+from apps.core.concurrency.leases import LeaseLost, take
 from apps.core.errors import Conflict, Fault, Invalid, NotFound
 from apps.core.events import publish_after_commit
-from apps.core.leases import LeaseLost, take
 from apps.core.queue import wake_after_commit
 from apps.fleet.models import Stack, StaticIP
 from apps.fleet.services import STACK_TASK, want_stack_push
-from apps.stacks import reconciling, redaction, state, travel
-from apps.stacks.due import due_stacks
 from apps.stacks.models import StackRun, StackSync, StateLock, StateVersion
-from apps.stacks.states import BUSY, S
+from apps.stacks.run import lifecycle, reconciling
+from apps.stacks.run.due import due_stacks
+from apps.stacks.run.states import BUSY, S
+from apps.stacks.state import redaction
+from apps.stacks.state import storage as state
 
 logger = logging.getLogger(__name__)
 WHAT = "what stands in clouds"
@@ -78,17 +81,17 @@ def plan_now(*, actor: Actor, stack_id: int, reason: str = "") -> StackRun | Non
     stack = _stack(stack_id)
     with transaction.atomic():
         sync = _lock_sync(stack_id)
-        run = travel.open_run(stack_id)
+        run = lifecycle.open_run(stack_id)
         _record(actor, "plan", stack, None, {"revision": sync.wanted.number if sync.wanted else None}, reason)
         if sync.wanted is None:
             want_stack_push([stack])
             return None
         if run is None:
-            run = travel.begin(revision=sync.wanted, kind=StackRun.Kind.CHANGE, actor=actor.name, reason=reason)
+            run = lifecycle.begin(revision=sync.wanted, kind=StackRun.Kind.CHANGE, actor=actor.name, reason=reason)
         elif run.state in BUSY or run.state == S.APPROVED:
             raise Conflict(f"Run {run.pk} is {run.state}: wait for its end, or cancel it.")
         elif run.state == S.PLANNED:
-            travel.move(run, S.WAITING, f"{actor.name} requested a new plan.")
+            lifecycle.move(run, S.WAITING, f"{actor.name} requested a new plan.")
         wake_after_commit(STACK_TASK, stack_id)
     return run
 
@@ -106,7 +109,7 @@ def approve(*, actor: Actor, run_id: int, plan_digest: str, reason: str = "") ->
         if plan_digest != run.plan_digest:
             raise Conflict("There is a newer plan since you viewed this one. Review the new plan and decide again.")
         run.approved_by, run.approved_at = actor.name[:150], database_now()
-        travel.move(run, S.APPROVED)
+        lifecycle.move(run, S.APPROVED)
         _record_run(actor, "approve", run, reason)
         wake_after_commit(STACK_TASK, run.stack_id)
     return run
@@ -119,7 +122,7 @@ def discard(*, actor: Actor, run_id: int, reason: str = "") -> StackRun:
         run = _lock_run(run_id)
         if run.state != S.PLANNED:
             raise Conflict(f"Run {run.pk} is {run.state}: only a plan that needs approval can be discarded.")
-        travel.move(run, S.DISCARDED, f"Discarded by {actor.name}." + (f" {reason}" if reason else ""))
+        lifecycle.move(run, S.DISCARDED, f"Discarded by {actor.name}." + (f" {reason}" if reason else ""))
         _record_run(actor, "discard", run, reason)
     return run
 
@@ -137,7 +140,7 @@ def cancel(*, actor: Actor, run_id: int, reason: str = "") -> StackRun:
         run.cancelled_by = actor.name[:150]
         run.save(update_fields=("cancelled_by",))
         if run.state not in BUSY:
-            travel.move(run, S.DISCARDED, f"{actor.name} stopped it.")
+            lifecycle.move(run, S.DISCARDED, f"{actor.name} stopped it.")
         _record_run(actor, "cancel", run, reason)
         publish_after_commit("stacks", id=run.stack_id, run=run.pk)
         wake_after_commit(STACK_TASK, run.stack_id)
@@ -151,7 +154,7 @@ def retry(*, actor: Actor, run_id: int, reason: str = "") -> StackRun:
         run = _lock_run(run_id)
         if run.state != S.FAILED or run.stack.runs.filter(pk__gt=run.pk).exists():
             raise Conflict("Only the last run can be retried, and only if it failed.")
-        again = travel.begin(revision=run.revision, kind=run.kind, actor=actor.name, reason=reason, after=run)
+        again = lifecycle.begin(revision=run.revision, kind=run.kind, actor=actor.name, reason=reason, after=run)
         _record_run(actor, "retry", again, reason)
         wake_after_commit(STACK_TASK, run.stack_id)
     return again
@@ -170,7 +173,7 @@ def destroy(*, actor: Actor, stack_id: int, reason: str) -> StackRun:
         sync = _lock_sync(stack_id)
         _must_be_destroyable(stack, sync)
         assert sync.wanted is not None  # noqa: S101 - asked for in the line above
-        run = travel.begin(revision=sync.wanted, kind=StackRun.Kind.DESTROY, actor=actor.name, reason=reason)
+        run = lifecycle.begin(revision=sync.wanted, kind=StackRun.Kind.DESTROY, actor=actor.name, reason=reason)
         _record(actor, "destroy", stack, None, {"run": run.pk, "revision": sync.wanted.number}, reason)
         wake_after_commit(STACK_TASK, stack_id)
     return run
@@ -181,7 +184,7 @@ def _must_be_destroyable(stack: Stack, sync: StackSync) -> None:
     if kept:
         names = ", ".join(kept)
         raise Conflict(f"The protected addresses {names} would be released: remove the protection first.")
-    run = travel.open_run(stack.pk)
+    run = lifecycle.open_run(stack.pk)
     if run is not None:
         raise Conflict(f"Run {run.pk} is {run.state}: wait for its end, or cancel it.")
     if sync.wanted is None:
@@ -194,7 +197,7 @@ def check_drift(*, actor: Actor, stack_id: int) -> StackRun:
     stack = _stack(stack_id)
     with transaction.atomic():
         sync = _lock_sync(stack_id)
-        run = travel.open_run(stack_id)
+        run = lifecycle.open_run(stack_id)
         if run is not None or sync.applied is None:
             said = f"Run {run.pk} is {run.state}." if run else "Nothing has been applied yet."
             raise Conflict(f"{said} There is nothing to check now.")
@@ -203,7 +206,7 @@ def check_drift(*, actor: Actor, stack_id: int) -> StackRun:
             raise Conflict(
                 f"Revision {number} was not applied completely, so outside changes cannot be detected: plan it now."
             )
-        run = travel.begin(revision=sync.applied, kind=StackRun.Kind.CHECK, actor=actor.name)
+        run = lifecycle.begin(revision=sync.applied, kind=StackRun.Kind.CHECK, actor=actor.name)
         _record(actor, "check", stack, None, {"run": run.pk}, "")
         wake_after_commit(STACK_TASK, stack_id)
     return run

@@ -5,7 +5,8 @@ from __future__ import annotations
 from celery import shared_task
 
 from apps.fleet.services import STACK_TASK
-from apps.stacks import reading, turns
+from apps.stacks.cloud import reading
+from apps.stacks.run import turns
 
 
 @shared_task(name=STACK_TASK)

@@ -2,9 +2,9 @@
 
 from django.urls import path
 
-from apps.stacks import door
+from apps.stacks.state import terraform_backend
 
 urlpatterns = [
-    path("state/<int:stack_id>", door.state_of_stack, name="state"),
-    path("state/<int:stack_id>/alive", door.alive, name="state-alive"),
+    path("state/<int:stack_id>", terraform_backend.state_of_stack, name="state"),
+    path("state/<int:stack_id>/alive", terraform_backend.alive, name="state-alive"),
 ]

@@ -11,6 +11,6 @@ class WebConfig(AppConfig):
 
     def ready(self) -> None:
         """Begin to record who signs in."""
-        from apps.web import sign_in_audit
+        from apps.web.sign_in import audit as sign_in_audit
 
         sign_in_audit.listen()

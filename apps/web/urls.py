@@ -4,51 +4,59 @@ from __future__ import annotations
 
 from django.urls import path, re_path
 
-from apps.web import (
-    accounts,
-    audit,
-    blackouts,
-    calendar_page,
-    capacity_acting,
-    capacity_comparing,
-    capacity_editing,
-    capacity_export,
-    capacity_runs,
-    capacity_tests,
-    certificates,
-    cloud_accounts,
-    cloud_forms,
-    fleets,
-    grants,
-    hostnames,
-    invitations,
-    load_balancers,
-    overflow,
-    overview,
-    people,
-    pool_limits,
-    pools,
-    portability,
-    quarantine,
-    regions,
-    rollouts,
-    route_editing,
-    routes,
-    schedules,
-    schedules_editing,
-    schedules_triggers,
-    search,
-    sessions,
-    sizing,
-    stack_revisions,
-    stacks,
-    static_ips,
-    tokens,
-    tracing,
-    webhooks,
-    zone_forms,
-    zones,
+from apps.web.accounts import audit, grants, invitations, people, tokens, webhooks
+from apps.web.accounts import views as accounts
+from apps.web.capacity import (
+    actions as capacity_acting,
 )
+from apps.web.capacity import (
+    blackouts,
+)
+from apps.web.capacity import (
+    comparisons as capacity_comparing,
+)
+from apps.web.capacity import (
+    editing as capacity_editing,
+)
+from apps.web.capacity import (
+    export as capacity_export,
+)
+from apps.web.capacity import (
+    runs as capacity_runs,
+)
+from apps.web.capacity import (
+    views as capacity_tests,
+)
+from apps.web.clouds import cloud_accounts, stack_revisions, stacks, static_ips
+from apps.web.clouds import forms as cloud_forms
+from apps.web.fleets import quarantine, regions, rollouts
+from apps.web.fleets import views as fleets
+from apps.web.load_balancers import certificates, portability
+from apps.web.load_balancers import views as load_balancers
+from apps.web.overflow import views as overflow
+from apps.web.overview import search
+from apps.web.overview import views as overview
+from apps.web.pools import limits as pool_limits
+from apps.web.pools import views as pools
+from apps.web.routes import editing as route_editing
+from apps.web.routes import hostnames, tracing
+from apps.web.routes import views as routes
+from apps.web.schedules import (
+    calendar as calendar_page,
+)
+from apps.web.schedules import (
+    editing as schedules_editing,
+)
+from apps.web.schedules import (
+    triggers as schedules_triggers,
+)
+from apps.web.schedules import (
+    views as schedules,
+)
+from apps.web.sign_in import sessions
+from apps.web.sizing import views as sizing
+from apps.web.zones import forms as zone_forms
+from apps.web.zones import views as zones
 
 app_name = "web"
 urlpatterns = [

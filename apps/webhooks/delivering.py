@@ -23,9 +23,9 @@ from apps.accounts.models import Account, Membership
 from apps.audit.exporting import visible
 from apps.core import outbound
 from apps.core.clock import database_now, now
-from apps.core.fairness import Owners, Seats, in_turns
+from apps.core.concurrency.fairness import Owners, Seats, in_turns
 from apps.core.queue import wake
-from apps.webhooks import events, patience, services
+from apps.webhooks import backoff, events, services
 from apps.webhooks.models import Attempt, Delivery, Webhook
 from apps.webhooks.signing import signed_headers
 
@@ -151,7 +151,7 @@ def attempt(delivery: Delivery) -> Outcome:
     except (outbound.Refused, outbound.Unreachable) as error:
         return Outcome(None, round((time.monotonic() - began) * 1000), error=str(error)[:400])
     text = visible(answer.body.decode(errors="replace"))
-    return Outcome(answer.status, answer.milliseconds, "", text, patience.retry_after(answer.headers, now()))
+    return Outcome(answer.status, answer.milliseconds, "", text, backoff.retry_after(answer.headers, now()))
 
 
 def _body(delivery: Delivery) -> bytes:
@@ -190,17 +190,17 @@ def _note_success(webhook: Webhook, delivery: Delivery, moment: datetime) -> Non
 
 def _note_failure(webhook: Webhook, delivery: Delivery, outcome: Outcome, moment: datetime) -> None:
     failures, since = webhook.failures + 1, webhook.failing_since or moment
-    pause = patience.pause(failures, outcome.wish)
+    pause = backoff.pause(failures, outcome.wish)
     Webhook.objects.filter(pk=webhook.pk).update(failures=failures, failing_since=since, not_before=moment + pause)
     tries = delivery.tries + 1
-    again = patience.next_attempt(tries, moment, outcome.wish)
+    again = backoff.next_attempt(tries, moment, outcome.wish)
     if again is None:
         _end(delivery, Delivery.State.FAILED, moment)
     else:
         Delivery.objects.filter(pk=delivery.pk).update(tries=tries, next_at=again)
     if outcome.status == GONE:
         _switch_off(webhook, "The receiver answered 410 Gone.")
-    elif moment - since >= patience.GIVE_UP_AFTER:
+    elif moment - since >= backoff.GIVE_UP_AFTER:
         _switch_off(webhook, "Every attempt failed for five days.")
 
 
@@ -210,11 +210,11 @@ def _end(delivery: Delivery, state: Delivery.State, moment: datetime) -> None:
     )
 
 
-def _switch_off(webhook: Webhook, why: str) -> None:
+def _switch_off(webhook: Webhook, reason: str) -> None:
     """Stop sending and say so: on the page of the endpoint and in the audit record of its account."""
     before = services.document(webhook)
-    webhook.enabled, webhook.disabled_why, webhook.version = False, why, webhook.version + 1
-    webhook.save(update_fields=("enabled", "disabled_why", "version"))
+    webhook.enabled, webhook.disabled_reason, webhook.version = False, reason, webhook.version + 1
+    webhook.save(update_fields=("enabled", "disabled_reason", "version"))
     services.end_waiting(webhook)
     spillway = Actor("spillway", webhook.account, Membership.Role.ADMIN)
-    services.record_change(spillway, "disable", webhook, before, why)
+    services.record_change(spillway, "disable", webhook, before, reason)

@@ -15,7 +15,7 @@ from apps.accounts.models import Account
 from apps.audit.chain import head
 from apps.audit.models import Entry
 from apps.core.clock import now
-from apps.core.locks import try_word
+from apps.core.concurrency.locks import try_word
 from apps.core.queue import wake
 from apps.webhooks import events
 from apps.webhooks.models import Delivery, Follower, Webhook

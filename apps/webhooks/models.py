@@ -20,7 +20,7 @@ class Webhook(models.Model):
     url = models.CharField(max_length=2048)
     event_types = models.JSONField(default=list)
     enabled = models.BooleanField(default=True)
-    disabled_why = models.CharField(max_length=400, blank=True, default="")
+    disabled_reason = models.CharField(max_length=400, blank=True, default="")
     secret = models.BinaryField()
     previous_secret = models.BinaryField(null=True)
     previous_until = models.DateTimeField(null=True)

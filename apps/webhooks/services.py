@@ -17,7 +17,7 @@ from apps.core import outbound
 from apps.core.clock import now
 from apps.core.errors import Conflict, Fault, Invalid, Stale
 from apps.core.queue import wake_after_commit
-from apps.core.sealing import seal, unseal
+from apps.core.secrets.sealing import seal, unseal
 from apps.members.reading import account_named
 from apps.webhooks import events, selectors
 from apps.webhooks.models import Delivery, Webhook
@@ -78,7 +78,7 @@ def change_webhook(
     if wanted == before:
         return row
     if wanted["enabled"] and not row.enabled:
-        row.failures, row.failing_since, row.not_before, row.disabled_why = 0, None, None, ""
+        row.failures, row.failing_since, row.not_before, row.disabled_reason = 0, None, None, ""
     for field, value in wanted.items():
         setattr(row, field, value)
     if not row.enabled:

@@ -90,17 +90,17 @@ def _control_plane(place: Place, environment: dict[str, str]) -> Iterator[Progra
     yield Program(
         "worker", [*worker, "-Q", "default,push", "--without-mingle"], "control-plane", environment, stop_wait=20
     )
-    courier = [_tool("celery"), "-A", "controlplane.celery", "worker", "--pool", "threads", "--concurrency", "28"]
-    courier += ["-Q", "webhooks,schedules,dns,clouds,proofs", "--without-mingle"]
-    yield Program("courier", courier, "control-plane", environment, stop_wait=15)
+    webhooks = [_tool("celery"), "-A", "controlplane.celery", "worker", "--pool", "threads", "--concurrency", "28"]
+    webhooks += ["-Q", "webhooks,schedules,dns,clouds,proofs", "--without-mingle"]
+    yield Program("webhook-worker", webhooks, "control-plane", environment, stop_wait=15)
     # Terraform for stacks: two at a time on a machine, since a plan may need a gigabyte.
     terraform = [_tool("celery"), "-A", "controlplane.celery", "worker", "--pool", "threads", "--concurrency", "2"]
     state = {"SPILLWAY_STATE_URL": f"http://127.0.0.1:{place.console_port}"}
     yield Program(
         "terraform", [*terraform, "-Q", "terraform", "--without-mingle"], "control-plane", environment | state
     )
-    tester = [_tool("celery"), "-A", "controlplane.celery", "worker", "--pool", "threads", "--concurrency", "8"]
-    yield Program("tester", [*tester, "-Q", "capacity", "--without-mingle"], "control-plane", environment)
+    loadgen = [_tool("celery"), "-A", "controlplane.celery", "worker", "--pool", "threads", "--concurrency", "8"]
+    yield Program("loadgen", [*loadgen, "-Q", "capacity", "--without-mingle"], "control-plane", environment)
     yield Program("schedule", [*manage, "schedule"], "control-plane", environment)
     yield Program("collector", [*manage, "collect"], "control-plane", environment)
     console = {"SPILLWAY_PORT": str(place.console_port), "SPILLWAY_RUN": str(place.run)}

@@ -14,16 +14,16 @@ from django import db
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Hostname
-from apps.capacity import facts, passes
-from apps.capacity.brakes import Surroundings
 from apps.capacity.models import Run
+from apps.capacity.run import bypass_tokens, facts
+from apps.capacity.run.abort_conditions import Surroundings
 from apps.core.clock import now
 from apps.definitions.models import CapacityTest
 from apps.definitions.services import apply_document, save_object
 from apps.fleet.models import Fleet, Node
-from apps.observe import live
-from apps.observe.deltas import Counts, Key
-from apps.observe.live import LiveNode
+from apps.observe.collect.deltas import Counts, Key
+from apps.observe.live import store as live
+from apps.observe.live.store import LiveNode
 from apps.rollouts import services as rollouts
 from tests.apps.pushed import NodesRemembered
 from tests.conftest import actor_of
@@ -130,7 +130,7 @@ def watched() -> Iterator[Watched]:
 
 def stepwise(monkeypatch: pytest.MonkeyPatch) -> Watched:
     """The same in the thread of the run: nodes are pushed to when it waits for them, and read before it looks."""
-    found, wait, look = Watched(), passes.wait_until_live, facts.look
+    found, wait, look = Watched(), bypass_tokens.wait_until_live, facts.look
     found.read()
 
     def push_and_wait(run: Run, seconds: float) -> bool:
@@ -141,7 +141,7 @@ def stepwise(monkeypatch: pytest.MonkeyPatch) -> Watched:
         found.read()
         return look(watch)
 
-    monkeypatch.setattr(passes, "wait_until_live", push_and_wait)
+    monkeypatch.setattr(bypass_tokens, "wait_until_live", push_and_wait)
     monkeypatch.setattr(facts, "look", read_and_look)
     return found
 

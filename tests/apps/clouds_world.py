@@ -8,7 +8,7 @@ from typing import Any
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account
-from apps.definitions.describing import describe
+from apps.definitions.reading.describing import describe
 from apps.definitions.services import KINDS, apply_document, save_object
 from tests.conftest import actor_of, apply_tutorial
 from tests.remembering import Remembered

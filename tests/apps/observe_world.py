@@ -10,7 +10,7 @@ from apps.accounts.models import Account, Hostname, Membership
 from apps.definitions.models import Backend, Listener, LoadBalancer, Pool, Route, RoutePool, Server
 from apps.drivers.proxy.contract import CounterReading, CounterRow, NodeState
 from apps.fleet.models import Fleet, Node, Region
-from apps.observe.readings import Reading
+from apps.observe.collect.readings import Reading
 
 START = datetime(2025, 11, 21, 12, 0, 0, tzinfo=UTC)
 

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 from apps.core.clock import now
 from apps.fleet.models import RegionLatency
-from apps.observe.buckets import SHORT, start_of
-from apps.observe.recorder import Recorder
+from apps.observe.collect.buckets import SHORT, start_of
+from apps.observe.collect.recorder import Recorder
 from tests.apps.observe_world import World, make_world, reading, row
 
 SECONDS = 20

@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account
 from apps.compiler.compile import compile_snapshot
+from apps.definitions.freezing.snapshot import snapshot_of
 from apps.definitions.models import Pool
 from apps.definitions.services import apply_document, delete_object, save_object
-from apps.definitions.snapshot import snapshot_of
 from apps.drivers.proxy.memory import MemoryNode, forget_memory_nodes, memory_node
 from apps.fleet.models import Fleet, Node
 from apps.rollouts import services

@@ -13,9 +13,9 @@ import pytest
 from apps.accounts.actors import Actor
 from apps.core.clock import database_now
 from apps.definitions.models import Schedule
-from apps.schedules import working
-from apps.schedules.booking import Booked, book
 from apps.schedules.models import Fire
+from apps.schedules.run import working
+from apps.schedules.run.booking import Booked, book
 from apps.schedules.targets.contract import Outcome, Target, TargetFailed
 
 START = datetime(2026, 3, 2, 12, 0, 0, tzinfo=UTC)

@@ -21,10 +21,11 @@ from apps.drivers.clouds.contract import Standing
 from apps.drivers.infra.memory import Died, MemoryCloud, forget_clouds, memory_cloud
 from apps.fleet.models import CloudAccount, Stack
 from apps.fleet.services import want_stack_push
-from apps.stacks import compiling, services
-from apps.stacks.compiling import Compiled
+from apps.stacks import services
 from apps.stacks.models import StackRun, StackSync
-from apps.stacks.workplaces import state_address
+from apps.stacks.run import compiling
+from apps.stacks.run.compiling import Compiled
+from apps.stacks.run.workspaces import state_address
 from tests.apps.stacks_world import a_stack, data
 
 

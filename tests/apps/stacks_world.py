@@ -13,8 +13,8 @@ from django.test import Client
 
 from apps.accounts.actors import Actor
 from apps.fleet.models import CloudAccount, Region, Stack
-from apps.stacks import passwords
 from apps.stacks.models import StackRevision, StackRun
+from apps.stacks.state import passwords
 
 LINEAGE = "6f0c1f4e-7f57-4c44-9d0a-3c8a1a0d7a01"
 

@@ -13,8 +13,9 @@ from apps.accounts.actors import Actor
 from apps.accounts.models import Hostname
 from apps.core.errors import Invalid
 from apps.definitions.models import Pool, Route
-from apps.definitions.services import apply_document, delete_object, quotas, save_object
-from apps.definitions.services.hostnames import claim
+from apps.definitions.services import apply_document, delete_object, save_object
+from apps.definitions.writing.kinds.hostnames import claim
+from apps.definitions.writing.rules import quotas
 from tests.apps.at_once import PATIENCE_S, at_once
 
 POOL: dict[str, Any] = {"backends": []}

@@ -11,9 +11,10 @@ import pytest
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account
-from apps.capacity import claims, running, services
-from apps.capacity.checking import Check, among_others, refusal
+from apps.capacity import services
 from apps.capacity.models import Run
+from apps.capacity.run import claims, running
+from apps.capacity.run.checking import Check, among_others, refusal
 from apps.core.clock import now
 from apps.drivers.load.memory import forget_memory_backends, memory_backend
 from tests.apps.at_once import PATIENCE_S, at_once
@@ -114,7 +115,7 @@ def test_two_workers_that_begin_together_carry_out_both_one_after_the_other(
     monkeypatch.setattr(claims, "take", take_together)
     at_once(*(partial(running.carry_out, run.pk) for run in runs))
     before, after = Run.objects.order_by("started_at")
-    assert (before.state, after.state) == (Run.State.DONE, Run.State.DONE), (before.why, after.why)
+    assert (before.state, after.state) == (Run.State.DONE, Run.State.DONE), (before.message, after.message)
     assert before.ended_at is not None
     assert after.started_at is not None
     assert before.ended_at <= after.started_at

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
 from datetime import timedelta
 
 import pytest
 
 from apps.accounts.actors import Actor
-from apps.capacity import balance, before_after, comparisons, selectors, sizing
+from apps.capacity import selectors
+from apps.capacity.measure import comparisons
 from apps.capacity.models import Comparison, Run
+from apps.capacity.use import balance, before_after, sizing
 from apps.core.clock import now
 from apps.core.errors import Forbidden, Invalid, NotFound
 from apps.definitions.models import CapacityTest, Pool, Server
@@ -30,9 +33,9 @@ def tests(pool: Pool) -> tuple[CapacityTest, CapacityTest]:
 def end_open_run(comparison: Comparison, p95: float, state: str = "done") -> Run:
     """The run that the comparison waits for ends with this p95."""
     run = Run.objects.filter(comparison=comparison).latest("pk")
-    knee = {"answered": 15.0, "p50_ms": 390.0, "p95_ms": p95, "p99_ms": p95 * 1.1, "error_share": 0.0}
+    knee = {"answered": 15.0, "p50_ms": 390.0, "p95_ms": p95, "p99_ms": p95 * 1.1, "error_rate": 0.0}
     run.state, run.result, run.ended_at = state, {"capacity": 15.0, "knee": knee}, now()
-    run.why = "It broke off." if state != "done" else ""
+    run.message = "It broke off." if state != "done" else ""
     run.save()
     return run
 
@@ -48,7 +51,7 @@ def test_two_tests_run_in_turn_and_the_difference_is_shown(
     order = list(Run.objects.filter(comparison=made).order_by("pk").values_list("test__name", flat=True))
     assert order == ["first", "second"] * 3
     assert made.result is not None
-    assert "second is 12.0 % slower at p95" in made.result["verdict"]
+    assert "second is 12.0 % slower at p95" in made.result["message"]
 
 
 def test_a_comparison_waits_for_its_open_run(acme: Actor, tests: tuple[CapacityTest, CapacityTest]) -> None:
@@ -67,7 +70,7 @@ def test_a_run_that_broke_off_ends_the_comparison_and_says_so(
     comparisons.advance_all()
     made.refresh_from_db()
     assert made.result is not None
-    assert "stopped. It broke off." in made.result["verdict"]
+    assert "stopped. It broke off." in made.result["message"]
     assert Run.objects.filter(comparison=made).count() == 1
 
 
@@ -100,7 +103,7 @@ def test_sizing_counts_per_server_of_the_last_run_and_borrows_for_the_rest(acme:
 
 
 def test_without_a_run_sizing_says_that_nothing_was_measured(acme: Actor, globex: Actor, pool: Pool) -> None:
-    assert "There is no measured capacity yet" in sizing.sizing(acme, pool.pk, 30).sentence
+    assert "No capacity tests yet" in sizing.sizing(acme, pool.pk, 30).message
     with pytest.raises(NotFound):
         sizing.sizing(globex, pool.pk, 30)
 
@@ -108,7 +111,7 @@ def test_without_a_run_sizing_says_that_nothing_was_measured(acme: Actor, globex
 def test_uneven_servers_are_found_in_the_samples(acme: Actor, globex: Actor, pool: Pool) -> None:
     make_work(pool, now() - timedelta(minutes=2), 900, 50, 50)
     found = {each.region: each for each in balance.balance(acme, pool.pk)}
-    assert found["us-central1"].word == "uneven"
+    assert found["us-central1"].status == "uneven"
     with pytest.raises(NotFound):
         balance.balance(globex, pool.pk)
 
@@ -123,16 +126,16 @@ def test_two_times_are_compared_by_rate_errors_latency_servers_cost_and_share(
     end = now()
     whole, *regions = before_after.before_and_after(acme, pool.pk, before=change, after=end, cost_per_server=50)
     before, after = whole.before, whole.after
-    assert (before.requests_per_s, after.requests_per_s) == (20, 30)
-    assert (before.error_share, after.error_share) == (0.05, 0)
+    assert (before.requests_rps, after.requests_rps) == (20, 30)
+    assert (before.error_rate, after.error_rate) == (0.05, 0)
     assert before.p95_ms is not None
     assert after.p95_ms is not None
     assert 200 < before.p95_ms <= 400
     assert after.p95_ms <= 50
     assert (before.servers, after.servers, before.cost, after.cost) == (2, 3, 100, 150)
     here = next(each for each in regions if each.where == "us-central1")
-    assert (here.before.requests_per_s, here.after.requests_per_s, here.before.servers) == (20, 30, 2)
-    assert here.sentence == "It went from uneven to even: busiest against idlest no end before, 1.0 after."
+    assert (here.before.requests_rps, here.after.requests_rps, here.before.servers) == (20, 30, 2)
+    assert here.message == "It went from uneven to even: busiest against idlest no end before, 1.0 after."
     with pytest.raises(NotFound):
         before_after.before_and_after(globex, pool.pk, before=change, after=end)
 
@@ -151,6 +154,42 @@ def test_a_server_that_is_gone_since_counts_for_the_whole_pool(acme: Actor, pool
 def test_a_time_in_which_nobody_looked_is_not_a_time_without_requests(acme: Actor, pool: Pool) -> None:
     make_work(pool, now() - timedelta(seconds=30), 100, 100, 100)
     found = before_after.before_and_after(acme, pool.pk, before=now() - timedelta(minutes=20), after=now())
-    assert {each.sentence for each in found} == {"There is no data for one of the two periods."}
-    assert found[0].before.requests_per_s is None
-    assert found[0].after.requests_per_s == 30
+    assert {each.message for each in found} == {"There is no data for one of the two periods."}
+    assert found[0].before.requests_rps is None
+    assert found[0].after.requests_rps == 30
+
+
+def test_stored_objectives_and_results_take_the_new_names() -> None:
+    migration = importlib.import_module("apps.capacity.migrations.0002_error_rate")
+    stored = {"knee": {"error_share": 0.1}, "curve": [{"error_share": 0.0}], "differences": [{"field": "error_share"}]}
+    found = {"knee": {"error_rate": 0.1}, "curve": [{"error_rate": 0.0}], "differences": [{"field": "error_rate"}]}
+    assert migration.renamed(stored, migration.NEW) == found
+    assert migration.renamed(found, migration.OLD) == stored
+    plan = {"objective": {"percentile": 95, "below_ms": 600, "errors_below": 0.01}}
+    assert migration.renamed(plan, migration.NEW) == {
+        "objective": {"percentile": 95, "max_latency_ms": 600, "max_error_rate": 0.01}
+    }
+
+
+def test_stored_results_say_status_reason_and_message() -> None:
+    migration = importlib.import_module("apps.capacity.migrations.0003_status_and_message")
+    stored = {
+        "sentence": "15/s.",
+        "knee": {"verdict": "good"},
+        "curve": [{"verdict": "bad"}],
+        "bottleneck": {"word": "node", "sentence": "Busy.", "name": "here"},
+        "since_last": None,
+    }
+    found = {
+        "message": "15/s.",
+        "knee": {"status": "good"},
+        "curve": [{"status": "bad"}],
+        "bottleneck": {"reason": "node", "message": "Busy.", "name": "here"},
+        "since_last": None,
+    }
+    assert migration.of_run(stored) == found
+    assert migration.of_run(found, back=True) == stored
+    compared = {"verdict": "None.", "differences": [{"field": "p95_ms", "sentence": "B is slower."}]}
+    assert migration.of_comparison(compared) == {
+        "message": "None.", "differences": [{"field": "p95_ms", "message": "B is slower."}],
+    }  # fmt: skip

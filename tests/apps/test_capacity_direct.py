@@ -10,10 +10,11 @@ import pytest
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account
-from apps.api.v1.capacity import run_shape
-from apps.capacity import running, services
-from apps.capacity.checking import checks_of
+from apps.api.v1.capacity.runs import run_shape
+from apps.capacity import services
 from apps.capacity.models import Run
+from apps.capacity.run import running
+from apps.capacity.run.checking import checks_of
 from apps.core.errors import Forbidden
 from apps.definitions.models import Server
 from apps.drivers.load.memory import MemoryBackend, forget_memory_backends, memory_backend
@@ -70,24 +71,24 @@ def test_it_waits_and_says_why_until_an_operator_approves(
     editor: Actor, operator: Actor, servers: dict[str, MemoryBackend]
 ) -> None:
     test = a_test(editor, load=HOLD)
-    address = next(check for check in checks_of(editor, test.pk) if check.word == "address")
-    assert address.sentence.endswith(f"An operator must approve each run: {WHY}")
+    address = next(check for check in checks_of(editor, test.pk) if check.code == "address")
+    assert address.message.endswith(f"An operator approves each run: {WHY}")
     run = carried_out(services.request_run(actor=editor, test_id=test.pk))
     services.sweep()
-    assert (run.state, run.doing, received(servers)) == (Run.State.WAITING, f"Waiting for an operator to approve it: {WHY}", {})
+    assert (run.state, run.phase, received(servers)) == (Run.State.WAITING, f"It waits for an operator: {WHY}", {})
     assert run_shape(run)["waits_for_approval"]
     assert WHY in client_of(editor).get(f"/capacity-runs/{run.pk}").content.decode()
     with pytest.raises(Forbidden):
         services.approve_run(actor=editor, run_id=run.pk)
     services.approve_run(actor=operator, run_id=run.pk)
-    assert carried_out(run).state == Run.State.DONE, run.why
+    assert carried_out(run).state == Run.State.DONE, run.message
     assert received(servers) == {f"{PUBLIC}:19101": servers[f"{PUBLIC}:19101"].received}
 
 
 def test_an_approval_is_for_one_run(editor: Actor, operator: Actor, servers: dict[str, MemoryBackend]) -> None:
     test = a_test(editor, load=HOLD)
     first = services.request_run(actor=operator, test_id=test.pk, approve=True)
-    assert carried_out(first).state == Run.State.DONE, first.why
+    assert carried_out(first).state == Run.State.DONE, first.message
     again = services.request_run(actor=editor, test_id=test.pk)
     assert (again.state, again.begin_by) == (Run.State.WAITING, None)
 
@@ -99,7 +100,7 @@ def test_an_approval_is_for_one_address(
     run = services.request_run(actor=operator, test_id=a_test(editor, load=HOLD).pk, approve=True)
     Server.objects.update(**moved)
     assert carried_out(run).state == Run.State.REFUSED
-    assert run.why.startswith(f"An operator approved {PUBLIC}:19101, but the target is now "), run.why
+    assert run.message.startswith(f"An operator approved {PUBLIC}:19101; now it would load "), run.message
     assert received(servers) == {}
 
 
@@ -111,7 +112,7 @@ def test_a_server_that_becomes_public_after_the_asking_is_not_loaded(
     assert run.begin_by is not None
     Server.objects.update(address=PUBLIC)
     assert carried_out(run).state == Run.State.REFUSED
-    assert ("nobody did" in run.why, received(servers)) == (True, {})
+    assert ("nobody did" in run.message, received(servers)) == (True, {})
 
 
 @pytest.mark.parametrize("later", [(OTHER, PUBLIC), (OTHER,)], ids=["still one of them", "gone"])
@@ -135,7 +136,7 @@ def test_of_a_name_the_approved_address_is_loaded_or_none(
     answers[:] = later
     carried_out(run)
     if PUBLIC in later:
-        assert (run.state, list(received(servers))) == (Run.State.DONE, [f"{PUBLIC}:19101"]), run.why
+        assert (run.state, list(received(servers))) == (Run.State.DONE, [f"{PUBLIC}:19101"]), run.message
     else:
         assert (run.state, received(servers)) == (Run.State.REFUSED, {})
 

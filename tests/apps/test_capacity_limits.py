@@ -10,15 +10,15 @@ import pytest
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Membership, User
 from apps.audit.models import Entry
-from apps.capacity import limits, staleness
-from apps.capacity.ageing import judge_measurements
 from apps.capacity.models import Run
+from apps.capacity.use import limits, staleness
+from apps.capacity.use.ageing import judge_measurements
 from apps.core.clock import now
 from apps.core.errors import Conflict, Forbidden, Invalid, NotFound
 from apps.definitions.models import Backend, CapacityTest, Pool
 from apps.definitions.services import save_object, set_limit
 from apps.fleet.models import Node, Region
-from apps.observe.buckets import LONG
+from apps.observe.collect.buckets import LONG
 from apps.observe.models import Condition, Sample
 from tests.apps.pushed import World, pool_spec, put_world, remembered
 from tests.conftest import actor_of
@@ -106,7 +106,7 @@ def test_what_was_measured_less_the_margin_becomes_the_limit_with_the_run_as_rea
 def test_a_limit_that_is_set_already_is_called_so(limited: World) -> None:
     run = done(limited, capacity=14.925)
     limits.set_as_limit(actor=limited.operator, run_id=run.pk)
-    said = limits.proposal(limited.operator, run.pk).sentence
+    said = limits.proposal(limited.operator, run.pk).message
     assert said == f"The limit of blue in here is 13 requests/s already: {run.name} found 14.9, less 10%."
 
 
@@ -154,8 +154,8 @@ def test_servers_that_changed_make_a_number_stale(limited: World) -> None:
     spec["backends"][0]["servers"][1]["port"] = 9999
     save_object(actor=limited.operator, kind="Pool", name="blue", spec=spec)
     found = staleness.verdict(run)
-    assert found.word == "changed"
-    assert "server s2 changed (10.0.0.2:8080, weight 100, ready → 10.0.0.2:9999, weight 100, ready)" in found.sentence
+    assert found.status == "changed"
+    assert "server s2 changed (10.0.0.2:8080, weight 100, ready → 10.0.0.2:9999, weight 100, ready)" in found.message
     with pytest.raises(Conflict, match="server s2 changed"):
         limits.set_as_limit(actor=limited.operator, run_id=run.pk)
 
@@ -172,7 +172,7 @@ def test_a_limit_says_how_old_its_measurement_is(limited: World) -> None:
     limits.set_as_limit(actor=limited.operator, run_id=run.pk)
     found = staleness.of_limit(backend())
     assert found is not None
-    assert found.sentence.startswith(f"Measured by {run.name} 3 days ago on build ")
+    assert found.message.startswith(f"Measured by {run.name} 3 days ago on build ")
 
 
 def test_a_limit_that_names_a_run_of_something_else_is_not_believed(limited: World) -> None:
@@ -180,7 +180,7 @@ def test_a_limit_that_names_a_run_of_something_else_is_not_believed(limited: Wor
     set_limit(actor=limited.operator, pool_id=backend().pool_id, region="here", value=12, measured_by=run.name)
     found = staleness.of_limit(backend())
     assert found is not None
-    assert found.word == "unknown"
+    assert found.status == "unknown"
 
 
 def test_runs_of_others_do_not_exist(limited: World) -> None:

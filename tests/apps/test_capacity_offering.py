@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from apps.accounts.actors import Actor
-from apps.api.v1.capacity import run_shape
-from apps.capacity import running, services
+from apps.api.v1.capacity.runs import run_shape
+from apps.capacity import services
 from apps.capacity.models import Run
+from apps.capacity.run import running
 from apps.drivers.load.contract import LoadError
 from apps.drivers.load.memory import MemoryBackend, MemoryGenerator, forget_memory_backends, memory_backend
 from tests.apps.capacity_world import Watched, a_test, put, stepwise
@@ -47,14 +48,14 @@ def ran(actor: Actor, **parts: Any) -> Run:
 @pytest.mark.slow(reason="a whole search, second by second")
 def test_a_search_that_comes_to_the_maximum_of_the_generator_says_so(editor: Actor, backend: MemoryBackend) -> None:
     run = ran(editor, load={"arrivals": "constant"})
-    assert run.state == Run.State.DONE, run.why
+    assert run.state == Run.State.DONE, run.message
     assert run.generator is not None
     assert run.generator["rate"] == 12.0
     assert run.result is not None
     assert (run.result["limited_by"], run.result["capacity"]) == ("generator", 12.0)
     assert run.result["high"] is None
-    assert "offers no more than 12 requests/s here: the target may take more" in run.why
-    assert "highest rate that the test allows" not in run.why
+    assert "offers no more than 12 requests/s here: the target may take more" in run.message
+    assert "highest rate that the test allows" not in run.message
     assert not run.steps.filter(rate__gt=12.0).exists()
     assert run_shape(run)["generator"] == run.generator
 
@@ -71,8 +72,8 @@ def test_a_rate_above_the_maximum_is_refused_with_the_number_and_one_below_is_no
     editor: Actor, backend: MemoryBackend, load: dict[str, Any], refused: str
 ) -> None:
     run = ran(editor, load=load | {"arrivals": "constant"})
-    assert run.state == (Run.State.REFUSED if refused else Run.State.DONE), run.why
-    assert ("it offers at most 12 here" in run.why, refused in run.why) == (bool(refused), True)
+    assert run.state == (Run.State.REFUSED if refused else Run.State.DONE), run.message
+    assert ("it offers at most 12 here" in run.message, refused in run.message) == (bool(refused), True)
     assert (backend.received == 0) is bool(refused)
 
 

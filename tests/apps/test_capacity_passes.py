@@ -6,13 +6,13 @@ from hashlib import sha256
 
 import pytest
 
-from apps.capacity import passes
 from apps.capacity.models import Run
-from apps.compiler.model import RunPass
+from apps.capacity.run import bypass_tokens
+from apps.compiler.model.fleet import RunPass
 from apps.core.errors import Conflict
+from apps.definitions.freezing.snapshot import snapshot_of
 from apps.definitions.models import Pool
 from apps.definitions.services import save_object
-from apps.definitions.snapshot import snapshot_of
 from apps.fleet.models import Region
 from tests.apps.pushed import World, pool_spec
 
@@ -39,23 +39,23 @@ def running_passes(world: World) -> set[bytes]:
 def test_a_pass_is_pushed_and_taken_back_and_only_its_digest_is_stored(world: World) -> None:
     world.reconcile()
     run = started(world)
-    word = passes.activate(run)
+    word = bypass_tokens.activate(run)
     world.reconcile()
-    assert passes.wait_until_live(run, 1)
+    assert bypass_tokens.wait_until_live(run, 1)
     digest = sha256(word.encode()).hexdigest()
     assert running_passes(world) == {f"{digest} pool-{run.pool_id}\n".encode()}
     run.refresh_from_db()
     assert run.pass_digest == digest
     assert word not in str(vars(run))
-    passes.deactivate(run)
+    bypass_tokens.deactivate(run)
     world.reconcile()
-    assert passes.wait_until_live(run, 1)
+    assert bypass_tokens.wait_until_live(run, 1)
     assert running_passes(world) == {b""}
 
 
 def test_a_run_that_is_over_opens_nothing_even_if_nobody_took_its_pass_back(world: World) -> None:
     run = started(world)
-    passes.activate(run)
+    bypass_tokens.activate(run)
     assert len(snapshot_of(world.fleet).test_passes) == 1
     Run.objects.filter(pk=run.pk).update(state=Run.State.FAILED)
     assert snapshot_of(world.fleet).test_passes == ()
@@ -63,10 +63,10 @@ def test_a_run_that_is_over_opens_nothing_even_if_nobody_took_its_pass_back(worl
 
 def test_taking_a_pass_back_twice_pushes_once(world: World) -> None:
     run = started(world)
-    passes.activate(run)
+    bypass_tokens.activate(run)
     before = world.desired()
-    passes.deactivate(run)
-    passes.deactivate(run)
+    bypass_tokens.deactivate(run)
+    bypass_tokens.deactivate(run)
     assert world.desired() == before + 1
 
 
@@ -74,7 +74,7 @@ def test_who_lost_the_run_gets_no_pass(world: World) -> None:
     run = started(world)
     Run.objects.filter(pk=run.pk).update(attempt=2)
     with pytest.raises(Conflict):
-        passes.activate(run)
+        bypass_tokens.activate(run)
     assert Run.objects.get(pk=run.pk).pass_digest == ""
 
 
@@ -83,13 +83,13 @@ def test_one_server_directly_and_pools_of_tcp_need_no_pass(world: World, direct:
     if not direct:
         save_object(actor=world.operator, kind="Pool", name="raw", spec=pool_spec() | {"protocol": "tcp"})
     run = started(world, server="s1") if direct else started(world, pool="raw")
-    assert passes.activate(run) == ""
-    assert passes.headers_of(run, "") == {"X-Load-Test": run.name, "User-Agent": "Spillway-CapacityTest/1"}
+    assert bypass_tokens.activate(run) == ""
+    assert bypass_tokens.headers_of(run, "") == {"X-Load-Test": run.name, "User-Agent": "Spillway-CapacityTest/1"}
 
 
 def test_another_region_is_told_nothing(world: World) -> None:
     run = started(world)
-    passes.activate(run)
+    bypass_tokens.activate(run)
     digest = Run.objects.get(pk=run.pk).pass_digest
     assert snapshot_of(world.fleet).test_passes == (RunPass(digest, f"pool-{run.pool_id}"),)
     save_object(

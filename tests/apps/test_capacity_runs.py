@@ -12,14 +12,15 @@ from pytest_django.fixtures import Settings
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Membership
-from apps.capacity import claims, facts, running, services
+from apps.capacity import services
 from apps.capacity.models import Run
+from apps.capacity.run import claims, facts, running
 from apps.core.clock import now
 from apps.core.errors import Conflict, Forbidden, NotFound
 from apps.definitions.models import Server
 from apps.drivers.load.memory import MemoryBackend, forget_memory_backends, memory_backend
 from apps.fleet.models import Region
-from apps.observe.deltas import Counts
+from apps.observe.collect.deltas import Counts
 from tests.apps.capacity_world import Watched, a_test, put, stepwise
 from tests.conftest import actor_of
 from tests.doors.people import client_of
@@ -58,7 +59,7 @@ def ran(actor: Actor, **parts: Any) -> Run:
 def test_a_search_finds_what_the_server_takes_and_keeps_its_steps(editor: Actor, backend: MemoryBackend) -> None:
     backend.generator_max = 40.0  # the generator is not what breaks first
     run = ran(editor, load={"arrivals": "constant"})
-    assert run.state == Run.State.DONE, run.why
+    assert run.state == Run.State.DONE, run.message
     assert run.result is not None
     assert run.result["capacity"] == pytest.approx(20, rel=0.05)
     assert run.result["limited_by"] == "objective"
@@ -75,7 +76,7 @@ def test_a_run_through_the_nodes_has_a_pass_only_while_it_lasts(editor: Actor, n
         run = ran(editor, server="", load=HOLD)
     finally:
         forget_memory_backends()
-    assert run.state == Run.State.DONE, run.why
+    assert run.state == Run.State.DONE, run.message
     assert run.pass_digest == ""
 
 
@@ -85,7 +86,9 @@ def test_a_backend_that_fails_ends_the_run_and_one_that_does_not_does_not(
 ) -> None:
     backend.failing = fails
     run = ran(editor, load=HOLD)
-    assert (run.state, "failed for 5 s" in run.why) == ((Run.State.STOPPED, True) if fails else (Run.State.DONE, False))
+    assert (run.state, "failed for 5 s" in run.message) == (
+        (Run.State.STOPPED, True) if fails else (Run.State.DONE, False)
+    )
     assert run.seconds.count() == (6 if fails else 10)
 
 
@@ -106,7 +109,7 @@ def test_another_tenant_that_gets_slower_ends_the_run(
 
     monkeypatch.setattr(facts, "look", look)
     run = ran(editor, load=HOLD)
-    assert ("gets slower" in run.why) is slower, run.why
+    assert ("gets slower" in run.message) is slower, run.message
     assert (run.state == Run.State.STOPPED) is slower
 
 
@@ -117,7 +120,7 @@ def test_a_node_without_processor_time_to_spare_ends_the_run(
     nodes.in_use["cpu"] = busy
     nodes.read()
     run = ran(editor, load=HOLD)
-    assert ("90% of its CPU" in run.why) is (busy == 0.9), run.why
+    assert ("90% of its CPU" in run.message) is (busy == 0.9), run.message
     assert (run.state == Run.State.STOPPED) is (busy == 0.9)
 
 
@@ -135,10 +138,10 @@ def test_what_gave_way_is_a_node_only_when_one_was_nearly_used_up(
     run = ran(editor, load=HOLD)
     assert run.result is not None
     found = run.result["bottleneck"]
-    assert (found["word"], found["name"]) == (("node", "here") if busy == 0.9 else ("queue", ""))
-    assert (f"90% of its {'CPU' if what == 'cpu' else what}" in found["sentence"]) is (busy == 0.9)
+    assert (found["reason"], found["name"]) == (("node", "here") if busy == 0.9 else ("queue", ""))
+    assert (f"90% of its {'CPU' if what == 'cpu' else what}" in found["message"]) is (busy == 0.9)
     page = client_of(editor).get(f"/capacity-runs/{run.pk}").content.decode()
-    assert html.escape(found["sentence"]) in page
+    assert html.escape(found["message"]) in page
 
 
 def test_a_region_that_is_drained_meanwhile_ends_the_run(
@@ -153,7 +156,7 @@ def test_a_region_that_is_drained_meanwhile_ends_the_run(
 
     monkeypatch.setattr(facts, "look", look)
     run = ran(editor, load=HOLD)
-    assert (run.state, run.why) == (Run.State.STOPPED, "Aborted: here is drained, so it serves no traffic.")
+    assert (run.state, run.message) == (Run.State.STOPPED, "Brake: here is drained: its traffic is elsewhere.")
     assert run.seconds.count() <= 2
 
 
@@ -182,7 +185,7 @@ def test_a_stop_in_the_middle_ends_the_load_with_the_second(
 
     monkeypatch.setattr(facts, "look", look)
     run = ran(editor, load=HOLD)
-    assert (run.state, run.why) == (Run.State.STOPPED, "somebody of acme stopped it.")
+    assert (run.state, run.message) == (Run.State.STOPPED, "somebody of acme stopped it.")
     assert run.seconds.count() == 2
     assert run.result is not None
 
@@ -195,7 +198,7 @@ def test_a_fire_gets_exactly_one_run_and_a_late_one_none(editor: Actor, backend:
     late = services.request_run(
         actor=editor, test_id=test.pk, fire_key="f2", scheduled_at=now() - timedelta(seconds=90)
     )
-    assert (late.state, "not caught up" in late.why) == (Run.State.REFUSED, True)
+    assert (late.state, "not caught up" in late.message) == (Run.State.REFUSED, True)
 
 
 def test_a_run_that_nobody_began_within_a_minute_is_refused(editor: Actor, backend: MemoryBackend) -> None:
@@ -230,7 +233,7 @@ def test_a_lost_worker_is_found_and_its_run_never_goes_on(editor: Actor, nodes: 
     Run.objects.update(lease_until=now() - timedelta(seconds=1), pass_digest="a" * 64)
     services.sweep()
     run.refresh_from_db()
-    assert (run.state, run.why, run.pass_digest) == (Run.State.FAILED, services.LOST, "")
+    assert (run.state, run.message, run.pass_digest) == (Run.State.FAILED, services.LOST, "")
     with pytest.raises(claims.ClaimLost):
         claims.renew(held)
     assert claims.take(run.pk) is None

@@ -14,9 +14,10 @@ import pytest
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Grant, Hostname
-from apps.capacity import facts, running, services
-from apps.capacity.brakes import Surroundings
+from apps.capacity import services
 from apps.capacity.models import Blackout, Run
+from apps.capacity.run import facts, running
+from apps.capacity.run.abort_conditions import Surroundings
 from apps.core.clock import now
 from apps.core.errors import Invalid, NotFound
 from apps.definitions.models import CapacityTest, Route, Server
@@ -208,7 +209,7 @@ def test_what_is_wrong_before_or_after_the_asking_sends_not_one_packet(
     wrong()
     asked_after = services.request_run(actor=editor, test_id=test.pk)
     waits = asked_after.state == Run.State.WAITING and asked_after.begin_by is None
-    assert asked_after.why if asked_after.state == Run.State.REFUSED else waits
+    assert asked_after.message if asked_after.state == Run.State.REFUSED else waits
     # Whoever got past the asking finds the same wall before the first packet.
     running.carry_out(asked_before.pk)
     assert Run.objects.get(pk=asked_before.pk).state == Run.State.REFUSED
@@ -227,7 +228,7 @@ def test_the_allowed_run_does_send(editor: Actor, nodes: Watched, door: Door, mo
     monkeypatch.setattr(facts, "look", look)
     running.carry_out(run.pk)
     run.refresh_from_db()
-    assert (run.state, run.why) == (Run.State.STOPPED, "somebody of acme stopped it.")
+    assert (run.state, run.message) == (Run.State.STOPPED, "somebody of acme stopped it.")
     assert door.connections > 0
 
 

@@ -9,13 +9,13 @@ import pytest
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Hostname
-from apps.capacity.checking import checks
 from apps.capacity.models import Blackout
+from apps.capacity.run.checking import checks
 from apps.core.clock import now
 from apps.core.errors import Conflict, Invalid
-from apps.definitions import capacity_tests
-from apps.definitions.describing import describe
 from apps.definitions.models import CapacityTest
+from apps.definitions.reading import capacity_tests
+from apps.definitions.reading.describing import describe
 from apps.definitions.services import delete_object, save_object
 
 TARGET = {"pool": "shop", "region": "us-central1", "hostname": "shop.acme.example"}
@@ -110,4 +110,4 @@ def test_a_run_that_would_meet_a_blackout_is_kept_back(
     row, instant = saved(acme, guards={"max_duration_s": 120}), now()
     window = (instant + timedelta(seconds=begins_s), instant + timedelta(seconds=ends_s))
     Blackout.objects.create(starts_at=window[0], ends_at=window[1], reason="The sale", set_by="operator")
-    assert {check.word: check.ok for check in checks(row, instant)}["blackout"] is free
+    assert {check.code: check.ok for check in checks(row, instant)}["blackout"] is free

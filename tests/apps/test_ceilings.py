@@ -7,12 +7,12 @@ import pytest
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account
 from apps.compiler.compile import compile_snapshot
-from apps.compiler.model import AccountShare
-from apps.compiler.targets.haproxy.ceilings import CEILINGS_MAP
+from apps.compiler.model.fleet import AccountShare
+from apps.compiler.targets.haproxy.overflow.ceilings import CEILINGS_MAP
 from apps.core.errors import Invalid
+from apps.definitions.freezing.snapshot import snapshot_of
 from apps.definitions.models import Pool
 from apps.definitions.services import save_object
-from apps.definitions.snapshot import snapshot_of
 from apps.fleet.models import Fleet
 
 pytestmark = pytest.mark.django_db

@@ -6,9 +6,9 @@ import pytest
 
 from apps.accounts.actors import Actor
 from apps.core.errors import Fault, Invalid
-from apps.definitions.certificates import MAX_KEY
 from apps.definitions.models import Certificate
 from apps.definitions.services import save_object
+from apps.definitions.values.certificates import MAX_KEY
 from tests.conformance import certificate_cases as made
 
 

@@ -11,9 +11,10 @@ from django.utils import timezone
 
 from apps.core import clock
 from apps.fleet.models import Node
-from apps.observe import consoles, lease, selectors, services
+from apps.observe import selectors, services
+from apps.observe.collect import consoles, lease
+from apps.observe.live.windows import STALE
 from apps.observe.models import Console, NodeReport
-from apps.observe.windows import STALE
 from tests.apps.observe_world import World, make_world, state
 
 TEN_MINUTES = timedelta(minutes=10)

@@ -9,8 +9,8 @@ from django.core.management import CommandError, call_command
 
 from apps.accounts.actors import Actor
 from apps.compiler.compile import compile_snapshot
+from apps.definitions.freezing.snapshot import snapshot_of
 from apps.definitions.models import Server
-from apps.definitions.snapshot import snapshot_of
 from apps.fleet.models import Fleet
 
 pytestmark = pytest.mark.django_db

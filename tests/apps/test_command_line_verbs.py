@@ -19,7 +19,7 @@ SCHEDULE = {
 }  # fmt: skip
 FIRE = {
     "id": 41, "schedule": "nightly", "scheduled_at": "2027-01-30T03:30:00Z", "state": "done", "attempt": 1,
-    "cause": "time", "said": "It was\x1b[2J sent.",
+    "cause": "time", "message": "It was\x1b[2J sent.",
 }  # fmt: skip
 TEST = {
     "id": 3, "name": "shop-us", "account": "acme",
@@ -29,11 +29,11 @@ TEST = {
 }  # fmt: skip
 RUN: dict[str, Any] = {
     "id": 12, "name": "shop-us", "account": "acme", "pool": "shop", "region": "us", "state": "running",
-    "terminal": False, "waits_for_approval": False, "doing": "It holds 10/s.", "why": "", "result": None,
+    "terminal": False, "waits_for_approval": False, "phase": "It holds 10/s.", "message": "", "result": None,
     "created_at": "2027-01-30T03:30:00Z", "limit_set_at": None, "limit_set_by": "",
 }  # fmt: skip
-POINT = {"rate": 15.0, "answered": 15.0, "p95_ms": 480.1234, "error_share": 0.0, "verdict": "good"}
-DONE = RUN | {"state": "done", "terminal": True, "doing": "", "result": {"sentence": "15/s.", "curve": [POINT]}}
+POINT = {"rate": 15.0, "answered": 15.0, "p95_ms": 480.1234, "error_rate": 0.0, "status": "good"}
+DONE = RUN | {"state": "done", "terminal": True, "phase": "", "result": {"message": "15/s.", "curve": [POINT]}}
 
 
 class Server(ThreadingHTTPServer):
@@ -205,7 +205,7 @@ def test_tests_are_listed_and_shown_with_what_stands_in_their_way(
     server: Server, capsys: pytest.CaptureFixture[str]
 ) -> None:
     server.put("GET capacity-tests", items(TEST))
-    check = {"word": "blackout", "ok": False, "sentence": "A blackout is in force.", "passing": True}
+    check = {"code": "blackout", "ok": False, "message": "A blackout is in force.", "passing": True}
     server.put("GET capacity-tests/3/checks", {"may_run": False, "checks": [check]})
     assert main(["capacity", "list"]) == 0
     assert "3   acme/shop-us  shop  us      search  by_hand" in capsys.readouterr().out
@@ -230,7 +230,7 @@ def test_a_test_is_started_and_waited_for(server: Server, capsys: pytest.Capture
 
 @pytest.mark.parametrize(("state", "code"), [("done", 0), ("refused", 1), ("failed", 1), ("stopped", 1)])
 def test_a_run_that_found_nothing_ends_with_1(server: Server, state: str, code: int) -> None:
-    server.put("GET capacity-runs/12", DONE | {"state": state, "why": "Somebody stopped it."})
+    server.put("GET capacity-runs/12", DONE | {"state": state, "message": "Somebody stopped it."})
     assert main(["capacity", "run", "12", "--wait"]) == code
 
 

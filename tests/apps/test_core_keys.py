@@ -1,4 +1,4 @@
-"""Kernel: keys at rest rotate, and a key that opens nothing is said at once (apps/core/keys.py, sealed_columns.py)."""
+"""Kernel: keys at rest rotate, and a key that opens nothing is said at once (apps/core/secrets/)."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from apps.accounts.actors import Actor
 from apps.accounts.models import User
 from apps.accounts.tokens import create_token
 from apps.cli.management.commands import schedule
-from apps.core import keys, sealed_columns
 from apps.core.models import KeyCheck
-from apps.core.sealing import is_newest, seal, unseal
+from apps.core.secrets import keys, sealed_columns
+from apps.core.secrets.sealing import is_newest, seal, unseal
 from apps.definitions.models import Route
 from apps.webhooks.models import Webhook
 from controlplane.celery import wait_for_the_key

@@ -1,4 +1,4 @@
-"""Kernel: SQLite under load: who writes much keeps nobody out (apps/core/politeness.py)."""
+"""Kernel: SQLite under load: who writes much keeps nobody out (apps/core/concurrency/politeness.py)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.utils import ConnectionHandler
 
-from apps.core import politeness
+from apps.core.concurrency import politeness
 from controlplane.database import database
 
 pytestmark = pytest.mark.slow(reason="somebody holds the lock for long, again and again")

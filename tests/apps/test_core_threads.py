@@ -1,4 +1,4 @@
-"""Kernel: one thread of a process never waits (apps/core/threads.py)."""
+"""Kernel: one thread of a process never waits (apps/core/concurrency/threads.py)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory
 from pytest_django.fixtures import Settings
 
-from apps.core import threads
+from apps.core.concurrency import threads
 from apps.core.errors import Unavailable
 
 THREADS = 4

@@ -8,13 +8,13 @@ import pytest
 
 from apps.accounts.actors import Actor
 from apps.core.errors import Invalid
+from apps.definitions.freezing.snapshot import snapshot_of
 from apps.definitions.models import Route
 from apps.definitions.selectors import describe, routes
 from apps.definitions.services import apply_document, delete_object, dry_run, save_object
-from apps.definitions.snapshot import snapshot_of
 from apps.fleet.models import Fleet
-from apps.rollouts import claims, compiling, guards
 from apps.rollouts.models import Rollout
+from apps.rollouts.push import claims, compiling, guards
 
 TO_SHOP = {"path": "/api", "expect": {"pool": "shop"}}
 
@@ -124,12 +124,12 @@ def test_a_wildcard_and_a_name_below_it_are_one_neighbourhood(tutorial_world: Ac
 def test_a_revision_in_which_an_assertion_fails_is_refused_before_any_node(tutorial_world: Actor, acme: Actor) -> None:
     save_object(actor=tutorial_world, account="acme", kind="Route", name="new", spec=spec(assertions=[TO_SHOP]))
     fleet = Fleet.objects.select_related("region").earliest("pk")
-    assert guards.broken_promises(snapshot_of(fleet), ()) == []
+    assert guards.failed_assertions(snapshot_of(fleet), ()) == []
     broken: list[dict[str, Any]] = [
         {"method": "GET", "host": None, "path": "/api", "headers": [], "expect": {"status": 204}}
     ]
     Route.objects.filter(name="new").update(assertions=broken)
-    [sentence] = guards.broken_promises(snapshot_of(fleet), ())
+    [sentence] = guards.failed_assertions(snapshot_of(fleet), ())
     assert sentence == (
         "Assertion 0 of route acme/new fails: GET new.acme.example/api should be answered with 204, "
         "but it goes to pool acme/shop by route acme/new."

@@ -9,9 +9,9 @@ from itertools import chain
 import pytest
 from django.db import connection, transaction
 
-from apps.accounts import claims
 from apps.accounts.actors import Actor
-from apps.accounts.claims import HostnameTaken, claim_hostname, prove_hostname, wildcards_over
+from apps.accounts.hostnames import claims
+from apps.accounts.hostnames.claims import HostnameTaken, claim_hostname, prove_hostname, wildcards_over
 from apps.accounts.models import Account, Hostname
 from apps.definitions.services import delete_object, save_object
 from tests.apps.at_once import PATIENCE_S, at_once, wait_for
@@ -108,7 +108,7 @@ def test_a_wildcard_and_a_name_under_it_cannot_pass_each_other() -> None:
 def test_without_the_lock_they_would_pass_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
     if connection.vendor != "postgresql":
         pytest.skip("SQLite has one writer at a time: there is no lock to take away")
-    monkeypatch.setattr("apps.accounts.claims.lock_words", list)
+    monkeypatch.setattr("apps.accounts.hostnames.claims.lock_words", list)
     assert owners_of_two_claims_that_pass_each_other() == 2
 
 
@@ -124,7 +124,7 @@ def test_a_claim_does_not_tell_whether_somebody_has_the_name(
 ) -> None:
     made = save_object(actor=globex, kind="Route", name="mine", spec=route(hostname))
     claim = Hostname.objects.get(account=globex.account, name=hostname)
-    assert (made.hostname_id, claim.proof, claim.check_said) == (claim.pk, "", "")
+    assert (made.hostname_id, claim.proof, claim.last_check_message) == (claim.pk, "", "")
 
 
 def test_with_a_look_at_claims_that_wait_they_would_keep_others_out(

@@ -13,10 +13,10 @@ from apps.accounts.actors import Actor
 from apps.audit.models import Entry
 from apps.compiler.compile_stack import compile_stack
 from apps.core.errors import Conflict, Forbidden, Invalid
+from apps.definitions.freezing.stack_snapshot import freeze_stack
 from apps.definitions.models import LoadBalancer, Zone
 from apps.definitions.services import apply_document, delete_object, save_object
-from apps.definitions.services.addresses import holds, lowest_free
-from apps.definitions.stack_snapshot import freeze_stack
+from apps.definitions.writing.kinds.static_ips import holds, lowest_free
 from apps.fleet.models import Stack, StaticIP
 from apps.fleet.selectors import static_ips
 from tests.apps.clouds_world import NETWORK, STACK, ZONE, give_real_addresses, operator_of, remembered, spec_of

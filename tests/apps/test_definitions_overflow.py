@@ -13,13 +13,14 @@ import pytest
 
 from apps.accounts.actors import Actor
 from apps.audit.models import Entry
-from apps.compiler.model import Limit, LimitKind, OverflowPorts, Pool, Snapshot
+from apps.compiler.model.fleet import Limit, LimitKind, OverflowPorts, Pool, Snapshot
 from apps.core.errors import Conflict, Forbidden, Invalid, NotFound, Stale
 from apps.definitions import selectors
-from apps.definitions.describing import describe, document
-from apps.definitions.documents import read_spec
+from apps.definitions.freezing.snapshot import freeze
 from apps.definitions.models import Backend
 from apps.definitions.models import Pool as PoolRow
+from apps.definitions.reading.describing import describe, document
+from apps.definitions.reading.documents import read_spec
 from apps.definitions.services import (
     apply_document,
     delete_object,
@@ -29,7 +30,6 @@ from apps.definitions.services import (
     set_limit,
     set_server,
 )
-from apps.definitions.snapshot import freeze
 from apps.fleet.distances import Latency
 from apps.fleet.models import Fleet, Node, Region, RegionLatency
 from apps.fleet.selectors import fleets, latency_table, regions

@@ -11,9 +11,9 @@ from django.apps import apps as django_apps
 from apps.accounts.actors import Actor
 from apps.compiler.compile import compile_snapshot
 from apps.core.errors import Invalid
+from apps.definitions.freezing.snapshot import freeze
 from apps.definitions.models import Route
 from apps.definitions.services import apply_document
-from apps.definitions.snapshot import freeze
 from apps.fleet.models import Fleet
 from tests.apps.test_definitions_services import pem_pair
 

@@ -19,12 +19,12 @@ from apps.accounts.actors import Actor
 from apps.audit.models import Entry
 from apps.core.errors import Conflict, Forbidden, Invalid, NotFound, Stale
 from apps.definitions import selectors
-from apps.definitions.describing import describe, document
-from apps.definitions.documents import read_spec
+from apps.definitions.freezing.snapshot import freeze
 from apps.definitions.models import Certificate, LoadBalancer, Pool, Route, Server
-from apps.definitions.preview import preview_route
+from apps.definitions.previewing.preview import preview_route
+from apps.definitions.reading.describing import describe, document
+from apps.definitions.reading.documents import read_spec
 from apps.definitions.services import delete_object, save_object, set_server
-from apps.definitions.snapshot import freeze
 from apps.fleet.models import Fleet
 
 Spec = dict[str, Any]

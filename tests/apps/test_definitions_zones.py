@@ -8,12 +8,12 @@ import pytest
 from django.db import transaction
 
 from apps.accounts.actors import Actor
-from apps.accounts.claims import claim_hostname
+from apps.accounts.hostnames.claims import claim_hostname
 from apps.core.errors import Conflict, Forbidden, Invalid
 from apps.definitions import selectors
+from apps.definitions.freezing.zone_records import wanted_records
 from apps.definitions.models import Record, Zone
 from apps.definitions.services import apply_document, delete_object, save_object
-from apps.definitions.zone_records import wanted_records
 from apps.fleet.models import StaticIP
 from tests.apps.clouds_world import RECORD, ZONE, operator_of, remembered, spec_of
 

@@ -12,8 +12,8 @@ from apps.accounts.actors import Actor
 from apps.accounts.models import Grant
 from apps.audit.models import Entry
 from apps.core.clock import database_now
+from apps.core.concurrency.leases import LeaseLost, take
 from apps.core.errors import Forbidden, Invalid, NotFound
-from apps.core.leases import LeaseLost, take
 from apps.definitions.models import Record, Zone
 from apps.dns import pushing, selectors, services
 from apps.dns.models import PushedRecord, ZonePush, ZoneSync
@@ -274,7 +274,7 @@ def test_customers_see_and_repair_their_own_records_in_zones_shared_with_them(
     with pytest.raises(Invalid):
         services.repair(actor=acme, zone_id=zone.pk, keys=[(f"ours.{DOMAIN}", "A")])
     with pytest.raises(Forbidden):
-        services.repair(actor=acme, zone_id=zone.pk, take_over=True)
+        services.repair(actor=acme, zone_id=zone.pk, adopt_existing=True)
     for act in (services.repair, services.preview):
         with pytest.raises((NotFound, Forbidden)):
             act(actor=globex, zone_id=zone.pk)

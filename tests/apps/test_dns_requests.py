@@ -10,10 +10,10 @@ import pytest
 
 from apps.accounts.actors import Actor
 from apps.core.clock import now
+from apps.core.concurrency.leases import take
 from apps.core.errors import Conflict
-from apps.core.leases import take
 from apps.definitions.models import Record, Zone
-from apps.definitions.outside import resolver
+from apps.definitions.reading.outside import resolver
 from apps.dns import asking, pushing, selectors, services
 from apps.dns.models import ServedRecord, ZoneSync
 from apps.drivers.dns.contract import RecordSet, Refused
@@ -77,8 +77,8 @@ def test_nobody_takes_over_what_another_asked_only_to_repair(operator: Actor, zo
         a_record(operator, zone, label)
     services.repair(actor=operator, zone_id=zone.pk, keys=[key("one")])
     with pytest.raises(Conflict):
-        services.repair(actor=operator, zone_id=zone.pk, keys=[key("two")], take_over=True)
-    assert (asked(zone)["keys"], asked(zone)["take_over"]) == ([list(key("one"))], False)
+        services.repair(actor=operator, zone_id=zone.pk, keys=[key("two")], adopt_existing=True)
+    assert (asked(zone)["keys"], asked(zone)["adopt_existing"]) == ([list(key("one"))], False)
 
 
 def test_a_refusal_takes_back_what_was_asked_before_and_not_what_came_meanwhile(

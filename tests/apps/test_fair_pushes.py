@@ -13,15 +13,16 @@ from typing import Any
 
 import pytest
 
-from apps.compiler.model import Snapshot
+from apps.compiler.model.fleet import Snapshot
 from apps.core import events, queue
-from apps.definitions import snapshot as definitions
+from apps.definitions.freezing import snapshot as definitions
 from apps.definitions.services import save_object
 from apps.drivers.proxy.memory import MemoryDriver
 from apps.fleet.models import Fleet
 from apps.fleet.services import CHANGED_TASK, RECONCILE_TASK, want_push
-from apps.rollouts import compiling, services, shelf, travel
+from apps.rollouts import services
 from apps.rollouts.models import Rollout
+from apps.rollouts.push import compiling, lifecycle, revision_store
 from tests.apps.pushed import World, add_route, pool_spec, put_world, remembered
 
 pytestmark = pytest.mark.django_db
@@ -125,11 +126,11 @@ def test_control_where_each_wake_up_asks_the_nodes_another_fleet_waits_for_all_o
 
 def pushes_until_live(world: World, monkeypatch: pytest.MonkeyPatch, *, flood: int) -> int:
     """Rounds of pushes from a change of ours on until it is live, while so many of another's come during each."""
-    note_start, rounds = travel.note_start, list[bool]()
+    note_start, rounds = lifecycle.note_start, list[bool]()
 
     def pushed(rollout: Rollout, node_ids: Iterable[int]) -> None:
         note_start(rollout, node_ids)
-        bundle = shelf.bundle_of(rollout.revision_id, rollout.revision.digest)
+        bundle = revision_store.bundle_of(rollout.revision_id, rollout.revision.digest)
         rounds.append(b"/ours" in b"".join(bundle.files.values()))
         if len(rounds) == 1:
             add_route(world.operator, "ours", "/ours")
@@ -137,7 +138,7 @@ def pushes_until_live(world: World, monkeypatch: pytest.MonkeyPatch, *, flood: i
             for number in range(flood):
                 add_route(world.operator, f"r{number}", f"/r{number}-{len(rounds)}")
 
-    monkeypatch.setattr(travel, "note_start", pushed)
+    monkeypatch.setattr(lifecycle, "note_start", pushed)
     add_route(world.operator, "first", "/first")
     world.reconcile()
     return rounds.index(True) if True in rounds else ROUNDS

@@ -19,19 +19,20 @@ from pytest_django.fixtures import Settings
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Hostname
-from apps.capacity import running
 from apps.capacity.models import Run
-from apps.core import fairness
+from apps.capacity.run import running
 from apps.core.clock import database_now
-from apps.core.fairness import Choose, Owners, Seats
+from apps.core.concurrency import fairness
+from apps.core.concurrency.fairness import Choose, Owners, Seats
 from apps.definitions.models import Zone
-from apps.definitions.services import hostnames
+from apps.definitions.writing.kinds import hostnames
 from apps.dns import services as dns
 from apps.fleet.models import CloudAccount
-from apps.schedules import working
-from apps.schedules.booking import book
-from apps.stacks import reading, turns
+from apps.schedules.run import working
+from apps.schedules.run.booking import book
+from apps.stacks.cloud import reading
 from apps.stacks.models import StackSync
+from apps.stacks.run import turns
 from apps.webhooks import delivering
 from apps.webhooks.models import Delivery, Webhook
 from tests.apps.schedules_world import Notes, a_schedule, ago, notes
@@ -69,7 +70,7 @@ class Process:
 
 @pytest.fixture(autouse=True)
 def _small(settings: Settings) -> None:
-    settings.COURIER_THREADS = settings.TESTER_THREADS = THREADS
+    settings.WEBHOOK_WORKER_THREADS = settings.LOADGEN_THREADS = THREADS
 
 
 @contextmanager

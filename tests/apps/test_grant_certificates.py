@@ -13,9 +13,9 @@ import pytest
 from apps.accounts.actors import Actor
 from apps.accounts.models import Hostname
 from apps.compiler.compile import compile_snapshot
+from apps.definitions.freezing.snapshot import snapshot_of
 from apps.definitions.models import Certificate
 from apps.definitions.services import delete_object, save_object
-from apps.definitions.snapshot import snapshot_of
 from apps.fleet.models import Fleet
 from tests.apps.test_definitions_services import pem_pair
 from tests.apps.test_grant_services import answer, grant

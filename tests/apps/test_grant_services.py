@@ -17,12 +17,12 @@ from apps.audit.models import Entry
 from apps.core.clock import now
 from apps.core.errors import Conflict, Forbidden, Invalid, NotFound
 from apps.definitions import selectors
-from apps.definitions.describing import describe, document
-from apps.definitions.documents import read_spec
+from apps.definitions.freezing.snapshot import snapshot_of
 from apps.definitions.models import Pool, Route
+from apps.definitions.reading.describing import describe, document
+from apps.definitions.reading.documents import read_spec
 from apps.definitions.services import apply_document, delete_object, save_object, set_limit, set_server
 from apps.definitions.sharing import seen_pools
-from apps.definitions.snapshot import snapshot_of
 from apps.fleet.models import Fleet
 from apps.observe.selectors import pool_numbers, server_rows
 from apps.overflow.selectors import flow_of

@@ -7,15 +7,16 @@ from datetime import timedelta
 import pytest
 from pytest_django.fixtures import Settings
 
-from apps.accounts import proofs
 from apps.accounts.actors import Actor
+from apps.accounts.hostnames import verification
 from apps.accounts.models import Grant, Hostname
 from apps.audit.models import Entry
 from apps.core.clock import now
 from apps.core.errors import Conflict, Forbidden, Invalid, Stale
+from apps.definitions.freezing.snapshot import snapshot_of
 from apps.definitions.models import Route
-from apps.definitions.services import delete_object, hostnames, save_object
-from apps.definitions.snapshot import snapshot_of
+from apps.definitions.services import delete_object, save_object
+from apps.definitions.writing.kinds import hostnames
 from apps.fleet.models import Fleet
 from tests.e2e.name_server import name_server
 
@@ -44,7 +45,7 @@ def provable(actor: Actor, name: str) -> bool:
     """Whether the account's claim is proved once its TXT record stands there."""
     claim = hostnames.claim(actor=actor, name=name)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(proofs, "look", lambda _: proofs.Finding("dns", "It is there."))
+        patch.setattr(verification, "look", lambda _: verification.Finding("dns", "It is there."))
         Hostname.objects.filter(pk=claim.pk).update(checked_at=None)
         return bool(hostnames.check(actor=actor, hostname_id=claim.pk).proof)
 
@@ -220,10 +221,10 @@ def test_the_token_of_another_claim_proves_nothing(settings: Settings) -> None:
     claim = Hostname(name="*.acme.example", challenge="mine")
     with name_server() as server:
         settings.RESOLVERS = [server.address]
-        server.records[proofs.txt_name(claim.name)] = [proofs.txt_value("another")]
-        assert proofs.look(claim).proof == ""
-        server.records[proofs.txt_name(claim.name)].append(proofs.txt_value("mine"))
-        assert proofs.look(claim).proof == "dns"
+        server.records[verification.txt_name(claim.name)] = [verification.txt_value("another")]
+        assert verification.look(claim).proof == ""
+        server.records[verification.txt_name(claim.name)].append(verification.txt_value("mine"))
+        assert verification.look(claim).proof == "dns"
 
 
 # Claims that nobody verified
@@ -273,10 +274,10 @@ def test_a_verification_that_meets_a_verified_claim_says_so_and_nothing_else(
     wildcard = hostnames.claim(actor=acme, name="*.example.org")
     name = hostnames.claim(actor=globex, name="shop.example.org")
     hostnames.prove(actor=tutorial_world, hostname_id=name.pk, reason="Known")
-    monkeypatch.setattr(proofs, "look", lambda _: proofs.Finding("dns", "It is there."))
+    monkeypatch.setattr(verification, "look", lambda _: verification.Finding("dns", "It is there."))
     found = hostnames.check(actor=acme, hostname_id=wildcard.pk)
-    assert (found.proof, found.check_said) == ("", hostnames.KEPT)
-    assert "globex" not in found.check_said.lower()
+    assert (found.proof, found.last_check_message) == ("", hostnames.KEPT)
+    assert "globex" not in found.last_check_message.lower()
 
 
 def test_a_claim_that_nobody_verified_does_not_rest(tutorial_world: Actor, acme: Actor, globex: Actor) -> None:

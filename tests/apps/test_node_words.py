@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from apps.definitions import node_words
 from apps.definitions.models import Certificate, Listener, LoadBalancer, Pool, Route, Server
-from apps.definitions.node_words import in_words
+from apps.definitions.previewing import node_words
+from apps.definitions.previewing.node_words import in_words
 from apps.definitions.services import save_object
 from apps.drivers.proxy.contract import Refused
-from apps.observe.judging import Bench
+from apps.observe.collect.readings import Reading
+from apps.observe.judge.judging import Bench
 from apps.observe.models import NodeReport
-from apps.observe.readings import Reading
 from apps.observe.services import report_of
 from apps.rollouts.models import Quarantine, Rollout, Step
 from tests.apps.pushed import APPLIED, World, put_world

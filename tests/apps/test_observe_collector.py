@@ -19,12 +19,14 @@ from pytest_django.fixtures import Settings
 from apps.core.clock import now
 from apps.drivers.proxy.contract import CounterReading
 from apps.drivers.proxy.memory import forget_memory_nodes, memory_node
-from apps.observe import live, readings, services
-from apps.observe.collector import DEADLINE, Collector, Journal
-from apps.observe.conditions import Type
+from apps.observe import services
+from apps.observe.collect import readings
+from apps.observe.collect.collector import DEADLINE, Collector, Journal
+from apps.observe.collect.readings import Address, Reading, read_node
+from apps.observe.collect.recorder import Recorder
+from apps.observe.judge.conditions import Type
+from apps.observe.live import store as live
 from apps.observe.models import CollectorLease, Condition, NodeReport, Sample
-from apps.observe.readings import Address, Reading, read_node
-from apps.observe.recorder import Recorder
 from tests.apps.observe_world import START, World, make_world, reading, row, state
 
 DEAD_REDIS = "redis://127.0.0.1:1/0"
@@ -94,7 +96,7 @@ def test_a_new_collector_goes_on_with_the_bucket_that_the_old_one_began(
     old.flush()
     assert Sample.objects.get(kind="backend").requests == 40
     new = Recorder()
-    monkeypatch.setattr("apps.observe.recorder.now", lambda: START + timedelta(seconds=6))
+    monkeypatch.setattr("apps.observe.collect.recorder.now", lambda: START + timedelta(seconds=6))
     new.seed()
     ticks(new, world, 6, start=6)
     assert Sample.objects.get(kind="backend", at=START).requests == 40 + 20

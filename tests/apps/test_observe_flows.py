@@ -9,10 +9,11 @@ import pytest
 
 from apps.drivers.proxy.contract import CounterReading, CounterRow
 from apps.fleet.models import RegionLatency
-from apps.observe import live, readings
+from apps.observe.collect import readings
+from apps.observe.collect.readings import Reading
+from apps.observe.collect.recorder import Recorder
+from apps.observe.live import store as live
 from apps.observe.models import NodeReport, Sample
-from apps.observe.readings import Reading
-from apps.observe.recorder import Recorder
 from tests.apps.observe_world import START, World, make_world, reading, row
 
 pytestmark = pytest.mark.django_db

@@ -13,12 +13,14 @@ from pytest_django.fixtures import Settings
 from apps.accounts.actors import Actor
 from apps.core.clock import now
 from apps.definitions.models import Pool, Route
-from apps.observe import history as observed
-from apps.observe import lease, live, selectors, services
-from apps.observe.buckets import start_of
-from apps.observe.conditions import Reason, Type, Verdict
-from apps.observe.deltas import Counts
-from apps.observe.live import LiveNode
+from apps.observe import selectors, services
+from apps.observe.collect import lease
+from apps.observe.collect.buckets import start_of
+from apps.observe.collect.deltas import Counts
+from apps.observe.judge.conditions import Reason, Type, Verdict
+from apps.observe.live import store as live
+from apps.observe.live.store import LiveNode
+from apps.observe.show import history as observed
 from tests.apps.observe_world import World, make_world, state
 
 pytestmark = pytest.mark.django_db
@@ -54,14 +56,14 @@ def show(world: World, requests: int = 100, age: float = 0.0, **values: object) 
 def test_live_numbers_are_the_sum_of_all_nodes(world: World, live_redis: str) -> None:
     show(world, status_5xx=100, connections_now=2, queue_now=1)
     found = selectors.live_numbers(world.operator)
-    assert (found.requests_per_s, found.errors_share) == (40.0, 0.5)
+    assert (found.requests_rps, found.error_rate) == (40.0, 0.5)
     assert (found.connections, found.queue, found.stale) == (8, 4, False)
 
 
 def test_customers_get_the_sum_of_their_own_pools(world: World, live_redis: str) -> None:
     show(world)
-    assert selectors.live_numbers(world.acme).requests_per_s == 40.0
-    assert selectors.live_numbers(world.globex).requests_per_s == 20.0
+    assert selectors.live_numbers(world.acme).requests_rps == 40.0
+    assert selectors.live_numbers(world.globex).requests_rps == 20.0
     assert selectors.live_numbers(world.globex).p95_ms == 97.5
 
 
@@ -72,7 +74,7 @@ def test_old_numbers_are_stale_and_very_old_ones_are_none(world: World, live_red
     assert found.age_s is not None
     assert 12 <= found.age_s < 20
     show(world, age=70)
-    assert selectors.live_numbers(world.operator).requests_per_s is None
+    assert selectors.live_numbers(world.operator).requests_rps is None
 
 
 def test_a_silent_node_is_left_out_of_the_sum_of_those_that_speak(world: World, live_redis: str) -> None:
@@ -82,7 +84,7 @@ def test_a_silent_node_is_left_out_of_the_sum_of_those_that_speak(world: World, 
     assert window is not None
     live.write({node: LiveNode(now().timestamp() - 30, window[node].rows)}, {})
     found = selectors.live_numbers(world.operator)
-    assert (found.requests_per_s, found.stale) == (30.0, False)
+    assert (found.requests_rps, found.stale) == (30.0, False)
 
 
 def test_without_redis_the_last_bucket_is_shown_with_its_age(world: World, settings: Settings) -> None:
@@ -96,7 +98,7 @@ def test_without_redis_the_last_bucket_is_shown_with_its_age(world: World, setti
             rows.append((at, node.pk, key, Counts(seconds=10, requests=50, latency={10: 50})))  # noqa: PERF401
     services.store_buckets(10, rows)
     found = selectors.live_numbers(world.operator)
-    assert (found.requests_per_s, found.stale) == (20.0, True)
+    assert (found.requests_rps, found.stale) == (20.0, True)
     assert selectors.pool_numbers(world.acme, [world.pools["acme"].pk])[world.pools["acme"].pk].numbers.p95_ms == 9.75
     live.client.cache_clear()
     live.forgive()
@@ -105,15 +107,15 @@ def test_without_redis_the_last_bucket_is_shown_with_its_age(world: World, setti
 def test_nothing_observed_is_no_number_at_all(world: World, live_redis: str) -> None:
     for actor in (world.operator, world.acme):
         found = selectors.live_numbers(actor)
-        assert (found.requests_per_s, found.p95_ms, found.stale) == (None, None, True)
-    assert [region.served_per_s for region in selectors.traffic_by_region(world.operator)] == [None, None]
+        assert (found.requests_rps, found.p95_ms, found.stale) == (None, None, True)
+    assert [region.served_rps for region in selectors.traffic_by_region(world.operator)] == [None, None]
 
 
 def test_traffic_by_region_counts_what_each_pool_serves_there(world: World, live_redis: str) -> None:
     show(world)
     europe, america = selectors.traffic_by_region(world.operator)
-    assert (europe.name, europe.served_per_s) == ("eu", 20.0)
-    assert (america.served_per_s, america.servers_total) == (40.0, 4)
+    assert (europe.name, europe.served_rps) == ("eu", 20.0)
+    assert (america.served_rps, america.servers_total) == (40.0, 4)
     assert america.pools == {pool.pk: 20.0 for pool in world.pools.values()}
     # A customer sees the regions of its own backends.
     assert [region.name for region in selectors.traffic_by_region(world.globex)] == ["us"]
@@ -132,7 +134,7 @@ def test_pools_carry_their_verdict_until_nobody_looks(world: World, live_redis: 
     assert set(found) == {pool.pk}
     mine = found[pool.pk]
     assert (mine.health, mine.servers_up, mine.servers_total) == ("degraded", 1, 4)
-    assert mine.numbers.requests_per_s == 40.0
+    assert mine.numbers.requests_rps == 40.0
     lease.release(0, "a test")
     assert selectors.pool_numbers(world.acme, ids)[pool.pk].health == "unknown"
 
@@ -144,7 +146,7 @@ def test_server_rows_show_every_server_on_every_node_of_its_region(world: World,
         ("eu", "eu-1"), ("eu", "eu-2"), ("eu", "eu-1"), ("eu", "eu-2"),
         ("us", "us-1"), ("us", "us-2"), ("us", "us-1"), ("us", "us-2"),
     ]  # fmt: skip
-    assert {(each.status, each.check_text, each.numbers.requests_per_s) for each in found} == {
+    assert {(each.status, each.check_text, each.numbers.requests_rps) for each in found} == {
         ("up", "L7OK 200 in 3 ms", 10.0)
     }
     show(world, age=15)
@@ -161,14 +163,14 @@ def test_a_route_at_rest_has_zeros_and_a_foreign_one_nothing(world: World, live_
     show(world)
     ids = [route.pk for route in world.routes.values()]
     found = selectors.route_numbers(world.operator, ids)
-    assert [found[pk].requests_per_s for pk in ids] == [40.0, 0.0]
+    assert [found[pk].requests_rps for pk in ids] == [40.0, 0.0]
     assert set(selectors.route_numbers(world.globex, ids)) == {world.routes["globex"].pk}
 
 
 def test_listeners_have_numbers_for_those_who_own_them(world: World, live_redis: str) -> None:
     show(world)
     assert world.listener is not None
-    assert selectors.listener_numbers(world.operator, [world.listener.pk])[world.listener.pk].requests_per_s == 40.0
+    assert selectors.listener_numbers(world.operator, [world.listener.pk])[world.listener.pk].requests_rps == 40.0
     assert selectors.listener_numbers(world.acme, [world.listener.pk]) == {}
 
 

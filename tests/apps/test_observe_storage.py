@@ -8,9 +8,10 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from apps.observe import lease, services
-from apps.observe.conditions import Reason, Type, Verdict
-from apps.observe.deltas import Counts
+from apps.observe import services
+from apps.observe.collect import lease
+from apps.observe.collect.deltas import Counts
+from apps.observe.judge.conditions import Reason, Type, Verdict
 from apps.observe.models import CollectorLease, Condition, NodeReport, Sample
 from tests.apps.observe_world import START, World, make_world, state
 

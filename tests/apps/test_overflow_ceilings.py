@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from apps.core.clock import now
-from apps.observe.buckets import SHORT, start_of
-from apps.observe.recorder import Recorder
+from apps.observe.collect.buckets import SHORT, start_of
+from apps.observe.collect.recorder import Recorder
 from apps.overflow import selectors
 from tests.apps.observe_world import World, make_world, reading, row
 
@@ -36,7 +36,7 @@ def world(live_redis: object) -> World:
 def test_what_the_ceiling_refuses_is_said_and_is_neither_served_nor_without_room(world: World) -> None:
     flow = selectors.flow_of(world.operator, world.pools["acme"])
     us = next(use for use in flow.regions if use.region_id == f"rgn-{world.regions[1].pk}")
-    rates = (us.offered_per_s, us.served_per_s, us.refused_per_s, us.capped_per_s)
+    rates = (us.demand_rps, us.served_rps, us.rejected_rps, us.capped_rps)
     assert rates == pytest.approx((10, 6, 4, 4), rel=0.05)
     (sentence,) = us.sentences
     assert "3/s are rejected because the account has used its share of a node's connections" in sentence

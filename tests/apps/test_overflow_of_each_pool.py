@@ -14,7 +14,7 @@ from apps.fleet.models import Region
 from apps.observe.models import Condition
 from apps.overflow import facts, reasons, selectors
 from apps.overflow.flows import Flow, RegionUse, WhatIf
-from apps.web.flow_words import use_kind, use_note, use_words
+from apps.web.overflow.words import use_kind, use_note, use_words
 from tests.apps.observe_world import World
 from tests.apps.overflow_world import make_spilling
 from tests.doors.people import client_of
@@ -23,9 +23,9 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def world(live_redis: object) -> World:
+def world(live_redis: object, still_clock: None) -> World:
     """us (limit 10) is offered 19.9/s of acme, eu serves 2 and what comes; globex rests, in both, without a limit."""
-    del live_redis
+    del live_redis, still_clock
     world = make_spilling()
     pool = world.pools["globex"]
     Backend.objects.filter(pool=pool).update(limit_kind="none", limit_value=0)
@@ -41,12 +41,12 @@ def of(flow: Flow, name: str) -> RegionUse:
 
 def drained(world: World, name: str) -> WhatIf:
     """What if it were?"""
-    return WhatIf(drain=tuple(f"rgn-{region.pk}" for region in world.regions if region.name == name))
+    return WhatIf(drained_regions=tuple(f"rgn-{region.pk}" for region in world.regions if region.name == name))
 
 
 def test_a_region_with_one_unlimited_pool_shows_the_fullest_pool_and_how_many_are_full(world: World) -> None:
     us = of(selectors.flow_of(world.operator, None), "us")
-    assert (us.capacity_per_s, us.unlimited, us.pools_full, len(us.pools)) == (None, False, 1, 2)
+    assert (us.capacity_rps, us.unlimited, us.pools_full, len(us.pools)) == (None, False, 1, 2)
     assert us.fullest is not None
     assert use_words(us) == "acme/acme-web 10 of 10 requests/s (100 %); 1 of 2 pools at the limit"
     assert (use_note(us), use_kind(us)) == ("1 of 2 pools at the limit", "warn")

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from apps.definitions.models import Backend
-from apps.observe.buckets import SHORT
+from apps.observe.collect.buckets import SHORT
 from apps.observe.models import Sample
 from apps.overflow import selectors
 from apps.overflow.flows import WhatIf
@@ -19,9 +19,9 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def spilling(live_redis: object) -> World:
+def spilling(live_redis: object, still_clock: None) -> World:
     """us (limit 10) is offered 19.9/s and sends 9.9 to eu, which serves 2 of its own beside them."""
-    del live_redis
+    del live_redis, still_clock
     return make_spilling()
 
 
@@ -29,10 +29,10 @@ def test_a_flow_says_who_serves_whom_how_far_away_and_why(spilling: World) -> No
     flow = selectors.flow_of(spilling.operator, None)
     (lane,) = flow.lanes
     assert (lane.source, lane.target, lane.added_ms, lane.reason) == ("us", "eu", 98, "rate")
-    assert lane.per_s == pytest.approx(9.9, abs=0.2)
+    assert lane.rps == pytest.approx(9.9, abs=0.2)
     eu, us = flow.regions
-    assert (round(us.own_per_s), round(us.offered_per_s), round(us.served_per_s)) == (10, 20, 10)
-    assert (round(eu.own_per_s), round(eu.in_per_s), round(eu.served_per_s)) == (2, 10, 12)
+    assert (round(us.local_rps), round(us.demand_rps), round(us.served_rps)) == (10, 20, 10)
+    assert (round(eu.local_rps), round(eu.overflow_in_rps), round(eu.served_rps)) == (2, 10, 12)
 
 
 def test_the_reason_is_said_in_words(spilling: World) -> None:
@@ -46,9 +46,9 @@ def test_the_planner_predicts_what_was_measured(spilling: World) -> None:
     predicted = selectors.predicted(spilling.operator, spilling.pools["acme"])
     pairs = zip(actual.regions, predicted.regions, strict=True)
     # eu has 8 left for guests; the two that are over are spread, for nobody has room.
-    assert all(abs(was.offered_per_s - plan.offered_per_s) < 0.1 for was, plan in pairs)
-    assert predicted.lanes[0].per_s == pytest.approx(9, abs=0.6)
-    assert predicted.regions[0].served_per_s == pytest.approx(actual.regions[0].served_per_s, abs=1.1)
+    assert all(abs(was.demand_rps - plan.demand_rps) < 0.1 for was, plan in pairs)
+    assert predicted.lanes[0].rps == pytest.approx(9, abs=0.6)
+    assert predicted.regions[0].served_rps == pytest.approx(actual.regions[0].served_rps, abs=1.1)
 
 
 def test_what_if_a_limit_were_higher(spilling: World) -> None:
@@ -66,31 +66,33 @@ def test_what_if_a_limit_were_higher(spilling: World) -> None:
 
 def test_what_if_a_region_were_lost(spilling: World) -> None:
     eu, us = spilling.regions
-    _, then, words = selectors.what_if(spilling.operator, spilling.pools["acme"], WhatIf(lose=(f"rgn-{us.pk}",)))
+    _, then, words = selectors.what_if(
+        spilling.operator, spilling.pools["acme"], WhatIf(failed_regions=(f"rgn-{us.pk}",))
+    )
     assert words[0] == "Clients of us arrive at eu."
-    assert [round(use.served_per_s) for use in then.regions if use.region_id == f"rgn-{eu.pk}"] == [22]
+    assert [round(use.served_rps) for use in then.regions if use.region_id == f"rgn-{eu.pk}"] == [22]
 
 
 def test_a_drained_region_takes_nothing_in_the_plan(spilling: World) -> None:
     eu, _ = spilling.regions
-    _, then, _ = selectors.what_if(spilling.operator, spilling.pools["acme"], WhatIf(drain=(f"rgn-{eu.pk}",)))
-    assert [use.served_per_s for use in then.regions if use.region_id == f"rgn-{eu.pk}"] == [0]
+    _, then, _ = selectors.what_if(spilling.operator, spilling.pools["acme"], WhatIf(drained_regions=(f"rgn-{eu.pk}",)))
+    assert [use.served_rps for use in then.regions if use.region_id == f"rgn-{eu.pk}"] == [0]
 
 
 def test_the_history_has_the_same_numbers(spilling: World) -> None:
-    seen = [point for point in selectors.history(spilling.operator, None, 60) if point.offered_per_s]
-    assert seen[-1].out_per_s == pytest.approx(9.9, abs=0.2)
-    assert seen[-1].offered_per_s == pytest.approx(21.9, abs=0.3)
+    seen = [point for point in selectors.history(spilling.operator, None, 60) if point.demand_rps]
+    assert seen[-1].overflow_out_rps == pytest.approx(9.9, abs=0.2)
+    assert seen[-1].demand_rps == pytest.approx(21.9, abs=0.3)
     at = Sample.objects.filter(resolution=SHORT).earliest("at").at + timedelta(seconds=12)
     then = selectors.flow_of(spilling.operator, None, at)
-    assert then.lanes[0].per_s == pytest.approx(9.9, abs=0.3)
+    assert then.lanes[0].rps == pytest.approx(9.9, abs=0.3)
 
 
 def test_customers_see_the_flow_of_their_own_pools_only(spilling: World) -> None:
     assert selectors.flow_of(spilling.acme, None).lanes
     flow = selectors.flow_of(spilling.globex, None)
     assert flow.lanes == ()
-    assert sum(use.offered_per_s for use in flow.regions) == 0
+    assert sum(use.demand_rps for use in flow.regions) == 0
     assert selectors.flow_of(spilling.globex, spilling.pools["acme"]).regions == ()
 
 

@@ -12,15 +12,15 @@ from apps.core.clock import now
 from apps.definitions.models import Backend, Pool, Server
 from apps.definitions.services import set_limit
 from apps.fleet.models import Region
-from apps.observe import limit_use
-from apps.observe.buckets import LONG, SHORT
-from apps.observe.conditions import Reason, Type, Verdict
-from apps.observe.flows import overflowing_since
+from apps.observe.collect.buckets import LONG, SHORT
+from apps.observe.judge import limit_use
+from apps.observe.judge.conditions import Reason, Type, Verdict
 from apps.observe.models import Condition, Sample
 from apps.observe.services import store_verdicts
+from apps.observe.show.flows import overflowing_since
 from apps.overflow import reasons, selectors
 from apps.overflow.flows import Flow, WhatIf
-from apps.overflow.foresight import overloads
+from apps.overflow.preview import overloads
 from tests.apps.observe_world import World
 from tests.apps.overflow_world import make_spilling
 
@@ -28,9 +28,9 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def world(live_redis: object) -> World:
+def world(live_redis: object, still_clock: None) -> World:
     """us (limit 10) is offered 19.9/s, eu (limit 10) serves 2 of its own and what comes."""
-    del live_redis
+    del live_redis, still_clock
     return make_spilling()
 
 
@@ -58,7 +58,7 @@ def judge_servers(world: World, *, down: str) -> None:
 
 def kept_in_us(flow: Flow) -> list[int]:
     """What us serves of its own."""
-    return [round(use.own_per_s) for use in flow.regions if use.name == "us"]
+    return [round(use.local_rps) for use in flow.regions if use.name == "us"]
 
 
 @pytest.mark.parametrize(("kind", "value"), [("rate", 500), ("none", 0)])
@@ -72,16 +72,16 @@ def test_what_waits_for_a_slot_is_not_called_refused(world: World) -> None:
     Pool.objects.filter(pk=world.pools["acme"].pk).update(when_full="queue")
     flow = selectors.predicted(world.operator, world.pools["acme"])
     (us,) = (use for use in flow.regions if use.name == "us")
-    assert (flow.refused_per_s, us.refused_per_s) == (0, 0)
-    assert us.queued_per_s == pytest.approx(1.9, abs=0.2)
-    assert us.offered_per_s == pytest.approx(19.9, abs=0.2)
+    assert (flow.rejected_rps, us.rejected_rps) == (0, 0)
+    assert us.queued_rps == pytest.approx(1.9, abs=0.2)
+    assert us.demand_rps == pytest.approx(19.9, abs=0.2)
     assert "wait for a free slot" in us.sentences[0]
     assert "refused" not in us.sentences[0]
 
 
 def test_a_change_that_makes_more_wait_is_warned_of(world: World) -> None:
     before = selectors.predicted(world.operator, world.pools["acme"]).regions
-    after = [replace(use, queued_per_s=3.0) if use.name == "us" else use for use in before]
+    after = [replace(use, queued_rps=3.0) if use.name == "us" else use for use in before]
     assert reasons.overloads(before, after) == ("3 requests/s more would wait for a free slot.",)
 
 
@@ -102,7 +102,7 @@ def test_another_limit_does_not_open_a_drained_region(world: World) -> None:
     Region.objects.filter(name="eu").update(drained=True)
     eu = f"rgn-{world.regions[0].pk}"
     _, then, _ = selectors.what_if(world.operator, world.pools["acme"], WhatIf(limits={eu: 50}))
-    assert [use.served_per_s for use in then.regions if use.region_id == eu] == [0]
+    assert [use.served_rps for use in then.regions if use.region_id == eu] == [0]
 
 
 def spill_for(world: World, hours: int) -> str:

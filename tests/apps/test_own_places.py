@@ -8,8 +8,8 @@ from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Hostname
 from apps.compiler.compile import compile_snapshot
 from apps.core.errors import Invalid
+from apps.definitions.freezing.snapshot import snapshot_of
 from apps.definitions.services import save_object
-from apps.definitions.snapshot import snapshot_of
 from apps.fleet.models import AddressPool, Fleet, Node, StaticIP
 
 pytestmark = pytest.mark.django_db

@@ -9,9 +9,9 @@ import pytest
 from apps.accounts.actors import Actor
 from apps.compiler.compile import compile_snapshot
 from apps.core.errors import Invalid
-from apps.definitions.describing import describe
+from apps.definitions.freezing.snapshot import snapshot_of
+from apps.definitions.reading.describing import describe
 from apps.definitions.services import save_object
-from apps.definitions.snapshot import snapshot_of
 from apps.fleet.models import Fleet
 from tests.apps.test_own_places import save
 

@@ -8,9 +8,10 @@ import pytest
 
 from apps.core.clock import database_now
 from apps.fleet.models import Fleet
-from apps.rollouts import claims, compiling, reconciling, services, travel
-from apps.rollouts.claims import ClaimLost
+from apps.rollouts import services
 from apps.rollouts.models import FleetSync, Revision, Rollout
+from apps.rollouts.push import claims, compiling, lifecycle, reconciling
+from apps.rollouts.push.claims import ClaimLost
 from tests.apps.at_once import at_once
 from tests.apps.pushed import World, add_route
 
@@ -57,10 +58,10 @@ def test_a_worker_that_died_in_the_middle_of_a_push_is_resumed(world: World) -> 
     assert claim is not None
     compiling.compile_fleet(claim)
     rollout = Rollout.objects.get()
-    from apps.rollouts.pushing import push_one
+    from apps.rollouts.push.pushing import push_one
 
     jobs, plans = reconciling.jobs_of(rollout, rollout.revision, None)
-    travel.note_start(rollout, [job.node_id for job in jobs])
+    lifecycle.note_start(rollout, [job.node_id for job in jobs])
     push_one(jobs[0], plans)  # one node took it; nobody wrote that down
     expire(world)
     world.reconcile()

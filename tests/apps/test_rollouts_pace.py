@@ -20,8 +20,9 @@ from apps.drivers.proxy.contract import NodeTarget, Unreachable
 from apps.fleet.models import Node
 from apps.fleet.pki import issue, make_authority
 from apps.fleet.services import RECONCILE_TASK
-from apps.rollouts import reconciling, services
+from apps.rollouts import services
 from apps.rollouts.models import Rollout, Step
+from apps.rollouts.push import reconciling
 from tests.apps.pushed import World, add_route, put_world, remembered
 
 RUNNING = remembered(World.reconcile)

@@ -9,9 +9,10 @@ import pytest
 from apps.accounts.models import Membership
 from apps.audit.models import Entry
 from apps.core.errors import Conflict, Forbidden, Invalid, NotFound
-from apps.core.sealing import unseal
-from apps.rollouts import selectors, services, shelf
+from apps.core.secrets.sealing import unseal
+from apps.rollouts import selectors, services
 from apps.rollouts.models import FleetSync, Revision, Rollout
+from apps.rollouts.push import revision_store
 from tests.apps.pushed import World, add_route, put_world, remembered
 from tests.conftest import actor_of
 
@@ -140,7 +141,7 @@ def test_old_revisions_are_forgotten_unless_something_points_to_them(world: Worl
         add_route(world.operator, f"r{number}", f"/r{number}")
         world.reconcile()
     services.roll_back(actor=world.operator, revision_id=first.pk, reason="hold")
-    assert shelf.prune_revisions(fleet_id=world.fleet.pk, keep=2) == 3
+    assert revision_store.prune_revisions(fleet_id=world.fleet.pk, keep=2) == 3
     assert list(Revision.objects.values_list("number", flat=True)) == [6, 5, 1]
     world.reconcile()
     assert {node.digest for node in world.memory} == {first.digest}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from apps.definitions.freezing.snapshot import snapshot_of
 from apps.definitions.services import save_object
-from apps.definitions.snapshot import snapshot_of
 from apps.drivers.proxy.contract import Refused
 from apps.fleet.models import Fleet
 from apps.fleet.services import want_push
@@ -140,7 +140,7 @@ def test_without_a_refusal_the_same_change_stays(world: World) -> None:
 
 
 def test_what_was_refused_is_not_tried_again_before_a_person_says_so(world: World) -> None:
-    world.memory[1].refusal = Refused("no", stage="taste")
+    world.memory[1].refusal = Refused("no", stage="trial_run")
     world.change_pool("blue", "roundrobin")
     world.reconcile()
     world.memory[1].refusal = None

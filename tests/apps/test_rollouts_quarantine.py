@@ -17,9 +17,12 @@ from apps.drivers.proxy.contract import ProxyError, Refused, Unreachable
 from apps.fleet.models import Region
 from apps.fleet.services import want_push
 from apps.observe.models import NodeReport
-from apps.rollouts import culprits, quarantine, reconciling, selectors, services
+from apps.rollouts import selectors, services
+from apps.rollouts.culprits import quarantine
+from apps.rollouts.culprits import search as culprits
 from apps.rollouts.models import FleetSync, Quarantine, Rollout, Step
-from apps.rollouts.repairs import FIRST_PAUSE
+from apps.rollouts.push import reconciling
+from apps.rollouts.push.repairs import FIRST_PAUSE
 from apps.webhooks.events import type_of
 from tests.apps.pushed import World, add_route, put_world, remembered
 from tests.apps.test_definitions_services import pem_pair
@@ -81,7 +84,7 @@ def everybody_writes(world: World, many: int = 5) -> None:
     want_push([world.fleet])
 
 
-def refuses(*words: str, names: bool, stage: str = "taste") -> Judge:
+def refuses(*words: str, names: bool, stage: str = "trial_run") -> Judge:
     """What a node says of a bundle with one of these words in any of its files; HAProxy names the place or does not."""
 
     def judge(bundle: Bundle) -> Refused | None:
@@ -169,7 +172,7 @@ def test_what_nobody_names_is_found_by_halving(world: World) -> None:
     assert Rollout.objects.latest("id").state == "done"
 
 
-@pytest.mark.parametrize(("stage", "runs"), [("taste", 0), ("switch", 1)])
+@pytest.mark.parametrize(("stage", "runs"), [("trial_run", 0), ("switch", 1)])
 def test_a_node_is_asked_by_a_check_where_that_tells_and_by_a_push_where_only_that_does(
     world: World, stage: str, runs: int
 ) -> None:

@@ -8,8 +8,8 @@ import pytest
 from django.db import transaction
 
 from apps.accounts.actors import Actor
-from apps.schedules import claims
 from apps.schedules.models import Fire
+from apps.schedules.run import claims
 from tests.apps.at_once import PATIENCE_S, at_once, wait_for
 from tests.apps.schedules_world import a_schedule, book_all
 

@@ -10,8 +10,8 @@ import pytest
 from apps.accounts.actors import Actor
 from apps.core.clock import now
 from apps.core.errors import Conflict, Forbidden, Invalid
-from apps.definitions.describing import describe
 from apps.definitions.models import Pool, Schedule
+from apps.definitions.reading.describing import describe
 from apps.definitions.services import apply_document, delete_object, save_object
 from apps.schedules.models import Fire
 

@@ -12,9 +12,10 @@ from apps.accounts.models import Account, Membership
 from apps.audit.models import Entry
 from apps.core.clock import database_now, now
 from apps.core.errors import Conflict, Forbidden, NotFound, Stale
-from apps.schedules import claims, metrics, pruning, services, ticking, working
-from apps.schedules.booking import book
+from apps.schedules import metrics, pruning, services
 from apps.schedules.models import Fire
+from apps.schedules.run import claims, ticking, working
+from apps.schedules.run.booking import book
 from apps.schedules.targets.contract import Outcome, Target, TargetFailed
 from tests.apps.at_once import at_once
 from tests.apps.schedules_world import Notes, a_schedule, ago, book_all, notes, states
@@ -71,9 +72,9 @@ def test_what_is_missed_is_counted_shown_and_told(acme: Actor) -> None:
     assert schedule.missed in {99, 100}
     missed = Fire.objects.get(state="missed")
     assert missed.result["missed"] == schedule.missed
-    assert missed.said.startswith(f"Missed {schedule.missed} times from ")
+    assert missed.message.startswith(f"Missed {schedule.missed} times from ")
     entry = Entry.objects.get(object_kind="Schedule", action="miss")
-    assert (entry.account, entry.object_id, entry.reason) == (acme.account, schedule.pk, missed.said)
+    assert (entry.account, entry.object_id, entry.reason) == (acme.account, schedule.pk, missed.message)
 
 
 def test_a_capacity_test_never_catches_up(acme: Actor) -> None:
@@ -100,7 +101,7 @@ def test_a_fire_is_done_and_says_so(acme: Actor, notes: Notes) -> None:
     book()
     assert working.work_off() == 1
     fire = Fire.objects.get()
-    assert (fire.state, fire.attempt, fire.said, fire.result) == ("done", 1, "Noted.", {"attempt": 1})
+    assert (fire.state, fire.attempt, fire.message, fire.result) == ("done", 1, "Noted.", {"attempt": 1})
     assert fire.lease_until is None
     assert notes.seen == {fire.key: 1}
 
@@ -121,12 +122,12 @@ def test_a_failure_is_tried_again_later_and_then_it_is_dead(acme: Actor, notes: 
     before = database_now()
     working.work_off()
     fire = Fire.objects.get()
-    assert (fire.state, fire.said) == ("waiting", "The receiver answered 500.")
+    assert (fire.state, fire.message) == ("waiting", "The receiver answered 500.")
     assert before <= fire.next_try_at - timedelta(seconds=7) <= database_now()
     Fire.objects.update(next_try_at=database_now())
     working.work_off()
     fire.refresh_from_db()
-    assert (fire.state, fire.attempt, fire.said) == ("dead", 2, "The receiver answered 502.")
+    assert (fire.state, fire.attempt, fire.message) == ("dead", 2, "The receiver answered 502.")
     entry = Entry.objects.get(object_kind="Fire", action="give_up")
     assert (entry.account, entry.reason) == (acme.account, "The receiver answered 502.")
 
@@ -150,7 +151,7 @@ def test_a_target_that_breaks_costs_an_attempt_and_tells_nobody_how(
     book()
     working.work_off()
     fire = Fire.objects.get()
-    assert (fire.state, fire.said) == ("waiting", working.BROKE)
+    assert (fire.state, fire.message) == ("waiting", working.BROKE)
 
 
 def test_the_pause_before_another_try_doubles_up_to_an_hour() -> None:
@@ -201,7 +202,7 @@ def test_a_fire_under_which_every_worker_dies_is_given_up(acme: Actor) -> None:
         Fire.objects.update(lease_until=database_now() - timedelta(seconds=1))
         working.recover()
     fire = Fire.objects.get()
-    assert (fire.state, fire.said) == ("dead", working.POISONED)
+    assert (fire.state, fire.message) == ("dead", working.POISONED)
     assert Entry.objects.filter(action="give_up").count() == 1
 
 
@@ -215,7 +216,7 @@ def test_what_is_ours_is_undone_when_the_attempt_fails(acme: Actor, monkeypatch:
     book()
     working.work_off()
     assert Account.objects.get(pk=acme.account.pk).title == "Acme"
-    assert Fire.objects.get().said == "The other half failed."
+    assert Fire.objects.get().message == "The other half failed."
 
 
 @pytest.mark.both_engines

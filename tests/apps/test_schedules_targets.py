@@ -17,17 +17,17 @@ from apps.accounts.actors import Actor
 from apps.accounts.models import Account
 from apps.audit.models import Entry
 from apps.core.clock import now
-from apps.definitions.describing import describe
 from apps.definitions.models import Pool, Schedule
+from apps.definitions.reading.describing import describe
 from apps.definitions.services import save_object
 from apps.fleet.models import Fleet
-from apps.schedules import topics
 from apps.schedules.models import Fire
+from apps.schedules.run.working import work_off
 from apps.schedules.services import run_now
-from apps.schedules.signing import rotate_signing_secret
 from apps.schedules.targets import TARGETS, capacity_test, topic, webhook
 from apps.schedules.targets.contract import TargetFailed
-from apps.schedules.working import work_off
+from apps.schedules.triggers import topics
+from apps.schedules.triggers.signing import rotate_signing_secret
 from tests.ports import spare_port
 from tests.receiver import Receiver, receiving
 
@@ -112,14 +112,14 @@ def test_a_webhook_comes_again_with_the_same_key_until_it_is_taken(acme: Actor, 
 def test_a_receiver_that_does_not_answer_has_taken_nothing_and_is_asked_again(acme: Actor, receiver: Receiver) -> None:
     nobody = receiver.url.replace(str(urlsplit(receiver.url).port), str(spare_port()))
     made = fired(acme, {"webhook": {"url": nobody}}, retries={"attempts": 5})
-    assert (made.state, made.attempt, made.said) == ("waiting", 1, "The connection was refused.")
+    assert (made.state, made.attempt, made.message) == ("waiting", 1, "The connection was refused.")
 
 
 def test_a_receiver_that_is_gone_is_not_asked_again(acme: Actor, receiver: Receiver) -> None:
     receiver.answer(410)
     made = fired(acme, {"webhook": {"url": receiver.url}}, retries={"attempts": 5})
     assert (made.state, made.attempt) == ("dead", 1)
-    assert "410" in made.said
+    assert "410" in made.message
 
 
 def test_a_name_that_became_private_is_not_called(acme: Actor, receiver: Receiver, settings: Any) -> None:
@@ -165,21 +165,21 @@ def test_a_topic_fails_while_redis_is_away_and_is_tried_again(acme: Actor, setti
     topics.client.cache_clear()
     made = fired(acme, {"topic": {"topic": "t"}}, retries={"attempts": 2})
     topics.client.cache_clear()
-    assert (made.state, made.said) == ("waiting", topic.AWAY)
+    assert (made.state, made.message) == ("waiting", topic.AWAY)
 
 
 @pytest.mark.usefixtures("tutorial_world")
 def test_a_change_is_made_and_taken_back_once(acme: Actor) -> None:
     before = describe(Pool.objects.get(account=acme.account, name="shop"))
     made = fired(acme, shop(acme, balance="random"))
-    assert made.state == "done", made.said
+    assert made.state == "done", made.message
     assert Pool.objects.get(account=acme.account, name="shop").balance == "random"
     entry = Entry.objects.filter(object_kind="Pool", action="update").latest("pk")
     assert (entry.actor, f"fire {made.pk}" in entry.reason) == ("schedule s", True)
     owed = due_now()
-    assert (owed.state, owed.said) == ("done", "Pool shop has its previous value again.")
+    assert (owed.state, owed.message) == ("done", "Pool shop is as it was before.")
     assert describe(Pool.objects.get(account=acme.account, name="shop")) == before
-    assert fired(acme, shop(acme)).said == "Pool shop already had this value."
+    assert fired(acme, shop(acme)).message == "Pool shop was already so."
     assert Fire.objects.filter(cause="restore").count() == 1
 
 
@@ -190,7 +190,7 @@ def test_what_somebody_changed_meanwhile_is_not_taken_back(acme: Actor) -> None:
     save_object(actor=acme, kind="Pool", name="shop", spec=present | {"balance": "source"})
     owed = due_now()
     assert owed.state == "dead"
-    assert "changed since" in owed.said
+    assert "changed since" in owed.message
     assert Pool.objects.get(account=acme.account, name="shop").balance == "source"
 
 
@@ -198,8 +198,8 @@ def test_what_somebody_changed_meanwhile_is_not_taken_back(acme: Actor) -> None:
 def test_what_a_schedule_made_is_deleted_again(acme: Actor) -> None:
     pool = {"kind": "Pool", "name": "guest", "spec": {"protocol": "http", "backends": []}}
     made = fired(acme, {"change": {"object": pool, "restore_after_s": 60}})
-    assert made.said.startswith("Pool guest was created.")
-    assert due_now().said == "Pool guest was deleted again."
+    assert made.message.startswith("Pool guest was created.")
+    assert due_now().message == "Pool guest was deleted again."
     assert not Pool.objects.filter(name="guest").exists()
 
 
@@ -218,7 +218,7 @@ def test_a_change_is_checked_again_when_it_fires(acme: Actor, operator: Actor) -
     made = run_now(actor=acme, schedule_id=row.pk)
     work_off(seconds=10)
     made.refresh_from_db()
-    assert (made.state, made.said) == ("dead", "There is no pool spare.")
+    assert (made.state, made.message) == ("dead", "There is no pool spare.")
     assert not Entry.objects.filter(object_label="acme/sale").exists()
 
 
@@ -236,7 +236,7 @@ def test_a_suspended_account_changes_nothing(acme: Actor) -> None:
 @pytest.mark.usefixtures("tutorial_world")
 def test_a_push_is_wanted_once_per_fire(operator: Actor) -> None:
     made = fired(operator, {"rollout": {"fleet": "us-central1"}})
-    assert made.state == "done", made.said
+    assert made.state == "done", made.message
     assert Entry.objects.filter(object_kind="Fleet", action="push_again").count() == 1
     assert made.result["fleet"] == Fleet.objects.get(name="us-central1").name
 

@@ -9,10 +9,10 @@ from django.test.utils import CaptureQueriesContext
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account
 from apps.compiler.compile import compile_snapshot
-from apps.compiler.model import FleetAddress, FleetAddressKind
-from apps.compiler.stacks import AddressKind
+from apps.compiler.model.fleet import FleetAddress, FleetAddressKind
+from apps.compiler.model.stack import AddressKind
+from apps.definitions.freezing.snapshot import snapshot_of
 from apps.definitions.models import Listener, LoadBalancer
-from apps.definitions.snapshot import snapshot_of
 from apps.fleet.models import Fleet, Node, Region, StaticIP
 
 pytestmark = pytest.mark.django_db

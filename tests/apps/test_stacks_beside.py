@@ -13,15 +13,16 @@ from pytest_django.fixtures import Settings
 
 from apps.accounts.actors import Actor
 from apps.compiler.compile_stack import compile_stack
-from apps.compiler.stacks import StackSnapshot
+from apps.compiler.model.stack import StackSnapshot
 from apps.core.clock import database_now
 from apps.definitions.services import save_object
 from apps.drivers.infra.memory import memory_cloud
 from apps.fleet.models import CloudAccount, Stack
 from apps.fleet.services import want_stack_push
-from apps.stacks import services, turns
+from apps.stacks import services
 from apps.stacks.models import StackRun, StackSync
-from apps.stacks.workplaces import state_address
+from apps.stacks.run import turns
+from apps.stacks.run.workspaces import state_address
 from tests.apps.clouds_world import STACK, operator_of, remembered
 from tests.apps.stacks_runs_world import World, make_world
 from tests.apps.stacks_world import a_stack

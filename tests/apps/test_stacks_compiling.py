@@ -9,12 +9,12 @@ from pytest_django.fixtures import Settings
 
 from apps.accounts.actors import Actor
 from apps.compiler.compile import CompileError
-from apps.compiler.model import Finding
-from apps.core.leases import take
+from apps.compiler.model.fleet import Finding
+from apps.core.concurrency.leases import take
 from apps.fleet.services import want_stack_push
-from apps.stacks import compiling
-from apps.stacks.compiling import Compiled
 from apps.stacks.models import StackSync
+from apps.stacks.run import compiling
+from apps.stacks.run.compiling import Compiled
 from tests.apps.stacks_world import a_stack
 
 pytestmark = pytest.mark.django_db

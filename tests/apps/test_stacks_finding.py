@@ -16,10 +16,10 @@ from apps.drivers.clouds.contract import Standing
 from apps.drivers.infra.contract import Import
 from apps.drivers.infra.reading import plan_of
 from apps.stacks import selectors, services
-from apps.stacks.differences import IMPORT, TAKEN_OVER
-from apps.stacks.finding import compare, known_to
 from apps.stacks.models import StackRun, StackSync
-from apps.stacks.state import State
+from apps.stacks.review.differences import IMPORT, TAKEN_OVER
+from apps.stacks.run.orphans import compare, known_to
+from apps.stacks.state.storage import State
 from tests.apps.stacks_runs_world import World, make_world
 
 pytestmark = pytest.mark.django_db

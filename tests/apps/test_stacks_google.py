@@ -11,20 +11,20 @@ from typing import Any
 import pytest
 
 from apps.accounts.actors import Actor
+from apps.adoption.contract import Adoption, Wish
+from apps.adoption.import_options import Order
+from apps.adoption.selectors import adopt, load_balancers_of
 from apps.compiler.compile_stack import compile_stack
-from apps.compiler.model import Protocol
+from apps.compiler.model.fleet import Protocol
+from apps.compiler.questions.trace import Question
 from apps.compiler.targets.terraform.document import StackDocument, terraform_name
 from apps.compiler.targets.terraform.google.render import render
-from apps.compiler.trace import Question
 from apps.core.errors import Conflict
+from apps.definitions.freezing.stack_snapshot import freeze_stack
 from apps.definitions.services import apply_document
-from apps.definitions.stack_snapshot import freeze_stack
 from apps.fleet.models import CloudAccount, Stack
-from apps.stacks.adopting.contract import Adoption, Wish
-from apps.stacks.adopting.wishes import Order
-from apps.stacks.adoption import adopt, load_balancers_of
+from apps.stacks.cloud.reading import read_stack
 from apps.stacks.models import CloudSample, CloudTarget
-from apps.stacks.reading import read_stack
 from tests.conformance.fake_google import Measured, World, served
 from tests.conformance.google_url_map import evaluate
 from tests.pure.google_worlds import everything

@@ -9,7 +9,7 @@ import pytest
 from apps.accounts.actors import Actor
 from apps.definitions.models import LoadBalancer, Record, Zone
 from apps.fleet.models import Stack, StaticIP
-from apps.stacks.outputs import hand_on
+from apps.stacks.state.outputs import hand_on
 from tests.apps.stacks_world import a_stack
 
 pytestmark = pytest.mark.django_db

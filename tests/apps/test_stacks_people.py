@@ -15,15 +15,17 @@ from pytest_django.fixtures import Settings
 from apps.accounts.actors import Actor
 from apps.audit.models import Entry
 from apps.compiler.compile import CompileError
-from apps.compiler.model import Finding
+from apps.compiler.model.fleet import Finding
 from apps.core.clock import database_now
 from apps.core.errors import Conflict, Forbidden, Invalid, NotFound
-from apps.core.sealing import seal
+from apps.core.secrets.sealing import seal
 from apps.fleet.models import StaticIP
 from apps.fleet.services import want_stack_push
-from apps.stacks import compiling, selectors, services, shelf
-from apps.stacks.compiling import Compiled
+from apps.stacks import selectors, services
 from apps.stacks.models import StackRun, StackSync, StateLock, StateVersion
+from apps.stacks.run import compiling
+from apps.stacks.run.compiling import Compiled
+from apps.stacks.state import revision_store
 from tests.apps.stacks_runs_world import World, make_world
 from tests.apps.stacks_world import a_stack, data
 
@@ -304,4 +306,4 @@ def test_revisions_are_sealed(world: World) -> None:
     run = world.run()
     stored = bytes(run.revision.document) + bytes(run.plan) + bytes(run.plan_file)
     assert b"hush" not in stored
-    assert "hush-hush" in str(shelf.open_revision(run.revision).document)
+    assert "hush-hush" in str(revision_store.open_revision(run.revision).document)

@@ -17,9 +17,10 @@ from apps.definitions.serving import clouds_alone
 from apps.drivers.clouds.contract import CloudError, Numbers, TargetHealth
 from apps.drivers.clouds.memory import MemoryCloud, memory_cloud
 from apps.fleet.models import CloudAccount, Region, Stack
-from apps.observe.judging import Bench
+from apps.observe.judge.judging import Bench
 from apps.observe.models import Condition
-from apps.stacks import moving, reading
+from apps.stacks.cloud import reading
+from apps.stacks.cloud import weight_moves as moving
 from apps.stacks.models import BackendWeight, CloudSample, CloudTarget, StackReading, StackRevision, StackSync
 from tests.conftest import actor_of
 from tests.remembering import Remembered

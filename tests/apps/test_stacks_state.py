@@ -13,8 +13,9 @@ from django.test import Client
 from apps.accounts.actors import Actor
 from apps.core.clock import now
 from apps.fleet.models import Stack
-from apps.stacks import passwords, state
 from apps.stacks.models import StackRun, StateLock, StateVersion
+from apps.stacks.state import passwords
+from apps.stacks.state import storage as state
 from tests.apps.at_once import at_once
 from tests.apps.stacks_world import LINEAGE, Terraform, a_run, a_stack, state_body
 

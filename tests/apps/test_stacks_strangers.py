@@ -11,11 +11,11 @@ import pytest
 from pytest_django.fixtures import Settings
 
 from apps.accounts.actors import Actor
-from apps.core.sealing import seal
+from apps.core.secrets.sealing import seal
 from apps.drivers.clouds.contract import Stranger
 from apps.stacks import selectors, services
+from apps.stacks.cloud.strangers import sentence
 from apps.stacks.models import StackRun, StackSync, StateVersion
-from apps.stacks.strangers import sentence
 from tests.apps.stacks_runs_world import World, make_world
 
 pytestmark = pytest.mark.django_db

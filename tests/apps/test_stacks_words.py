@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from apps.compiler.compile_stack import compile_stack
-from apps.compiler.stacks import StackSnapshot
+from apps.compiler.model.stack import StackSnapshot
 from apps.drivers.infra.contract import PlannedChange
 from apps.drivers.infra.reading import UNKNOWN, plan_of
-from apps.stacks.differences import Difference, Words, continues, difference_from_json, moves_weights_only, read
-from apps.stacks.policies import approves, released
-from apps.stacks.replacing import NOTICED
-from apps.stacks.shelf import labels_in
-from apps.stacks.states import MOVES, TERMINAL, IllegalMove, S, check_move
+from apps.stacks.review.differences import Difference, Words, continues, difference_from_json, moves_weights_only, read
+from apps.stacks.review.policies import approves, released
+from apps.stacks.review.replacements import NOTICED
+from apps.stacks.run.states import MOVES, TERMINAL, IllegalMove, S, check_move
+from apps.stacks.state.revision_store import labels_in
 from tests.golden.test_aws_documents import WORLDS as AWS
 from tests.golden.test_google_documents import WORLDS as GOOGLE
 
@@ -92,7 +92,7 @@ def test_a_balancer_that_is_made_anew_says_first_what_clients_notice() -> None:
     assert said(change({"internal": False}, {"internal": True}, address="aws_lb.web")) == ["internal: False → True"]
 
 
-def test_a_difference_survives_the_shelf() -> None:
+def test_a_difference_survives_the_revision_store() -> None:
     found = change(rule(("arn:blue", 50)), rule(("arn:blue", 80)))
     assert difference_from_json(found.as_json()) == found
 

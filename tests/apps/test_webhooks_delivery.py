@@ -18,7 +18,7 @@ from apps.audit.models import Entry
 from apps.audit.services import record
 from apps.core.clock import now
 from apps.core.errors import Conflict
-from apps.webhooks import delivering, events, following, patience, services
+from apps.webhooks import backoff, delivering, events, following, services
 from apps.webhooks.models import Attempt, Delivery, Follower, Webhook
 from apps.webhooks.signing import new_secret
 from tests.apps.at_once import at_once
@@ -210,7 +210,7 @@ def test_an_endpoint_that_fails_for_five_days_is_switched_off_and_the_record_say
         deliver()
         later(days=1)
     hook.refresh_from_db()
-    assert (hook.enabled, hook.disabled_why) == (False, "Every attempt failed for five days.")
+    assert (hook.enabled, hook.disabled_reason) == (False, "Every attempt failed for five days.")
     entry = Entry.objects.get(action="disable")
     assert (entry.actor, entry.account, entry.object_label) == ("spillway", acme.account, "acme/hook")
     assert not Delivery.objects.filter(state="waiting").exists()
@@ -229,7 +229,7 @@ def test_410_switches_an_endpoint_off_at_once(acme: Actor, receiver: Receiver) -
     deliver()
     hook.refresh_from_db()
     assert (len(receiver.heard), hook.enabled) == (1, False)
-    assert "410" in hook.disabled_why
+    assert "410" in hook.disabled_reason
 
 
 def test_switched_on_again_an_endpoint_starts_afresh(acme: Actor, receiver: Receiver) -> None:
@@ -407,10 +407,10 @@ def test_what_ended_long_ago_is_forgotten(acme: Actor, receiver: Receiver) -> No
 
 def test_the_delays_are_those_of_the_standard_with_a_little_chance() -> None:
     moment = now()
-    delays = [((patience.next_attempt(tries, moment) or moment) - moment).total_seconds() for tries in range(1, 8)]
+    delays = [((backoff.next_attempt(tries, moment) or moment) - moment).total_seconds() for tries in range(1, 8)]
     wanted = [5, 300, 1800, 7200, 18000, 36000, 36000]
     assert all(plain <= delay <= plain * 1.1 for plain, delay in zip(wanted, delays, strict=True))
-    assert patience.next_attempt(8, moment) is None
+    assert backoff.next_attempt(8, moment) is None
 
 
 @pytest.mark.parametrize(
@@ -422,7 +422,7 @@ def test_the_delays_are_those_of_the_standard_with_a_little_chance() -> None:
     ],
 )
 def test_retry_after_is_read_in_both_forms_and_never_for_more_than_a_day(text: str, seconds: int | None) -> None:
-    found = patience.retry_after({"retry-after": text}, now())
+    found = backoff.retry_after({"retry-after": text}, now())
     assert (None if found is None else found.total_seconds()) == seconds
 
 

@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
+from django.urls import URLPattern
+
+from apps.definitions.shapes.base import pages
+from apps.definitions.shapes.kinds import SHAPES, file_name
+from apps.web import urls
+from apps.web.kit.help import PAGES, page_of
 from controlplane.configuration import page
 from tests.architecture.sources import ROOT
 
@@ -13,6 +21,13 @@ def test_the_page_of_the_configuration_is_what_the_settings_read() -> None:
     assert written == page(), "write it anew: .venv/bin/python -m controlplane.configuration"
 
 
+def test_the_pages_of_reference_are_what_the_shapes_declare() -> None:
+    folder = ROOT / "docs" / "reference"
+    wanted = {file_name(kind): pages.page(kind, shape) for kind, shape in SHAPES.items()}
+    written = {path.name: path.read_text() for path in folder.glob("*.md")}
+    assert written == wanted, "write them anew: .venv/bin/python -m apps.definitions.shapes"
+
+
 def test_the_readme_is_one_page() -> None:
     assert len((ROOT / "README.md").read_bytes()) <= LONGEST_README
 
@@ -21,3 +36,19 @@ def test_every_page_is_in_the_navigation() -> None:
     navigation = (ROOT / "mkdocs.yml").read_text()
     pages = {str(path.relative_to(ROOT / "docs")) for path in (ROOT / "docs").rglob("*.md")}
     assert {page for page in pages if page not in navigation} == set()
+
+
+def test_help_leads_to_documents_and_headings_that_exist() -> None:
+    def leads_nowhere(target: str) -> bool:
+        path, _, anchor = target.partition("#")
+        page = ROOT / "docs" / f"{path}.md"
+        headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE) if page.exists() else []
+        return not headings or (anchor != "" and anchor not in {"-".join(title.lower().split()) for title in headings})
+
+    assert [target for target in PAGES.values() if leads_nowhere(target)] == []
+    assert leads_nowhere("use/traffic#no-such-heading")
+
+
+def test_every_page_has_help() -> None:
+    names = {str(pattern.name) for pattern in urls.urlpatterns if isinstance(pattern, URLPattern)}
+    assert {name for name in names if not page_of(name)} <= {"search", "switch-account", "stop-looking"}

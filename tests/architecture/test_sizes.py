@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 from tests.architecture.sources import functions, modules, name
@@ -9,10 +11,17 @@ from tests.architecture.sources import functions, modules, name
 parses_everything = pytest.mark.slow(reason="every module of the project is parsed, once in each process")
 LARGEST_FILE = 500
 LARGEST_FUNCTION = 60
+LARGEST_FOLDER = 14
+HALLS = {"apps/drivers/load"}  # still to be sorted
 
 
 def test_no_file_is_longer_than_500_lines() -> None:
     assert [name(path) for path in modules() if len(path.read_text().splitlines()) > LARGEST_FILE] == []
+
+
+def test_no_folder_of_apps_has_more_than_14_modules() -> None:
+    folders = Counter(name(path.parent) for path in modules("apps") if path.name != "__init__.py")
+    assert {folder for folder, count in folders.items() if count > LARGEST_FOLDER} == HALLS
 
 
 @parses_everything

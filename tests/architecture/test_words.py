@@ -1,17 +1,69 @@
-"""Phrases that are gone stay gone: pages, messages, errors and guides say it in plain English."""
+"""One word per idea, in plain English: identifiers and phrases that were replaced do not come back."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.architecture.sources import ROOT, modules, name
 
-# Gone → what to write instead. The first column is a regular expression, matched without regard to case.
+# What is gone → what it is called now (docs/glossary.md, docs/changes.md).
+GONE = {
+    "Abilities": "Capabilities",
+    "AdoptOrder": "Adopt",
+    "BlackoutOrder": "CreateBlackout",
+    "COURIER_THREADS": "WEBHOOK_WORKER_THREADS",
+    "ComparisonOrder": "CreateComparison",
+    "InvitationOrder": "CreateInvitation",
+    "LimitOrder": "SetLimit",
+    "LiveOn": "DeploymentStatus",
+    "LockOrder": "ForceUnlock",
+    "RepairOrder": "Repair",
+    "RunOrder": "CreateRun",
+    "TESTER_THREADS": "LOADGEN_THREADS",
+    "TokenOrder": "CreateToken",
+    "TriggerOrder": "CreateTrigger",
+    "UnixDoor": "UnixHTTPServer",
+    "Whereabouts": "AddressLocation",
+    "Workplace": "Workspace",
+    "abilities": "capabilities",
+    "add_cloud_names": "PORTS",
+    "add_family": "METRICS",
+    "add_passes": "PORTS",
+    "add_stack_foresight": "PORTS",
+    "add_weights": "PORTS",
+    "broken_promises": "failed_assertions",
+    "check_said": "last_check_message",
+    "concern_hostname": "add_hostname",
+    "courier": "webhook-worker",
+    "disabled_why": "disabled_reason",
+    "foresee": "preview",
+    "foreseen": "dry_run",
+    "foresight": "preview",
+    "leash": "process_guard",
+    "live_on": "deployment_status",
+    "losses_of": "incompatibilities_of",
+    "objections": "violations",
+    "only_allowed": "check_allowlist",
+    "receipt": "config_verification",
+    "refuse_broken": "reject_failed_assertions",
+    "refuse_emptying": "reject_emptying",
+    "refuse_impossible": "reject_unsupported",
+    "save_or_foresee": "save_or_dry_run",
+    "sentry": "health_watchdog",
+    "take_faults": "drain",
+    "taste": "trial_run",
+    "tester": "loadgen",
+    "touch_everywhere": "add_all_fleets",
+    "turn_back": "start_rollback",
+    "whereabouts": "address_locations",
+    "workplace": "open_workspace",
+}
+# Phrases of pages that are gone (a regular expression, in any case) → what to write instead.
 PHRASES = {
     r"\bMake (?:it|one|the \w+)\b": "Create …",
     r"\bone (?:a|in a) line\b": "one per line",
@@ -43,14 +95,42 @@ PHRASES = {
     r"\bempty: ": "default: …, or leave empty to …",
     r"\blower[- ]case letters, digits and hyphens[.;]": "lowercase letters, digits and hyphens",
 }
-GONE = {re.compile(pattern, re.IGNORECASE): instead for pattern, instead in PHRASES.items()}
+PATTERNS = {re.compile(pattern, re.IGNORECASE): instead for pattern, instead in PHRASES.items()}
 TEMPLATES = sorted((ROOT / "frontend" / "templates").rglob("*.html"))
 COMMENT = re.compile(r"{% comment %}.*?{% endcomment %}|{#.*?#}", re.DOTALL)
+SUFFIXES = {".html", ".js", ".json", ".md", ".py", ".service", ".toml"}
+ITSELF = {"docs/changes.md", "docs/decisions", "tests/architecture/test_words.py"}
+
+
+def gone_in(text: str) -> Iterator[str]:
+    """Each identifier of the text that is gone, with what it is called now."""
+    for word in re.findall(r"[A-Za-z_][A-Za-z0-9_]*", text):
+        if word in GONE:
+            yield f"{word} → {GONE[word]}"
+
+
+def _files() -> Iterable[Path]:
+    for folder in ("apps", "controlplane", "deploy", "docs", "frontend/templates", "frontend/static/js", "tests"):
+        yield from (path for path in (ROOT / folder).rglob("*") if path.suffix in SUFFIXES)
+
+
+def test_words_that_are_gone_do_not_come_back() -> None:
+    found = []
+    for path in _files():
+        place = name(path)
+        if "migrations" not in path.parts and not place.startswith(tuple(ITSELF)):
+            found += [f"{place}: {each}" for each in gone_in(path.read_text())]
+    assert found == []
+
+
+def test_a_word_that_is_gone_is_noticed_only_as_a_whole() -> None:
+    assert list(gone_in("losses_of(balancer)")) == ["losses_of → incompatibilities_of"]
+    assert list(gone_in("capabilities and disabilities")) == []
 
 
 def gone_from(text: str) -> list[str]:
     """`phrase → what to write` for each phrase of the table in a text."""
-    return [f"{found[0]} → {instead}" for pattern, instead in GONE.items() if (found := pattern.search(text))]
+    return [f"{found[0]} → {instead}" for pattern, instead in PATTERNS.items() if (found := pattern.search(text))]
 
 
 def texts_of(path: Path) -> Iterator[str]:

@@ -21,13 +21,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from apps.capacity.measuring import latencies_of
-from apps.capacity.results import Result
-from apps.capacity.search import OVERLOAD_S, Search
-from apps.capacity.steps import Course, StepPlan, Verdict, Word
+from apps.capacity.measure.measuring import latencies_of
+from apps.capacity.measure.results import Result
+from apps.capacity.run.search import OVERLOAD_S, Search
+from apps.capacity.run.steps import Course, Status, StepPlan, Verdict
 from apps.compiler.compile import compile_snapshot
-from apps.compiler.model import Limit, Region, RegionNode
-from apps.definitions.specs import ObjectiveSpec
+from apps.compiler.model.fleet import Limit, Region, RegionNode
+from apps.definitions.reading.specs import ObjectiveSpec
 from apps.drivers.load.contract import Arrivals, Endpoint, Plan, Request, Second
 from apps.drivers.load.registry import open_generator
 from tests.bench.capacity_backends import Model, backends, truth
@@ -36,8 +36,8 @@ from tests.bench.tables import facts, table
 from tests.ports import spare_port
 
 GOAL, GOAL_S = 0.05, 300
-SLOW = ObjectiveSpec(percentile=95, below_ms=600, errors_below=0.01)
-FAST = ObjectiveSpec(percentile=95, below_ms=100, errors_below=0.01)
+SLOW = ObjectiveSpec(percentile=95, max_latency_ms=600, max_error_rate=0.01)
+FAST = ObjectiveSpec(percentile=95, max_latency_ms=100, max_error_rate=0.01)
 CONSTANT, POISSON = Arrivals.CONSTANT, Arrivals.POISSON
 
 
@@ -120,7 +120,7 @@ async def drive(course: Course, plan: Plan) -> list[Second]:
 
 
 async def _make(course: Course, step: StepPlan, stream: object, renew: object) -> list[Second]:
-    made, verdict = list[Second](), Verdict(Word.UNDECIDED)
+    made, verdict = list[Second](), Verdict(Status.UNDECIDED)
     while not verdict.decided:
         await renew()  # type: ignore[operator]
         made.append(await anext(stream))  # type: ignore[call-overload]
@@ -148,7 +148,7 @@ def run(case: Case) -> Found:
         every = asyncio.run(drive(course, plan))
         took = time.monotonic() - begun
     p95 = [latencies_of(second.histogram).percentile_ms(95) or 0 for second in every]
-    over = sum(each > case.objective.below_ms for each in p95)
+    over = sum(each > case.objective.max_latency_ms for each in p95)
     worst = max(second.in_flight for second in every) / case.model.ceiling
     true = truth(case.model, case.objective, constant=case.arrivals is CONSTANT)
     return Found(case, true, course.result(), took, over, worst)

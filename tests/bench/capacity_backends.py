@@ -20,7 +20,7 @@ from typing import cast
 
 import uvloop
 
-from apps.definitions.specs import ObjectiveSpec
+from apps.definitions.reading.specs import ObjectiveSpec
 from tests.bench.backends import stop
 from tests.ports import spare_port
 
@@ -128,7 +128,7 @@ def truth(model: Model, objective: ObjectiveSpec, *, constant: bool, requests: i
     low, high = 0.0, model.ceiling
     while (high - low) / high > 0.005:
         rate = (low + high) / 2
-        slow = _slow_share(model, rate, objective.below_ms / 1000, requests, constant=constant)
+        slow = _slow_share(model, rate, objective.max_latency_ms / 1000, requests, constant=constant)
         low, high = (rate, high) if slow < 1 - objective.percentile / 100 else (low, rate)
     return (low + high) / 2
 

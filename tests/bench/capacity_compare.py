@@ -19,9 +19,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from apps.capacity.comparing import Observation, compare
-from apps.capacity.measuring import measure
-from apps.definitions.specs import ObjectiveSpec
+from apps.capacity.measure.comparing import Observation, compare
+from apps.capacity.measure.measuring import measure
+from apps.definitions.reading.specs import ObjectiveSpec
 from apps.drivers.load.contract import Endpoint, Plan, Request, Second, Tls
 from apps.drivers.load.registry import open_generator
 from tests.bench.backends import instant_backends, stop
@@ -110,7 +110,7 @@ def observe(way: Way, seconds: float) -> Observation:
         p50_ms=found.p50_ms,
         p95_ms=found.p95_ms,
         p99_ms=found.p99_ms,
-        error_share=found.error_share,
+        error_rate=found.error_rate,
     )
 
 
@@ -123,9 +123,9 @@ def lines(first: Way, second: Way, rounds: int, seconds: float) -> list[list[str
     found = compare(seen[0], seen[1], names=(first.name, second.name))
     title = f"{first.name} / {second.name}"
     return [
-        [title, each.field, f"{each.first:.4g}", f"{each.second:.4g}", each.unit, each.sentence]
+        [title, each.field, f"{each.first:.4g}", f"{each.second:.4g}", each.unit, each.message]
         for each in found
-        if each.field != "error_share" or each.first or each.second
+        if each.field != "error_rate" or each.first or each.second
     ]
 
 

@@ -28,7 +28,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from apps.compiler.compile import compile_snapshot
-from apps.compiler.model import AccountShare, Limit, Region, RegionNode
+from apps.compiler.model.fleet import AccountShare, Limit, Region, RegionNode
 from tests.bench.backends import instant_backends
 from tests.bench.overflow_stage import Node, PoolPlan, host, running_node, snapshot_of
 from tests.bench.tables import facts, table

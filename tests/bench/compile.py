@@ -13,7 +13,7 @@ from functools import partial
 
 from apps.compiler.bundle import Bundle
 from apps.compiler.compile import compile_snapshot
-from apps.compiler.model import (
+from apps.compiler.model.fleet import (
     Listener,
     LoadBalancer,
     PathKind,

@@ -11,7 +11,7 @@ import json
 import sys
 import time
 
-from apps.agent.sockets import ask
+from apps.agent.process.sockets import ask
 from deploy.demo.ready import call
 from tests.bench.route_live import percentile
 from tests.e2e.demo import RunningDemo, running_demo

@@ -82,7 +82,7 @@ def fill() -> dict[str, str]:
     from django.core.management import call_command
     from django.db import connection
 
-    from apps.accounts.founding import found_operator, replace_token
+    from apps.accounts.bootstrap import found_operator, replace_token
     from apps.accounts.models import Account
     from apps.audit.chain import link_pending
 

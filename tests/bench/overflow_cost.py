@@ -26,7 +26,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from apps.compiler.compile import compile_snapshot
-from apps.compiler.model import Limit
+from apps.compiler.model.fleet import Limit
 from tests.bench.backends import instant_backends
 from tests.bench.open_loop import CONSTANT, Way, arrivals, offer, schedule
 from tests.bench.overflow_stage import Node, PoolPlan, host, plain, rate, running_node, running_stage, snapshot_of

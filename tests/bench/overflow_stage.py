@@ -18,7 +18,7 @@ from pathlib import Path
 
 from apps.compiler.bundle import Bundle
 from apps.compiler.compile import compile_snapshot
-from apps.compiler.model import (
+from apps.compiler.model.fleet import (
     Limit,
     LimitKind,
     Listener,

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from apps.compiler.model import Limit
+from apps.compiler.model.fleet import Limit
 from tests.bench.backends import instant_backends, slow_machines
 from tests.bench.open_loop import (
     CONSTANT,
@@ -115,7 +115,7 @@ class Felt:
     p95: float
     p99: float
     longest: float
-    home_per_s: float
+    local_rps: float
     first_mean: float
     refused: int
     late_p99: float
@@ -216,7 +216,7 @@ def feel(name: str, kind: str, outcomes: Sequence[Outcome], seconds: int) -> Fel
         p95=percentile(took, 0.95),
         p99=percentile(took, 0.99),
         longest=max(took),
-        home_per_s=sum(each.region == "rgn-1" for each in outcomes) / seconds,
+        local_rps=sum(each.region == "rgn-1" for each in outcomes) / seconds,
         first_mean=sum(early) / len(early),
         refused=len(outcomes) - len(took),
         late_p99=percentile([each.sent - each.at for each in outcomes], 0.99) * 1000,
@@ -249,7 +249,7 @@ def felt_row(each: Felt) -> list[str]:
         each.limit,
         each.kind,
         *times,
-        f"{each.home_per_s:.1f}",
+        f"{each.local_rps:.1f}",
         f"{each.first_mean:.0f}",
         str(each.refused),
         f"{each.late_p99:.1f}",

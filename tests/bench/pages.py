@@ -28,7 +28,7 @@ def fill() -> Any:
     from django.core.management import call_command
     from django.test import Client
 
-    from apps.accounts.founding import found_operator
+    from apps.accounts.bootstrap import found_operator
     from apps.accounts.models import User
     from apps.fleet.models import Fleet
     from apps.rollouts.services import reconcile_fleet

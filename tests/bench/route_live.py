@@ -85,7 +85,7 @@ def live_times(stage: Stage, changes: int, looker: Looker) -> list[float]:
 
 def bare_times(stage: Stage, times: int, looker: Looker) -> list[float]:
     """Seconds of one committed row and one `set map` per node, until all four answer."""
-    from apps.agent.sockets import ask
+    from apps.agent.process.sockets import ask
     from apps.definitions.models import LoadBalancer, Pool, Route
     from apps.fleet.models import Region
 

@@ -13,11 +13,11 @@ import sys
 import time
 from dataclasses import replace
 
-from apps.agent.sockets import ask
+from apps.agent.process.sockets import ask
 from apps.compiler.bundle import Bundle
 from apps.compiler.compile import compile_snapshot
-from apps.compiler.model import WeightedPool
-from apps.compiler.operations import ReplaceMap
+from apps.compiler.model.fleet import WeightedPool
+from apps.compiler.model.operations import ReplaceMap
 from apps.compiler.plan import Runtime, plan
 from tests.bench.compile import POOLS, world
 from tests.conformance.real_agent import RealAgent, running_agent

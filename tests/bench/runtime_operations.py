@@ -11,7 +11,7 @@ import json
 import time
 
 from apps.compiler.bundle import Bundle
-from apps.compiler.operations import DeleteMapEntry, Operation, ReplaceMap, SetMapEntry, SetServerWeight
+from apps.compiler.model.operations import DeleteMapEntry, Operation, ReplaceMap, SetMapEntry, SetServerWeight
 from tests.conformance.bundles import MAP, make_bundle
 from tests.conformance.real_agent import RealAgent, running_agent
 
@@ -33,7 +33,7 @@ class Routes:
         return make_bundle(self.agent.port, entries=self.entries, weight=self.weight)
 
     def push(self) -> float:
-        """Seconds of a push of everything, with its check, taste and reload."""
+        """Seconds of a push of everything, with its check, trial run and reload."""
         began = time.monotonic()
         self.agent.driver.push_bundle(self.running, self.generation)
         return time.monotonic() - began

@@ -74,8 +74,8 @@ def control(scene: Stage) -> Verdict:
     judge.clear(scene.redis_url)
     first = judge.next_whole(-6)
     judge.fill(5, every_s=1, first=first, ends_at=first + timedelta(seconds=4))
-    from apps.schedules import working
-    from apps.schedules.booking import book
+    from apps.schedules.run import working
+    from apps.schedules.run.booking import book
 
     while book().more:
         continue

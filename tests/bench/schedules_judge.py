@@ -179,8 +179,8 @@ def without_the_key(url: str, first: datetime, seconds: int) -> Verdict:
     from django.db import connection
 
     from apps.definitions.models import Schedule
-    from apps.schedules import working
-    from apps.schedules.booking import book
+    from apps.schedules.run import working
+    from apps.schedules.run.booking import book
 
     with connection.cursor() as cursor:
         cursor.execute("ALTER TABLE schedules_fire DROP CONSTRAINT one_fire_per_instant")

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from apps.compiler.compile_stack import compile_stack
-from apps.compiler.model import WeightedPool
+from apps.compiler.model.fleet import WeightedPool
 from tests.pure.aws_worlds import front, pool, stack
 from tests.pure.compiler_worlds import route
 

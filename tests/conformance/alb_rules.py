@@ -26,8 +26,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from apps.compiler.questions.trace import Question
 from apps.compiler.targets.terraform.document import StackDocument
-from apps.compiler.trace import Question
 
 Block = Mapping[str, Any]
 VALUES_PER_CONDITION, VALUES_PER_RULE, WILDCARDS_PER_RULE, LONGEST = 3, 5, 5, 128

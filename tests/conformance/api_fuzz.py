@@ -49,7 +49,7 @@ KNOWN = {
 }
 
 SPARE_TOKENS = """
-from apps.accounts.founding import found_customer, found_operator
+from apps.accounts.bootstrap import found_customer, found_operator
 from apps.accounts.tokens import create_token
 found_operator(username="admin", password="a password for fuzzing")
 account = found_customer(name="acme")

@@ -22,7 +22,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from apps.compiler.trace import Question, Share
+from apps.compiler.questions.trace import Question, Share
 
 CODES = {
     "MOVED_PERMANENTLY_DEFAULT": 301,

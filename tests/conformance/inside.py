@@ -17,7 +17,7 @@ from apps.agent.node import Node
 from apps.agent.safeguards import Safeguards
 from apps.agent.settings import Settings, default_user
 from apps.compiler.bundle import MANIFEST, Bundle
-from apps.compiler.operations import Operation
+from apps.compiler.model.operations import Operation
 from apps.drivers.proxy.agent import encode
 from tests.conformance.real_agent import PATIENCE, short_folder
 from tests.conformance.slow_haproxy import SlowHaproxy

@@ -1,6 +1,6 @@
 """One set of routes and requests with the answers that every target must give, and what each target refuses of them.
 
-A request that a target answers otherwise names the loss by which it said so before: nothing differs unsaid.
+A request that a target answers otherwise names the incompatibility by which it said so before: nothing differs unsaid.
 """
 
 from __future__ import annotations
@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from apps.compiler.losses import Target
-from apps.compiler.model import (
+from apps.compiler.model.fleet import (
     FixedResponse,
     HeaderCondition,
     HeaderMatch,
@@ -20,7 +19,8 @@ from apps.compiler.model import (
     Route,
     WeightedPool,
 )
-from apps.compiler.trace import Question
+from apps.compiler.portability.incompatibilities import Target
+from apps.compiler.questions.trace import Question
 from tests.pure.compiler_worlds import front, listener, route
 
 EXACT = PathKind.EXACT
@@ -39,7 +39,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request and its answer; `differs` are targets that answer otherwise, with the loss that says so."""
+    """A request and its answer; `differs` are targets that answer otherwise, with the incompatibility that says so."""
 
     host: str
     path: str

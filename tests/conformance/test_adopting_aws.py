@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from apps.adoption import alb, elb
+from apps.adoption.contract import Adoption, Verdict, Wish
 from apps.compiler.grammar import METHODS
-from apps.definitions.documents import read_object
+from apps.definitions.reading.documents import read_object
 from apps.drivers.clouds.contract import CloudPlace, FoundLoadBalancer
 from apps.drivers.clouds.registry import open_reader
-from apps.stacks.adopting import alb, elb
-from apps.stacks.adopting.contract import Adoption, Verdict, Wish
 from tests.conformance.aws_world import REGION, AwsWorld, empty_aws, make_balancer, make_group, make_listener
 
 WISH = Wish(name="front", account="acme", regions={REGION: "frankfurt"}, stack="aws-frankfurt")

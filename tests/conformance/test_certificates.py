@@ -10,10 +10,10 @@ import pytest
 
 from apps.compiler.bundle import MANIFEST, assemble
 from apps.compiler.compile import compile_snapshot
-from apps.compiler.model import Certificate, Listener, LoadBalancer, Protocol, Snapshot
+from apps.compiler.model.fleet import Certificate, Listener, LoadBalancer, Protocol, Snapshot
 from apps.core.clock import now
-from apps.definitions import certificates
-from apps.definitions.certificates import canonical_pem, read_certificate
+from apps.definitions.values import certificates
+from apps.definitions.values.certificates import canonical_pem, read_certificate
 from tests.conformance import certificate_cases as made
 from tests.e2e.rendered_proxy import refusal_of
 from tests.pure.compiler_worlds import certificate_pem

@@ -15,6 +15,7 @@ from django.db.utils import ConnectionHandler
 from apps.core import unavailable
 from controlplane import database
 from controlplane.postgresql import base
+from tests.ports import spare_port
 
 pytestmark = pytest.mark.slow(reason="nobody answers, which only a time-out shows")
 
@@ -96,9 +97,7 @@ def test_control_as_django_has_it_each_request_waits_for_the_host(
 
 
 def test_a_host_that_refuses_is_no_silent_one(settings_of: dict[str, Any], django_db_blocker: Any) -> None:
-    with socket.socket() as closed:
-        closed.bind(("127.0.0.1", 0))
-        port = closed.getsockname()[1]
+    port = spare_port()
     with django_db_blocker.unblock():
         error = refused({**settings_of, "PORT": port})
     assert base.SILENT not in str(error)

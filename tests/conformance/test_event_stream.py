@@ -15,7 +15,7 @@ import httpx
 import pytest
 from pytest_django.fixtures import Settings
 
-from apps.observe.stream import EventStream
+from apps.observe.live.stream import EventStream
 from tests.database_url import database_url
 from tests.doors.streaming import COOKIE, Listening, listening, operator_session, serving, wait_for
 from tests.servers import redis

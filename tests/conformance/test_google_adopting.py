@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 
-from apps.compiler.model import (
+from apps.adoption.contract import Adoption, Verdict, Wish
+from apps.adoption.google import adopt
+from apps.compiler.model.fleet import (
     Listener,
     LoadBalancer,
     PathKind,
@@ -17,14 +19,13 @@ from apps.compiler.model import (
     Route,
     WeightedPool,
 )
+from apps.compiler.questions.trace import Question, trace
 from apps.compiler.targets.terraform.google.render import render
-from apps.compiler.trace import Question, trace
-from apps.definitions.documents import Object, read_object
-from apps.definitions.specs import LoadBalancerSpec, PoolSpec, RouteSpec
+from apps.definitions.reading.documents import Object, read_object
+from apps.definitions.reading.specs import LoadBalancerSpec, RouteSpec
+from apps.definitions.shapes.pool import PoolSpec
 from apps.drivers.clouds.contract import CloudPlace, FoundLoadBalancer
 from apps.drivers.clouds.google import GoogleReader
-from apps.stacks.adopting.contract import Adoption, Verdict, Wish
-from apps.stacks.adopting.google import adopt
 from tests.conformance.fake_google import World, served
 from tests.pure.google_worlds import cloud_pool, everything, google_fronts, stack
 from tests.pure.test_terraform_google_routing import questions
@@ -110,8 +111,10 @@ def test_pools_come_back_with_servers_limits_and_checks(ours: GoogleReader) -> N
     assert (found.protocol, found.balance, found.server_timeout_ms) == (
         original.protocol, original.balance, original.server_timeout_ms,
     )  # fmt: skip
-    assert found.health_check == original.health_check
-    assert [(each.region, each.limit, each.capacity_scaler) for each in found.backends] == [
+    assert found.health_check
+    assert original.health_check
+    assert asdict(found.health_check) == asdict(original.health_check)
+    assert [(each.region, each.limit.plain, each.capacity_scaler) for each in found.backends] == [
         (each.region, each.limit, each.capacity_scaler) for each in original.backends
     ]
     assert [[(each.address, each.port) for each in backend.servers] for backend in found.backends] == [
@@ -133,7 +136,7 @@ def test_a_proxy_of_tcp_comes_back(ours: GoogleReader) -> None:
     listener = next(iter(_specs(adoption, LoadBalancerSpec).values())).listeners[0]
     assert (listener.protocol, listener.port, listener.default_pool) == (Protocol.TCP, 5432, "acme/sw-stk3-pool-3")
     pool = _specs(adoption, PoolSpec)["sw-stk3-pool-3"]
-    assert [each.limit for each in pool.backends] == [each.limit for each in everything().pools[2].backends]
+    assert [each.limit.plain for each in pool.backends] == [each.limit for each in everything().pools[2].backends]
 
 
 def _described(front: LoadBalancer, number: int) -> FoundLoadBalancer:

@@ -25,15 +25,15 @@ from apps.drivers.infra.contract import (
     Progress,
     StalePlan,
     Stopped,
-    Workplace,
+    Workspace,
 )
 from apps.drivers.infra.credentials import environment, role_of
 from apps.drivers.infra.memory import memory_cloud
 from apps.drivers.infra.mirrors import cli_configuration, mirror, provides
 from apps.drivers.infra.registry import open_driver
 from apps.drivers.pins import read_place
-from apps.stacks import passwords
 from apps.stacks.models import StackRun
+from apps.stacks.state import passwords
 from tests.apps.stacks_world import Terraform, a_run, a_stack, data
 from tests.conformance.listening import listening
 
@@ -64,10 +64,10 @@ class World:
     heard: list[Progress] = field(default_factory=list)
     go_on: bool = True
 
-    def place(self, document: dict[str, Any], **more: Any) -> Workplace:
+    def place(self, document: dict[str, Any], **more: Any) -> Workspace:
         directory = self.root / str(next(self.numbers))
         directory.mkdir()
-        return Workplace(directory, self.backend, document, **more)
+        return Workspace(directory, self.backend, document, **more)
 
     def plan(self, document: dict[str, Any], *, destroy: bool = False, **more: Any) -> Plan:
         place = self.place(document, **more)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from apps.compiler.bundle import MANIFEST, Bundle, assemble
-from apps.compiler.operations import DeleteMapEntry, ReplaceMap, SetMapEntry, SetServerMaxconn, SetServerWeight
+from apps.compiler.model.operations import DeleteMapEntry, ReplaceMap, SetMapEntry, SetServerMaxconn, SetServerWeight
 from apps.drivers.proxy.contract import (
     CounterRow,
     NodeTarget,
@@ -139,12 +139,12 @@ def test_a_push_makes_the_node_run_the_bundle(world: World) -> None:
 
 def test_a_check_refuses_what_a_push_would_and_changes_nothing(world: World) -> None:
     before = world.driver.push_bundle(make_bundle(world.port), 3)
-    assert world.driver.check_bundle(make_bundle(world.port, answer="two"), 4, "taste") == before
+    assert world.driver.check_bundle(make_bundle(world.port, answer="two"), 4, "trial_run") == before
     with pytest.raises(Superseded):
-        world.driver.check_bundle(make_bundle(world.port, answer="two"), 3, "taste")
+        world.driver.check_bundle(make_bundle(world.port, answer="two"), 3, "trial_run")
     world.start_refusing()
     with pytest.raises(Refused) as refusal:
-        world.driver.check_bundle(broken(world.port), 4, "taste")
+        world.driver.check_bundle(broken(world.port), 4, "trial_run")
     assert (refusal.value.stage, refusal.value.line) == ("validate", 21)
     state = world.driver.read_state()
     assert (state.generation, state.digest, state.reloads) == (3, before.digest, before.reloads)

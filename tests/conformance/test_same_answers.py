@@ -11,12 +11,12 @@ import pytest
 
 from apps.compiler.compile import compile_snapshot
 from apps.compiler.compile_stack import StackCompilation, compile_stack
-from apps.compiler.losses import Target
-from apps.compiler.model import Finding, Server
-from apps.compiler.portability import portability
-from apps.compiler.stacks import Cloud, CloudBackend, CloudPool, Network, StackSnapshot
+from apps.compiler.model.fleet import Finding, Server
+from apps.compiler.model.stack import Cloud, CloudBackend, CloudPool, Network, StackSnapshot
+from apps.compiler.portability.incompatibilities import Target
+from apps.compiler.portability.report import portability
+from apps.compiler.questions.trace import trace
 from apps.compiler.targets.terraform.document import terraform_name
-from apps.compiler.trace import trace
 from tests.conformance import alb_rules, google_url_map
 from tests.conformance.same_answers import LOAD_BALANCER, REFUSED, REQUESTS, Answer, Request
 from tests.e2e.rendered_proxy import RenderedProxy, echo_servers, running
@@ -161,12 +161,12 @@ def test_a_target_refuses_exactly_these_routes(target: Target, askers: Mapping[s
 
 def test_portability_lists_exactly_what_compiling_says(askers: Mapping[str, Asker]) -> None:
     listed = portability(LOAD_BALANCER, _cloud_pools())
-    assert not [loss for loss in listed if loss.target is Target.HAPROXY]
+    assert not [each for each in listed if each.target is Target.HAPROXY]
     for target in (Target.AWS, Target.GOOGLE):
-        losses = [loss for loss in listed if loss.target is target]
+        incompatibilities = [each for each in listed if each.target is target]
         asker = askers[target]
-        assert {loss.finding for loss in losses if loss.refused} == set(asker.refused)
-        assert {loss.finding for loss in losses if not loss.refused} == set(asker.warnings)
+        assert {each.finding for each in incompatibilities if each.refused} == set(asker.refused)
+        assert {each.finding for each in incompatibilities if not each.refused} == set(asker.warnings)
 
 
 def test_there_are_many_requests_and_every_route_is_asked() -> None:

@@ -6,15 +6,15 @@ from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Any
 
+from apps.capacity.measure.results import Point, Result
 from apps.capacity.models import Run, Second, Step
-from apps.capacity.results import Point, Result
-from apps.capacity.staleness import build_of
+from apps.capacity.use.staleness import build_of
 from apps.core.clock import now
-from apps.definitions.capacity_tests import capacity_test_document
 from apps.definitions.models import CapacityTest, Pool, Server
-from apps.definitions.specs import CapacityTestSpec, GuardSpec, LoadSpec, ObjectiveSpec, PolicySpec
+from apps.definitions.reading.capacity_tests import capacity_test_document
+from apps.definitions.reading.specs import CapacityTestSpec, GuardSpec, LoadSpec, ObjectiveSpec, PolicySpec
 from apps.fleet.models import Node, Region
-from apps.observe.buckets import SHORT
+from apps.observe.collect.buckets import SHORT
 from apps.observe.models import Sample
 
 # What a backend of three times two lanes of 384 ms does: rate, seconds, p50, p95, p99, errors, in flight, verdict.
@@ -78,7 +78,7 @@ def make_run(test: CapacityTest, *, steps: int | None = None, ago: timedelta = t
     lasted = sum(seconds + 1 for _, _, seconds, *_ in chosen)
     end = now() - ago
     start = end - timedelta(seconds=lasted)
-    usual = {"state": Run.State.DONE, "actor": "ada", "started_at": start, "why": "The capacity is confirmed."}
+    usual = {"state": Run.State.DONE, "actor": "ada", "started_at": start, "message": "The capacity is confirmed."}
     run = Run.objects.create(
         account=test.account,
         test=test,
@@ -112,14 +112,16 @@ def _step(
         offered=rate,
         answered=min(rate, 15.6),
         errors={"timeout": 2} if errors else {},
-        error_share=errors,
+        error_rate=errors,
         p50_ms=p50,
         p95_ms=p95,
         p99_ms=p99,
         max_ms=p99 * 1.1,
         histogram="HISTFAAAAA==",
-        verdict=verdict,
-        why="p95 stayed below 600 ms." if verdict == "good" else "The queue grew without end: p95 rose every second.",
+        status=verdict,
+        message="p95 stayed below 600 ms."
+        if verdict == "good"
+        else "The queue grew without end: p95 rose every second.",
     )
     rows = []
     for second in range(seconds):
@@ -151,7 +153,7 @@ def result_of_steps(test: CapacityTest, capacity: float = 15.0) -> dict[str, Any
     factor = capacity / 15.0
     found = Result(
         kind="search",
-        sentence=f"{capacity:g} requests/s meet p95 below 600 ms with errors below 1 %; {15.7 * factor:.3g} did not.",
+        message=f"{capacity:g} requests/s meet p95 below 600 ms with errors below 1 %; {15.7 * factor:.3g} did not.",
         limited_by="objective",
         capacity=capacity,
         low=14.8 * factor,
@@ -164,7 +166,7 @@ def result_of_steps(test: CapacityTest, capacity: float = 15.0) -> dict[str, Any
         seconds=87.0,
         met=True,
     )
-    bottleneck = {"sentence": "The servers themselves: each worked on 2 requests at once and the others waited there."}
+    bottleneck = {"message": "The servers themselves: each worked on 2 requests at once and the others waited there."}
     return found.document() | {"build": build_of(test.pool, test.region), "bottleneck": bottleneck}
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from apps.accounts.actors import Actor
-from apps.accounts.invitations import LIFETIME
 from apps.accounts.models import Account, Grant, Invitation, Membership, User
+from apps.accounts.sign_in.invitations import LIFETIME
 from apps.accounts.tokens import create_token
 from apps.core.clock import now
 from apps.definitions.models import Pool, Route, Schedule, Server

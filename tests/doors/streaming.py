@@ -19,8 +19,8 @@ from django.contrib.sessions.backends.db import SessionStore
 from django.db import connection
 
 from apps.accounts.models import Account, Membership, User
-from apps.observe.hub import Hub
-from apps.observe.stream import EventStream
+from apps.observe.live.hub import Hub
+from apps.observe.live.stream import EventStream
 
 COOKIE = "sessionid"
 

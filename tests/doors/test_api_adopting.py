@@ -202,4 +202,4 @@ def test_the_fields_that_are_read_are_those_that_are_written_down(house: Api, cl
     answer = house("POST", ADOPT, WHOLE | {"colour": "red"})
     (fault,) = assert_problem(answer, 422)["errors"]
     known = set(fault["detail"].rpartition("known are ")[2].rstrip(".").split(", "))
-    assert known == set(COMPONENTS["schemas"]["AdoptOrderRequest"]["properties"])
+    assert known == set(COMPONENTS["schemas"]["AdoptRequest"]["properties"])

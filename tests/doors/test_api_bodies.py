@@ -10,7 +10,7 @@ from django.test import Client, RequestFactory
 
 from apps.accounts.actors import Actor
 from apps.accounts.tokens import create_token
-from apps.api.v1 import bodies
+from apps.api.v1.protocol import bodies
 
 pytestmark = pytest.mark.django_db
 

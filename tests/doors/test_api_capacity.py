@@ -61,11 +61,11 @@ def test_a_run_that_may_not_be_now_is_refused_with_a_sentence(api: Api, test: di
     assert asked.status_code == 202
     run = asked.json()
     assert (run["state"], run["terminal"]) == ("refused", True)
-    assert "ask an operator" in run["why"]
+    assert "ask an operator" in run["message"]
     assert api("GET", asked["Location"].removeprefix("/api/v1/")).json() == run
     checks = api("GET", f"capacity-tests/{test['id']}/checks").json()
     assert not checks["may_run"]
-    assert {check["word"] for check in checks["checks"] if not check["ok"]} >= {"quota", "at_once"}
+    assert {check["code"] for check in checks["checks"] if not check["ok"]} >= {"quota", "at_once"}
 
 
 def test_a_viewer_stops_what_it_sees(tutorial_world: Actor, acme: Actor, run: Run) -> None:
@@ -87,7 +87,7 @@ def test_steps_and_seconds_are_read_in_their_order(api: Api, run: Run) -> None:
     for number in (1, 2):
         Step.objects.create(
             run=run, ordinal=number, purpose="hold", rate=5, started_at=now(), seconds=5, offered=5, answered=5,
-            verdict="good",
+            status="good",
         )  # fmt: skip
         Second.objects.create(run=run, at=now(), target=5, offered=5, answered=5, errors=0, in_flight=1)
     assert [step["ordinal"] for step in api("GET", f"capacity-runs/{run.pk}/steps").json()["items"]] == [1, 2]
@@ -126,15 +126,15 @@ def test_two_tests_are_compared_and_one_not_with_itself(api: Api, test: dict[str
 
 def test_sizing_says_that_nothing_was_measured_and_refuses_nonsense(api: Api, globex: Actor) -> None:
     found = api("GET", "sizing?pool=shop&rate=30").json()
-    assert (found["possible"], found["lose_a_region"]) == (False, True)
-    assert {each["word"] for each in found["balance"]} == {"unknown"}
+    assert (found["possible"], found["n_minus_1"]) == (False, True)
+    assert {each["status"] for each in found["balance"]} == {"unknown"}
     assert [each["server"] for each in found["balance"][0]["shares"]] == ["eu-vm-1", "eu-vm-2", "eu-vm-3"]
     for query in (
         "pool=shop",
         "rate=30",
         "pool=shop&rate=-1",
         "pool=shop&rate=nan",
-        "pool=shop&rate=9&lose_a_region=x",
+        "pool=shop&rate=9&n_minus_1=x",
     ):
         assert_problem(api("GET", f"sizing?{query}"), 422)
     assert_problem(Api(globex)("GET", "sizing?pool=acme/shop&rate=30"), 404)

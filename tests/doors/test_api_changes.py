@@ -10,10 +10,11 @@ from django.test import Client
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account, ApiToken, Hostname
 from apps.accounts.tokens import create_token
-from apps.api.v1 import changes
+from apps.api.v1.rollouts import changes
 from apps.audit.models import Entry
 from apps.definitions.models import Route, Server
-from apps.definitions.services import reverting, save_object
+from apps.definitions.services import save_object
+from apps.definitions.writing.actions import reverting
 from apps.rollouts import selectors
 from tests.apps.pushed import World, put_world
 from tests.conftest import actor_of
@@ -165,4 +166,7 @@ def test_a_part_of_an_object_is_shown_and_is_set_back_by_its_own_call(world: Wor
     change = done["X-Request-ID"]
     (shown,) = house("GET", f"changes/{change}").json()["objects"]
     assert (shown["action"], shown["kind"], shown["name"]) == ("update", "Pool", server.backend.pool.name)
-    assert "undo that with the same kind of call" in assert_problem(house("POST", f"changes/{change}/revert"), 409)["detail"]
+    assert (
+        "undo that with the same kind of call"
+        in assert_problem(house("POST", f"changes/{change}/revert"), 409)["detail"]
+    )

@@ -141,10 +141,10 @@ def test_what_a_pipeline_manages_moves_only_by_breaking_the_glass(house: Api, fr
 def test_a_report_names_what_each_target_would_lose(house: Api, api: Api, fronts: Actor) -> None:
     front = LoadBalancer.objects.get(name="front").pk
     found = house("GET", f"load-balancers/{front}/portability?target=aws").json()
-    assert {loss["target"] for loss in found["losses"]} == {"aws"}
-    assert all(loss["message"] and loss["severity"] in ("refused", "lossy") for loss in found["losses"])
-    own = api("GET", f"load-balancers/{front}/portability").json()["losses"]
-    assert {loss["object"].partition("/")[0] for loss in own} <= {"acme"}
+    assert {each["target"] for each in found["incompatibilities"]} == {"aws"}
+    assert all(each["message"] and each["severity"] in ("refused", "lossy") for each in found["incompatibilities"])
+    own = api("GET", f"load-balancers/{front}/portability").json()["incompatibilities"]
+    assert {each["object"].partition("/")[0] for each in own} <= {"acme"}
     assert_problem(house("GET", f"load-balancers/{front}/portability?target=moon"), 422)
 
 
@@ -180,7 +180,7 @@ def test_a_stack_says_how_it_stands_and_what_its_cloud_sees(house: Api, api: Api
     assert (told["word"], told["message"], told["outputs"]) == ("refused", "No region.", {"lb_1": "a.example"})
     assert told["unknown"] == [{"kind": "aws_eip", "id": "eipalloc-1", "object": "static IP front"}]
     [row] = told["backends"]
-    assert (row["health"], row["requests_per_s"], row["errors_share"], row["p95_ms"]) == ("degraded", 2.0, 0.1, 40.0)
+    assert (row["health"], row["requests_rps"], row["error_rate"], row["p95_ms"]) == ("degraded", 2.0, 0.1, 40.0)
     assert [each["state"] for each in row["targets"]] == ["healthy", "unhealthy"]
     assert_problem(api("GET", "stacks/aws-eu/state"), 404)
 

@@ -16,8 +16,8 @@ from apps.accounts.models import Account, ApiToken
 from apps.accounts.tokens import create_token
 from apps.core import events
 from apps.core.clock import now
-from apps.observe.hub import PAST, Client, Hub
-from apps.observe.stream import EventStream
+from apps.observe.live.hub import PAST, Client, Hub
+from apps.observe.live.stream import EventStream
 from tests.doors.streaming import Listening, serving, stream, wait_for
 
 __all__ = ["stream"]

@@ -16,9 +16,9 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def world(live_redis: object) -> World:
+def world(live_redis: object, still_clock: None) -> World:
     """us is over its limit and sends 9.9/s to eu."""
-    del live_redis
+    del live_redis, still_clock
     return make_spilling()
 
 
@@ -32,13 +32,13 @@ def test_a_pool_says_who_serves_whom_why_and_what_the_planner_says(world: World,
     body = house("GET", "pools/acme/acme-web/overflow").json()
     (lane,) = body["actual"]["lanes"]
     assert (lane["from"], lane["to"], lane["added_ms"], lane["reason"]) == ("us", "eu", 98, "rate")
-    assert lane["per_s"] == pytest.approx(9.9, abs=0.2)
+    assert lane["rps"] == pytest.approx(9.9, abs=0.2)
     us = body["actual"]["regions"][1]
-    assert us["capacity"]["per_s"] == 10
+    assert us["capacity"]["rps"] == 10
     assert us["reasons"][0].startswith("us is at 10 of 10 requests/s since ")
     assert body["pool"] == "acme/acme-web"
-    assert body["predicted"]["regions"][1]["offered_per_s"] == pytest.approx(us["offered_per_s"], abs=0.1)
-    assert 0 <= body["error_share"] < 0.2
+    assert body["predicted"]["regions"][1]["demand_rps"] == pytest.approx(us["demand_rps"], abs=0.1)
+    assert 0 <= body["prediction_error"] < 0.2
     assert house("GET", f"pools/{world.pools['acme'].pk}/overflow").json()["pool"] == "acme/acme-web"
 
 
@@ -68,19 +68,19 @@ def test_customers_see_their_own_pools_alone(world: World) -> None:
 
 
 def test_what_if_answers_and_saves_nothing(world: World, house: Api) -> None:
-    question = {"pool": "acme/acme-web", "factor": 1.5, "drain": ["us"], "limits": {"eu": 100}}
+    question = {"pool": "acme/acme-web", "factor": 1.5, "drained_regions": ["us"], "limits": {"eu": 100}}
     body = house("POST", "overflow/what-if", question).json()
-    eu, us = body["then"]["regions"]
-    assert us["served_per_s"] == 0
-    assert eu["served_per_s"] == pytest.approx(1.5 * sum(r["offered_per_s"] for r in body["now"]["regions"]), rel=0.01)
-    assert eu["capacity"]["per_s"] == 100
+    eu, us = body["predicted"]["regions"]
+    assert us["served_rps"] == 0
+    assert eu["served_rps"] == pytest.approx(1.5 * sum(r["demand_rps"] for r in body["current"]["regions"]), rel=0.01)
+    assert eu["capacity"]["rps"] == 100
     assert body["differences"]
     assert not Entry.objects.exists()
 
 
 NO_QUESTIONS: tuple[tuple[dict[str, Any], str], ...] = (
-    ({"lose": ["mars"]}, "/lose/0"),
-    ({"drain": "us"}, "/drain"),
+    ({"failed_regions": ["mars"]}, "/failed_regions/0"),
+    ({"drained_regions": "us"}, "/drained_regions"),
     ({"factor": -1}, "/factor"),
     ({"factor": True}, "/factor"),
     ({"limits": {"us": "many"}}, "/limits/us"),

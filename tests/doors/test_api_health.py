@@ -10,8 +10,8 @@ import pytest
 from apps.accounts.actors import Actor
 from apps.core.clock import database_now, now
 from apps.observe import services
-from apps.observe.conditions import Reason, Type
-from apps.observe.fitness import judge_clock
+from apps.observe.collect.fitness import judge_clock
+from apps.observe.judge.conditions import Reason, Type
 from apps.observe.models import CollectorLease, Condition, Console, NodeReport
 from tests.apps.observe_world import World
 from tests.apps.overflow_world import make_spilling
@@ -21,9 +21,9 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def world(live_redis: object) -> World:
+def world(live_redis: object, still_clock: None) -> World:
     """Traffic on us-1 and eu-1, and a collector that looks."""
-    del live_redis
+    del live_redis, still_clock
     found = make_spilling()
     CollectorLease.objects.create(shard=0, holder="collector", until=now() + timedelta(hours=1))
     return found

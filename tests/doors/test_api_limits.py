@@ -10,7 +10,7 @@ import pytest
 from apps.accounts.actors import Actor
 from apps.audit.models import Entry
 from apps.capacity.models import Run
-from apps.capacity.staleness import build_of
+from apps.capacity.use.staleness import build_of
 from apps.core.clock import now
 from apps.definitions.models import Backend
 from apps.fleet.models import Region
@@ -66,12 +66,12 @@ def test_a_limit_says_what_its_measurement_is_worth(api: Api, house: Api) -> Non
     run = Run.objects.create(**about, state=Run.State.DONE, actor="ada", ended_at=ended, result=result)
     done = api("PATCH", LIMIT, {"value": 12, "measured_by": run.name}, If_Match="*")
     found = done.json()["measurement"]
-    assert (found["run"], found["word"], found["stale"]) == (run.name, "fresh", False)
-    assert found["sentence"].startswith(f"Measured by {run.name} 2 days ago on build {result['build']['digest']}")
+    assert (found["run"], found["status"], found["stale"]) == (run.name, "fresh", False)
+    assert found["message"].startswith(f"Measured by {run.name} 2 days ago on build {result['build']['digest']}")
     house("PATCH", f"servers/{backend.servers.get(name='us-vm-1').pk}", {"weight": 7}, If_Match="*")
     changed = api("GET", LIMIT, If_None_Match=done["ETag"])
     assert changed.status_code == 200  # it ages without a new version
-    assert changed.json()["measurement"]["word"] == "changed"
+    assert changed.json()["measurement"]["status"] == "changed"
 
 
 def test_the_kind_the_share_and_the_run_that_measured_it_are_set_in_the_same_way(api: Api) -> None:

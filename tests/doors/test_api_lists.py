@@ -15,7 +15,7 @@ from django.urls import reverse
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account
-from apps.api.v1.schemas.operations import OPERATIONS, query_names
+from apps.api.v1.schemas.operations.core import OPERATIONS, query_names
 from apps.api.v1.urls import urlpatterns
 from apps.definitions.models import Pool, Route
 from apps.definitions.services import delete_object, save_object

@@ -12,7 +12,7 @@ from django.test import Client, RequestFactory
 from apps.accounts.actors import Actor
 from apps.accounts.models import ApiToken
 from apps.accounts.tokens import create_token
-from apps.api.v1.problems import problem_response
+from apps.api.v1.protocol.problems import problem_response
 from apps.core.clock import now
 from apps.definitions.models import Pool, Route, Server
 from apps.fleet.models import Fleet

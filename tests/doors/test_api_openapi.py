@@ -12,15 +12,17 @@ import jsonschema
 import pytest
 import schemathesis
 from django.test import Client
+from drf_spectacular.drainage import GENERATOR_STATS
 from rest_framework.views import APIView
 
 from apps.accounts.actors import Actor
-from apps.api.v1.openapi import CHECKED_IN, document, text_of
+from apps.api.v1.description import CHECKED_IN
+from apps.api.v1.openapi import document, text_of
 from apps.api.v1.schemas import parameters
-from apps.api.v1.schemas.operations import OPERATIONS
+from apps.api.v1.schemas.operations.core import OPERATIONS
 from apps.api.v1.urls import urlpatterns
 from apps.core.errors import Invalid
-from apps.definitions.documents import READERS, read_spec
+from apps.definitions.reading.documents import READERS, read_spec
 from tests.doors.test_api_objects import Api, api, house
 
 __all__ = ["api", "house"]
@@ -47,6 +49,12 @@ def every(node: Any) -> Iterator[dict[str, Any]]:
 
 def test_the_document_that_is_checked_in_is_what_the_code_says() -> None:
     assert text_of(document()) == CHECKED_IN.read_text(), "run `make openapi` and read the difference"
+
+
+def test_making_the_document_warns_of_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    GENERATOR_STATS.reset()  # else what an earlier test was warned of is not said again
+    document()
+    assert capsys.readouterr().err == "", "two schemas of one name, for example, are one in the document"
 
 
 def test_every_method_of_every_url_is_written_down_and_nothing_else() -> None:

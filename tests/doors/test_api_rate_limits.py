@@ -13,7 +13,7 @@ from pytest_django.fixtures import Settings
 
 from apps.accounts.actors import Actor
 from apps.accounts.tokens import create_token
-from apps.api.v1 import rate_limits
+from apps.api.v1.protocol import rate_limits
 from apps.core.caching import ForgivingRedisCache
 from tests.doors.test_api_objects import Api, assert_problem
 

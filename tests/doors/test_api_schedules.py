@@ -10,9 +10,9 @@ import pytest
 
 from apps.accounts.actors import Actor
 from apps.definitions.models import Schedule
-from apps.schedules import topics
 from apps.schedules.models import Fire
-from apps.schedules.working import work_off
+from apps.schedules.run.working import work_off
+from apps.schedules.triggers import topics
 from tests.doors.test_api_objects import Api, assert_problem
 
 TOPIC = {"topic": {"topic": "nightly", "message": "go"}}
@@ -80,7 +80,7 @@ def test_what_runs_now_is_followed_to_its_end(api: Api, redis_topics: object) ->
     assert (fire["cause"], fire["state"], fire["key"]) == ("by_hand", "waiting", f"fire-{fire['id']}")
     work_off(seconds=5)
     done = api("GET", f"fires/{fire['id']}").json()
-    assert (done["state"], done["said"]) == ("done", "Sent to topic nightly.")
+    assert (done["state"], done["message"]) == ("done", "Sent to topic nightly.")
     for url in ("fires", f"schedules/{made['id']}/fires", "fires?state=done", "fires?schedule=nightly"):
         assert api("GET", url).json()["items"] == [done]
     assert api("GET", "fires?state=dead").json()["items"] == []
@@ -91,7 +91,7 @@ def test_what_runs_now_is_followed_to_its_end(api: Api, redis_topics: object) ->
 def test_a_dead_fire_is_tried_again_under_its_key(api: Api, redis_topics: object) -> None:
     made = booked(api)
     fire = api("POST", f"schedules/{made['id']}/run").json()
-    Fire.objects.update(state="dead", attempt=3, said="Redis was away.")
+    Fire.objects.update(state="dead", attempt=3, message="Redis was away.")
     again = api("POST", f"fires/{fire['id']}/retry")
     assert (again.status_code, again.json()["state"], again.json()["key"]) == (202, "waiting", fire["key"])
     work_off(seconds=5)

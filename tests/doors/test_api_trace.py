@@ -36,17 +36,17 @@ def test_a_trace_says_which_route_wins_and_why_another_was_passed_over(api: Api,
     assert found["pools"] == [{"pool": "acme/shop", "share": 1.0}]
     assert found["path"] == "/api/v2?x=1"
     [passed] = found["passed_over"]
-    assert (passed["route"], passed["code"]) == ("acme/canary", "header")
+    assert (passed["route"], passed["reason"]) == ("acme/canary", "header")
     assert {each["served_in"] for each in found["regions"]} == {"us-central1", "europe-west1"} & {
         each["region"] for each in found["regions"]
     }
-    assert found["sentence"] == "It goes to pool acme/shop by route acme/whole."
+    assert found["message"] == "It goes to pool acme/shop by route acme/whole."
 
 
 def test_headers_decide_and_a_redirect_says_where_it_leads(api: Api, two_routes: None) -> None:
     found = ask(api, path="/api?a=b", headers={"x-canary": "yes"})
     assert (found["status"], found["location"]) == (302, "http://new.acme.example/canary?a=b")
-    assert [(each["route"], each["code"]) for each in found["passed_over"]] == [("acme/whole", "path")]
+    assert [(each["route"], each["reason"]) for each in found["passed_over"]] == [("acme/whole", "path")]
 
 
 def test_a_host_of_another_account_answers_exactly_as_one_that_nobody_has(api: Api, globex: Any) -> None:
@@ -94,4 +94,4 @@ def test_a_question_that_is_none_is_refused_by_its_field(api: Api, body: Any, po
 def test_a_scheme_that_nothing_listens_for_is_said_to_never_arrive(api: Api, two_routes: None) -> None:
     found = ask(api, scheme="https")
     assert found["listener"] is None
-    assert found["sentence"].startswith("Nothing listens for https here, so it never arrives. If it did: It goes to")
+    assert found["message"].startswith("Nothing listens for https here, so it never arrives. If it did: It goes to")

@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from apps.accounts.models import Account
-from apps.api.v1 import waiting
-from apps.cli.client import applying
+from apps.api.v1.protocol import waiting
+from apps.cli.client.commands import applying
 from apps.observe.models import NodeReport
 from apps.rollouts import selectors, services, waiting_for
 from apps.rollouts.models import FleetSync, Revision

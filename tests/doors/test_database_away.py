@@ -13,7 +13,7 @@ from pytest_django.fixtures import Settings
 
 from apps.accounts.actors import Actor
 from apps.accounts.tokens import create_token
-from apps.api.v1.problems import told
+from apps.api.v1.protocol.problems import told
 from apps.core import unavailable
 from controlplane import failures
 

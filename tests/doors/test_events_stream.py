@@ -14,8 +14,8 @@ from django.contrib.sessions.backends.db import SessionStore
 from apps.accounts.models import Account, Membership, User
 from apps.core import events
 from apps.core.clock import now
-from apps.observe.hub import QUEUE, Client, Hub
-from apps.observe.stream import EventStream, wanted_topics
+from apps.observe.live.hub import QUEUE, Client, Hub
+from apps.observe.live.stream import EventStream, wanted_topics
 from tests.doors.streaming import (
     COOKIE,
     customer_session,

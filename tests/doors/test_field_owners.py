@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from apps.accounts.actors import Actor
 from apps.audit.models import Entry
-from apps.capacity import limits
 from apps.capacity.models import Run
+from apps.capacity.use import limits
 from apps.core.clock import now
 from apps.core.errors import Managed
 from apps.definitions.models import Backend, CapacityTest, Pool
-from apps.definitions.services import managing, objects
+from apps.definitions.services import KINDS, managing
+from apps.definitions.writing.kinds.contract import as_sent
 from apps.fleet.models import Region
 from tests.doors.test_api_objects import Api, assert_problem
 
@@ -92,7 +94,7 @@ def test_somebody_who_saw_the_limit_sets_it(api: Api) -> None:
 
 
 def test_without_owners_of_fields_an_apply_undoes_it_silently(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(objects, "keep_measured", lambda *given: given[-1])
+    monkeypatch.setitem(KINDS, "Pool", replace(KINDS["Pool"], wanted=as_sent))
     assert api("PUT", "apply?manager=ci", document()).json()["kept"] == []
     assert limit() == (50, "")
 

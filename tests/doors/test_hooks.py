@@ -14,14 +14,14 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from apps.accounts.actors import Actor
-from apps.api.v1 import rate_limits
+from apps.api.v1.protocol import rate_limits
 from apps.audit.models import Entry
 from apps.core.clock import now
 from apps.definitions.models import Schedule
 from apps.definitions.services import save_object
-from apps.definitions.tags import instant_text
+from apps.definitions.shapes.base.words import instant_text
 from apps.schedules.models import Fire, Trigger
-from apps.schedules.triggers import make_trigger, rotate_trigger
+from apps.schedules.triggers.services import make_trigger, rotate_trigger
 
 BODY = b'{"ref": "refs/heads/main"}'
 WEBHOOK = {"when": {"trigger": True}, "overlap": "allow", "target": {"topic": {"topic": "pushes"}}}
@@ -226,4 +226,4 @@ def test_what_may_not_overlap_is_noted_and_not_fired(acme: Actor) -> None:
     assert call(url, {"X-Trigger-Secret": secret}).json()["state"] == "waiting"
     second = call(url, {"X-Trigger-Secret": secret}).json()
     assert second["state"] == "skipped"
-    assert second["said"]
+    assert second["message"]

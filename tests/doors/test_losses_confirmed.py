@@ -10,7 +10,7 @@ from django.core.management.base import CommandError
 
 from apps.accounts.actors import Actor
 from apps.definitions.models import Listener, LoadBalancer, Pool, Route, Server
-from apps.definitions.services import emptying
+from apps.definitions.writing.rules import emptying
 from tests.doors.people import client_of
 from tests.doors.test_api_objects import Api, assert_problem
 

@@ -13,8 +13,10 @@ from apps.accounts.tokens import create_token
 from apps.core.clock import now
 from apps.drivers.proxy.contract import CounterReading
 from apps.fleet.models import Fleet
-from apps.observe import lease, live, services, views
-from apps.observe.live import LiveNode
+from apps.observe import services, views
+from apps.observe.collect import lease
+from apps.observe.live import store as live
+from apps.observe.live.store import LiveNode
 from apps.rollouts.models import Revision, Rollout
 from tests.apps.observe_world import World, make_world, row, state
 

@@ -16,7 +16,7 @@ from apps.audit.exporting import cell
 from apps.audit.models import Entry
 from apps.audit.services import record
 from apps.definitions.services import save_object
-from apps.web.differences import of_json as difference
+from apps.web.kit.differences import of_json as difference
 from tests.doors.people import client_of
 
 

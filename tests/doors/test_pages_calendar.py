@@ -13,7 +13,7 @@ from apps.accounts.actors import Actor
 from apps.capacity.models import Blackout, Run
 from apps.core.clock import now
 from apps.definitions.models import Schedule
-from apps.web.calendar_days import BUDGET, Day, Span, fill
+from apps.web.schedules.calendar_days import BUDGET, Day, Span, fill
 from tests.doors.people import client_of
 from tests.doors.test_pages_schedules import fire, make, text_of
 

@@ -13,7 +13,7 @@ from django.test import Client
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Membership
-from apps.capacity.history import since_last
+from apps.capacity.measure.history import since_last
 from apps.capacity.models import Comparison, Run
 from apps.core.clock import now
 from apps.definitions.models import CapacityTest, Pool
@@ -35,8 +35,8 @@ PLAN = {
     "/spec/load/protocol": "http1",
     "/spec/load/keep_alive": "on",
     "/spec/objective/percentile": "95",
-    "/spec/objective/below_ms": "600",
-    "/spec/objective/errors_below": "1",
+    "/spec/objective/max_latency_ms": "600",
+    "/spec/objective/max_error_rate": "1",
     "/spec/guards/max_rate": "40",
     "/spec/guards/max_connections": "100",
     "/spec/guards/max_duration_s": "240",
@@ -78,7 +78,7 @@ def test_the_list_shows_the_last_number_with_its_confidence_and_the_run_of_now(
 
 
 def test_a_test_that_found_nothing_shows_no_number(shop_test: CapacityTest, tutorial_world: Actor) -> None:
-    make_run(shop_test, steps=0, state="refused", why="us-central1 is drained.")
+    make_run(shop_test, steps=0, state="refused", message="us-central1 is drained.")
     assert "not measured yet" in text(client_of(tutorial_world), "/capacity-tests")
     page = text(client_of(tutorial_world), f"/capacity-tests/{shop_test.pk}")
     assert "us-central1 is drained." in page
@@ -115,7 +115,7 @@ def test_a_plan_is_stored_as_it_was_typed_and_numbers_of_other_loads_are_left_ou
     assert answer.status_code == 302, answer.content.decode()
     test = CapacityTest.objects.get(name="shop-evening")
     assert (test.load["rate"], test.load["users"]) == (10, 0)
-    assert (test.objective["errors_below"], test.guards["headroom"], test.policy["margin"]) == (0.01, 0.5, 0.1)
+    assert (test.objective["max_error_rate"], test.guards["headroom"], test.policy["margin"]) == (0.01, 0.5, 0.1)
 
 
 def test_a_refused_plan_keeps_what_was_typed_and_says_it_at_the_field(tutorial_world: Actor) -> None:
@@ -155,7 +155,7 @@ def test_a_stored_test_is_edited_from_its_form(shop_test: CapacityTest, tutorial
 def test_a_run_that_goes_on_has_its_numbers_its_brakes_and_the_stop_button(
     shop_test: CapacityTest, tutorial_world: Actor
 ) -> None:
-    run = make_run(shop_test, steps=6, state="running", doing="Closing in at 18 requests/s.")
+    run = make_run(shop_test, steps=6, state="running", phase="Closing in at 18 requests/s.")
     page = text(client_of(tutorial_world), f"/capacity-runs/{run.pk}")
     assert "Closing in at 18 requests/s. 12 met the objective and 18 did not" in page
     assert f'action="/capacity-runs/{run.pk}/stop"' in page
@@ -240,15 +240,15 @@ def test_a_refused_test_is_a_run_that_says_why(shop_test: CapacityTest, tutorial
     run = Run.objects.get()
     assert answer["Location"] == f"/capacity-runs/{run.pk}"
     assert run.state == Run.State.REFUSED
-    assert run.why in client_of(tutorial_world).get(answer["Location"]).content.decode().replace("&#x27;", "'")
+    assert run.message in client_of(tutorial_world).get(answer["Location"]).content.decode().replace("&#x27;", "'")
 
 
 def test_the_numbers_can_be_taken_away(shop_test: CapacityTest, tutorial_world: Actor) -> None:
     run, client = make_run(shop_test), client_of(tutorial_world)
-    run.steps.filter(ordinal=1).update(why="=1+1")
+    run.steps.filter(ordinal=1).update(message="=1+1")
     answer = client.get(f"/capacity-runs/{run.pk}/export.csv")
     rows = list(csv.DictReader(io.StringIO(answer.content.decode())))
-    assert (len(rows), rows[0]["why"], rows[4]["verdict"]) == (9, "'=1+1", "bad")
+    assert (len(rows), rows[0]["message"], rows[4]["status"]) == (9, "'=1+1", "bad")
     found: dict[str, Any] = json.loads(client.get(f"/capacity-runs/{run.pk}/export.json").content)
     assert found["steps"][0]["histogram"]
     assert len(found["seconds"]) == run.seconds.count()
@@ -296,7 +296,7 @@ def test_two_tests_are_compared_in_turn(shop_test: CapacityTest, tutorial_world:
 
 def test_a_comparison_shows_what_differs_and_how_surely(shop_test: CapacityTest, tutorial_world: Actor) -> None:
     slower = {"field": "p95_ms", "first": 541.0, "second": 606.0, "change": 0.12, "plus_minus": 0.031, "shown": True}
-    result = {"verdict": "B is 12.0 % slower.", "differences": [slower | {"sentence": "B is 12.0 % slower at p95."}]}
+    result = {"message": "B is 12.0 % slower.", "differences": [slower | {"message": "B is 12.0 % slower at p95."}]}
     made = Comparison.objects.create(
         account=shop_test.account, first=shop_test, second=shop_test, actor="ada", result=result
     )
@@ -311,11 +311,11 @@ def test_sizing_says_how_many_servers_and_what_it_does_not_know(shop_test: Capac
     assert "There is no measured capacity yet" in unmeasured
     assert "No capacity has been measured yet." in unmeasured
     make_run(shop_test)
-    page = text(client, f"/sizing?pool={pool}&rate=40&margin=10&lose=1&cost=100")
-    assert "40 requests/s if any one region fails need" in page
-    assert "assumes the capacity per server of us-central1" in page
-    assert "Load distribution" in page
-    assert "Enter a number" in text(client, f"/sizing?pool={pool}&rate=many")
+    page = text(client, f"/sizing?pool={pool}&rate=40&margin=10&n_minus_1=1&cost=100")
+    assert "40 requests/s also if any one region fails need" in page
+    assert "it borrows what us-central1 takes per server" in page
+    assert "Who does the work" in page
+    assert "Write a number" in text(client, f"/sizing?pool={pool}&rate=many")
     assert "Choose a time of the last two days" in text(client, f"/sizing?pool={pool}&changed=2001-01-01T00:00")
     assert "Enter a time such as" in text(client, f"/sizing?pool={pool}&changed=yesterday")
     assert "Enter the time of the change" in text(client, f"/sizing?pool={pool}&then=2027-01-01T00:00")
@@ -349,5 +349,5 @@ def test_a_pool_and_its_region_show_what_was_measured(shop_test: CapacityTest, t
 def test_the_first_page_and_the_palette_know_of_tests(shop_test: CapacityTest, tutorial_world: Actor) -> None:
     client = client_of(tutorial_world)
     assert shop_test.name in text(client, f"/search?q={shop_test.name}")
-    make_run(shop_test, steps=2, state="running", doing="Doubling.")
+    make_run(shop_test, steps=2, state="running", phase="Doubling.")
     assert "Doubling." in text(client, "/")

@@ -13,7 +13,7 @@ from apps.accounts.models import Membership
 from apps.core.clock import now
 from apps.definitions.models import Certificate
 from apps.definitions.services import save_object
-from apps.web.certificates import validity
+from apps.web.load_balancers.certificates import validity
 from tests.apps.test_definitions_services import pem_pair
 from tests.doors.people import client_of
 

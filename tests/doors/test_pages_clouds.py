@@ -19,9 +19,10 @@ from apps.drivers.clouds.contract import FoundLoadBalancer, Numbers, TargetHealt
 from apps.drivers.clouds.memory import MemoryCloud, memory_cloud
 from apps.drivers.infra.contract import PlannedChange
 from apps.fleet.models import AddressPool, CloudAccount, Stack, StaticIP
-from apps.stacks import reading, shelf
-from apps.stacks.differences import Words, read
+from apps.stacks.cloud import reading
 from apps.stacks.models import StackReading, StackRevision, StackRun, StackSync, StateLock
+from apps.stacks.review.differences import Words, read
+from apps.stacks.state import revision_store
 from tests.conftest import actor_of
 from tests.doors.people import client_of
 from tests.remembering import Remembered
@@ -159,7 +160,7 @@ def test_a_plan_that_waits_is_shown_in_our_words_and_approved_as_shown(operator:
     change = PlannedChange("aws_lb.lb_1", "aws_lb", ("update",), {"idle_timeout": 60}, {"idle_timeout": 90})
     words = Words({"aws_lb.lb_1": "lb-1"}, {"lb-1": "front"}, {})
     run = a_run(stack, state="planned", to_change=1, plan_digest="abc", planned_at=now())
-    run.plan = shelf.seal_plan([read(change, words)], [])
+    run.plan = revision_store.seal_plan([read(change, words)], [])
     run.save()
     client = client_of(operator)
     text = text_of(client, f"/stacks/{stack.pk}")
@@ -181,7 +182,7 @@ def test_what_the_state_does_not_know_is_listed_and_what_a_plan_takes_over_is_ca
     StackSync.objects.filter(stack=stack).update(unknown=[left])
     change = PlannedChange("aws_eip.ip_1", "aws_eip", ("no-op",), {}, {}, imported=True)
     run = a_run(stack, state="planned", plan_digest="abc", planned_at=now())
-    run.plan = shelf.seal_plan([read(change, Words({}, {}, {}))], [])
+    run.plan = revision_store.seal_plan([read(change, Words({}, {}, {}))], [])
     run.save()
     text = text_of(client_of(operator), f"/stacks/{stack.pk}")
     for word in ("Not in the state", "old front", "eipalloc-7", "import", "nobody heard the end of"):
@@ -349,6 +350,6 @@ def test_what_a_target_would_refuse_is_said_before_anything_moves(operator: Acto
     apply_document(actor=operator, objects=[{"kind": "Pool", "name": "shop", "spec": pool}])
     balancer = Listener.objects.earliest("pk").load_balancer_id
     text = text_of(client_of(operator), f"/portability/{balancer}")
-    for word in ("AWS", "Google", "A fleet of HAProxy", "Instead"):
+    for word in ("AWS", "Google", "A fleet of HAProxy", "Remedy"):
         assert word in text, word
     assert client_of(operator).get(f"/portability/{balancer}?target=azure").status_code == 404

@@ -8,7 +8,8 @@ from django.urls import reverse
 from apps.accounts.actors import Actor
 from apps.accounts.models import Hostname
 from apps.definitions.models import Route
-from apps.definitions.services import hostnames, save_object
+from apps.definitions.services import save_object
+from apps.definitions.writing.kinds import hostnames
 from tests.doors.people import client_of
 
 pytestmark = pytest.mark.django_db

@@ -9,8 +9,8 @@ import pytest
 from apps.core.clock import now
 from apps.definitions.models import Server
 from apps.definitions.services import drain_region
-from apps.observe import lease
-from apps.observe.conditions import Reason, Type, Verdict
+from apps.observe.collect import lease
+from apps.observe.judge.conditions import Reason, Type, Verdict
 from apps.observe.models import Sample
 from apps.observe.numbers import Numbers, Problem, Series
 from apps.observe.selectors import problems
@@ -18,8 +18,8 @@ from apps.observe.services import store_verdicts
 from apps.overflow import selectors
 from apps.overflow.flows import Flow
 from apps.rollouts.models import FleetSync, Revision
-from apps.web import overview_parts
-from apps.web.incidents import DOWN, Incident, incidents, slower, standing_still
+from apps.web.overview import parts as overview_parts
+from apps.web.overview.incidents import DOWN, Incident, incidents, slower, standing_still
 from tests.apps.observe_world import World
 from tests.apps.overflow_world import make_spilling
 from tests.doors.people import client_of
@@ -30,9 +30,9 @@ NOTHING = Flow((), (), 0.0, None, None, stale=False)
 
 
 @pytest.fixture
-def world(live_redis: object) -> World:
+def world(live_redis: object, still_clock: None) -> World:
     """us is at its limit and sends 9.9/s to eu; a collector looks."""
-    del live_redis
+    del live_redis, still_clock
     lease.hold(0, "a test")
     return make_spilling()
 
@@ -55,7 +55,7 @@ def test_a_region_that_spills_is_not_all_good(world: World) -> None:
 
 
 def test_control_without_overflow_and_problems_all_is_good(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("apps.web.incidents._add_overflow", lambda *_: None)
+    monkeypatch.setattr("apps.web.overview.incidents._add_overflow", lambda *_: None)
     assert ALL_GOOD in page(world)
 
 

@@ -14,8 +14,8 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from apps.accounts.actors import Actor
-from apps.accounts.invitations import accept_invitation
 from apps.accounts.models import Invitation, Membership, User
+from apps.accounts.sign_in.invitations import accept_invitation
 from apps.audit.models import Entry
 from apps.core.clock import now
 from apps.core.errors import NotFound, SpillwayError

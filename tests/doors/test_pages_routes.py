@@ -247,7 +247,10 @@ def test_removed_and_blank_rows_are_left_out(tutorial_world: Actor, acme: Actor)
 
 def test_the_check_says_who_else_matches_and_what_nodes_will_run(tutorial_world: Actor, acme: Actor) -> None:
     shown = text(client_of(acme).post("/routes/check", typed(path="/checkout/new")))
-    assert "acme/checkout (shop.acme.example/checkout) no longer gets the requests for /checkout/new; this route takes them." in shown
+    assert (
+        "acme/checkout (shop.acme.example/checkout) no longer gets the requests "
+        "for /checkout/new; this route takes them." in shown
+    )
     assert "-prefix.map: shop.acme.example/checkout/new/ route-0" in shown
     assert "kind: Route" in shown
     assert not routes(acme).filter(name="news").exists()

@@ -8,7 +8,7 @@ import pytest
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account
-from apps.definitions.describing import describe
+from apps.definitions.reading.describing import describe
 from apps.definitions.services import KINDS, apply_document
 from tests.apps.clouds_world import NETWORK
 from tests.conftest import actor_of

@@ -150,7 +150,7 @@ def test_a_viewer_reads_and_cannot_act(acme: Actor) -> None:
 def test_one_page_tells_the_next_ten_and_the_history(client: Client, acme: Actor) -> None:
     row = make(acme)
     began = now() - timedelta(days=1)
-    fire(row, began, "done", attempt=2, said="The receiver took it.", started_at=began + timedelta(seconds=1.25),
+    fire(row, began, "done", attempt=2, message="The receiver took it.", started_at=began + timedelta(seconds=1.25),
          finished_at=began + timedelta(seconds=1.5), result={"run": 7})  # fmt: skip
     fire(row, began - timedelta(days=1), "missed")
     page = text_of(client, f"/schedules/{row.pk}")

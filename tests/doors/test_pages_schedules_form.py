@@ -15,7 +15,7 @@ from apps.calendars import read_timing
 from apps.definitions.models import Schedule
 from apps.definitions.selectors import describe
 from apps.definitions.services import save_object
-from apps.web.schedules_words import next_instants
+from apps.web.schedules.words import next_instants
 from tests.doors.people import client_of
 from tests.doors.test_pages_schedules import FORM, make, text_of
 

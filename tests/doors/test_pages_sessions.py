@@ -8,9 +8,9 @@ import pytest
 from django.test import Client, RequestFactory
 from django.urls import reverse
 
-from apps.accounts import sign_in as limits
 from apps.accounts.models import FailedSignIn, Membership, User
-from apps.web.errors import server_error
+from apps.accounts.sign_in import limits
+from apps.web.kit.errors import server_error
 from tests.conftest import actor_of
 from tests.doors.people import client_of
 

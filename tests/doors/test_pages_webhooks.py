@@ -147,7 +147,7 @@ def test_an_endpoint_is_deleted_once_its_name_was_typed(client: Client, acme: Ac
 
 def test_an_endpoint_that_was_switched_off_says_why_on_the_list_and_on_its_page(client: Client, acme: Actor) -> None:
     hook = make(acme)
-    Webhook.objects.update(enabled=False, disabled_why="Every attempt failed for five days.")
+    Webhook.objects.update(enabled=False, disabled_reason="Every attempt failed for five days.")
     for url in ("/webhooks", f"/webhooks/{hook.pk}"):
         assert "Every attempt failed for five days." in client.get(url).content.decode()
 

@@ -12,11 +12,14 @@ from apps.accounts.models import Hostname
 from apps.core.clock import now
 from apps.definitions.models import LoadBalancer, Pool, Route, RoutePool
 from apps.fleet.models import Fleet, Region
-from apps.observe import lease
-from apps.observe.conditions import Reason, Type, Verdict
+from apps.observe.collect import lease
+from apps.observe.judge.conditions import Reason, Type, Verdict
 from apps.observe.services import store_verdicts
 from apps.stacks.models import StackSync
-from apps.web import hostnames, routes, worst_first, zones
+from apps.web.kit import worst_first
+from apps.web.routes import hostnames
+from apps.web.routes import views as routes
+from apps.web.zones import views as zones
 from tests.apps.stacks_world import a_stack
 from tests.doors.people import client_of
 

@@ -147,7 +147,7 @@ def test_a_customer_sees_its_own_records_in_a_shared_zone_and_nothing_else(
     client = client_of(acme)
     text = text_of(client, f"/zones/{shared.pk}")
     assert "192.0.2.2" in text
-    for secret in ("192.0.2.1", "ours", server.name, "memory://", "Difference", "Take over"):
+    for secret in ("192.0.2.1", "ours", server.name, "memory://", "Difference", "Adopt existing"):
         assert secret not in text, secret
     assert client.get(f"/zones/{shared.pk}/edit").status_code == 404
     assert client.get(f"/zones/{shared.pk}/difference").status_code == 404

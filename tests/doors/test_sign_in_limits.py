@@ -13,8 +13,8 @@ from django.db import connection
 from django.test import Client
 from pytest_django.fixtures import Settings
 
-from apps.accounts import sign_in as limits
 from apps.accounts.models import FailedSignIn, User
+from apps.accounts.sign_in import limits
 from tests.doors.signing_in import PASSWORD, person, signed_in
 
 PASSWORDS = FailedSignIn.Kind.PASSWORD
@@ -108,7 +108,7 @@ def test_where_no_mail_goes_out_the_page_says_whom_to_ask(settings: Settings) ->
 
 def refusals(log: pytest.LogCaptureFixture) -> list[str]:
     """What the log says of tries that were refused."""
-    return [each.getMessage() for each in log.records if each.name == "apps.accounts.sign_in"]
+    return [each.getMessage() for each in log.records if each.name == "apps.accounts.sign_in.limits"]
 
 
 @pytest.mark.django_db

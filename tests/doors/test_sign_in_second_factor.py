@@ -15,9 +15,8 @@ from django.test import Client
 from pytest_django import DjangoCaptureOnCommitCallbacks
 from pytest_django.fixtures import Settings
 
-from apps.accounts import second_factor
-from apps.accounts import sign_in as limits
 from apps.accounts.models import FailedSignIn, User
+from apps.accounts.sign_in import limits, second_factor
 from apps.audit.models import Entry
 from tests.doors.signing_in import PASSWORD, code, person, prove_again, signed_in, with_app
 from tests.ports import spare_port
@@ -77,7 +76,7 @@ def test_refused_second_factors_stand_in_the_log_without_what_was_typed(
     given = code(secret)
     answers = [second_step(each)[0] for each in ("no-code", given, given, codes[0], codes[0])]
     Client().post("/sign-in/passkey", {"credential": NO_SIGNATURE})
-    said = [each.getMessage() for each in caplog.records if each.name == "apps.accounts.sign_in"]
+    said = [each.getMessage() for each in caplog.records if each.name == "apps.accounts.sign_in.limits"]
     assert answers == [200, 302, 200, 302, 200]
     assert said == [
         *["sign-in refused: wrong code for 'ada' from '127.0.0.1'"] * 3,

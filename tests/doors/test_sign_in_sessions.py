@@ -15,8 +15,8 @@ from pytest_django.fixtures import Settings
 from apps.accounts.models import User
 from apps.audit.models import Entry
 from apps.core.clock import now
-from apps.web import session_age
-from apps.web.your_sessions import device_of
+from apps.web.sign_in import session_age
+from apps.web.sign_in.your_sessions import device_of
 from tests.doors.signing_in import PASSWORD, person, signed_in
 
 pytestmark = pytest.mark.django_db

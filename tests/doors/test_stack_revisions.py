@@ -11,8 +11,8 @@ from apps.compiler.compile_stack import StackCompilation
 from apps.compiler.targets.terraform.document import ProviderNeed, StackDocument
 from apps.definitions.services import apply_document
 from apps.fleet.models import Stack
-from apps.stacks import shelf
 from apps.stacks.models import RunEvent, StackRevision, StackRun, StackSync
+from apps.stacks.state import revision_store
 from tests.doors.people import client_of
 from tests.doors.test_api_objects import Api, api, assert_problem, house
 
@@ -33,7 +33,7 @@ def stored(stack: Stack, weight: int, **more: object) -> StackRevision:
         outputs={"lb_1": "${aws_lb.lb_1.dns_name}"},
         owners={"aws_lb.lb_1": "lb-1", "aws_lb_listener_rule.route_2": "route-2"},
     )
-    return shelf.store(
+    return revision_store.store(
         stack_id=stack.pk,
         generation=1,
         compilation=StackCompilation(document, (), ()),
@@ -93,7 +93,7 @@ def test_no_secret_is_in_what_is_shown(operator: Actor, house: Api, stack: Stack
         assert "PRIVATE KEY" not in client.get(f"/stacks/{stack.pk}/revisions/{path}").content.decode()
     for path in ("revisions", "revisions/3", "revisions/3/differences"):
         assert b"PRIVATE KEY" not in house("GET", f"stacks/aws-eu/{path}").content
-    assert shelf.open_revision(StackRevision.objects.get(stack=stack, number=3)).secrets == {"key_crt_1": KEY}
+    assert revision_store.open_revision(StackRevision.objects.get(stack=stack, number=3)).secrets == {"key_crt_1": KEY}
 
 
 def test_programs_read_and_compare_revisions(house: Api, api: Api, stack: Stack) -> None:

@@ -13,7 +13,7 @@ from django.db import connection
 from django.test import Client
 
 from apps.accounts.actors import Actor
-from apps.accounts.founding import replace_token
+from apps.accounts.bootstrap import replace_token
 from apps.audit.models import Entry
 from apps.definitions.models import Route
 from apps.definitions.selectors import describe, routes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from apps.compiler.bundle import Bundle
-from apps.compiler.operations import Operation
+from apps.compiler.model.operations import Operation
 from apps.drivers.proxy.contract import NodeState
 from tests.conformance.real_agent import RealAgent
 

@@ -25,11 +25,11 @@ from apps.definitions.models import Pool, Server
 from apps.definitions.services import apply_document
 from apps.drivers.proxy.memory import memory_node
 from apps.fleet.models import Fleet, Node
-from apps.observe import lease
-from apps.observe.buckets import SHORT, start_of
-from apps.observe.conditions import Reason, Type, Verdict
+from apps.observe.collect import lease
+from apps.observe.collect.buckets import SHORT, start_of
+from apps.observe.collect.recorder import Recorder
+from apps.observe.judge.conditions import Reason, Type, Verdict
 from apps.observe.models import CollectorLease
-from apps.observe.recorder import Recorder
 from apps.observe.services import store_verdicts
 from apps.rollouts import services
 from tests.apps.observe_world import reading, row

@@ -21,7 +21,7 @@ from typing import Any
 
 from apps.compiler.bundle import Bundle
 from apps.compiler.compile import compile_snapshot
-from apps.compiler.model import (
+from apps.compiler.model.fleet import (
     AccountShare,
     HealthCheck,
     Limit,
@@ -41,7 +41,7 @@ from apps.compiler.model import (
     WeightedPool,
     WhenFull,
 )
-from apps.compiler.targets.haproxy.limits import LIMITS_MAP
+from apps.compiler.targets.haproxy.overflow.limits import LIMITS_MAP
 from tests.e2e.region_servers import HOST, Gate, slow_server, stop
 from tests.ports import spare_port
 

@@ -63,7 +63,7 @@ PAGES = {
     "capacity-test-new": ("/capacity-tests/new", ""),
     "capacity-test-edit": ("/capacity-tests/{}/edit", "capacity-tests"),
     "blackouts": ("/blackouts", ""),
-    "sizing": ("/sizing?rate=30&margin=10&lose=1", ""),
+    "sizing": ("/sizing?rate=30&margin=10&n_minus_1=1", ""),
     "webhooks": ("/webhooks", ""),
     "webhook-new": ("/webhooks/new", ""),
     "audit-entry": ("/audit/{}", "audit-entries"),

@@ -16,7 +16,7 @@ from django.db.models import F
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Hostname
-from apps.core.sealing import seal
+from apps.core.secrets.sealing import seal
 from apps.definitions.models import Certificate, LoadBalancer, Pool, Route, RoutePool
 from apps.definitions.services import apply_document, save_object
 from apps.fleet.models import Fleet, Region

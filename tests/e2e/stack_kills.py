@@ -11,8 +11,9 @@ from typing import Any
 
 from apps.definitions.services import apply_document
 from apps.fleet.models import Stack
-from apps.stacks import services, state
+from apps.stacks import services
 from apps.stacks.models import RunEvent, StackRun, StackSync, StateLock
+from apps.stacks.state import storage as state
 from tests.e2e.stack_definitions import place, shop
 from tests.e2e.stack_stage import LONGEST_S, Cloud, Stage, kill
 

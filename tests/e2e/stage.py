@@ -20,8 +20,8 @@ from typing import Any
 import kombu.pools
 from celery import current_app
 
+from apps.agent.check.trial_run import end_left_over
 from apps.agent.settings import Settings
-from apps.agent.taste import end_left_over
 from apps.drivers.proxy.contract import NodeState, NodeTarget, ProxyError
 from apps.drivers.proxy.registry import open_driver
 from tests.ports import spare_port

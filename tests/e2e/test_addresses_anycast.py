@@ -258,10 +258,10 @@ def test_control_without_the_check_the_way_stays_to_where_nobody_answers(place: 
     facts.write_text(facts.read_text().replace('"worker": "', '"worker": "/nowhere'))
     place.withdrawn(node)  # so far it is the check; now one that is always content
     node.kill()
-    (node.state_dir / "sentry.py").write_text(
-        (node.state_dir / "sentry.py").read_text().replace("    why = ask_once(path)\n", '    why = ""\n')
+    (node.state_dir / "health_watchdog.py").write_text(
+        (node.state_dir / "health_watchdog.py").read_text().replace("    why = ask_once(path)\n", '    why = ""\n')
     )
-    watch = ["python3", str(node.state_dir / "sentry.py"), str(facts), "--watch"]
+    watch = ["python3", str(node.state_dir / "health_watchdog.py"), str(facts), "--watch"]
     with subprocess.Popen(["ip", "netns", "exec", node.space, *watch]) as content:
         try:
             wait_until(lambda: node.address in place.router.ways(ANYCAST), "a node without haproxy is announced")

@@ -77,7 +77,7 @@ class Pair:
 
 def asked(node: NodeOnNet) -> str:
     """What the check says on the node; empty when it may have the address."""
-    check = ["python3", str(node.state_dir / "sentry.py"), str(node.state_dir / "run" / "facts.json")]
+    check = ["python3", str(node.state_dir / "health_watchdog.py"), str(node.state_dir / "run" / "facts.json")]
     command = ["ip", "netns", "exec", node.space, *check]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE).stdout.strip()
 
@@ -325,7 +325,7 @@ def test_an_agent_that_is_stopped_gives_the_address_away_before_its_haproxy_ends
 def test_control_without_the_check_the_address_stays_where_nobody_answers(pair: Pair) -> None:
     with under_load(pair) as load:
         holder, other = pair.holder, pair.other
-        (holder.state_dir / "sentry.py").write_text("raise SystemExit(0)\n")
+        (holder.state_dir / "health_watchdog.py").write_text("raise SystemExit(0)\n")
         holder.kill_agent()
         holder.kill("haproxy")
         dead = time.monotonic()

@@ -10,17 +10,18 @@ from typing import Any
 
 import pytest
 
-from apps.agent import nodecfg, probes
 from apps.agent.bodies import Bind as AgentBind
 from apps.agent.errors import Malformed, Refusal
+from apps.agent.process.sockets import is_here
+from apps.agent.release import nodecfg, probes
 from apps.agent.settings import Settings
-from apps.agent.sockets import is_here
 from apps.compiler.bundle import Bundle, assemble
-from apps.compiler.model import FleetAddress, FleetAddressKind
-from apps.compiler.targets.haproxy.vrrp import render_vrrp
+from apps.compiler.model.fleet import FleetAddress, FleetAddressKind
+from apps.compiler.targets.haproxy.static_ips.vrrp import render_vrrp
 from tests.conformance.bundles import make_bundle
 from tests.conformance.inside import Inside, inside, nothing
 from tests.e2e.address_stage import ANYCAST, VIP, bundle_of, missing_here
+from tests.ports import spare_port
 
 WHY_NOT = missing_here("keepalived", "haproxy")
 pytestmark = [pytest.mark.e2e, pytest.mark.skipif(bool(WHY_NOT), reason=f"NOT TESTED: {WHY_NOT}")]
@@ -69,7 +70,7 @@ def test_a_file_that_makes_keepalived_read_another_one_is_refused_unread() -> No
 
 
 def test_without_the_list_of_lines_keepalived_tells_what_root_alone_may_read() -> None:
-    assert SECRET in _words_of_refusal(only_allowed=nothing)
+    assert SECRET in _words_of_refusal(check_allowlist=nothing)
 
 
 WRONG = "vrrp_instance ip-4 {\n    interface ${INTERFACE}\n    virtual_router_id 999\n}\n"
@@ -125,7 +126,7 @@ def test_what_a_node_cannot_do_it_refuses_and_takes_everything_else(
 
 
 def test_an_address_may_be_elsewhere_but_its_port_may_not_be_taken_here() -> None:
-    elsewhere, port = "192.0.2.77", probes.spare_port()
+    elsewhere, port = "192.0.2.77", spare_port()
     assert probes.taken(elsewhere, port) == "has an address that this machine does not have"
     assert probes.taken(elsewhere, port, moves=True) is None
     with socket.create_server(("0.0.0.0", port)):
@@ -141,4 +142,4 @@ def test_this_machine_has_its_own_addresses_and_no_others() -> None:
 def test_a_private_socket_has_room_for_haproxys_own_name() -> None:
     settings = Settings("us-1", Path("/" + "x" * 59))
     path = nodecfg.private_socket(settings, AgentBind("lst-1234567", ADDRESS, 80, "http"))
-    assert len(f"{path.parent}/taste/{path.name}.1234567.tmp") < 108
+    assert len(f"{path.parent}/trial/{path.name}.1234567.tmp") < 108

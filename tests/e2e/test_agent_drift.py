@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from apps.agent.sockets import ask
+from apps.agent.process.sockets import ask
 from tests.conformance.bundles import MAP, make_bundle
 from tests.conformance.real_agent import RealAgent, running_agent, wait_until
 from tests.e2e.agents import push

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from apps.agent.errors import Refusal, Unavailable
-from apps.agent.proxy import Proxy
+from apps.agent.process.proxy import Proxy
 from apps.agent.settings import Settings
 from tests.conformance.bundles import make_bundle
 from tests.conformance.inside import inside, nothing
@@ -111,7 +111,7 @@ def test_a_slow_reload_ends_with_one_master_and_one_generation(binary: str, seco
 @every_haproxy
 def test_a_reload_that_haproxy_itself_reports_as_failed_puts_the_old_configuration_back(binary: str) -> None:
     bad = "frontend lst-3\n    bind unix@/nonexistent/x.sock\n    default_backend pool-2\n"
-    with inside(slow=functools.partial(SlowHaproxy, real=binary), taste=nothing) as node:
+    with inside(slow=functools.partial(SlowHaproxy, real=binary), trial_run=nothing) as node:
         node.push(make_bundle(node.port), 1)
         with pytest.raises(Refusal) as refusal:
             node.push(make_bundle(node.port, extra=bad), 2)
@@ -182,7 +182,7 @@ def test_without_asking_for_its_version_an_old_haproxy_gets_as_far_as_its_own_er
 
 
 def test_one_binary_tells_its_version_checks_tries_and_serves(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is first in the agent's PATH, which checks in their box do not have."""
+    """It is first in the agent's PATH, which checks in their sandbox do not have."""
     folder = short_folder()
     slow = SlowHaproxy(folder)
     monkeypatch.setenv("PATH", f"{slow.path.parent}:/usr/sbin:/usr/bin:/bin")

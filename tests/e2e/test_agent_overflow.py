@@ -12,7 +12,7 @@ import pytest
 
 from apps.compiler.bundle import Bundle
 from apps.compiler.compile import compile_snapshot
-from apps.compiler.model import (
+from apps.compiler.model.fleet import (
     Limit,
     LimitKind,
     Listener,
@@ -25,7 +25,7 @@ from apps.compiler.model import (
     Snapshot,
     WhenFull,
 )
-from apps.compiler.operations import SetServerMaxconn
+from apps.compiler.model.operations import SetServerMaxconn
 from apps.compiler.plan import Runtime, plan
 from tests.conformance.real_agent import RealAgent, wait_until
 from tests.e2e.agents import operate, push

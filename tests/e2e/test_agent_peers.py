@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import stat
+import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -13,11 +15,12 @@ from typing import Any
 
 import pytest
 
-from apps.agent import nodecfg
+from apps.agent.check import trial_run as trial_running
+from apps.agent.check.trial_run import trial_run
 from apps.agent.errors import Refusal
-from apps.agent.taste import taste
+from apps.agent.release import nodecfg
 from apps.compiler.bundle import Bind, Bundle, assemble
-from apps.compiler.operations import SetMapEntry, SetServerMaxconn
+from apps.compiler.model.operations import SetMapEntry, SetServerMaxconn
 from apps.drivers.proxy.contract import CounterReading, Refused
 from tests.conformance.bundles import make_bundle, map_text
 from tests.conformance.inside import Inside, inside
@@ -30,6 +33,7 @@ pytestmark = pytest.mark.e2e
 LIMITS, SECRET = "maps/limits.map", "secrets/overflow.map"
 
 # What counts as lately is so long that nothing is forgotten while a busy machine reloads.
+CALL_S = 3.0  # within this a HAProxy that has a peer has called it
 COUNTED = """    http-request track-sc1 "str(pool-1),concat(/${{SPILLWAY_NODE}})" table st_limits
     http-request sc-inc-gpc0(1)
     http-request set-header x-limit "%[str(pool-1),map_str({limits})]"
@@ -287,15 +291,22 @@ def test_a_node_that_the_manifest_does_not_name_counts_alone_whatever_its_machin
 # A trial run never joins the peers. As one of them it would meet the others, and be cut off or cut the real one off.
 
 
-def only_taste(*arguments: Any) -> None:
+def only_trial_run(*arguments: Any) -> None:
     """The trial, and then nothing more."""
-    taste(*arguments)
-    raise Refusal("That was all.", "taste")
+    trial_run(*arguments)
+    raise Refusal("That was all.", "trial_run")
 
 
-def calls_to_the_other_peer(node: Inside) -> int:
-    """How often the other peer is called while a bundle is tried."""
+def calls_to_the_other_peer(node: Inside, monkeypatch: pytest.MonkeyPatch) -> int:
+    """How often the other peer is called while a bundle is tried, which goes on until it was or might have been."""
     with socket.create_server(("127.0.0.1", 0)) as other:
+
+        def end_later(process: subprocess.Popen[bytes]) -> None:
+            select.select([other], [], [], CALL_S)
+            end(process)
+
+        end = trial_running._end
+        monkeypatch.setattr(trial_running, "_end", end_later)
         extra = f"peers everywhere\n    peer node-5 127.0.0.1:{spare_port()}\n"
         extra += f"    peer node-6 127.0.0.1:{other.getsockname()[1]}\n"
         extra += "backend st_limits\n    stick-table type string len 64 size 1k peers everywhere store gpc0\n"
@@ -317,14 +328,14 @@ def waiting(server: socket.socket) -> int:
     return count
 
 
-def test_a_trial_run_joins_no_peers() -> None:
-    with inside(taste=only_taste) as node:
-        assert calls_to_the_other_peer(node) == 0
+def test_a_trial_run_joins_no_peers(monkeypatch: pytest.MonkeyPatch) -> None:
+    with inside(trial_run=only_trial_run) as node:
+        assert calls_to_the_other_peer(node, monkeypatch) == 0
 
 
 def test_control_a_trial_run_under_the_nodes_own_name_would_call_the_peers(monkeypatch: pytest.MonkeyPatch) -> None:
     defaults = nodecfg.render.__kwdefaults__
     assert defaults is not None
     monkeypatch.setitem(defaults, "node", "node-5")
-    with inside(taste=only_taste) as node:
-        assert calls_to_the_other_peer(node) > 0
+    with inside(trial_run=only_trial_run) as node:
+        assert calls_to_the_other_peer(node, monkeypatch) > 0

@@ -13,8 +13,8 @@ import pytest
 
 from apps.compiler.bundle import Bundle
 from apps.compiler.compile import compile_snapshot
-from apps.compiler.model import Balance, HealthCheck, Server, ServerState
-from apps.compiler.operations import SetMapEntry, SetServerState, SetServerWeight
+from apps.compiler.model.fleet import Balance, HealthCheck, Server, ServerState
+from apps.compiler.model.operations import SetMapEntry, SetServerState, SetServerWeight
 from apps.compiler.plan import Runtime, plan
 from tests.conformance.inside import Inside, inside
 from tests.conformance.real_agent import wait_until

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from apps.agent.proxy import read_processes
+from apps.agent.process.proxy import read_processes
+from apps.agent.process.sockets import ask
 from apps.agent.settings import can_enter, default_user, exists
-from apps.agent.sockets import ask
-from apps.compiler.operations import SetMapEntry
+from apps.compiler.model.operations import SetMapEntry
 from deploy.demo.place import Place
 from tests.conformance.bundles import MAP, make_bundle
 from tests.conformance.inside import inside

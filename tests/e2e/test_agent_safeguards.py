@@ -16,13 +16,13 @@ from typing import Any
 
 import pytest
 
-from apps.agent.box import Box
+from apps.agent.check.sandbox import Sandbox
+from apps.agent.check.trial_run import trial_run
 from apps.agent.errors import Malformed, Refusal, Superseded
-from apps.agent.releases import Releases
+from apps.agent.release.releases import Releases
 from apps.agent.safeguards import Safeguards, newer_only
-from apps.agent.taste import taste
 from apps.compiler.bundle import Bind
-from apps.compiler.operations import ReplaceMap, SetMapEntry
+from apps.compiler.model.operations import ReplaceMap, SetMapEntry
 from tests.conformance.bundles import MAP, make_bundle
 from tests.conformance.inside import Inside, always, inside, nothing
 from tests.conformance.real_agent import PATIENCE, wait_until
@@ -81,14 +81,14 @@ def test_without_the_fence_an_older_generation_replaces_a_newer_one() -> None:
 
 
 def _overtaken(fence: Callable[[int, int], None]) -> tuple[str, int]:
-    """A push of generation 2 during whose taste generation 3 comes by runtime operations: what runs in the end."""
+    """A push of generation 2 during whose trial run generation 3 comes by runtime operations: what runs in the end."""
 
-    def taste_while_overtaken(*given: Any) -> None:
+    def overtaken_during_the_trial_run(*given: Any) -> None:
         if given[4] == 2:
             node.operate((SetMapEntry(MAP, "c.example/", "pool-1"),), newer, first.digest, 3)
-        taste(*given)
+        trial_run(*given)
 
-    with inside(taste=taste_while_overtaken, fence=fence) as node:
+    with inside(trial_run=overtaken_during_the_trial_run, fence=fence) as node:
         first = make_bundle(node.port)
         newer = make_bundle(node.port, entries={"a.example/": "pool-1", "c.example/": "pool-1"})
         node.push(first, 1)
@@ -99,7 +99,7 @@ def _overtaken(fence: Callable[[int, int], None]) -> tuple[str, int]:
         return "pushed", node.node.confirmed.generation
 
 
-def test_a_push_that_is_overtaken_while_it_is_tasted_is_superseded_at_the_switch() -> None:
+def test_a_push_that_is_overtaken_during_its_trial_run_is_superseded_at_the_switch() -> None:
     assert _overtaken(newer_only) == ("superseded", 3)
 
 
@@ -114,21 +114,21 @@ def test_a_fence_at_the_start_alone_lets_an_overtaken_push_win() -> None:
     assert _overtaken(only_at_the_start) == ("pushed", 2)
 
 
-# The check and its box
+# The check and its sandbox
 
 
 def _stage_of_a_bogus_word(**taken_away: Any) -> tuple[str, int | None, list[int]]:
-    """Where a file with an unknown word is refused, in which line, and which generations were started for a taste."""
-    tasted: list[int] = []
+    """Where a file with an unknown word is refused, in which line, and which generations had a trial run."""
+    tried: list[int] = []
 
     def noting(*given: Any) -> None:
-        tasted.append(given[4])
-        taste(*given)
+        tried.append(given[4])
+        trial_run(*given)
 
-    with inside(taste=noting, **taken_away) as node:
+    with inside(trial_run=noting, **taken_away) as node:
         with pytest.raises(Refusal) as refusal:
             node.push(make_bundle(node.port, extra=BOGUS), 1)
-        return refusal.value.stage, refusal.value.line, tasted
+        return refusal.value.stage, refusal.value.line, tried
 
 
 def test_a_file_that_the_check_refuses_is_never_started() -> None:
@@ -136,19 +136,19 @@ def test_a_file_that_the_check_refuses_is_never_started() -> None:
 
 
 def test_without_the_check_a_process_is_started_from_a_file_that_was_never_read() -> None:
-    assert _stage_of_a_bogus_word(check=nothing) == ("taste", 21, [1])
+    assert _stage_of_a_bogus_word(check=nothing) == ("trial_run", 21, [1])
 
 
-class NoBox(Box):
+class NoSandbox(Sandbox):
     """Runs everything with all rights of the agent."""
 
     def prefix(self, network: bool, seconds: float) -> list[str]:  # noqa: ARG002 — the base class's
         return []
 
 
-def _steal(box: type[Box]) -> str:
+def _steal(sandbox: type[Sandbox]) -> str:
     """Push a file that answers with the content of a file that root alone may read."""
-    with inside(box=box) as node:
+    with inside(sandbox=sandbox) as node:
         secret = node.folder / "secret"
         secret.write_text("the key")
         secret.chmod(0o600)
@@ -160,18 +160,18 @@ def _steal(box: type[Box]) -> str:
         return node.get()[1]
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="NOT CHECKED: the box takes rights away only where started as root")
+@pytest.mark.skipif(os.geteuid() != 0, reason="NOT CHECKED: the sandbox takes rights away only where started as root")
 @pytest.mark.skipif(shutil.which("setpriv") is None, reason="NOT CHECKED: setpriv is missing")
 def test_a_file_that_reads_what_root_alone_may_read_is_refused_in_the_box() -> None:
-    assert _steal(Box) == "validate"
+    assert _steal(Sandbox) == "validate"
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="NOT CHECKED: the box takes rights away only where started as root")
+@pytest.mark.skipif(os.geteuid() != 0, reason="NOT CHECKED: the sandbox takes rights away only where started as root")
 def test_without_the_box_a_file_of_root_is_served() -> None:
-    assert _steal(NoBox) == "the key"
+    assert _steal(NoSandbox) == "the key"
 
 
-# The taste
+# The trial run
 
 
 def _live_during_a_bad_start(**taken_away: Any) -> tuple[str, list[str]]:
@@ -185,11 +185,11 @@ def _live_during_a_bad_start(**taken_away: Any) -> tuple[str, list[str]]:
 
 
 def test_a_file_that_passes_the_check_and_does_not_start_never_lies_at_the_live_path() -> None:
-    assert _live_during_a_bad_start() == ("taste", ["1"])
+    assert _live_during_a_bad_start() == ("trial_run", ["1"])
 
 
-def test_without_the_taste_it_lies_at_the_live_path_until_the_reload_has_failed() -> None:
-    assert _live_during_a_bad_start(taste=nothing) == ("confirm", ["1", "2", "1"])
+def test_without_the_trial_run_it_lies_at_the_live_path_until_the_reload_has_failed() -> None:
+    assert _live_during_a_bad_start(trial_run=nothing) == ("confirm", ["1", "2", "1"])
 
 
 # Ports of others
@@ -240,7 +240,7 @@ def test_without_confirmation_a_push_succeeds_while_another_program_answers() ->
 
 def _after_a_failed_switch(**taken_away: Any) -> tuple[str, bool]:
     """Name of the live release, and whether what lies there is what is said to run."""
-    with inside(taste=nothing, **taken_away) as node:
+    with inside(trial_run=nothing, **taken_away) as node:
         node.push(make_bundle(node.port), 1)
         with pytest.raises(Refusal):
             node.push(make_bundle(node.port, extra=DOES_NOT_START), 2)

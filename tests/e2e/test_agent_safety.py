@@ -16,10 +16,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from apps.agent.proxy import read_processes
-from apps.agent.sockets import ask
+from apps.agent.process.proxy import read_processes
+from apps.agent.process.sockets import ask
 from apps.compiler.bundle import Bind, Bundle
-from apps.compiler.operations import SetMapEntry
+from apps.compiler.model.operations import SetMapEntry
 from apps.drivers.proxy.contract import NodeTarget, Refused, Superseded, Unreachable
 from apps.drivers.proxy.registry import open_driver
 from tests.conformance.bundles import MAP, make_bundle

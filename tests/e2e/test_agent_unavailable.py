@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from apps.agent.box import failure_from
-from apps.agent.confirm import confirm
+from apps.agent.check.sandbox import failure_from
 from apps.agent.errors import Refusal, Unavailable
-from apps.agent.releases import replace_link
+from apps.agent.release.confirm import confirm
+from apps.agent.release.releases import replace_link
 from tests.conformance.bundles import make_bundle
 from tests.conformance.inside import Inside, inside
 from tests.conformance.slow_haproxy import SlowHaproxy
@@ -38,8 +38,8 @@ def node_with_slow_haproxy(**more: Any) -> Iterator[tuple[Inside, SlowHaproxy]]:
         ("check", "echo '[ALERT] (1) : config : parsing [haproxy.cfg:1] : half a lin'; kill -9 $$", "validate"),
         ("check", "echo 'prlimit: failed to set the limit'; exit 1", "validate"),
         ("check", "echo '[ALERT] (1) : config : out of memory.'; exit 1", "validate"),
-        ("trial", "sleep 30", "taste"),
-        ("trial", "kill -9 $$", "taste"),
+        ("trial", "sleep 30", "trial_run"),
+        ("trial", "kill -9 $$", "trial_run"),
     ],
 )
 def test_a_node_that_lacks_time_or_memory_refuses_nothing_and_takes_the_same_bundle_later(
@@ -67,7 +67,7 @@ def test_control_the_same_node_refuses_what_haproxy_itself_objects_to() -> None:
 CRASH = "grep -q two {config} && kill -11 $$"
 
 
-@pytest.mark.parametrize(("word", "stage"), [("check", "validate"), ("trial", "taste")])
+@pytest.mark.parametrize(("word", "stage"), [("check", "validate"), ("trial", "trial_run")])
 def test_files_on_which_haproxy_crashes_each_time_are_refused(word: str, stage: str) -> None:
     with node_with_slow_haproxy() as (node, slow):
         slow.before(word, CRASH.format(config="haproxy.cfg"))

@@ -18,7 +18,7 @@ from apps.definitions.models import Certificate, Pool, Route
 from apps.fleet.models import Fleet
 from apps.rollouts import selectors
 from apps.rollouts.models import Quarantine, Rollout, Step
-from apps.rollouts.states import StepState
+from apps.rollouts.push.states import StepState
 from tests.conformance.slow_haproxy import SlowHaproxy
 from tests.conftest import actor_of
 from tests.database_url import database_url

@@ -23,7 +23,7 @@ from apps.capacity import services
 from apps.capacity.models import Run
 from apps.core.clock import now
 from apps.drivers.load.contract import LEASE_S
-from apps.observe.deltas import Counts
+from apps.observe.collect.deltas import Counts
 from tests.apps.capacity_world import Watched, a_test, make, watched
 from tests.database_url import database_url
 from tests.ports import spare_port
@@ -112,7 +112,7 @@ def stage(transactional_db: None, live_redis: str) -> Iterator[Stage]:
         nodes.rows["backend", "pool-77"] = CALM
         nodes.read()
         run = services.request_run(actor=actor, test_id=a_test(actor, load=HOLD, guards=GUARDS).pk)
-        code = f"{KNOWN}; from apps.capacity.running import carry_out; carry_out({run.pk})"
+        code = f"{KNOWN}; from apps.capacity.run.running import carry_out; carry_out({run.pk})"
         worker = subprocess.Popen([sys.executable, "manage.py", "shell", "-c", code], cwd=ROOT, env=environment)
         try:
             _until(lambda: len(backend.asked) > 40)

@@ -78,10 +78,10 @@ def paths(tutorial_world: Actor) -> dict[str, str]:
     pool = Pool.objects.get(name="shop")
     test, other = make_test(pool), make_test(pool, "europe-west1")
     first, second = make_run(test), make_run(test)
-    going = make_run(test, steps=7, state="running", doing="Closing in.")
-    refused = make_run(other, steps=0, state="refused", why="It is drained.")
+    going = make_run(test, steps=7, state="running", phase="Closing in.")
+    refused = make_run(other, steps=0, state="refused", message="It is drained.")
     change = {"field": "p95_ms", "first": 541.0, "second": 606.0, "change": 0.12, "plus_minus": 0.03, "shown": True}
-    result = {"verdict": "B is slower.", "differences": [change | {"sentence": "B is slower."}]}
+    result = {"message": "B is slower.", "differences": [change | {"message": "B is slower."}]}
     comparison = Comparison.objects.create(
         account=test.account, first=test, second=other, actor="ada", rounds=2, result=result
     )
@@ -96,7 +96,7 @@ def paths(tutorial_world: Actor) -> dict[str, str]:
         "capacity-run-limit": f"/capacity-runs/{second.pk}/limit?margin=20",
         "capacity-runs-compare": f"/capacity-runs/compare?run={first.pk}&run={second.pk}",
         "capacity-comparison": f"/capacity-comparisons/{comparison.pk}",
-        "sizing": f"/sizing?pool={pool.pk}&rate=40&margin=10&lose=1&cost=50&changed={changed:%Y-%m-%dT%H:%M}",
+        "sizing": f"/sizing?pool={pool.pk}&rate=40&margin=10&n_minus_1=1&cost=50&changed={changed:%Y-%m-%dT%H:%M}",
         "pool-uneven": f"/pools/{pool.pk}",
     }
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from apps.compiler.compile import compile_snapshot
-from apps.compiler.model import Certificate, Listener, Protocol, RunPass, WhenFull
+from apps.compiler.model.fleet import Certificate, Listener, Protocol, RunPass, WhenFull
 from tests.e2e import rendered_proxy
 from tests.e2e.overflow_stage import (
     KEY,

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from apps.compiler.compile import compile_snapshot
-from apps.compiler.model import (
+from apps.compiler.model.fleet import (
     AccountShare,
     Limit,
     LimitKind,

@@ -148,8 +148,8 @@ def test_a_scheduled_test_finds_the_capacity_that_becomes_the_limit_above_which_
     assert until(lambda: bool(newest_run(demo)["terminal"]), 400), newest_run(demo)
 
     run = newest_run(demo)
-    assert run["state"] == "done", run["why"]
-    assert run["result"]["capacity"] == pytest.approx(TRUE_PER_S, rel=0.1), run["why"]
+    assert run["state"] == "done", run["message"]
+    assert run["result"]["capacity"] == pytest.approx(TRUE_PER_S, rel=0.1), run["message"]
     assert until(lambda: "applied" in (newest_run(demo)["result"] or {}))
     expected = closed(demo, newest_run(demo))
     measured = api(demo, "GET", LIMIT)
@@ -174,7 +174,7 @@ def closed(demo: RunningDemo, run: dict[str, Any]) -> int:
     wanted = int(run["result"]["capacity"] * (1 - MARGIN))
     if run["result"]["confirmed"] and run["result"]["limited_by"] == "objective":
         return min(wanted, round(BEFORE * 1.2))
-    assert "decide by hand" in run["result"]["applied"]["sentence"]
+    assert "decide by hand" in run["result"]["applied"]["message"]
     assert api(demo, "GET", LIMIT)["limit"]["value"] == BEFORE
     api(demo, "POST", f"capacity-runs/{run['id']}/set-limit", {"margin": MARGIN})
     return wanted

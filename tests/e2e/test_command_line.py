@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from pytest_django.live_server_helper import LiveServer
 
-from apps.accounts.founding import replace_token
+from apps.accounts.bootstrap import replace_token
 from apps.accounts.models import Account
 from tests.conftest import actor_of
 

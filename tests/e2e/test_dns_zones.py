@@ -217,7 +217,7 @@ def test_a_record_that_is_refused_in_the_second_message_is_the_only_one_that_is(
     assert (PushedRecord.objects.count(), len(there(server))) == (MANY - 1, MANY)
     sync = push(zone)
     assert [each["name"] for each in sync.in_the_way] == [f"{late}.{DOMAIN}"]
-    services.repair(actor=operator, zone_id=zone.pk, take_over=True)
+    services.repair(actor=operator, zone_id=zone.pk, adopt_existing=True)
     sync = push(zone)
     assert (sync.refused, sync.in_the_way, PushedRecord.objects.count()) == ([], [], MANY)
 

@@ -19,7 +19,7 @@ from django.conf import settings as installed
 from playwright.sync_api import Browser, Page, expect
 
 from apps.accounts.models import Account
-from apps.definitions.services import hostnames
+from apps.definitions.writing.kinds import hostnames
 from deploy.demo.ready import call
 from tests.browser import context_with_axe, faults, fits, listen, look, needs_browser, wrong_in
 from tests.conftest import actor_of

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from apps.compiler.compile import compile_snapshot
-from apps.compiler.model import Snapshot
+from apps.compiler.model.fleet import Snapshot
 from apps.compiler.targets.haproxy import pools
 from tests.e2e.closing_server import ClosingServer, ask
 from tests.e2e.rendered_proxy import running

@@ -9,7 +9,7 @@ from collections import Counter
 
 import pytest
 
-from apps.compiler.model import Limit, LimitKind, LimitScope, Protocol, WhenFull
+from apps.compiler.model.fleet import Limit, LimitKind, LimitScope, Protocol, WhenFull
 from tests.e2e.overflow_stage import KEY, POOL, Node, Place, Stage, ask, in_flight, rate, regions, served, wait_until
 
 pytestmark = pytest.mark.e2e

@@ -10,7 +10,7 @@ import pytest
 
 from apps.compiler.checks.snapshot import examine
 from apps.compiler.compile import compile_snapshot
-from apps.compiler.model import FixedResponse, HeaderCondition, HeaderMatch, LoadBalancer, PathKind, Route
+from apps.compiler.model.fleet import FixedResponse, HeaderCondition, HeaderMatch, LoadBalancer, PathKind, Route
 from apps.compiler.routing import winning_route
 from tests.e2e.rendered_proxy import running
 from tests.pure.compiler_worlds import (

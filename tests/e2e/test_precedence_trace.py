@@ -10,8 +10,8 @@ import pytest
 
 from apps.compiler.checks.snapshot import examine
 from apps.compiler.compile import compile_snapshot
-from apps.compiler.model import FixedResponse, HeaderCondition, HeaderMatch, PathKind, Protocol, Redirect, Route
-from apps.compiler.trace import Question, trace
+from apps.compiler.model.fleet import FixedResponse, HeaderCondition, HeaderMatch, PathKind, Protocol, Redirect, Route
+from apps.compiler.questions.trace import Question, trace
 from tests.e2e.rendered_proxy import running
 from tests.pure.compiler_worlds import (
     ASKED_HEADERS,

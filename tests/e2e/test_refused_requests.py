@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from apps.compiler.compile import compile_snapshot
-from apps.compiler.model import FixedResponse, Protocol, Snapshot
-from apps.compiler.trace import Question, trace
+from apps.compiler.model.fleet import FixedResponse, Protocol, Snapshot
+from apps.compiler.questions.trace import Question, trace
 from tests.e2e.rendered_proxy import PATIENCE_S, RenderedProxy, echo_servers, running
 from tests.ports import spare_port
 from tests.pure.compiler_worlds import front, pool, route, server, snapshot

@@ -17,7 +17,7 @@ from standardwebhooks import Webhook
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Hostname
-from apps.core.sealing import seal
+from apps.core.secrets.sealing import seal
 from apps.definitions.models import Certificate
 from apps.definitions.services import apply_document, delete_object, save_object
 from apps.fleet.models import Fleet

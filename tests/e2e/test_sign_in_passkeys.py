@@ -17,7 +17,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from apps.accounts.models import User
 from apps.audit.models import Entry
-from apps.web.sign_in_urls import urlpatterns
+from apps.web.sign_in.urls import urlpatterns
 from tests.browser import NARROW, WIDE, context_with_axe, faults, fits, listen, look, needs_browser, wrong_in
 from tests.doors.signing_in import PASSWORD, code, person
 

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from apps.accounts.actors import Actor
-from apps.definitions.describing import describe
+from apps.definitions.reading.describing import describe
 from apps.definitions.services import apply_document, dry_run, managing, save_object
 from apps.fleet.models import Stack, StaticIP
 from apps.stacks import selectors, services
 from apps.stacks.models import RunEvent, StackRun, StackSync, StateLock, StateVersion
-from apps.stacks.replacing import NOTICED
+from apps.stacks.review.replacements import NOTICED
 from tests.e2e.stack_definitions import mail, shop, shop_alone
 from tests.e2e.stack_kills import orphans, twice
 from tests.e2e.stack_stage import NEEDS_AWS, REGION, Cloud, Stage, cloud

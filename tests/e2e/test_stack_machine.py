@@ -1,4 +1,4 @@
-"""PUSH to AWS while whole machines die: worker, leash, Terraform and provider at once, with kill -9.
+"""PUSH to AWS while whole machines die: worker, process guard, Terraform and provider at once, with kill -9.
 
 What AWS had made by then no state knows. The next worker asks AWS for it and takes it over: nothing stands twice.
 First a machine dies when it has made addresses and a zone; then one after the other as soon as each kind of thing
@@ -22,8 +22,8 @@ from apps.accounts.actors import Actor
 from apps.definitions.services import apply_document
 from apps.fleet.models import Stack
 from apps.stacks import selectors
-from apps.stacks.differences import TAKEN_OVER
 from apps.stacks.models import StackRun, StackSync, StateLock
+from apps.stacks.review.differences import TAKEN_OVER
 from tests.e2e.stack_definitions import addresses, shop
 from tests.e2e.stack_kills import orphans, twice
 from tests.e2e.stack_stage import (
@@ -76,7 +76,7 @@ class Machine:
         return orphans(self.aws, Stack.objects.get())
 
     def _processes(self) -> Iterator[int]:
-        """What works in a private directory of a run: the leash, Terraform, its provider."""
+        """What works in a private directory of a run: the process guard, Terraform, its provider."""
         for entry in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
                 if (entry / "cwd").readlink().is_relative_to(self.stage.directory / "terraform"):

@@ -16,9 +16,10 @@ from apps.compiler.compile_stack import StackCompilation
 from apps.compiler.targets.terraform.document import StackDocument
 from apps.fleet.models import Stack
 from apps.fleet.services import want_stack_push
-from apps.stacks import compiling, services
-from apps.stacks.compiling import Compiled
+from apps.stacks import services
 from apps.stacks.models import StackRun, StackSync, StateLock, StateVersion
+from apps.stacks.run import compiling
+from apps.stacks.run.compiling import Compiled
 from tests.apps.stacks_world import a_stack, data
 from tests.e2e.stack_stage import NO_TERRAFORM, TERRAFORM
 

@@ -14,7 +14,7 @@ import pytest
 
 from apps.compiler.bundle import Bundle
 from apps.compiler.compile import compile_snapshot
-from apps.compiler.model import Protocol
+from apps.compiler.model.fleet import Protocol
 from tests.e2e.rendered_proxy import PATIENCE_S, running
 from tests.ports import address_of_this_machine
 from tests.pure.compiler_worlds import front, listener, pool, server, snapshot

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from apps.compiler.compile_stack import compile_stack
-from apps.compiler.model import (
+from apps.compiler.model.fleet import (
     Balance,
     Certificate,
     FixedResponse,
@@ -24,7 +24,7 @@ from apps.compiler.model import (
     Redirect,
     WeightedPool,
 )
-from apps.compiler.stacks import AddressKind, CloudRecord, CloudZone, Network, RecordType, StackSnapshot
+from apps.compiler.model.stack import AddressKind, CloudRecord, CloudZone, Network, RecordType, StackSnapshot
 from tests.pure.aws_worlds import AWAY, address, backend, front, pool, server, stack
 from tests.pure.compiler_worlds import listener, route
 from tests.schema_facts import facts_of, faults_in

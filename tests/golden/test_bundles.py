@@ -14,7 +14,7 @@ import pytest
 
 from apps.compiler.codec import snapshot_from_json, snapshot_to_json
 from apps.compiler.compile import compile_snapshot
-from apps.compiler.model import Finding
+from apps.compiler.model.fleet import Finding
 
 CASES = sorted(path.parent for path in Path(__file__).parent.glob("*/snapshot.json"))
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from apps.compiler.model import Protocol
-from apps.compiler.stacks import StackSnapshot
+from apps.compiler.model.fleet import Protocol
+from apps.compiler.model.stack import StackSnapshot
 from apps.compiler.targets.terraform.google.render import render
 from tests.pure.compiler_worlds import front, listener, route
 from tests.pure.google_worlds import cloud_pool, everything, stack

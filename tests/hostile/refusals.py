@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from apps.core.errors import Fault, Invalid
-from apps.definitions.documents import read_object
+from apps.definitions.reading.documents import read_object
 from tests.hostile.fields import Field
 
 # Whether a chain and a key are what they say is judged by the service, which knows the time: see test_doors.py.

@@ -13,9 +13,9 @@ from django.db.models import Model
 from apps.accounts.actors import Actor
 from apps.accounts.models import Hostname
 from apps.compiler.compile import Compilation, compile_snapshot
+from apps.definitions.freezing.snapshot import snapshot_of
 from apps.definitions.models import Backend, HealthCheck, Pool, Route, Server
 from apps.definitions.services import save_object
-from apps.definitions.snapshot import snapshot_of
 from apps.fleet.models import Fleet
 from tests.hostile.corpus import SHARP, VALUES
 from tests.hostile.legal import (

@@ -13,12 +13,12 @@ from django.apps import apps
 from django.test import Client
 
 from apps.accounts.actors import Actor
-from apps.accounts.founding import replace_token
+from apps.accounts.bootstrap import replace_token
 from apps.compiler.compile import Compilation, compile_snapshot
-from apps.compiler.model import Snapshot
+from apps.compiler.model.fleet import Snapshot
 from apps.definitions.models import Schedule
 from apps.definitions.services import apply_document
-from apps.schedules.triggers import make_trigger
+from apps.schedules.triggers.services import make_trigger
 from tests.doors.people import client_of
 from tests.hostile.corpus import SHARP, VALUES
 from tests.hostile.doors import (
@@ -89,7 +89,7 @@ def texts_of(value: Any) -> set[str]:
 def wire(monkeypatch: pytest.MonkeyPatch) -> Wire:
     """Strung wherever the product compiles."""
     strung = Wire()
-    for place in ("apps.definitions.preview", "apps.rollouts.compiling"):
+    for place in ("apps.definitions.previewing.preview", "apps.rollouts.push.compiling"):
         monkeypatch.setattr(f"{place}.compile_snapshot", strung.compiled)
     return strung
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from apps.core.errors import Invalid
-from apps.definitions import reading
-from apps.definitions.documents import READERS, read_object
+from apps.definitions.reading import fields as reading
+from apps.definitions.reading.documents import READERS, read_object
+from apps.definitions.shapes.base.fields import fields_of
+from apps.definitions.shapes.base.shape import Shape
+from apps.definitions.shapes.kinds import SHAPES
 from tests.hostile.corpus import CORPUS, SHARP, VALUES
 from tests.hostile.fields import EXAMPLES, FIELDS, Document, Field, leaves, with_value, without_positions
 from tests.hostile.legal import NAME
@@ -43,6 +47,8 @@ def test_every_field_that_a_reader_asks_for_is_in_an_example(monkeypatch: pytest
     monkeypatch.setattr(reading.Reader, "has", listening)
     for kind, spec in EXAMPLES.values():
         faults_of(kind, spec)
+    for kind, shape in SHAPES.items():
+        asked |= {f"{kind}/{place}" for place in places_of(shape)}
     shown = {
         f"{kind}/{without_positions(pointer)}"
         for kind, spec in EXAMPLES.values()
@@ -51,6 +57,14 @@ def test_every_field_that_a_reader_asks_for_is_in_an_example(monkeypatch: pytest
     }
     envelope = {f"{kind}/{field}" for kind in READERS for field in ("", "kind", "name", "account", "spec")}
     assert asked - shown - envelope == set()
+
+
+def places_of(shape: type[Shape], place: str = "") -> Iterator[str]:
+    """Where each field of a shape and of the objects in it stands."""
+    for field in fields_of(shape):
+        yield f"{place}{field.name}"
+        if field.child:
+            yield from places_of(field.child, f"{place}{field.name}/")
 
 
 def _ways_to(leaf: str) -> list[str]:

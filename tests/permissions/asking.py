@@ -22,7 +22,7 @@ from django.urls import reverse
 
 from apps.accounts.models import Account
 from apps.core.clock import now
-from apps.definitions.describing import describe
+from apps.definitions.reading.describing import describe
 from tests.permissions.callers import OWNER, Caller, changes_nothing, sees_nothing
 from tests.permissions.rows import Row
 from tests.permissions.world import PASSING, REQUEST_ID, World, dump, everything, rows_of, take_away

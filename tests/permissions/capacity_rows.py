@@ -49,6 +49,6 @@ def make_capacity_rows(own: Account) -> None:
     test = save_object(actor=Actor("x", own, "admin"), kind="CapacityTest", name="measure", spec={"target": target})
     make_run(test, steps=2)
     make_run(test, steps=1, state="running", lease_until=now() + timedelta(days=1))
-    nothing = {"verdict": "No difference can be shown.", "differences": []}
+    nothing = {"message": "No difference can be shown.", "differences": []}
     Comparison.objects.create(account=own, first=test, second=test, actor="x", result=nothing)
     Blackout.objects.create(starts_at="2039-01-01T00:00:00Z", ends_at="2039-01-02T00:00:00Z", reason="x", set_by="x")

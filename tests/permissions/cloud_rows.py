@@ -6,8 +6,8 @@ from apps.compiler.compile_stack import StackCompilation
 from apps.compiler.targets.terraform.document import StackDocument
 from apps.core.clock import now
 from apps.fleet.models import Stack
-from apps.stacks import shelf
 from apps.stacks.models import StackRevision, StackRun
+from apps.stacks.state import revision_store
 from tests.permissions.rows import Row, codes
 
 OPERATORS = codes(404, 404, 200)
@@ -18,7 +18,7 @@ WHY = {"X-Change-Reason": "asked by the table"}
 
 def make_stack_rows() -> None:
     """A revision of the one, a run of another stack whose plan waits for somebody's word."""
-    shelf.store(
+    revision_store.store(
         stack_id=Stack.objects.get(name="aws-eu").pk,
         generation=1,
         compilation=StackCompilation(StackDocument(), (), ()),

@@ -9,7 +9,7 @@ from apps.accounts.models import Account
 from apps.core.clock import now
 from apps.definitions.services import save_object
 from apps.schedules.models import Fire
-from apps.schedules.triggers import make_trigger
+from apps.schedules.triggers.services import make_trigger
 from tests.permissions.rows import Open, Row, codes
 
 ANY = {"If-Match": "*"}
@@ -39,7 +39,7 @@ def make_schedule_rows(account: Account) -> None:
         next_try_at=moment,
         finished_at=moment,
         state=Fire.State.DEAD,
-        said="The receiver answered 500, not 2xx.",
+        message="The receiver answered 500, not 2xx.",
     )
 
 

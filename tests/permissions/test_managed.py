@@ -18,7 +18,9 @@ from django.db import connection
 from django.db.models import Model
 
 from apps.definitions.models import Backend, HealthCheck, Listener, RoutePool, Server
-from apps.definitions.services import KINDS, limits, parts
+from apps.definitions.services import KINDS
+from apps.definitions.writing import parts
+from apps.definitions.writing.actions import limits
 from apps.fleet.models import RegionLatency
 from tests.doors.forms import untouched
 from tests.permissions.asking import send, undone, writes

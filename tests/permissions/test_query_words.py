@@ -19,9 +19,9 @@ from django.http import QueryDict
 from django.template.loader import get_template
 
 from apps.api.v1 import views
-from apps.api.v1.schemas.operations import OPERATIONS
+from apps.api.v1.schemas.operations.core import OPERATIONS
 from apps.api.v1.views import Noun
-from apps.web import pages
+from apps.web.kit import pages
 from tests.permissions.asking import client_for, path_of, undone
 from tests.permissions.callers import ADMIN
 from tests.permissions.rows import Row
@@ -166,9 +166,9 @@ def test_a_word_that_reaches_the_database_as_it_is_is_found(world: World, monkey
 
 def test_the_words_of_pages_are_found(world: World) -> None:
     assert known_of(world, READS["web:rollouts"]).words == {"fleet", "before", "partial"}
-    assert known_of(world, READS["web:sizing"]).words >= {"pool", "rate", "margin", "cost", "lose"}
+    assert known_of(world, READS["web:sizing"]).words >= {"pool", "rate", "margin", "cost", "n_minus_1"}
     assert known_of(world, READS["web:route-new"]).words >= {"hostname", "path"}
-    assert known_of(world, READS["api:sizing"]).words == {"pool", "rate", "lose_a_region", "cost_per_server"}
+    assert known_of(world, READS["api:sizing"]).words == {"pool", "rate", "n_minus_1", "cost_per_server"}
 
 
 @pytest.mark.parametrize("url", PAGES)

@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from apps.compiler.model import (
+from apps.compiler.model.fleet import (
     Balance,
     Certificate,
     HealthCheck,
@@ -23,7 +23,7 @@ from apps.compiler.model import (
     WeightedPool,
     WhenFull,
 )
-from apps.compiler.stacks import (
+from apps.compiler.model.stack import (
     AddressKind,
     Cloud,
     CloudAddress,

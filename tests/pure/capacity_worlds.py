@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from apps.capacity.results import Result
-from apps.capacity.steps import Course, Outcome, Purpose, StepPlan, Verdict, Word
-from apps.definitions.specs import ObjectiveSpec
+from apps.capacity.measure.results import Result
+from apps.capacity.run.steps import Course, Outcome, Purpose, Status, StepPlan, Verdict
+from apps.definitions.reading.specs import ObjectiveSpec
 from apps.drivers.load.contract import Arrivals, Endpoint, Plan, Request, Second
 from apps.drivers.load.memory import MemoryBackend, MemoryGenerator, memory_backend
 
@@ -76,7 +76,7 @@ def _plan(step: StepPlan, arrivals: Arrivals, connections: int, seed: int) -> Pl
 
 async def _make(course: Course, step: StepPlan, seconds: object, generator: MemoryGenerator, story: Story) -> Outcome:
     made: list[Second] = []
-    verdict = Verdict(Word.UNDECIDED)
+    verdict = Verdict(Status.UNDECIDED)
     while not verdict.decided:
         await generator.renew()
         made.append(await anext(seconds))  # type: ignore[call-overload]
@@ -94,7 +94,7 @@ def poisson_truth(objective: ObjectiveSpec, *, servers: int, service_ms: float, 
     allowed = (1 - objective.percentile / 100) * len(gaps)
     while (high - low) / high > 0.004:
         rate = (low + high) / 2
-        enough = _as_many_slow(gaps, works, rate, servers, objective.below_ms / 1000, allowed)
+        enough = _as_many_slow(gaps, works, rate, servers, objective.max_latency_ms / 1000, allowed)
         low, high = (low, rate) if enough else (rate, high)
     return (low + high) / 2
 

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from hypothesis import strategies as st
 
-from apps.compiler.model import (
+from apps.compiler.model.fleet import (
     FixedResponse,
     HeaderCondition,
     HeaderMatch,

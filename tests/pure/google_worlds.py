@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from apps.compiler.model import (
+from apps.compiler.model.fleet import (
     Balance,
     Certificate,
     FixedResponse,
@@ -24,7 +24,7 @@ from apps.compiler.model import (
     ServerState,
     WeightedPool,
 )
-from apps.compiler.stacks import (
+from apps.compiler.model.stack import (
     AddressKind,
     Cloud,
     CloudAddress,

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.compiler.model import LoadBalancer, PathKind, Route
+from apps.adoption import alb
+from apps.adoption.contract import Adoption, Verdict, Wish
+from apps.compiler.model.fleet import LoadBalancer, PathKind, Route
 from apps.compiler.routing import winning_route
 from apps.drivers.clouds.contract import FoundLoadBalancer
-from apps.stacks.adopting import alb
-from apps.stacks.adopting.contract import Adoption, Verdict, Wish
 
 WISH = Wish(name="front", account="acme")
 ANY, WWW, API = "*.l.example", "www.l.example", "api.l.example"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from apps.agent import counters
-from apps.agent.proxy import Proxy
+from apps.agent.process import counters
+from apps.agent.process.proxy import Proxy
 
 PRINTED = """Pid: 7
 Start_time_sec: 100

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from apps.agent import counters
+from apps.agent.process import counters
 
 INFO = "Name: HAProxy\nPid: 7\nStart_time_sec: 100\n"
 HEAD = "# pxname,svname,qcur,scur,stot,hrsp_2xx,hrsp_5xx,status,check_status,check_duration,last_chk,req_tot,"

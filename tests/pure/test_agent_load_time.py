@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from apps.agent.load_time import load_seconds
+from apps.agent.check.load_time import load_seconds
 from apps.agent.settings import Settings
 from apps.compiler.bundle import Bundle, assemble
 from apps.drivers.proxy.agent import push_seconds

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.agent import names
-from apps.agent.resolver import refusal
+from apps.agent.names import dns as names
+from apps.agent.names.resolver import refusal
 from apps.compiler.addresses import ALL_PRIVATE, PRIVATE_NETWORKS, own_places, refusal_of_address, refusal_of_private
 from apps.compiler.addresses import refused_networks as refused_by
 from apps.compiler.bundle import Bundle

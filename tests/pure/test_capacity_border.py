@@ -7,14 +7,14 @@ from statistics import fmean
 
 import pytest
 
-from apps.capacity.fitting import border
-from apps.capacity.measuring import Measured
-from apps.capacity.search import OVERLOAD_S, Search
-from apps.capacity.steps import Outcome, Purpose, StepPlan, Verdict, Word
-from apps.definitions.specs import ObjectiveSpec
+from apps.capacity.measure.fitting import border
+from apps.capacity.measure.measuring import Measured
+from apps.capacity.run.search import OVERLOAD_S, Search
+from apps.capacity.run.steps import Outcome, Purpose, Status, StepPlan, Verdict
+from apps.definitions.reading.specs import ObjectiveSpec
 from tests.pure.capacity_worlds import Story, poisson_truth, run
 
-FAST = ObjectiveSpec(percentile=95, below_ms=100, errors_below=0.01)
+FAST = ObjectiveSpec(percentile=95, max_latency_ms=100, max_error_rate=0.01)
 # What so many servers can take in truth, by a long simulation of the same queues.
 TRUTHS = {(1, True): 70.6, (3, False): 282.1, (3, True): 267.5, (8, True): 764.8}
 SEEDS = range(100, 106)
@@ -35,7 +35,7 @@ def found(servers: int, exponential: bool, seed: int) -> Found:
     story, _ = run(search, arrivals="poisson", servers=servers, service_ms=10, exponential=exponential, seed=seed)
     truth = TRUTHS[servers, exponential]
     confirmed = [
-        o.step.rate for o in search.outcomes if o.step.purpose is Purpose.CONFIRM and o.verdict.word is Word.GOOD
+        o.step.rate for o in search.outcomes if o.step.purpose is Purpose.CONFIRM and o.verdict.status is Status.GOOD
     ]
     return Found((story.result.capacity or 0.0) / truth - 1, confirmed[0] / truth - 1 if confirmed else None, story)
 
@@ -72,14 +72,16 @@ def test_the_truth_is_what_a_long_simulation_says(servers: int, exponential: boo
     assert TRUTHS[servers, exponential] == pytest.approx(truth, rel=0.001)
 
 
-def outcome(rate: float, share: float, seconds: float, word: Word = Word.GOOD, *, answered: float = 0.0) -> Outcome:
+def outcome(
+    rate: float, share: float, seconds: float, status: Status = Status.GOOD, *, answered: float = 0.0
+) -> Outcome:
     measured = Measured(seconds=seconds, offered=rate, answered=answered or rate, slow_share=share)
-    return Outcome(StepPlan(Purpose.BISECT, 1, 60, rate), measured, Verdict(word))
+    return Outcome(StepPlan(Purpose.BISECT, 1, 60, rate), measured, Verdict(status))
 
 
 def test_longer_steps_make_the_interval_narrower() -> None:
-    short = border([outcome(60, 0.02, 10), outcome(75, 0.08, 10, Word.BAD)], FAST)
-    long = border([outcome(60, 0.02, 200), outcome(75, 0.08, 200, Word.BAD)], FAST)
+    short = border([outcome(60, 0.02, 10), outcome(75, 0.08, 10, Status.BAD)], FAST)
+    long = border([outcome(60, 0.02, 200), outcome(75, 0.08, 200, Status.BAD)], FAST)
     assert short is not None
     assert long is not None
     assert 60 < long.low < long.rate < long.high < 75
@@ -87,8 +89,8 @@ def test_longer_steps_make_the_interval_narrower() -> None:
 
 
 def test_steps_without_a_slow_request_count_too() -> None:
-    without = border([outcome(75, 0.08, 30, Word.BAD)], FAST)
-    with_it = border([outcome(70, 0.0, 120), outcome(75, 0.08, 30, Word.BAD)], FAST)
+    without = border([outcome(75, 0.08, 30, Status.BAD)], FAST)
+    with_it = border([outcome(70, 0.0, 120), outcome(75, 0.08, 30, Status.BAD)], FAST)
     assert without is not None
     assert with_it is not None
     assert with_it.rate > without.rate
@@ -97,8 +99,8 @@ def test_steps_without_a_slow_request_count_too() -> None:
 @pytest.mark.parametrize(
     "steps",
     [
-        [outcome(50, 0.0, 30), outcome(100, 0.95, 5, Word.BAD)],
-        [outcome(50, 0.0, 30), outcome(100, 0.2, 1, Word.BAD, answered=60)],
+        [outcome(50, 0.0, 30), outcome(100, 0.95, 5, Status.BAD)],
+        [outcome(50, 0.0, 30), outcome(100, 0.2, 1, Status.BAD, answered=60)],
         [outcome(50, 0.0, 30)],
     ],
     ids=["a cliff", "a queue that only began to grow", "nothing slow"],

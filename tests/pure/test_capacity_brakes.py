@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from apps.capacity.brakes import Brake, Moment, Neighbour, Surroundings, brake
+from apps.capacity.run.abort_conditions import Brake, Moment, Neighbour, Surroundings, brake
 
 CALM = Surroundings(neighbours={"pool-7": Neighbour(100, 0.0, 40.0)})
 GOOD = Moment(ended=20, failed=0, p95_ms=50.0, around=CALM)
@@ -23,7 +23,7 @@ def first(moments: list[Moment], before: Surroundings = CALM) -> tuple[int, Brak
 def words(moments: list[Moment]) -> tuple[int, str] | None:
     """The same without the sentence."""
     found = first(moments)
-    return (found[0], found[1].word) if found else None
+    return (found[0], found[1].reason) if found else None
 
 
 def test_a_quiet_minute_brakes_nothing() -> None:

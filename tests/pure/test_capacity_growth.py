@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from apps.capacity.fitting import Scalability
-from apps.capacity.growth import growth
+from apps.capacity.measure.fitting import Scalability
+from apps.capacity.use.growth import growth
 
 
 def test_three_sizes_make_a_law_with_an_end() -> None:
@@ -15,7 +15,7 @@ def test_three_sizes_make_a_law_with_an_end() -> None:
     assert found.law.contention == pytest.approx(0.05, abs=0.01)
     assert found.believed == 8
     assert [size.servers for size in found.sizes] == [1, 2, 4, 8]
-    assert "Above 8 servers it is not to be believed" in found.sentence
+    assert "Above 8 servers it is not to be believed" in found.message
 
 
 def test_a_law_ends_where_another_server_takes_capacity_away() -> None:
@@ -31,7 +31,7 @@ def test_a_law_ends_where_another_server_takes_capacity_away() -> None:
 def test_too_few_sizes_are_no_law_and_say_so(sizes: list[int], words: str) -> None:
     found = growth([(n, 100.0 * n) for n in sizes])
     assert found.law is None
-    assert found.sentence.startswith(words)
+    assert found.message.startswith(words)
 
 
 def test_of_a_size_the_last_measurement_counts() -> None:

@@ -6,16 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from apps.capacity.fitting import Crossing
-from apps.capacity.results import Result
-from apps.capacity.search import Search
-from apps.capacity.steps import Outcome, Purpose, StepPlan, Verdict, Word
-from apps.capacity.summing import RESOLUTION, Ending, result_of_search
-from apps.definitions.specs import ObjectiveSpec
+from apps.capacity.measure.fitting import Crossing
+from apps.capacity.measure.results import Result
+from apps.capacity.measure.summing import RESOLUTION, Ending, result_of_search
+from apps.capacity.run.search import Search
+from apps.capacity.run.steps import Outcome, Purpose, Status, StepPlan, Verdict
+from apps.definitions.reading.specs import ObjectiveSpec
 from tests.pure.capacity_worlds import run
 
-FAST = ObjectiveSpec(percentile=95, below_ms=50, errors_below=0.01)
-TUTORIAL = ObjectiveSpec(percentile=95, below_ms=600, errors_below=0.01)
+FAST = ObjectiveSpec(percentile=95, max_latency_ms=50, max_error_rate=0.01)
+TUTORIAL = ObjectiveSpec(percentile=95, max_latency_ms=600, max_error_rate=0.01)
 
 
 @pytest.fixture(scope="module")
@@ -25,9 +25,9 @@ def measured() -> Outcome:
     return story.outcomes[0]
 
 
-def step(measured: Outcome, rate: float, word: Word, purpose: Purpose = Purpose.BISECT) -> Outcome:
+def step(measured: Outcome, rate: float, status: Status, purpose: Purpose = Purpose.BISECT) -> Outcome:
     """The same at another rate with another verdict."""
-    return replace(measured, step=StepPlan(purpose, 10, 10, rate), verdict=Verdict(word))
+    return replace(measured, step=StepPlan(purpose, 10, 10, rate), verdict=Verdict(status))
 
 
 def summed(outcomes: list[Outcome], ending: Ending, capacity: float | None = None, **values: object) -> Result:
@@ -40,32 +40,32 @@ def summed(outcomes: list[Outcome], ending: Ending, capacity: float | None = Non
 
 def test_a_run_that_could_not_confirm_says_what_held_and_what_did_not(measured: Outcome) -> None:
     outcomes = [
-        step(measured, 6, Word.GOOD),
-        step(measured, 12, Word.GOOD),
-        step(measured, 15.4, Word.BAD),
-        step(measured, 11.94, Word.BAD, Purpose.CONFIRM),
+        step(measured, 6, Status.GOOD),
+        step(measured, 12, Status.GOOD),
+        step(measured, 15.4, Status.BAD),
+        step(measured, 11.94, Status.BAD, Purpose.CONFIRM),
     ]
     found = summed(outcomes, Ending.OVERLOAD)
     assert (found.capacity, found.low, found.high, found.met) == (None, 12, 15.4, None)
     assert found.inconclusive
-    assert found.sentence.startswith("At least 12 requests/s, below 15.4 requests/s, not confirmed, with p95 below")
-    assert "No rate" not in found.sentence
+    assert found.message.startswith("At least 12 requests/s, below 15.4 requests/s, not confirmed, with p95 below")
+    assert "No rate" not in found.message
 
 
 def test_control_a_search_in_which_nothing_held_found_that_nothing_holds(measured: Outcome) -> None:
-    found = summed([step(measured, 1, Word.BAD)], Ending.NOTHING)
+    found = summed([step(measured, 1, Status.BAD)], Ending.NOTHING)
     assert (found.low, found.met, found.inconclusive) == (None, False, False)
-    assert found.sentence.startswith("No rate met")
+    assert found.message.startswith("No rate was found")
 
 
 def test_an_interval_has_a_width(measured: Outcome) -> None:
-    outcomes = [step(measured, 109.4, Word.GOOD), step(measured, 109.5, Word.BAD)]
+    outcomes = [step(measured, 109.4, Status.GOOD), step(measured, 109.5, Status.BAD)]
     found = summed(outcomes, Ending.OBJECTIVE, 109.4, likely=Crossing(109.4, 109.4, 109.4), high=109.4)
     assert found.low is not None
     assert found.high is not None
     assert found.high - found.low == pytest.approx(RESOLUTION * 109.4)
     assert found.low < 109.4 < found.high
-    assert "between 108.3 and 110.5" in found.sentence
+    assert "between 108.3 and 110.5" in found.message
 
 
 @pytest.mark.parametrize("arrivals", ["constant", "poisson"])

@@ -6,16 +6,16 @@ import random
 
 import pytest
 
-from apps.capacity.balance import Work, judge_balance
-from apps.capacity.bottleneck import NodeSample, ServerSample, bottleneck
-from apps.capacity.comparing import Observation, compare, verdict
-from apps.capacity.fitting import Scalability, scalability
-from apps.capacity.history import difference
-from apps.capacity.profiles import course_of
-from apps.capacity.results import result_of
-from apps.capacity.sizing import Measurement, size
-from apps.capacity.steps import Purpose
-from apps.definitions.specs import CapacityTestSpec, GuardSpec, LoadSpec
+from apps.capacity.measure.bottleneck import NodeSample, ServerSample, bottleneck
+from apps.capacity.measure.comparing import Observation, compare, summary
+from apps.capacity.measure.fitting import Scalability, scalability
+from apps.capacity.measure.history import difference
+from apps.capacity.measure.results import result_of
+from apps.capacity.run.profiles import course_of
+from apps.capacity.run.steps import Purpose
+from apps.capacity.use.balance import Work, judge_balance
+from apps.capacity.use.sizing import Measurement, size
+from apps.definitions.reading.specs import CapacityTestSpec, GuardSpec, LoadSpec
 from tests.pure.capacity_worlds import run
 
 
@@ -29,12 +29,12 @@ def test_twelve_percent_slower_is_shown_with_its_interval() -> None:
     difference = found["p95_ms"]
     assert difference.shown
     assert difference.change == pytest.approx(0.12, abs=0.02)
-    assert "slower at p95 (± " in difference.sentence
+    assert "slower at p95 (± " in difference.message
 
 
 def test_noise_is_no_difference() -> None:
     differences = compare(observations(100, 4, 0.05, 1), observations(100, 4, 0.05, 2))
-    assert verdict(differences) == "No difference can be shown."
+    assert summary(differences) == "No difference can be shown."
 
 
 def test_of_two_hundred_comparisons_of_the_same_hardly_more_than_five_percent_are_wrong() -> None:
@@ -55,7 +55,7 @@ def test_three_regions_with_one_lost_need_half_of_the_load_each() -> None:
     sizing = size([Measurement(name, 3, 5.0, "run-1") for name in "abc"], 30, margin=0)
     assert [need.needed for need in sizing.needs] == [3, 3, 3]
     assert sizing.takes_now == 30
-    assert sizing.sentence.endswith("the same number as now.")
+    assert sizing.message.endswith("as many as now.")
 
 
 def test_a_region_that_was_never_measured_borrows_the_weakest_number_and_says_so() -> None:
@@ -67,7 +67,7 @@ def test_a_region_that_was_never_measured_borrows_the_weakest_number_and_says_so
 def test_nothing_measured_gives_no_number() -> None:
     assert not size([Measurement("a", 3, None)], 10).possible
     assert not size([Measurement("a", 3, 5.0, "run-1")], 10).possible
-    assert size([Measurement("a", 3, 5.0, "run-1")], 10, lose_a_region=False).needs[0].needed == 3
+    assert size([Measurement("a", 3, 5.0, "run-1")], 10, n_minus_1=False).needs[0].needed == 3
 
 
 def test_servers_cost_what_one_costs() -> None:
@@ -78,44 +78,44 @@ def test_servers_cost_what_one_costs() -> None:
 
 def test_two_thirds_of_idle_processes_are_uneven() -> None:
     found = judge_balance("eu", [Work("one", 900), Work("two", 50), Work("three", 50)])
-    assert found.word == "uneven"
+    assert found.status == "uneven"
     assert found.spread == pytest.approx(18)
-    assert "90%" in found.sentence
+    assert "90%" in found.message
 
 
 def test_chance_and_weights_are_not_uneven() -> None:
-    assert judge_balance("eu", [Work("one", 340), Work("two", 330), Work("three", 330)]).word == "even"
-    assert judge_balance("eu", [Work("big", 800, weight=200), Work("small", 400)]).word == "even"
-    assert judge_balance("eu", [Work("one", 5), Work("two", 1)]).word == "unknown"
-    assert judge_balance("eu", [Work("one", 500), Work("drained", 0, weight=0)]).word == "unknown"
+    assert judge_balance("eu", [Work("one", 340), Work("two", 330), Work("three", 330)]).status == "even"
+    assert judge_balance("eu", [Work("big", 800, weight=200), Work("small", 400)]).status == "even"
+    assert judge_balance("eu", [Work("one", 5), Work("two", 1)]).status == "unknown"
+    assert judge_balance("eu", [Work("one", 500), Work("drained", 0, weight=0)]).status == "unknown"
 
 
 def test_a_server_without_any_request_is_uneven() -> None:
-    assert judge_balance("eu", [Work("one", 100), Work("two", 0)]).word == "uneven"
+    assert judge_balance("eu", [Work("one", 100), Work("two", 0)]).status == "uneven"
 
 
 def test_the_bottleneck_is_named_surest_first() -> None:
     full = [ServerSample(f"vm-{n}", queue=5, p95_ms=900) for n in range(3)]
-    assert bottleneck(full).word == "queue"
+    assert bottleneck(full).reason == "queue"
     assert bottleneck(full, [NodeSample("lb-1", cpu=0.95)]).name == "lb-1"
     assert bottleneck([*full, ServerSample("vm-9", up=False)]).name == "vm-9"
     slow = [ServerSample("vm-0", p95_ms=40), ServerSample("vm-1", p95_ms=45), ServerSample("vm-2", p95_ms=400)]
-    assert (bottleneck(slow).word, bottleneck(slow).name) == ("one_server", "vm-2")
-    assert bottleneck([ServerSample("vm-0", p95_ms=40), ServerSample("vm-1", p95_ms=45)]).word == "unknown"
-    assert bottleneck(full, [NodeSample("lb-1", connections=0.85)]).sentence.startswith(
+    assert (bottleneck(slow).reason, bottleneck(slow).name) == ("one_server", "vm-2")
+    assert bottleneck([ServerSample("vm-0", p95_ms=40), ServerSample("vm-1", p95_ms=45)]).reason == "unknown"
+    assert bottleneck(full, [NodeSample("lb-1", connections=0.85)]).message.startswith(
         "The load balancer's node lb-1 had 85% of its connections in use"
     )
 
 
 def test_a_server_that_holds_more_connections_than_its_weight_explains_gave_way() -> None:
     crowded = [ServerSample("vm-0", connections=8, weight=100), ServerSample("vm-1", connections=40, weight=100)]
-    assert (bottleneck(crowded).name, "most open connections" in bottleneck(crowded).sentence) == ("vm-1", True)
+    assert (bottleneck(crowded).name, "most open connections" in bottleneck(crowded).message) == ("vm-1", True)
     heavy = [ServerSample("vm-0", connections=8, weight=50), ServerSample("vm-1", connections=40, weight=200)]
-    assert bottleneck(heavy).word == "unknown"
+    assert bottleneck(heavy).reason == "unknown"
     few = [ServerSample("vm-0", connections=1, weight=100), ServerSample("vm-1", connections=9, weight=100)]
-    assert bottleneck(few).word == "unknown"
+    assert bottleneck(few).reason == "unknown"
     drained = [ServerSample("vm-0", connections=40, weight=0), ServerSample("vm-1", connections=2, weight=100)]
-    assert bottleneck(drained).word == "unknown"
+    assert bottleneck(drained).reason == "unknown"
 
 
 def test_the_scalability_law_is_found_again() -> None:
@@ -172,5 +172,5 @@ def test_a_change_since_the_last_run_is_shown_only_where_both_are_sure() -> None
     assert difference({"capacity": 80.0, "low": 79.0, "high": 82.0}, last, "run-1")["shown"]
     near = difference({"capacity": 101.0, "low": 100.0, "high": 103.0}, last, "run-1")
     assert not near["shown"]
-    assert near["sentence"].startswith("No significant difference from run-1")
+    assert near["message"].startswith("No difference to run-1 can be shown")
     assert not difference({"capacity": 120.0, "low": 119.0, "high": None}, last | {"high": None}, "run-1")["shown"]

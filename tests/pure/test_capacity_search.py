@@ -9,16 +9,16 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from apps.capacity.judging import judge_step
-from apps.capacity.search import OVERLOAD_S, Search
-from apps.capacity.steps import Purpose, StepPlan, Verdict, Word
-from apps.definitions.specs import ObjectiveSpec
+from apps.capacity.measure.judging import judge_step
+from apps.capacity.run.search import OVERLOAD_S, Search
+from apps.capacity.run.steps import Purpose, Status, StepPlan, Verdict
+from apps.definitions.reading.specs import ObjectiveSpec
 from apps.drivers.load.contract import Second
 from tests.pure.capacity_worlds import poisson_truth, run
 
 breadth = pytest.mark.exhaustive
-TUTORIAL = ObjectiveSpec(percentile=95, below_ms=600, errors_below=0.01)
-FAST = ObjectiveSpec(percentile=95, below_ms=50, errors_below=0.01)
+TUTORIAL = ObjectiveSpec(percentile=95, max_latency_ms=600, max_error_rate=0.01)
+FAST = ObjectiveSpec(percentile=95, max_latency_ms=50, max_error_rate=0.01)
 FIVE_MINUTES = 300
 
 
@@ -86,16 +86,16 @@ def test_a_service_that_becomes_slower_with_load_has_a_soft_knee_and_a_line_thro
     assert 0.6 * backend.truth < story.result.capacity < backend.truth
     assert story.result.knee is not None
     assert story.result.knee.p95_ms is not None
-    assert story.result.knee.p95_ms <= FAST.below_ms
+    assert story.result.knee.p95_ms <= FAST.max_latency_ms
 
 
 def test_errors_break_the_objective_as_slowness_does() -> None:
     story, _ = run(search(FAST), servers=8, service_ms=5, failing=0.05)
     assert story.result.capacity is None
-    assert "No rate met" in story.result.sentence
+    assert "No rate was found" in story.result.message
 
 
-def test_errors_below_the_objective_do_no_harm() -> None:
+def test_fewer_errors_than_the_objective_allows_do_no_harm() -> None:
     story, backend = run(search(FAST), servers=3, service_ms=5, failing=0.001)
     assert story.result.capacity == pytest.approx(backend.truth, rel=0.05)
 
@@ -106,14 +106,14 @@ def test_what_the_generator_cannot_send_is_no_verdict_on_the_target() -> None:
     assert story.result.high is None
     assert story.result.capacity is not None
     assert story.result.capacity <= 500
-    assert all(o.verdict.word is not Word.BAD for o in story.outcomes)
-    assert "may take more" in story.result.sentence
+    assert all(o.verdict.status is not Status.BAD for o in story.outcomes)
+    assert "may take more" in story.result.message
 
 
 def test_up_to_the_highest_allowed_rate_it_says_at_least() -> None:
     story, _ = run(search(FAST, most=300), servers=8, service_ms=5)
     assert (story.result.capacity, story.result.high, story.result.limited_by) == (300, None, "max_rate")
-    assert story.result.sentence.startswith("At least 300")
+    assert story.result.message.startswith("At least 300")
 
 
 def test_a_target_that_is_down_is_hardly_touched() -> None:
@@ -129,7 +129,7 @@ def test_a_pause_of_the_target_does_not_become_its_capacity() -> None:
 
 def test_after_each_bad_step_the_queue_drains() -> None:
     story, _ = run(search(FAST), servers=3, service_ms=5)
-    bad = [at for at, o in enumerate(story.outcomes) if o.verdict.word is Word.BAD]
+    bad = [at for at, o in enumerate(story.outcomes) if o.verdict.status is Status.BAD]
     assert bad
     assert all(story.plans[at + 1].purpose is Purpose.DRAIN for at in bad if at + 1 < len(story.plans))
 
@@ -155,7 +155,7 @@ def keeps_its_bounds(
 ) -> None:
     """One search of one target: it ends in time, asks for no more than it may, and overloads nobody for long."""
     arrivals = "poisson" if poisson else "constant"
-    objective = ObjectiveSpec(percentile=95, below_ms=max(20, int(service_ms * 3)), errors_below=0.01)
+    objective = ObjectiveSpec(percentile=95, max_latency_ms=max(20, int(service_ms * 3)), max_error_rate=0.01)
     course = search(objective, arrivals, start=min(start, most), most=most)
     story, _ = run(
         course, arrivals=arrivals, servers=servers, service_ms=service_ms, exponential=exponential, failing=failing,
@@ -219,7 +219,7 @@ def overloads(
     """How long targets of these speeds are overloaded by searches that begin with these guesses."""
     found: dict[tuple[float, float], float] = {}
     for service_ms, guess in worlds:
-        objective = ObjectiveSpec(percentile=95, below_ms=int(max(20, service_ms * 3)), errors_below=0.01)
+        objective = ObjectiveSpec(percentile=95, max_latency_ms=int(max(20, service_ms * 3)), max_error_rate=0.01)
         truth = 2 * 1000 / service_ms
         course = kind(
             objective=objective, start_rate=guess * truth, max_rate=max(5, 30 * truth), arrivals=arrivals,

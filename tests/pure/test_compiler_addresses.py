@@ -1,4 +1,4 @@
-"""COMPILE: static IPs that move: who gets which, what is left out, and what the receipt finds."""
+"""COMPILE: static IPs that move: who gets which, what is left out, and what config verification finds."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.agent.allowed import only_allowed
+from apps.agent.check.allowlist import check_allowlist
 from apps.agent.errors import Refusal
 from apps.compiler.codec import bundle_from_bytes, bundle_to_bytes
 from apps.compiler.compile import compile_snapshot
 from apps.compiler.diff import diff_snapshots
-from apps.compiler.model import FleetAddress, FleetAddressKind, Protocol, Region, RegionNode, Snapshot
+from apps.compiler.model.fleet import FleetAddress, FleetAddressKind, Protocol, Region, RegionNode, Snapshot
 from apps.compiler.plan import Reload, plan
-from apps.compiler.targets.haproxy.address_receipt import check_anycast, check_vrrp, read_vrrp
-from apps.compiler.targets.haproxy.anycast import render_anycast
-from apps.compiler.targets.haproxy.vrrp import priorities, render_vrrp
+from apps.compiler.targets.haproxy.static_ips.anycast import render_anycast
+from apps.compiler.targets.haproxy.static_ips.vrrp import priorities, render_vrrp
+from apps.compiler.targets.haproxy.verify.address_verification import check_anycast, check_vrrp, read_vrrp
 from tests.pure.compiler_worlds import front, listener, pool, route
 
 VIP, ANYCAST = FleetAddressKind.VIP, FleetAddressKind.ANYCAST
@@ -167,7 +167,7 @@ def test_of_two_with_one_router_id_the_newer_one_is_left_out() -> None:
     assert "vip-3 has 7 already" in str(found.quarantined)
 
 
-# The receipt
+# Config verification
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_of_two_with_one_router_id_the_newer_one_is_left_out() -> None:
         ("    state BACKUP\n", '    state BACKUP\n    notify "/bin/sh -c x;y|z"\n'),
     ],
 )
-def test_the_receipt_refuses_a_keepalived_configuration_that_says_something_else(old: str, new: str) -> None:
+def test_config_verification_refuses_a_keepalived_configuration_that_says_something_else(old: str, new: str) -> None:
     address = vip(3, 5)
     text = render_vrrp((address,), BY_ID)
     assert check_vrrp(text, "keepalived.conf", (address,), BY_ID) == []
@@ -202,7 +202,7 @@ def test_the_receipt_refuses_a_keepalived_configuration_that_says_something_else
         ("    reject;\n}", "    accept;\n}\nfilter other {\n    accept;\n}"),
     ],
 )
-def test_the_receipt_refuses_a_bird_configuration_that_announces_something_else(old: str, new: str) -> None:
+def test_config_verification_refuses_a_bird_configuration_that_announces_something_else(old: str, new: str) -> None:
     text = render_anycast((anycast(4),))
     assert check_anycast(text, "bird.conf", (anycast(4),)) == []
     assert old in text
@@ -216,8 +216,8 @@ def test_the_receipt_refuses_a_bird_configuration_that_announces_something_else(
 def test_whatever_the_compiler_writes_the_agent_lets_pass(numbers: list[int], count: int) -> None:
     nodes = tuple(BY_ID)[:count]
     moving = [vip(each, nodes=nodes, address=f"10.9.1.{each}") for each in numbers]
-    only_allowed("keepalived.conf", render_vrrp(moving, BY_ID))
-    only_allowed("bird.conf", render_anycast([anycast(each) for each in numbers] + [anycast(251, "2001:db8::4")]))
+    check_allowlist("keepalived.conf", render_vrrp(moving, BY_ID))
+    check_allowlist("bird.conf", render_anycast([anycast(each) for each in numbers] + [anycast(251, "2001:db8::4")]))
 
 
 @pytest.mark.parametrize(
@@ -236,8 +236,8 @@ def test_whatever_the_compiler_writes_the_agent_lets_pass(numbers: list[int], co
     ],
 )
 def test_whatever_could_start_a_program_or_open_a_file_is_refused(path: str, line: str) -> None:
-    with pytest.raises(Refusal, match="has a line that is not allowed") as refusal:
-        only_allowed(
+    with pytest.raises(Refusal, match="says what no bundle may say") as refusal:
+        check_allowlist(
             path, f"global_defs {{\n{line}\n}}\n" if path == "keepalived.conf" else f"protocol device {{\n{line}\n}}\n"
         )
     assert refusal.value.line == 2

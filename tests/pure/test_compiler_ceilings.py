@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import resource
 
-from apps.agent.nodecfg import connections
+from apps.agent.release.nodecfg import connections
 from apps.compiler.compile import compile_snapshot
-from apps.compiler.model import AccountShare, Region, RegionNode, WhenFull
-from apps.compiler.targets.haproxy.ceilings import CEILINGS_MAP
+from apps.compiler.model.fleet import AccountShare, Region, RegionNode, WhenFull
+from apps.compiler.targets.haproxy.overflow.ceilings import CEILINGS_MAP
 from tests.pure.compiler_worlds import front, pool, snapshot
 
 NODE = RegionNode("node-1", "one", "127.0.0.1", 9700, 9800, 9900)

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from apps.compiler.capabilities import capabilities_of, oldest_of, parse_version
 from apps.compiler.codec import bundle_from_bytes, bundle_to_bytes, snapshot_from_json, snapshot_to_json
 from apps.compiler.compile import compile_snapshot
 from apps.compiler.diff import diff_bundles, diff_snapshots
-from apps.compiler.model import (
+from apps.compiler.haproxy_version import oldest_of, parse_version
+from apps.compiler.model.fleet import (
     Certificate,
     FixedResponse,
     LoadBalancer,
@@ -236,11 +236,8 @@ def test_the_difference_of_bundles_is_a_unified_text() -> None:
     assert "+++ wanted/maps/lb-1-prefix.map\n+a.example/new/ route-2" in text
 
 
-def test_capabilities_follow_the_version_that_the_node_reports() -> None:
+def test_the_version_is_read_from_what_the_node_reports() -> None:
     assert parse_version("2.6.12-1+deb12u4") == (2, 6)
-    assert not capabilities_of((2, 6)).variable_cut
-    assert capabilities_of((3, 0)).variable_cut
-    assert not capabilities_of((2, 4)).supported
     with pytest.raises(ValueError, match="no version"):
         parse_version("HAProxy")
 

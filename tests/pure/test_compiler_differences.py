@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from apps.compiler import diff, model
+from apps.compiler import diff
 from apps.compiler.diff import diff_snapshots
+from apps.compiler.model import fleet as model
 from tests.pure.compiler_worlds import certificate_pem
 
 # What no text for people may have: a class, its text, or an identifier of ours as the name of a thing.

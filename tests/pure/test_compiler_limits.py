@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.compiler.limits import NOTHING, Bounds, bounds_of, shares_of, short_bound, slots_per_node, times
-from apps.compiler.model import Limit, LimitKind, LimitScope, Pool, Protocol, RegionShare, Server, Snapshot
-from apps.compiler.targets.haproxy.limits import ORDER_MAP, limit_maps
+from apps.compiler.model.fleet import Limit, LimitKind, LimitScope, Pool, Protocol, RegionShare, Server, Snapshot
+from apps.compiler.targets.haproxy.overflow.limits import ORDER_MAP, limit_maps
 
 RATE, FLIGHT, NONE = LimitKind.RATE, LimitKind.CONNECTIONS, LimitKind.NONE
 POOL = Pool("pool-1", "acme/shop", "acme", Protocol.HTTP, servers=(Server("srv-1", "s", "192.0.2.1", 80),))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from apps.compiler.bundle import Bundle
 from apps.compiler.compile import compile_snapshot
 from apps.compiler.diff import diff_snapshots
-from apps.compiler.model import (
+from apps.compiler.model.fleet import (
     LoadBalancer,
     Pool,
     Region,
@@ -18,7 +18,7 @@ from apps.compiler.model import (
     Snapshot,
     WeightedPool,
 )
-from apps.compiler.operations import DeleteMapEntry, ReplaceMap, SetMapEntry, SetServerState, SetServerWeight
+from apps.compiler.model.operations import DeleteMapEntry, ReplaceMap, SetMapEntry, SetServerState, SetServerWeight
 from apps.compiler.plan import REPLACE_ABOVE, Nothing, Reload, Runtime, plan
 from apps.compiler.targets.haproxy.maps import map_content
 from apps.compiler.targets.haproxy.reader import read_map

@@ -7,8 +7,7 @@ from itertools import product
 
 import pytest
 
-from apps.compiler.assertions import broken
-from apps.compiler.model import (
+from apps.compiler.model.fleet import (
     Assertion,
     FixedResponse,
     HeaderCondition,
@@ -19,8 +18,9 @@ from apps.compiler.model import (
     Redirect,
     WeightedPool,
 )
+from apps.compiler.questions.assertions import broken
+from apps.compiler.questions.trace import Question, location_of, rewritten, trace
 from apps.compiler.routing import winning_route
-from apps.compiler.trace import Question, location_of, rewritten, trace
 from tests.pure.compiler_worlds import (
     ASKED_HEADERS,
     ASKED_HOSTS,

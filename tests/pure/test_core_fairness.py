@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from apps.core import fairness
-from apps.core.fairness import Owners, Seats, in_turns, of_slow
+from apps.core.concurrency import fairness
+from apps.core.concurrency.fairness import Owners, Seats, in_turns, of_slow
 
 SEATS, SLOW_OWNERS, TAKES_S = 5, 30, 10
 Work = tuple[str, int]

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.definitions.merging import Difference, Who, differences, merge
+from apps.definitions.previewing.merging import Difference, Who, differences, merge
 
 leaf = st.none() | st.booleans() | st.integers(0, 3) | st.sampled_from(["a", "b"])
 document = st.recursive(

@@ -8,8 +8,8 @@ import tracemalloc
 import pytest
 
 from apps.core.errors import Malformed
-from apps.definitions import texts
-from apps.definitions.texts import MAX_BYTES, MAX_DEPTH, MAX_YAML_VALUES, read_json, read_yaml
+from apps.definitions.reading import texts
+from apps.definitions.reading.texts import MAX_BYTES, MAX_DEPTH, MAX_YAML_VALUES, read_json, read_yaml
 
 DEEP = "[" * (MAX_DEPTH + 1) + "]" * (MAX_DEPTH + 1)
 JSON = (

@@ -60,7 +60,7 @@ def test_a_record_that_was_never_ours_stays_until_somebody_takes_it_over() -> No
     assert made.in_the_way[0].served == one("a", "theirs")
     key = frozenset({("a.example.test", "A")})
     assert plan(*sides, repair=key).edits == ()
-    assert plan(*sides, repair=key, take_over=True).edits == (
+    assert plan(*sides, repair=key, adopt_existing=True).edits == (
         Edit("a.example.test", "A", one("a", "theirs"), one("a")),
     )
 
@@ -70,7 +70,7 @@ def test_beside_an_alias_of_others_nothing_is_written() -> None:
     made = plan([one("a")], [], [alias])
     assert made.edits == ()
     assert made.in_the_way[0].served == alias
-    taken = plan([one("a")], [], [alias], repair=frozenset({("a.example.test", "A")}), take_over=True)
+    taken = plan([one("a")], [], [alias], repair=frozenset({("a.example.test", "A")}), adopt_existing=True)
     assert taken.edits == (
         Edit("a.example.test", "CNAME", alias, None),
         Edit("a.example.test", "A", None, one("a")),
@@ -135,7 +135,7 @@ def test_what_nobody_defined_here_is_never_touched(
 def test_a_repair_that_takes_over_serves_all_that_is_wanted_and_then_rests(
     wanted: dict[Key, RecordSet], pushed: dict[Key, RecordSet], served: dict[Key, RecordSet]
 ) -> None:
-    made = plan(wanted.values(), pushed.values(), served.values(), repair=frozenset(wanted), take_over=True)
+    made = plan(wanted.values(), pushed.values(), served.values(), repair=frozenset(wanted), adopt_existing=True)
     after = _after(served, made)
     assert {key: after.get(key) for key in wanted} == wanted
     for name, kind in wanted:

@@ -11,9 +11,9 @@ import pytest
 
 from apps.overflow.comparison import misplaced
 from apps.overflow.flows import Flow, Lane, RegionUse
-from apps.web.flow_drawing import Drawing, Shape, draw, nice
-from apps.web.flow_parts import compare, shown
-from apps.web.flow_words import flow_sentence, rate, table_twin, use_kind, use_words
+from apps.web.drawing.flows import Drawing, Shape, draw, nice
+from apps.web.overflow.parts import compare, shown
+from apps.web.overflow.words import flow_sentence, rate, table_twin, use_kind, use_words
 
 NAMES = ("europe-west1", "us-central1", "asia-east1", "us-east4", "me-west1", "africa-south1", "us-west2", "eu-north9")
 NUMBER = r"-?\d+(?:\.\d)?"
@@ -23,27 +23,28 @@ def use(number: int, own: float, out: float = 0, guests: float = 0, **values: An
     """A region that serves `own` and `guests` and sends `out` away."""
     refused = float(values.pop("refused", 0))
     defaults: dict[str, Any] = {
-        "title": "", "capacity_per_s": 10.0, "unlimited": False, "capacity_set_by": "", "capacity_set_at": None,
+        "title": "", "capacity_rps": 10.0, "unlimited": False, "capacity_set_by": "", "capacity_set_at": None,
         "measured_by": "", "in_flight": None, "flight_limit": None, "drained": False, "healthy": True, "sentences": (),
     }  # fmt: skip
     return RegionUse(
-        region_id=f"rgn-{number}", name=NAMES[number - 1], offered_per_s=own + out + refused, own_per_s=own,
-        served_per_s=own + guests, out_per_s=out, in_per_s=guests, refused_per_s=refused, **(defaults | values),
+        region_id=f"rgn-{number}", name=NAMES[number - 1], demand_rps=own + out + refused, local_rps=own,
+        served_rps=own + guests, overflow_out_rps=out, overflow_in_rps=guests, rejected_rps=refused,
+        **(defaults | values),
     )  # fmt: skip
 
 
-def lane(source: int, target: int, per_s: float, added_ms: float | None = 98, reason: str = "rate") -> Lane:
+def lane(source: int, target: int, rps: float, added_ms: float | None = 98, reason: str = "rate") -> Lane:
     """Traffic of a region served in another."""
     return Lane(
         source_id=f"rgn-{source}", source=NAMES[source - 1], target_id=f"rgn-{target}", target=NAMES[target - 1],
-        per_s=per_s, added_ms=added_ms, reason=reason,
+        rps=rps, added_ms=added_ms, reason=reason,
     )  # fmt: skip
 
 
 def flow(lanes: tuple[Lane, ...], *uses: RegionUse) -> Flow:
     """A flow of now."""
-    refused = sum(each.refused_per_s for each in uses)
-    return Flow(lanes=lanes, regions=uses, refused_per_s=refused, at=None, age_s=1.0, stale=False)
+    refused = sum(each.rejected_rps for each in uses)
+    return Flow(lanes=lanes, regions=uses, rejected_rps=refused, at=None, age_s=1.0, stale=False)
 
 
 SPILLING = flow((lane(2, 1, 8.0),), use(1, 2.0, guests=8.0), use(2, 10.0, out=8.0))
@@ -156,9 +157,9 @@ def test_the_meter_shows_own_part_guests_and_the_limit_where_it_is_passed() -> N
 
 
 def test_a_limit_in_flight_and_no_limit_are_said_as_such() -> None:
-    flying = use(1, 5.0, capacity_per_s=None, in_flight=9, flight_limit=20)
+    flying = use(1, 5.0, capacity_rps=None, in_flight=9, flight_limit=20)
     assert use_words(flying) == "9 of 20 in flight"
-    assert use_words(use(1, 5.0, capacity_per_s=None, unlimited=True)) == "5 requests/s, no limit"
+    assert use_words(use(1, 5.0, capacity_rps=None, unlimited=True)) == "5 requests/s, no limit"
     assert use_words(use(1, 0.0, drained=True)) == "drained, serves no traffic"
     assert use_words(use(1, 0.0, healthy=False)) == "no usable server"
     assert [use_kind(use(1, amount)) for amount in (5.0, 9.5, 12.0)] == ["", "warn", "bad"]
@@ -166,7 +167,7 @@ def test_a_limit_in_flight_and_no_limit_are_said_as_such() -> None:
 
 def test_the_table_twin_has_a_row_per_band_with_the_reason() -> None:
     both = flow((lane(2, 1, 8.0),), use(1, 2.0, guests=8.0), use(2, 10.0, out=8.0, refused=2))
-    rows = [(row.source, row.target, row.per_s, row.share, row.added, row.why) for row in table_twin(both)]
+    rows = [(row.source, row.target, row.rps, row.share, row.added, row.why) for row in table_twin(both)]
     assert rows == [
         ("europe-west1", "europe-west1", "2", "100 %", "0 ms", "local traffic has priority"),
         ("us-central1", "us-central1", "10", "50 %", "0 ms", "local traffic has priority"),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from apps.observe.conditions import Reason
-from apps.observe.counting import TICKS, CountFacts, Counting
-from apps.observe.limit_use import LimitFacts, judge_limits
+from apps.observe.judge.conditions import Reason
+from apps.observe.judge.counting import TICKS, CountFacts, Counting
+from apps.observe.judge.limit_use import LimitFacts, judge_limits
 
 NAMES = {1: "us-1", 2: "us-2"}
 POOLS = {1: "acme/shop"}

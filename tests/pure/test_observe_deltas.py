@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.drivers.proxy.contract import CounterReading, CounterRow
-from apps.observe.buckets import Gatherer, into_minutes
-from apps.observe.deltas import Counts, bucket_difference, node_total, take
+from apps.observe.collect.buckets import Gatherer, into_minutes
+from apps.observe.collect.deltas import Counts, bucket_difference, node_total, take
 from tests.apps.observe_world import row
 
 POOL = ("backend", "pool-1")

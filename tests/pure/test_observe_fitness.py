@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from apps.observe.conditions import Reason, Type
-from apps.observe.fitness import FitnessFacts, judge_clock, judge_fitness, unknown_fitness
+from apps.observe.collect.fitness import FitnessFacts, judge_clock, judge_fitness, unknown_fitness
+from apps.observe.judge.conditions import Reason, Type
 
 
 def by_type(facts: FitnessFacts) -> dict[Type, tuple[bool | None, Reason]]:

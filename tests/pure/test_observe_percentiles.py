@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from apps.observe.collect.percentiles import BOUNDS, merge, percentile
 from apps.observe.metrics import cumulative
-from apps.observe.percentiles import BOUNDS, merge, percentile
 
 
 @pytest.mark.parametrize(

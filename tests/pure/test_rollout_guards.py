@@ -8,10 +8,10 @@ from datetime import timedelta
 import pytest
 
 from apps.compiler.compile import compile_snapshot
-from apps.compiler.model import Snapshot
-from apps.rollouts.guards import NOT_BY_HAND, SAFETY, is_empty, objections
-from apps.rollouts.repairs import pause_after
-from apps.rollouts.states import MOVES, TERMINAL, IllegalMove, RolloutState, check_move
+from apps.compiler.model.fleet import Snapshot
+from apps.rollouts.push.guards import NOT_BY_HAND, SAFETY, is_empty, violations
+from apps.rollouts.push.repairs import pause_after
+from apps.rollouts.push.states import MOVES, TERMINAL, IllegalMove, RolloutState, check_move
 from tests.pure.compiler_worlds import front, route, snapshot
 
 FULL = snapshot(front(*(route(number, path=f"/{number}") for number in range(1, NOT_BY_HAND + 1))))
@@ -22,25 +22,25 @@ def without_routes() -> Snapshot:
     return replace(FULL, load_balancers=(replace(FRONT, routes=()),))
 
 
-def test_an_ordinary_change_meets_no_objection() -> None:
+def test_an_ordinary_change_violates_nothing() -> None:
     after = replace(FULL, load_balancers=(replace(FRONT, routes=FRONT.routes[1:]),))
-    assert objections(FULL, after, compile_snapshot(after).bundle) == []
+    assert violations(FULL, after, compile_snapshot(after).bundle) == []
 
 
 def test_losing_all_routes_at_once_is_refused_with_their_number() -> None:
     after = without_routes()
-    assert str(NOT_BY_HAND) in objections(FULL, after, compile_snapshot(after).bundle)[0]
+    assert str(NOT_BY_HAND) in violations(FULL, after, compile_snapshot(after).bundle)[0]
 
 
 def test_removing_the_last_few_routes_is_allowed() -> None:
     before = replace(FULL, load_balancers=(replace(FRONT, routes=FRONT.routes[:2]),))
-    assert objections(before, without_routes(), compile_snapshot(without_routes()).bundle) == []
+    assert violations(before, without_routes(), compile_snapshot(without_routes()).bundle) == []
 
 
 def test_losing_all_listeners_is_refused() -> None:
     after = replace(FULL, load_balancers=())
     assert is_empty(after)
-    assert "listen" in objections(FULL, after, compile_snapshot(after).bundle)[0]
+    assert "listen" in violations(FULL, after, compile_snapshot(after).bundle)[0]
 
 
 @pytest.mark.parametrize("value", SAFETY)
@@ -49,8 +49,8 @@ def test_a_missing_safety_value_is_refused_by_name(value: str) -> None:
     lines = bundle.files["haproxy.cfg"].decode().splitlines(keepends=True)
     kept = "".join(line for line in lines if not (line.strip() + " ").startswith(value))
     blind = replace(bundle, files={**bundle.files, "haproxy.cfg": kept.encode()})
-    assert objections(None, FULL, bundle) == []
-    assert objections(None, FULL, blind) == [f"haproxy.cfg does not say `{value.strip()}`."]
+    assert violations(None, FULL, bundle) == []
+    assert violations(None, FULL, blind) == [f"haproxy.cfg does not say `{value.strip()}`."]
 
 
 def test_pauses_between_repairs_grow_to_ten_minutes() -> None:

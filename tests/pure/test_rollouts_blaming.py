@@ -6,7 +6,7 @@ import pytest
 
 from apps.compiler.bundle import assemble
 from apps.drivers.proxy.contract import Refused
-from apps.rollouts.blaming import owners_named
+from apps.rollouts.culprits.blaming import owners_named
 
 OWNERS = {10: "lst-2", 20: "pool-3", 21: "srv-4", 30: "route-9"}
 FILES = {"haproxy.cfg": b"\n", "maps/lb-1-exact.map": b"a.example/ route-5\nb.example/ route-6\n"}

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.capacity.results import Point
-from apps.web.capacity_axes import linear, logarithmic
-from apps.web.run_drawing import Held, Moment, draw_curve, draw_seconds, short, thinned
+from apps.capacity.measure.results import Point
+from apps.web.drawing.axes import linear, logarithmic
+from apps.web.drawing.runs import Held, Moment, draw_curve, draw_seconds, short, thinned
 
 RATES = st.floats(0.01, 1e6)
 
@@ -46,7 +46,7 @@ def test_a_logarithmic_scale_holds_every_value_and_has_few_ticks(values: list[fl
 def test_nothing_of_a_curve_leaves_its_sheet(pairs: list[tuple[float, float]]) -> None:
     points = [point(rate, p95) for rate, p95 in pairs]
     knee = (points[0].rate, points[0].rate * 0.9, points[0].rate * 1.1)
-    drawing = draw_curve(points, below_ms=600, knee=knee, prefix="x", sentence="s")
+    drawing = draw_curve(points, max_latency_ms=600, knee=knee, prefix="x", sentence="s")
     for plot in drawing.plots:
         _, _, width, height = (float(word) for word in plot.view_box.split())
         for mark in plot.marks:
@@ -57,7 +57,7 @@ def test_nothing_of_a_curve_leaves_its_sheet(pairs: list[tuple[float, float]]) -
 def test_bad_points_are_crosses_and_every_id_is_there_once() -> None:
     drawing = draw_curve(
         [point(5, 400), point(15, 560), point(20, 4000, "bad")],
-        below_ms=600,
+        max_latency_ms=600,
         knee=(15, 14.8, 16),
         prefix="c",
         sentence="s",
@@ -69,7 +69,7 @@ def test_bad_points_are_crosses_and_every_id_is_there_once() -> None:
 
 
 def test_a_line_stops_where_nothing_was_answered() -> None:
-    drawing = draw_seconds([moment(0), moment(1, None), moment(2)], [], below_ms=600, prefix="x", sentence="s")
+    drawing = draw_seconds([moment(0), moment(1, None), moment(2)], [], max_latency_ms=600, prefix="x", sentence="s")
     path = next(stroke.path for stroke in drawing.plots[0].strokes if stroke.kind == "p95")
     assert len(re.findall("M", path)) == 2
 
@@ -84,7 +84,7 @@ def test_a_long_run_is_thinned_and_its_worst_second_stays() -> None:
 
 def test_steps_before_the_first_second_shown_are_left_out() -> None:
     held = [Held(0, 5, "good", "old"), Held(100, 110, "bad", "new")]
-    drawing = draw_seconds([moment(at) for at in range(95, 120)], held, below_ms=600, prefix="x", sentence="s")
+    drawing = draw_seconds([moment(at) for at in range(95, 120)], held, max_latency_ms=600, prefix="x", sentence="s")
     assert [area.title for area in drawing.plots[0].areas] == ["new"]
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from apps.calendars import next_after, read_timing
-from apps.schedules.deciding import MOST_INSTANTS, Open, Policy, decide, due_at
+from apps.schedules.run.deciding import MOST_INSTANTS, Open, Policy, decide, due_at
 
 T = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from apps.compiler.compile_stack import compile_stack
-from apps.compiler.stacks import AddressKind, StackSnapshot
-from apps.stacks.replacing import FORCING, attributes, follows, made_anew
-from apps.stacks.shelf import resources_by_address
+from apps.compiler.model.stack import AddressKind, StackSnapshot
+from apps.stacks.review.replacements import FORCING, attributes, follows, made_anew
+from apps.stacks.state.revision_store import resources_by_address
 from tests.pure.aws_worlds import NETWORK, address, front, stack
 from tests.pure.compiler_worlds import listener, route
 from tests.pure.google_worlds import everything

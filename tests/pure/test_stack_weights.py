@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.stacks.weights import SMALLEST_MOVE, WHOLE, Place, next_move, present_weights
+from apps.stacks.cloud.weights import SMALLEST_MOVE, WHOLE, Place, next_move, present_weights
 
 HOME = Place(1, "eu-central-1", 100.0)
 NEAR = Place(2, "eu-west-1", 100.0)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from apps.stacks.redaction import without_secrets
+from apps.stacks.state.redaction import without_secrets
 
 HUSH = "correct horse battery"
 ENTRY: dict[str, Any] = {"type": "index", "value": {"value": 1, "type": "number"}}

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from apps.compiler.compile_stack import compile_stack, secrets_of
-from apps.compiler.model import Balance, FixedResponse, Protocol, Route, ServerState, WeightedPool
-from apps.compiler.stacks import AddressKind, CloudRecord, CloudZone, Network, RecordType, StackSnapshot
+from apps.compiler.model.fleet import Balance, FixedResponse, Protocol, Route, ServerState, WeightedPool
+from apps.compiler.model.stack import AddressKind, CloudRecord, CloudZone, Network, RecordType, StackSnapshot
 from apps.compiler.targets.terraform.document import StackDocument
 from apps.compiler.targets.terraform.expressions import cloud_name, literal
 from tests.pure.aws_worlds import (

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from apps.compiler.compile_stack import compile_stack
-from apps.compiler.losses import Loss, Severity, Target
-from apps.compiler.model import (
+from apps.compiler.model.fleet import (
     Balance,
     FixedResponse,
     HeaderCondition,
@@ -26,8 +25,9 @@ from apps.compiler.model import (
     WeightedPool,
     WhenFull,
 )
-from apps.compiler.portability import portability
-from apps.compiler.stacks import AddressKind, CloudPool, CloudRecord, CloudZone, Network, RecordType, StackSnapshot
+from apps.compiler.model.stack import AddressKind, CloudPool, CloudRecord, CloudZone, Network, RecordType, StackSnapshot
+from apps.compiler.portability.incompatibilities import Incompatibility, Severity, Target
+from apps.compiler.portability.report import portability
 from tests.pure.aws_worlds import (
     AWAY,
     FAR,
@@ -346,14 +346,14 @@ def _refusals_and_losses_are_said(snapshot: StackSnapshot) -> None:
     warned = {(each.object_id, each.code) for each in compilation.warnings}
     owners = set(compilation.document.owners.values())
     for front_ in snapshot.load_balancers:
-        for loss in portability(front_, snapshot.pools, snapshot.certificates, snapshot.addresses):
-            if loss.target is not Target.AWS or loss.code in ("server_timeout", "two_names"):
+        for each in portability(front_, snapshot.pools, snapshot.certificates, snapshot.addresses):
+            if each.target is not Target.AWS or each.code in ("server_timeout", "two_names"):
                 continue  # these depend on what else stands in the stack, and on addresses that were refused
-            if loss.refused:
-                assert loss.object_id in gone
-                assert loss.object_id not in owners
-            elif loss.object_id in owners:
-                assert (loss.object_id, loss.code) in warned
+            if each.refused:
+                assert each.object_id in gone
+                assert each.object_id not in owners
+            elif each.object_id in owners:
+                assert (each.object_id, each.code) in warned
 
 
 @examples(few=12, many=80)
@@ -363,18 +363,20 @@ def test_nothing_that_portability_refuses_reaches_a_document_and_nothing_lossy_g
     always(_refusals_and_losses_are_said, stacks(), count=count, repeatable=repeatable)
 
 
-def test_a_loss_says_the_same_as_a_finding() -> None:
-    loss = Loss(Target.AWS, Severity.REFUSED, "code", "route-1", "label", "field", "This is so.", "Do that.")
-    assert (loss.finding.message, loss.finding.field) == ("This is so. Do that.", "field")
+def test_an_incompatibility_says_the_same_as_a_finding() -> None:
+    found = Incompatibility(
+        Target.AWS, Severity.REFUSED, "code", "route-1", "label", "field", "This is so.", "Do that."
+    )
+    assert (found.finding.message, found.finding.field) == ("This is so. Do that.", "field")
 
 
 def test_static_ips_do_not_move_and_the_report_says_so() -> None:
     kinds = (address(1, AddressKind.VIP), address(2), address(3, AddressKind.GOOGLE))
     listed = portability(front(), (), addresses=kinds)
     found: dict[Any, set[str]] = {target: set() for target in Target}
-    for loss in listed:
-        if loss.code == "address_kind":
-            found[loss.target].add(loss.object_id)
+    for each in listed:
+        if each.code == "address_kind":
+            found[each.target].add(each.object_id)
     assert found == {Target.HAPROXY: {"ip-2", "ip-3"}, Target.AWS: {"ip-1", "ip-3"}, Target.GOOGLE: {"ip-1", "ip-2"}}
 
 

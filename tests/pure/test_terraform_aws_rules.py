@@ -13,12 +13,20 @@ import pytest
 
 from apps.compiler.compile_stack import compile_stack
 from apps.compiler.grammar import METHODS
-from apps.compiler.model import FixedResponse, HeaderCondition, HeaderMatch, LoadBalancer, PathKind, Protocol, Route
+from apps.compiler.model.fleet import (
+    FixedResponse,
+    HeaderCondition,
+    HeaderMatch,
+    LoadBalancer,
+    PathKind,
+    Protocol,
+    Route,
+)
+from apps.compiler.questions.trace import Question
 from apps.compiler.routing import winning_route
-from apps.compiler.targets.terraform.aws.patterns import conditions_of
-from apps.compiler.targets.terraform.aws.priorities import Place, allot, place_of
-from apps.compiler.targets.terraform.aws.shares import weights_of
-from apps.compiler.trace import Question
+from apps.compiler.targets.terraform.aws.listener_rules.patterns import conditions_of
+from apps.compiler.targets.terraform.aws.listener_rules.priorities import Place, allot, place_of
+from apps.compiler.targets.terraform.aws.listener_rules.shares import weights_of
 from tests.conformance.alb_rules import evaluate, rules_of
 from tests.pure.aws_worlds import certificate, stack
 from tests.pure.compiler_worlds import (

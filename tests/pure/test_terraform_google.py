@@ -12,8 +12,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from apps.compiler.compile_stack import compile_stack, secrets_of
-from apps.compiler.losses import Loss
-from apps.compiler.model import (
+from apps.compiler.model.fleet import (
     Balance,
     Certificate,
     FixedResponse,
@@ -29,8 +28,9 @@ from apps.compiler.model import (
     ServerState,
     WhenFull,
 )
-from apps.compiler.stacks import AddressKind, CloudAddress, CloudBackend, CloudPool, Network, StackSnapshot
-from apps.compiler.targets.terraform.google import abilities
+from apps.compiler.model.stack import AddressKind, CloudAddress, CloudBackend, CloudPool, Network, StackSnapshot
+from apps.compiler.portability.incompatibilities import Incompatibility
+from apps.compiler.targets.terraform.google import capabilities
 from apps.compiler.targets.terraform.google.render import render
 from tests.golden.test_google_documents import WORLDS
 from tests.pure.compiler_worlds import certificate_pem, front, listener, route, server
@@ -187,9 +187,9 @@ def test_another_endpoint_replaces_those_of_the_provider() -> None:
 # --- what Google cannot do
 
 
-def _codes(losses: object) -> list[tuple[str, str]]:
-    assert not isinstance(losses, str)
-    return [(loss.code, loss.severity.value) for loss in losses if isinstance(loss, Loss)]  # type: ignore[attr-defined]
+def _codes(incompatibilities: object) -> list[tuple[str, str]]:
+    assert not isinstance(incompatibilities, str)
+    return [(each.code, each.severity.value) for each in incompatibilities if isinstance(each, Incompatibility)]  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
@@ -210,12 +210,12 @@ def _codes(losses: object) -> list[tuple[str, str]]:
 def test_what_a_route_loses_is_said(fields: dict[str, Any], codes: list[tuple[str, str]]) -> None:
     found = route(1, **fields)
     secure = front(found, listeners=(listener(1), listener(2, protocol=Protocol.HTTPS)))
-    assert _codes(abilities.losses_of_route(found, secure)) == codes
+    assert _codes(capabilities.unsupported_in_route(found, secure)) == codes
 
 
 def test_a_redirect_to_http_is_no_loss_where_only_http_is_served() -> None:
     found = route(1, redirect=Redirect(301, scheme="http", host="b.example"))
-    assert list(abilities.losses_of_route(found, front(found))) == []
+    assert list(capabilities.unsupported_in_route(found, front(found))) == []
 
 
 GOOD = HealthCheck(path="/up")
@@ -256,19 +256,19 @@ def _limited(limit: Limit, scaler: float = 1.0) -> tuple[CloudBackend, ...]:
     ],
 )
 def test_what_a_pool_loses_is_said(fields: dict[str, Any], codes: list[tuple[str, str]]) -> None:
-    assert _codes(abilities.losses_of_pool(cloud_pool(1, **{**PLAIN, **fields}))) == codes
+    assert _codes(capabilities.unsupported_in_pool(cloud_pool(1, **{**PLAIN, **fields}))) == codes
 
 
 @pytest.mark.parametrize(("address", "count"), [("192.0.2.1", 0), ("app.internal", 1), ("2001:db8::1", 1)])
 def test_endpoints_are_addresses_of_version_4(address: str, count: int) -> None:
-    assert len(list(abilities.losses_of_server(Server("srv-1", "one", address, 80)))) == count
+    assert len(list(capabilities.unsupported_in_server(Server("srv-1", "one", address, 80)))) == count
 
 
 def test_a_listener_has_at_most_fifteen_certificates() -> None:
     many = listener(1, protocol=Protocol.HTTPS, certificate_ids=tuple(f"crt-{number}" for number in range(16)))
-    assert _codes(abilities.losses_of_listener(many, front())) == [("too_many_certificates", "refused")]
+    assert _codes(capabilities.unsupported_in_listener(many, front())) == [("too_many_certificates", "refused")]
     fewer = replace(many, certificate_ids=many.certificate_ids[1:])
-    assert list(abilities.losses_of_listener(fewer, front())) == []
+    assert list(capabilities.unsupported_in_listener(fewer, front())) == []
 
 
 @pytest.mark.parametrize(
@@ -323,8 +323,8 @@ def test_of_more_than_google_compares_for_a_host_the_youngest_routes_are_refused
 def test_more_routes_than_a_url_map_holds_are_refused_with_their_size() -> None:
     paths = [f"/{'p' * 900}{number}" for number in range(600)]
     many = front(*(route(number, f"h{number}.example", path) for number, path in enumerate(paths, 1)))
-    assert ("url_map_size", "refused") in _codes(abilities.losses_of_load_balancer(many))
-    assert ("url_map_size", "refused") not in _codes(abilities.losses_of_load_balancer(front(route(1))))
+    assert ("url_map_size", "refused") in _codes(capabilities.unsupported_in_load_balancer(many))
+    assert ("url_map_size", "refused") not in _codes(capabilities.unsupported_in_load_balancer(front(route(1))))
 
 
 def test_a_stack_that_lets_only_some_clients_in_serves_nobody_at_google() -> None:
@@ -336,7 +336,7 @@ def test_a_stack_that_lets_only_some_clients_in_serves_nobody_at_google() -> Non
 
 def test_a_pool_in_a_region_without_a_zone_is_refused_by_the_regions_name() -> None:
     pool = cloud_pool(1, backends=(CloudBackend("bkd-1", "asia", (server(1),)),))
-    found = [each for each in abilities.losses_of_stack(stack(pools=(pool,))) if each.code == "no_zone"]
+    found = [each for each in capabilities.unsupported_in_stack(stack(pools=(pool,))) if each.code == "no_zone"]
     assert [(each.object_id, each.refused) for each in found] == [("pool-1", True)]
     assert "asia" in found[0].message
 
@@ -351,18 +351,18 @@ def test_no_text_of_a_stack_opens_a_template() -> None:
 
 def test_a_stack_without_a_network_has_no_place_for_servers() -> None:
     nowhere = stack(network=Network(zones=(("europe", "europe-west3-a"),)))
-    assert _codes(abilities.losses_of_stack(nowhere)) == [("no_network", "refused")]
+    assert _codes(capabilities.unsupported_in_stack(nowhere)) == [("no_network", "refused")]
 
 
 def test_a_listener_on_an_address_that_is_not_the_stacks_is_refused() -> None:
     bound = front(route(1), listeners=(listener(1, address="ip-9"),))
     kept = (CloudAddress("ip-9", "nine", "ops", AddressKind.GOOGLE),)
-    assert "address_elsewhere" in {each.code for each in abilities.losses_of_stack(stack(bound))}
-    assert list(abilities.losses_of_stack(stack(bound, addresses=kept))) == []
+    assert "address_elsewhere" in {each.code for each in capabilities.unsupported_in_stack(stack(bound))}
+    assert list(capabilities.unsupported_in_stack(stack(bound, addresses=kept))) == []
 
 
 def test_every_loss_says_what_to_do_or_what_differs() -> None:
     pool: CloudPool = cloud_pool(1, health_check=None, when_full=WhenFull.REFUSE)
-    for loss in abilities.losses_of_pool(pool):
-        assert loss.message.endswith(".")
-        assert loss.instead.endswith(".")
+    for each in capabilities.unsupported_in_pool(pool):
+        assert each.message.endswith(".")
+        assert each.remedy.endswith(".")

@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from apps.compiler.model import (
+from apps.compiler.model.fleet import (
     FixedResponse,
     Listener,
     LoadBalancer,
@@ -16,9 +16,9 @@ from apps.compiler.model import (
     Redirect,
     WeightedPool,
 )
-from apps.compiler.targets.terraform.google.abilities import losses_of_route
+from apps.compiler.questions.trace import Question, Share, trace
+from apps.compiler.targets.terraform.google.capabilities import unsupported_in_route
 from apps.compiler.targets.terraform.google.url_map import url_map
-from apps.compiler.trace import Question, Share, trace
 from tests.conformance.google_url_map import Outcome, evaluate
 from tests.pure.compiler_worlds import front, listener, route
 from tests.pure.google_worlds import google_fronts
@@ -44,7 +44,7 @@ def _expected(load_balancer: LoadBalancer, question: Question) -> Outcome:
 
 
 def _too_deep(load_balancer: LoadBalancer, host: str) -> bool:
-    """Whether a wildcard takes the host at Google alone, where it stands for more than one label: a loss of its own."""
+    """Whether a wildcard takes the host at Google alone, where it stands for more than one label: it says so."""
     names = {route.hostname for route in load_balancer.routes}
     if host in names or "*." + host.partition(".")[2] in names:
         return False
@@ -117,7 +117,7 @@ def test_a_request_without_a_route_goes_to_the_default_pool_or_is_answered_404()
 def test_a_wildcard_takes_deeper_hosts_at_google_and_that_is_said() -> None:
     wild = route(1, "*.a.example")
     assert _answer(front(wild), listener(1), Question("x.y.a.example")).pools
-    assert [loss.code for loss in losses_of_route(wild, front(wild))] == ["wildcard_depth"]
+    assert [each.code for each in unsupported_in_route(wild, front(wild))] == ["wildcard_depth"]
 
 
 # --- the evaluator itself: it must be able to say no

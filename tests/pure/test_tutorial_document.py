@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from apps.core.errors import Invalid
-from apps.definitions.documents import read_object
+from apps.definitions.reading.documents import read_object
 from deploy.demo.place import Place
 from deploy.demo.world import World
 

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from functools import cache
-from pathlib import Path
 from typing import Any, Literal
 
-from django.http import HttpResponse
 from django.urls import include, path
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.plumbing import ComponentRegistry
-from rest_framework.request import Request
-from rest_framework.views import APIView
 
+from apps.api.v1 import urls
 from apps.api.v1.schemas import parameters
-from apps.api.v1.schemas.building import Operation
-from apps.api.v1.schemas.operations import operation_of
+from apps.api.v1.schemas.operations.building import Operation
+from apps.api.v1.schemas.operations.core import operation_of
 from apps.api.v1.schemas.writing import Problem
 
 Document = dict[str, Any]
 Direction = Literal["request", "response"]
 PROBLEM = "application/problem+json"
 PREFIX = "api/v1/"
-CHECKED_IN = Path(__file__).parents[1] / "openapi.json"
 MEDIA_TYPES = ("application/json", "application/yaml", "application/x-yaml")
 TITLE = "Spillway API"
 ABOUT = """\
@@ -147,15 +142,13 @@ def _or_null(schema: Document) -> Document:
 @cache
 def names_of_urls() -> dict[str, str]:
     """The name of each URL by its pattern."""
-    from apps.api.v1.urls import urlpatterns  # which imports the view below
-
-    return {f"{PREFIX}{pattern.pattern}": pattern.name for pattern in urlpatterns if pattern.name}
+    return {f"{PREFIX}{pattern.pattern}": pattern.name for pattern in urls.urlpatterns if pattern.name}
 
 
 def document() -> Document:
     """The whole document, made anew."""
     generator: Any = SchemaGenerator
-    made: Document = generator(patterns=[path(PREFIX, include("apps.api.v1.urls"))]).get_schema(public=True)
+    made: Document = generator(patterns=[path(PREFIX, include(urls))]).get_schema(public=True)
     made["info"] = {"title": TITLE, "version": "1", "description": ABOUT}
     made["paths"] = {**made["paths"], **EVENTS}
     made["components"] |= _components()
@@ -215,25 +208,3 @@ def text_of(made: Document) -> str:
 
 def _on_one_line(found: re.Match[str]) -> str:
     return found[1] + re.sub(r"\n\s*", " ", found[2]) + found[3]
-
-
-class Description(APIView):
-    """GET this document; it is no secret."""
-
-    authentication_classes = ()
-    permission_classes = ()
-
-    def get(self, request: Request) -> HttpResponse:
-        """The document as it is checked in, or 304."""
-        content, tag = checked_in()
-        headers = {"ETag": tag, "Cache-Control": "public, max-age=300"}
-        if tag in request.headers.get("If-None-Match", ""):
-            return HttpResponse(status=304, headers=headers)
-        return HttpResponse(content, content_type="application/json", headers=headers)
-
-
-@cache
-def checked_in() -> tuple[bytes, str]:
-    """The text of the document and its tag."""
-    content = CHECKED_IN.read_bytes()
-    return content, f'"{hashlib.sha256(content).hexdigest()[:32]}"'

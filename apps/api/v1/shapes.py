@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from apps.accounts import proofs
 from apps.accounts.actors import Actor
-from apps.accounts.claims import state_of
+from apps.accounts.hostnames import verification
+from apps.accounts.hostnames.claims import state_of
 from apps.accounts.models import Account, Hostname
 from apps.calendars import describe as when_in_words
-from apps.definitions.describing import KIND_OF_MODEL, describe
+from apps.definitions.freezing.timing import timing_of
 from apps.definitions.models import Backend, Listener, LoadBalancer, Pool, Server, Zone
-from apps.definitions.record_values import full_name
+from apps.definitions.reading.describing import KIND_OF_MODEL, describe
 from apps.definitions.services import (
     KINDS,
     Change,
@@ -22,7 +22,7 @@ from apps.definitions.services import (
     StackDifference,
     ZoneDifference,
 )
-from apps.definitions.timing import timing_of
+from apps.definitions.values.record_values import full_name
 from apps.fleet.models import StaticIP
 
 Shape = dict[str, Any]
@@ -174,13 +174,13 @@ def hostname(row: Hostname, _: Actor) -> Shape:
         "proof": row.proof or None,
         "proved_at": row.proved_at,
         "to_prove": {
-            "txt_name": proofs.txt_name(row.name),
-            "txt_value": proofs.txt_value(row.challenge),
-            "url": proofs.http_url(row.name, row.challenge) or None,
+            "txt_name": verification.txt_name(row.name),
+            "txt_value": verification.txt_value(row.challenge),
+            "url": verification.http_url(row.name, row.challenge) or None,
             "token": row.challenge,
         },
         "checked_at": row.checked_at,
-        "check_said": row.check_said,
+        "last_check_message": row.last_check_message,
         "released_at": row.released_at,
         "version": row.version,
         "created_at": row.created_at,
@@ -194,16 +194,16 @@ def change(entry: Change) -> Shape:
     return head | {"fields": fields}
 
 
-def plan(found: Plan, foreseen: DryRun[Any] | None = None) -> Shape:
+def plan(found: Plan, preview: DryRun[Any] | None = None) -> Shape:
     """What was done or would be done, object by object; of a dry run also what fleets, stacks and zones would be."""
     return {
         "stored": found.stored,
         "counts": found.counts,
         "changes": [change(entry) for entry in found.changes],
         "generations": found.generations,
-        "fleets": [fleet(entry) for entry in foreseen.fleets] if foreseen else [],
-        "stacks": [stack(entry) for entry in foreseen.stacks] if foreseen else [],
-        "zones": [zone(entry) for entry in foreseen.zones] if foreseen else [],
+        "fleets": [fleet(entry) for entry in preview.fleets] if preview else [],
+        "stacks": [stack(entry) for entry in preview.stacks] if preview else [],
+        "zones": [zone(entry) for entry in preview.zones] if preview else [],
         "kept": list(found.kept),
     }
 

@@ -4,35 +4,21 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path, re_path
 
-from apps.api.v1 import (
-    addresses,
-    adopting,
-    batch,
-    capacity,
-    changes,
-    comparing,
-    flows,
-    health,
-    hostnames,
-    limits,
-    openapi,
-    people,
-    plans,
-    pushing,
-    schedules,
-    stack_revisions,
-    stacks,
-    tokens,
-    trace,
-    triggers,
-    webhooks,
-    writes,
-    zones,
-)
-from apps.api.v1.audit import EntryDetail, EntryList
-from apps.api.v1.problems import no_such_url
-from apps.api.v1.progress import RevisionDetail, RevisionList, RolloutDetail, RolloutList
+from apps.api.v1 import description, writes
+from apps.api.v1.accounts import hostnames, people, tokens, webhooks
+from apps.api.v1.accounts.audit import EntryDetail, EntryList
+from apps.api.v1.capacity import comparisons as comparing
+from apps.api.v1.capacity import runs as capacity
+from apps.api.v1.clouds import adoption as adopting
+from apps.api.v1.clouds import stack_revisions, stacks, zones
+from apps.api.v1.clouds import static_ips as addresses
+from apps.api.v1.protocol.problems import no_such_url
+from apps.api.v1.rollouts import batch, changes, plans, pushing
+from apps.api.v1.rollouts.progress import RevisionDetail, RevisionList, RolloutDetail, RolloutList
+from apps.api.v1.schedules import triggers
+from apps.api.v1.schedules import views as schedules
 from apps.api.v1.shapes import URLS
+from apps.api.v1.traffic import flows, health, limits, trace
 from apps.api.v1.views import NOUNS, DetailView, ListView
 from apps.definitions.services import PLATFORM
 
@@ -72,7 +58,7 @@ def _kinds() -> list[URLPattern]:
 
 app_name = "api"
 urlpatterns = [
-    path("openapi.json", openapi.Description.as_view(), name="openapi"),
+    path("openapi.json", description.Description.as_view(), name="openapi"),
     path("apply", plans.Apply.as_view(), name="apply"),
     path("trace", trace.Ask.as_view(), name="trace"),
     path("routes:batch", batch.Items.as_view(kind="Route"), name="routes-batch"),

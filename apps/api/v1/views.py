@@ -13,7 +13,9 @@ from rest_framework.views import APIView
 
 from apps.accounts.actors import Actor
 from apps.accounts.selectors import accounts
-from apps.api.v1 import member_shapes, requests, shapes
+from apps.api.v1 import shapes
+from apps.api.v1.accounts import member_shapes
+from apps.api.v1.protocol import requests
 from apps.core.errors import Fault, Invalid, NotFound
 from apps.definitions import selectors
 from apps.definitions.filters import filter_routes

@@ -10,8 +10,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from apps.api.v1 import requests, shapes
-from apps.api.v1.merge_patch import merged
+from apps.api.v1 import shapes
+from apps.api.v1.protocol import requests
+from apps.api.v1.protocol.merge_patch import merged
 from apps.api.v1.views import NOUNS, DetailView, ListView, RouteList, detail_response, one, with_conditions
 from apps.core.errors import Conflict, Fault, Invalid, Stale
 from apps.definitions import selectors, services
@@ -33,7 +34,7 @@ def written(response: Response, fleets: Iterable[Fleet]) -> Response:
     return response
 
 
-def foreseen(request: Request, change: Callable[[], object], unchanged: Changed | None = None) -> Response:
+def dry_run_answer(request: Request, change: Callable[[], object], unchanged: Changed | None = None) -> Response:
     """The answer to a dry run; `unchanged` is what is said of a change that would change nothing."""
     found = services.dry_run(requests.actor_of(request), change)
     changes = found.changes or ((unchanged,) if unchanged else ())
@@ -69,14 +70,14 @@ def save(request: Request, kind: str, data: dict[str, Any], *, version: int | No
     )
 
 
-def save_or_foresee(
+def save_or_dry_run(
     request: Request, kind: str, data: dict[str, Any], *, version: int | None, create_only: bool
 ) -> Response:
     """Store the object and show it, or say what storing it would do."""
     change = partial(save, request, kind, data, version=version, create_only=create_only)
     if requests.dry_run(request):
         account = "" if kind in services.PLATFORM else data.get("account") or requests.actor_of(request).account.name
-        return foreseen(request, change, Changed(kind, account, str(data.get("name")), "unchanged"))
+        return dry_run_answer(request, change, Changed(kind, account, str(data.get("name")), "unchanged"))
     return stored(request, kind, change(), 201 if create_only else 200)
 
 
@@ -98,7 +99,7 @@ class Create(APIView):
     def post(self, request: Request) -> Response:
         """`{name, account?, spec}`; `dry_run=true`, `wait=SECONDS`."""
         data = requests.envelope(request, kind=self.kind)
-        return save_or_foresee(request, self.kind, data, version=None, create_only=True)
+        return save_or_dry_run(request, self.kind, data, version=None, create_only=True)
 
 
 class Change(APIView):
@@ -132,7 +133,7 @@ class Change(APIView):
         """The answer to a PUT of an object that is there."""
         data = requests.envelope(request, kind=self.kind, **named(row))
         version = requests.expected_version(request, present=row.version)
-        return save_or_foresee(request, self.kind, data, version=version, create_only=False)
+        return save_or_dry_run(request, self.kind, data, version=version, create_only=False)
 
     def patch(self, request: Request, pk: str) -> Response:
         """`{spec}` as a JSON merge patch (RFC 7396) of the specification; the query is that of PUT."""
@@ -142,7 +143,7 @@ class Change(APIView):
         if not isinstance(data.get("spec"), dict):
             raise Invalid([Fault("/spec", "not_object", "Send {spec: {…}} with the fields that change; null clears.")])
         data["spec"] = merged(selectors.describe(row), data["spec"])
-        return save_or_foresee(request, self.kind, data, version=version, create_only=False)
+        return save_or_dry_run(request, self.kind, data, version=version, create_only=False)
 
     def delete(self, request: Request, pk: str) -> Response:
         """Delete it; 409 names what uses it. `dry_run=true`, `wait=SECONDS`, `break_glass=true`, `manager=NAME`."""
@@ -156,7 +157,7 @@ class Change(APIView):
             reason=requests.reason(request),
         )
         if requests.dry_run(request):
-            return foreseen(request, change)
+            return dry_run_answer(request, change)
         return written(Response(status=204), change())
 
 
@@ -186,7 +187,7 @@ class ByName(Change):
         if row:
             return self.replaced(request, self.owned(request, row))
         data = requests.envelope(request, kind=self.kind, **name)
-        return save_or_foresee(request, self.kind, data, version=None, create_only=True)
+        return save_or_dry_run(request, self.kind, data, version=None, create_only=True)
 
     def patch(self, request: Request, **name: str) -> Response:  # type: ignore[override] # another URL
         """`{spec}` as a JSON merge patch."""
@@ -231,7 +232,7 @@ class ServerDetail(DetailView):
             **data,
         )
         if requests.dry_run(request):
-            return foreseen(request, change)
+            return dry_run_answer(request, change)
         change()
         fresh = one(selectors.servers(actor), pk)
         shape = shapes.server(fresh, actor)

@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from . import __version__, adopting, applying, changing, clouds, looking, managing, measuring, scheduling
+from . import __version__
 from .api import Api, Failure, Problem
+from .commands import adopting, applying, changing, clouds, looking, managing, measuring, scheduling
 from .places import line_of
 from .texts import plain
 from .words import said

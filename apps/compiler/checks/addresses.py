@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from apps.compiler import grammar
 from apps.compiler.checks.examination import Notes
-from apps.compiler.model import FleetAddress, FleetAddressKind, RegionNode, Snapshot
+from apps.compiler.model.fleet import FleetAddress, FleetAddressKind, RegionNode, Snapshot
 from apps.compiler.routing import number_of
 
 MOST_NODES = 200

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from apps.compiler.grammar import GrammarError
-from apps.compiler.losses import Named
-from apps.compiler.model import Finding
+from apps.compiler.model.fleet import Finding
+from apps.compiler.portability.incompatibilities import Named
 
 
 @dataclass(slots=True)

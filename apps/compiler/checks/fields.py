@@ -9,7 +9,7 @@ from typing import Any
 
 from apps.compiler import grammar
 from apps.compiler.checks.examination import Notes
-from apps.compiler.model import (
+from apps.compiler.model.fleet import (
     Certificate,
     HeaderMatch,
     HealthCheck,
@@ -21,6 +21,7 @@ from apps.compiler.model import (
     Redirect,
     Route,
     Server,
+    options_of,
 )
 
 
@@ -39,8 +40,9 @@ def check_certificate(notes: Notes, certificate: Certificate) -> None:
 def check_pool(notes: Notes, pool: Pool) -> None:
     """Identifier, times, limits, health check; the servers have a check of their own."""
     notes.ask(pool, "id", grammar.object_id, pool.id)
-    for name in ("connect_timeout_ms", "server_timeout_ms", "queue_timeout_ms"):
-        notes.ask(pool, name, grammar.time_ms, getattr(pool, name))
+    for name, value in options_of(pool).items():
+        if value is not None:
+            notes.ask(pool, name, grammar.time_ms, value)
     for limit in (pool.limit, *(share.limit for share in pool.elsewhere)):
         notes.ask(pool, "limit", grammar.limit_value, limit.value)
     if pool.health_check is not None:

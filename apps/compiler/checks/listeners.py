@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from apps.compiler.checks.examination import Notes
-from apps.compiler.model import Certificate, Listener, Pool, Protocol, Snapshot
+from apps.compiler.model.fleet import Certificate, Listener, Pool, Protocol, Snapshot
 from apps.compiler.routing import number_of
 
 

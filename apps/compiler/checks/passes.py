@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from apps.compiler import grammar
 from apps.compiler.checks.examination import Notes
-from apps.compiler.model import Pool, Protocol, RunPass
+from apps.compiler.model.fleet import Pool, Protocol, RunPass
 
 
 def accepted_passes(notes: Notes, passes: Sequence[RunPass], pools: Mapping[str, Pool]) -> tuple[RunPass, ...]:

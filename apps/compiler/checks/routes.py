@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from apps.compiler.checks.examination import Notes
-from apps.compiler.loops import loop_message, loop_of
-from apps.compiler.model import LoadBalancer, Pool, Protocol, Route
+from apps.compiler.model.fleet import LoadBalancer, Pool, Protocol, Route
+from apps.compiler.questions.loops import loop_message, loop_of
 from apps.compiler.routing import number_of
 
 MAX_POOLS = 8

@@ -31,8 +31,8 @@ from apps.compiler.checks.fields import (
 from apps.compiler.checks.listeners import check_listener_use, check_ports, with_known_certificates
 from apps.compiler.checks.passes import accepted_passes
 from apps.compiler.checks.routes import check_action, check_loops, check_owners, check_twins
-from apps.compiler.losses import Named
-from apps.compiler.model import Certificate, Finding, LoadBalancer, Pool, Snapshot
+from apps.compiler.model.fleet import Certificate, Finding, LoadBalancer, Pool, Snapshot
+from apps.compiler.portability.incompatibilities import Named
 
 
 @dataclass(frozen=True, slots=True)

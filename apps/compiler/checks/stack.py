@@ -1,8 +1,8 @@
 """CHECK: the examination of a stack's snapshot: what passes, what is refused and why, what people should know.
 
 The rules of a fleet hold for a cloud as well, so they are asked first (`checks/fields.py`, `checks/routes.py`,
-`checks/listeners.py`); then the target says what it cannot do (`losses.py`). What is refused is left out with all that
-needs it, never changed.
+`checks/listeners.py`); then the target says what it cannot do (`portability/incompatibilities.py`). What is refused
+is left out with all that needs it, never changed.
 
 1. Fields of certificates, pools and servers. A refused server leaves its pool without it, a refused pool leaves.
 2. Fields, actions, owners and twins of routes.
@@ -19,15 +19,15 @@ from dataclasses import dataclass, field, replace
 from ipaddress import ip_network
 
 from apps.compiler import grammar
-from apps.compiler.abilities import Abilities
 from apps.compiler.checks.examination import Notes
 from apps.compiler.checks.fields import check_certificate, check_listener, check_pool, check_route, check_server
 from apps.compiler.checks.listeners import check_listener_use, with_known_certificates
 from apps.compiler.checks.routes import check_action, check_loops, check_owners, check_twins
-from apps.compiler.losses import Loss, Named
-from apps.compiler.model import Certificate, Finding, Listener, LoadBalancer, Pool
+from apps.compiler.model.fleet import Certificate, Finding, Listener, LoadBalancer, Pool, options_of
+from apps.compiler.model.stack import CloudBackend, CloudPool, CloudZone, RecordType, StackSnapshot
+from apps.compiler.portability.capabilities import Capabilities
+from apps.compiler.portability.incompatibilities import Incompatibility, Named
 from apps.compiler.routing import number_of
-from apps.compiler.stacks import CloudBackend, CloudPool, CloudZone, RecordType, StackSnapshot
 
 _ID = re.compile(r"[a-z]{2,6}-(?:0|[1-9][0-9]{0,17})")
 _SUBNET = re.compile(r"[A-Za-z0-9-]{1,64}")
@@ -41,21 +41,23 @@ _TEXTS = re.compile(rf"{_TEXT}(?: {_TEXT})*")
 class StackExamination:
     """The snapshot that may be rendered, who was left out of it, and what people should know.
 
-    `losses` are those of them that the target alone is to blame for.
+    `incompatibilities` are those of them that the target alone is to blame for.
     """
 
     accepted: StackSnapshot
     refused: tuple[Finding, ...]
     warnings: tuple[Finding, ...]
-    losses: tuple[Loss, ...]
+    incompatibilities: tuple[Incompatibility, ...]
 
 
-def examine_stack(snapshot: StackSnapshot, abilities: Abilities) -> StackExamination:
+def examine_stack(snapshot: StackSnapshot, capabilities: Capabilities) -> StackExamination:
     """Apply all checks; never raises for what a definition says."""
-    examiner = _Examiner(snapshot, abilities, Notes())
+    examiner = _Examiner(snapshot, capabilities, Notes())
     accepted = examiner.accepted()
     notes = examiner.notes
-    return StackExamination(accepted, _in_order(notes.quarantined), _in_order(notes.warnings), tuple(examiner.losses))
+    return StackExamination(
+        accepted, _in_order(notes.quarantined), _in_order(notes.warnings), tuple(examiner.incompatibilities)
+    )
 
 
 def as_pool(pool: CloudPool) -> Pool:
@@ -67,11 +69,8 @@ def as_pool(pool: CloudPool) -> Pool:
         protocol=pool.protocol,
         balance=pool.balance,
         health_check=pool.health_check,
-        connect_timeout_ms=pool.connect_timeout_ms,
-        server_timeout_ms=pool.server_timeout_ms,
-        queue_timeout_ms=pool.queue_timeout_ms,
-        server_keepalive_ms=pool.server_keepalive_ms,
         when_full=pool.when_full,
+        **options_of(pool),
     )
 
 
@@ -80,9 +79,9 @@ class _Examiner:
     """One examination."""
 
     snapshot: StackSnapshot
-    abilities: Abilities
+    capabilities: Capabilities
     notes: Notes
-    losses: list[Loss] = field(default_factory=list)
+    incompatibilities: list[Incompatibility] = field(default_factory=list)
 
     def accepted(self) -> StackSnapshot:
         """What is left. The target looks at the whole last, and what it refuses then takes its users along."""
@@ -100,14 +99,14 @@ class _Examiner:
             certificates=tuple(certificates.values()),
             addresses=tuple(each for each in self.snapshot.addresses if not self.notes.is_out(each.id)),
         )
-        self._take(self.abilities.losses_of_stack(kept))
+        self._take(self.capabilities.unsupported_in_stack(kept))
         return self._without_refused(kept)
 
-    def _take(self, losses: Iterable[Loss]) -> None:
-        for loss in losses:
-            self.losses.append(loss)
-            finding = loss.finding
-            if loss.refused:
+    def _take(self, incompatibilities: Iterable[Incompatibility]) -> None:
+        for each in incompatibilities:
+            self.incompatibilities.append(each)
+            finding = each.finding
+            if each.refused:
                 self.notes.refuse(finding)
             else:
                 self.notes.warnings.append(finding)
@@ -144,17 +143,17 @@ class _Examiner:
         for certificate in self.snapshot.certificates:
             check_certificate(self.notes, certificate)
             if not self.notes.is_out(certificate.id):
-                self._take(self.abilities.losses_of_certificate(certificate))
+                self._take(self.capabilities.unsupported_in_certificate(certificate))
         return {each.id: each for each in self.snapshot.certificates if not self.notes.is_out(each.id)}
 
     def _pools(self) -> dict[str, CloudPool]:
         for pool in self.snapshot.pools:
             check_pool(self.notes, as_pool(pool))
-            self._take(self.abilities.losses_of_pool(pool))
+            self._take(self.capabilities.unsupported_in_pool(pool))
             for server in (server for backend in pool.backends for server in backend.servers):
                 check_server(self.notes, server, local_development=False)
                 if not self.notes.is_out(server.id):
-                    self._take(self.abilities.losses_of_server(server))
+                    self._take(self.capabilities.unsupported_in_server(server))
         kept = (pool for pool in self.snapshot.pools if not self.notes.is_out(pool.id))
         return {pool.id: replace(pool, backends=tuple(map(self._backend, pool.backends))) for pool in kept}
 
@@ -174,7 +173,7 @@ class _Examiner:
             check_loops(self.notes, front)
             listeners = tuple(self._checked(listener, front, seen, certificates) for listener in front.listeners)
             fronts.append(replace(front, listeners=listeners))
-            self._take(self.abilities.losses_of_load_balancer(self._without(fronts[-1])))
+            self._take(self.capabilities.unsupported_in_load_balancer(self._without(fronts[-1])))
         _check_ports(self.notes, fronts)
         return tuple(self._without(front) for front in fronts if not self.notes.is_out(front.id))
 
@@ -183,15 +182,15 @@ class _Examiner:
             check_route(self.notes, route)
             check_action(self.notes, route, pools)
             if not self.notes.is_out(route.id):
-                self._take(self.abilities.losses_of_route(route, front))
+                self._take(self.capabilities.unsupported_in_route(route, front))
 
     def _checked(
         self, listener: Listener, front: LoadBalancer, pools: dict[str, Pool], certificates: dict[str, Certificate]
     ) -> Listener:
-        """Its address is the id of a static IP here, which `losses_of_stack` looks up."""
+        """Its address is the id of a static IP here, which `unsupported_in_stack` looks up."""
         check_listener(self.notes, replace(listener, address=None))
         check_listener_use(self.notes, listener, pools)
-        self._take(self.abilities.losses_of_listener(listener, front))
+        self._take(self.capabilities.unsupported_in_listener(listener, front))
         return with_known_certificates(self.notes, listener, certificates)
 
     def _without(self, front: LoadBalancer) -> LoadBalancer:

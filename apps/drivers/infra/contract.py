@@ -55,7 +55,7 @@ class Import:
 
 
 @dataclass(frozen=True, slots=True)
-class Workplace:
+class Workspace:
     """A private directory of one run, which the driver fills and the caller removes.
 
     `document` is the StackDocument as JSON data; `secrets` are the values of its variables, `credentials` the reference
@@ -130,8 +130,8 @@ MayGoOn = Callable[[], bool]
 class InfraDriver(Protocol):
     """One way to plan and apply. `heard` is told every event; when `may_go_on` says no, Terraform is interrupted."""
 
-    def plan(self, place: Workplace, *, destroy: bool, heard: Heard, may_go_on: MayGoOn) -> Plan:
+    def plan(self, workspace: Workspace, *, destroy: bool, heard: Heard, may_go_on: MayGoOn) -> Plan:
         """Initialize, plan, and read the plan. Raises InfraError, Locked, Stopped."""
 
-    def apply(self, place: Workplace, plan: bytes, *, heard: Heard, may_go_on: MayGoOn) -> Mapping[str, Any]:
+    def apply(self, workspace: Workspace, plan: bytes, *, heard: Heard, may_go_on: MayGoOn) -> Mapping[str, Any]:
         """Apply exactly this saved plan and answer the outputs. Raises InfraError, Locked, StalePlan, Stopped."""

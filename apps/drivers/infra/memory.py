@@ -23,7 +23,7 @@ from apps.drivers.infra.contract import (
     Progress,
     StalePlan,
     Stopped,
-    Workplace,
+    Workspace,
 )
 from apps.drivers.infra.reading import UNKNOWN
 
@@ -86,19 +86,19 @@ def forget_clouds() -> None:
 class MemoryDriver:
     """Plans and applies in memory."""
 
-    def plan(self, place: Workplace, *, destroy: bool, heard: Heard, may_go_on: MayGoOn) -> Plan:
+    def plan(self, workspace: Workspace, *, destroy: bool, heard: Heard, may_go_on: MayGoOn) -> Plan:
         """Compare what the document wants with what the cloud has. Raises Locked, Stopped."""
-        cloud = _enter(place, may_go_on)
+        cloud = _enter(workspace, may_go_on)
         cloud.plans += 1
         cloud.passes("plan")
-        wanted = {} if destroy else _wanted(place.document)
-        imported = () if destroy else tuple(each.address for each in place.imports)
+        wanted = {} if destroy else _wanted(workspace.document)
+        imported = () if destroy else tuple(each.address for each in workspace.imports)
         seen = _seen(cloud, imported)
         drift = tuple(_changes(cloud.known, seen))
         changes = tuple(_changes(seen, wanted, imported))
         touched = {change.address for change in changes}
         heard(Progress("message", message=f"{len(changes)} to do."))
-        outputs = {} if destroy else dict(place.document.get("outputs") or {})
+        outputs = {} if destroy else dict(workspace.document.get("outputs") or {})
         body = {"serial": cloud.serial, "wanted": wanted, "outputs": outputs, "imported": imported}
         return Plan(
             file=json.dumps(body).encode(),
@@ -109,9 +109,9 @@ class MemoryDriver:
             terraform_version="1.9.0",
         )
 
-    def apply(self, place: Workplace, plan: bytes, *, heard: Heard, may_go_on: MayGoOn) -> Mapping[str, Any]:
+    def apply(self, workspace: Workspace, plan: bytes, *, heard: Heard, may_go_on: MayGoOn) -> Mapping[str, Any]:
         """One resource after the other; each is in the state when the next is begun."""
-        cloud = _enter(place, may_go_on)
+        cloud = _enter(workspace, may_go_on)
         cloud.passes("apply")
         body = json.loads(plan)
         if body["serial"] != cloud.serial:
@@ -125,8 +125,8 @@ class MemoryDriver:
         return _outputs(body["outputs"], cloud.resources)
 
 
-def _enter(place: Workplace, may_go_on: MayGoOn) -> MemoryCloud:
-    cloud = memory_cloud(place.backend.address)
+def _enter(workspace: Workspace, may_go_on: MayGoOn) -> MemoryCloud:
+    cloud = memory_cloud(workspace.backend.address)
     if not may_go_on():
         raise Stopped("Stopped before the beginning.")
     if cloud.locked:

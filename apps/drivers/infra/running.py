@@ -1,7 +1,7 @@
-"""PUSH, one command of Terraform: started on a leash, heard while it works, interrupted gently, killed at last.
+"""PUSH, one command of Terraform: started by a guard, heard while it works, interrupted gently, killed at last.
 
 Its words go to files rather than pipes: a worker that dies must not take an apply with it, which would lose what the
-cloud has just made. What the leash does then stands in leash.py.
+cloud has just made. What the guard does then stands in process_guard.py.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ POLL_S = 0.05
 ASK_S = 0.5
 # How long Terraform may take to end what it has begun: a load balancer of a cloud is minutes in the making.
 END_S = 300.0
-LEASH = Path(__file__).with_name("leash.py")
+GUARD = Path(__file__).with_name("process_guard.py")
 
 HeardLine = Callable[[bytes], None]
 
@@ -71,10 +71,10 @@ class Runner:
 
     def _start(self, arguments: Sequence[str], out: BinaryIO, errors: BinaryIO) -> subprocess.Popen[bytes]:
         how = ["apply", self.outlives] if self.outlives else ["plan", str(os.getpid())]
-        leash = [sys.executable, "-I", "-S", str(LEASH), *how]
+        guard = [sys.executable, "-I", "-S", str(GUARD), *how]
         try:
             return subprocess.Popen(
-                [*leash, self.binary, *arguments],
+                [*guard, self.binary, *arguments],
                 cwd=self.directory,
                 env=dict(self.environment),
                 stdin=subprocess.DEVNULL,

@@ -22,7 +22,7 @@ from typing import Any
 from apps.compiler.targets.terraform.aws.naming import MARK
 from apps.compiler.targets.terraform.expressions import literal
 from apps.drivers.infra import credentials, reading
-from apps.drivers.infra.contract import Heard, Import, InfraError, MayGoOn, Plan, Progress, Stopped, Workplace
+from apps.drivers.infra.contract import Heard, Import, InfraError, MayGoOn, Plan, Progress, Stopped, Workspace
 from apps.drivers.infra.mirrors import cli_configuration
 from apps.drivers.infra.running import END_S, Finished, Runner
 from apps.drivers.infra.synthesis import synthesized
@@ -86,9 +86,9 @@ class TerraformDriver:
     binary: str = "terraform"
     end_s: float = END_S
 
-    def plan(self, place: Workplace, *, destroy: bool, heard: Heard, may_go_on: MayGoOn) -> Plan:
+    def plan(self, workspace: Workspace, *, destroy: bool, heard: Heard, may_go_on: MayGoOn) -> Plan:
         """Steps 1 and 2. Raises InfraError, Locked, Stopped."""
-        runner, talk = self._prepare(place, heard, may_go_on, PLAN_S)
+        runner, talk = self._prepare(workspace, heard, may_go_on, PLAN_S)
         asked = ["plan", *PLAIN, "-json", "-detailed-exitcode", LOCK, f"-out={PLAN_FILE}"]
         done = runner.run(*asked, *(["-destroy"] if destroy else []), heard=talk.line)
         if done.code not in {0, CHANGES}:
@@ -96,55 +96,59 @@ class TerraformDriver:
         shown = runner.run("show", "-json", PLAN_FILE)
         if shown.code:
             raise _failure(shown, talk)
-        return reading.plan_of(json.loads(shown.out), (place.directory / PLAN_FILE).read_bytes())
+        return reading.plan_of(json.loads(shown.out), (workspace.directory / PLAN_FILE).read_bytes())
 
-    def apply(self, place: Workplace, plan: bytes, *, heard: Heard, may_go_on: MayGoOn) -> Mapping[str, Any]:
+    def apply(self, workspace: Workspace, plan: bytes, *, heard: Heard, may_go_on: MayGoOn) -> Mapping[str, Any]:
         """Step 3. Raises InfraError, Locked, StalePlan, Stopped."""
-        runner, talk = self._prepare(place, heard, may_go_on, APPLY_S)
-        file = place.directory / PLAN_FILE
+        runner, talk = self._prepare(workspace, heard, may_go_on, APPLY_S)
+        file = workspace.directory / PLAN_FILE
         file.touch(mode=0o600)
         file.write_bytes(plan)
-        runner = replace(runner, outlives=place.backend.address)
+        runner = replace(runner, outlives=workspace.backend.address)
         done = runner.run("apply", *PLAIN, "-json", LOCK, PLAN_FILE, heard=talk.line)
         if done.code:
             raise _failure(done, talk)
         return talk.outputs
 
-    def _prepare(self, place: Workplace, heard: Heard, may_go_on: MayGoOn, longest_s: float) -> tuple[Runner, _Talk]:
+    def _prepare(
+        self, workspace: Workspace, heard: Heard, may_go_on: MayGoOn, longest_s: float
+    ) -> tuple[Runner, _Talk]:
         check_version(self.binary)
-        document = _for_run(place.document, credentials.role_of(place.credentials), place.mark)
+        document = _for_run(workspace.document, credentials.role_of(workspace.credentials), workspace.mark)
         providers = [need["name"] for need in document["providers"]]
-        keys = credentials.environment(place.credentials, providers, _endpoints(document))
-        place.directory.chmod(0o700)
-        (place.directory / "cdk.tf.json").write_bytes(synthesized(document, place.backend.address))
-        if place.imports:
-            (place.directory / IMPORTS).write_text(_import_blocks(place.imports))
+        keys = credentials.environment(workspace.credentials, providers, _endpoints(document))
+        workspace.directory.chmod(0o700)
+        (workspace.directory / "cdk.tf.json").write_bytes(synthesized(document, workspace.backend.address))
+        if workspace.imports:
+            (workspace.directory / IMPORTS).write_text(_import_blocks(workspace.imports))
         if not may_go_on():
             raise Stopped("Stopped before the beginning.")
-        runner = Runner(self.binary, place.directory, _environment(place, keys), may_go_on, longest_s, self.end_s)
+        runner = Runner(
+            self.binary, workspace.directory, _environment(workspace, keys), may_go_on, longest_s, self.end_s
+        )
         hidden = [value for key, value in keys.items() if "KEY" in key or "TOKEN" in key or "CREDENTIALS" in key]
-        talk = _Talk(heard, (*place.secrets.values(), *hidden, place.backend.password))
+        talk = _Talk(heard, (*workspace.secrets.values(), *hidden, workspace.backend.password))
         done = runner.run("init", *PLAIN)
         if done.code:
             raise _failure(done, talk)
         return runner, talk
 
 
-def _environment(place: Workplace, keys: Mapping[str, str]) -> dict[str, str]:
+def _environment(workspace: Workspace, keys: Mapping[str, str]) -> dict[str, str]:
     """Made from nothing; the CLI configuration is written beside the rest."""
-    cache = place.directory.parent / "plugins"
+    cache = workspace.directory.parent / "plugins"
     cache.mkdir(exist_ok=True)
-    configuration = place.directory / "terraform.rc"
+    configuration = workspace.directory / "terraform.rc"
     configuration.write_text(cli_configuration(cache))
     return {
         **{name: os.environ[name] for name in PASSED_ON if name in os.environ},
-        "HOME": str(place.directory),
+        "HOME": str(workspace.directory),
         **keys,
-        **{f"TF_VAR_{name}": value for name, value in place.secrets.items()},
+        **{f"TF_VAR_{name}": value for name, value in workspace.secrets.items()},
         "TF_CLI_CONFIG_FILE": str(configuration),
         "TF_IN_AUTOMATION": "1",
-        "TF_HTTP_USERNAME": place.backend.username,
-        "TF_HTTP_PASSWORD": place.backend.password,
+        "TF_HTTP_USERNAME": workspace.backend.username,
+        "TF_HTTP_PASSWORD": workspace.backend.password,
         "CHECKPOINT_DISABLE": "1",
     }
 

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from apps.compiler.bundle import MANIFEST, Bundle
-from apps.compiler.operations import Operation, ReplaceMap, SetServerMaxconn, SetServerState, SetServerWeight
+from apps.compiler.model.operations import Operation, ReplaceMap, SetServerMaxconn, SetServerState, SetServerWeight
 from apps.drivers.proxy.contract import (
     CounterReading,
     CounterRow,
@@ -31,7 +31,7 @@ WORDS = {word: word for word in ("held", "standby", "announced", "withdrawn")}
 CONNECT_SECONDS = 2.0
 READ_SECONDS = 5.0
 # A node checks a bundle, starts it on trial, lets a worker load it and, when that fails, the old one again. It takes
-# its time for each by the bundle's size (apps/agent/load_time.py), and this is not less.
+# its time for each by the bundle's size (apps/agent/check/load_time.py), and this is not less.
 PUSH_SECONDS = 90.0
 LOADS = 4
 CERTIFICATE_SECONDS = 0.02

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from apps.compiler.bundle import Bundle
-from apps.compiler.operations import Operation
+from apps.compiler.model.operations import Operation
 
-CHECKED = ("validate", "taste")
+CHECKED = ("validate", "trial_run")
 
 
 class ProxyError(Exception):
@@ -30,7 +30,7 @@ class Unreachable(ProxyError):
 
 
 class Unavailable(ProxyError):
-    """The node answers and cannot do it now (no time, memory, disk, or no HAProxy that fits): try again, with patience.
+    """The node answers and cannot do it now (no time, memory, disk, or no HAProxy that fits): try again, with backoff.
 
     It goes on running what it ran, and says nothing about the bundle.
     """
@@ -43,7 +43,7 @@ class Superseded(ProxyError):
 class Refused(ProxyError):
     """The node looked at the bundle and said no; it goes on running what it ran.
 
-    `stage` is validate, taste, switch, confirm or runtime; `line` is HAProxy's line number in haproxy.cfg where it
+    `stage` is validate, trial_run, switch, confirm or runtime; `line` is HAProxy's line number in haproxy.cfg where it
     named one, `output` its own words.
     """
 
@@ -134,7 +134,7 @@ class CounterReading:
     (cumulative since the epoch; key -1 is "above all") per pool id where the node measures it, else empty.
 
     Rows of kind flow count requests that did not simply stay at home; their `object_id` is
-    `<pool>/<verb>/<region>/<reason>` (see `apps/compiler/targets/haproxy/overflow.py`).
+    `<pool>/<verb>/<region>/<reason>` (see `apps/compiler/targets/haproxy/overflow/local_traffic.py`).
 
     `admitted` is what this node believes each node of its region admitted in the last ten seconds, by `<pool>/<node>`
     and, for overflow that came from elsewhere, `<pool>/<node>/guest`; zeros may be missing. It is this node's word for
@@ -158,7 +158,7 @@ class ProxyDriver(Protocol):
     """One node. Every call may raise `Unreachable`; none blocks longer than its timeout."""
 
     def push_bundle(self, bundle: Bundle, generation: int) -> NodeState:
-        """Make the node run `bundle`: validate, taste, switch, reload, and wait until a new worker answers with it.
+        """Make the node run `bundle`: validate, trial_run, switch, reload, and wait until a new worker answers with it.
 
         Raises Refused or Unavailable (the node keeps its old configuration), or Superseded.
         """

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from apps.compiler.bundle import MANIFEST, Bundle, digest_of, digest_of_all
-from apps.compiler.operations import DeleteMapEntry, Operation, ReplaceMap, SetMapEntry
+from apps.compiler.model.operations import DeleteMapEntry, Operation, ReplaceMap, SetMapEntry
 from apps.drivers.proxy.contract import (
     CHECKED,
     CounterReading,

@@ -8,7 +8,7 @@ from apps.capacity.models import Run
 from apps.capacity.services import request_run
 from apps.core.errors import Forbidden, Invalid, NotFound
 from apps.definitions.models import CapacityTest
-from apps.definitions.schedules import actor_of_schedule
+from apps.definitions.reading.schedules import actor_of_schedule
 from apps.schedules.models import Fire
 from apps.schedules.targets.contract import Outcome, TargetFailed
 
@@ -32,5 +32,5 @@ def act(fire: Fire, now: datetime) -> Outcome:
     except (Forbidden, Invalid, NotFound) as error:
         raise TargetFailed(error.detail, final=True) from error
     if run.state == Run.State.REFUSED:
-        raise TargetFailed(f"Run {run.pk} was rejected: {run.why}", final=True)
+        raise TargetFailed(f"Run {run.pk} was refused: {run.message}", final=True)
     return Outcome(f"Run {run.pk} of {name} was requested.", {"run": run.pk})

@@ -10,11 +10,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from apps.core.errors import Conflict, Forbidden, Invalid, NotFound
-from apps.definitions.documents import read_object
-from apps.definitions.schedules import actor_of_schedule
-from apps.definitions.services import KINDS, Change, managing
-from apps.definitions.services.objects import change_for_schedule, delete_object, save_object
-from apps.definitions.services.schedules import Booked
+from apps.definitions.reading.documents import read_object
+from apps.definitions.reading.schedules import actor_of_schedule
+from apps.definitions.services import KINDS, Change, delete_object, managing, save_object
+from apps.definitions.writing.change_set import ScheduledChange
+from apps.definitions.writing.transactions import change_for_schedule
 from apps.schedules.models import Fire
 from apps.schedules.targets.contract import Outcome, TargetFailed
 
@@ -32,17 +32,17 @@ def act(fire: Fire, now: datetime) -> Outcome:
 def _make(fire: Fire, now: datetime) -> Outcome:
     schedule = fire.schedule
     wanted = read_object(schedule.target["object"])
-    booked = Booked("", schedule.account, schedule.name, schedule.target["object"], schedule.manager)
+    booked = ScheduledChange("", schedule.account, schedule.name, schedule.target["object"], schedule.manager)
     row, change, before = change_for_schedule(booked, wanted, reason=f"Schedule {schedule.name}, fire {fire.pk}")
     label = f"{change.kind} {change.name}"
     if change.action == "unchanged":
         return Outcome(f"{label} already had this value.", _link(row, change))
-    said = f"{label} was {'created' if change.action == 'create' else 'changed'}."
+    message = f"{label} was {'created' if change.action == 'create' else 'changed'}."
     if after_s := schedule.target["restore_after_s"]:
         at = now + timedelta(seconds=after_s)
         _book_restoring(fire, at, _link(row, change) | {"before": before})
-        said = f"{said} It will be restored at {at:%Y-%m-%d %H:%M:%S} UTC."
-    return Outcome(said, _link(row, change))
+        message = f"{message} It will be restored at {at:%Y-%m-%d %H:%M:%S} UTC."
+    return Outcome(message, _link(row, change))
 
 
 def _link(row: Any, change: Change) -> dict[str, Any]:

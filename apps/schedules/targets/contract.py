@@ -14,7 +14,7 @@ from apps.schedules.models import Fire
 class Outcome:
     """What came of a fire: a sentence for people, and what pages link to."""
 
-    said: str = ""
+    message: str = ""
     result: dict[str, Any] = field(default_factory=dict)
 
 
@@ -37,8 +37,8 @@ class Target:
 
     `in_transaction`: the effect is rows of ours, so acting and finishing the fire are one transaction, and what
     TargetFailed interrupts is undone. Others act without a transaction, at least once, with `fire.key` as the key by
-    which the effect is known again. One that `waits` for somebody outside has a seat (core/fairness.py): what is ours
-    never stands behind it. `act_on_many` does the same for many fires at once, in their order.
+    which the effect is known again. One that `waits` for somebody outside has a seat (core/concurrency/fairness.py):
+    what is ours never stands behind it. `act_on_many` does the same for many fires at once, in their order.
     """
 
     act: Act

@@ -7,9 +7,9 @@ from datetime import datetime
 
 import redis
 
-from apps.schedules import topics
 from apps.schedules.models import Fire
 from apps.schedules.targets.contract import Outcome, TargetFailed
+from apps.schedules.triggers import topics
 
 AWAY = "Redis, which stores topics, did not answer."
 

@@ -7,8 +7,8 @@ from datetime import datetime
 
 from apps.core import outbound
 from apps.schedules.models import Fire
-from apps.schedules.signing import live_secrets
 from apps.schedules.targets.contract import Outcome, TargetFailed
+from apps.schedules.triggers.signing import live_secrets
 from apps.webhooks.services import schemes
 from apps.webhooks.signing import signed_headers
 
@@ -38,8 +38,8 @@ def act(fire: Fire, now: datetime) -> Outcome:
         raise TargetFailed(str(error)) from error
     if not 200 <= answer.status < 300:
         raise TargetFailed(f"The receiver answered {answer.status}, not 2xx.", final=answer.status == GONE)
-    said = f"The receiver answered {answer.status} in {answer.milliseconds} ms."
-    return Outcome(said, {"status": answer.status, "milliseconds": answer.milliseconds})
+    message = f"The receiver answered {answer.status} in {answer.milliseconds} ms."
+    return Outcome(message, {"status": answer.status, "milliseconds": answer.milliseconds})
 
 
 def body_of(fire: Fire) -> bytes:

@@ -1,10 +1,10 @@
-"""SHOW: filters of templates for observed numbers, in the words of figures.py; what was not measured is a dash."""
+"""SHOW: filters of templates for observed numbers, in the words of kit/figures.py; what was not measured is a dash."""
 
 from __future__ import annotations
 
 from django import template
 
-from apps.web import figures
+from apps.web.kit import figures
 
 register = template.Library()
 DASH = "–"

@@ -6,7 +6,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from apps.api.v1.openapi import CHECKED_IN, document, text_of
+from apps.api.v1.description import CHECKED_IN
+from apps.api.v1.openapi import document, text_of
 
 
 class Command(BaseCommand):

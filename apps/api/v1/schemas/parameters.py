@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from apps.api.v1.schemas.words import NAME
 from apps.definitions.models import Route, Schedule
+from apps.definitions.shapes.base.words import NAME
 from apps.schedules.models import Fire
 from apps.webhooks.models import Delivery
 
@@ -24,7 +24,7 @@ QUERY: dict[str, tuple[Schema, str]] = {
     "pool": ({"type": "string", "maxLength": 253}, "Only what is of this pool, for routes also as account/name."),
     "rate": ({"type": "number", "exclusiveMinimum": 0, "maximum": 1e7}, "Requests/s in all regions together."),
     "cost_per_server": ({"type": "number", "exclusiveMinimum": 0, "maximum": 1e7}, "What a server costs a month."),
-    "lose_a_region": (BOOLEAN, "Whether any one region may be lost (the default)."),
+    "n_minus_1": (BOOLEAN, "Whether any one region may fail (the default)."),
     "test": ({"type": "string", "maxLength": 253}, "Only runs of the test with this name."),
     "hostname": ({"type": "string", "maxLength": 253}, "Only routes of this hostname."),
     "load_balancer": ({"type": "string", "maxLength": 253}, "Only what is of this load balancer."),

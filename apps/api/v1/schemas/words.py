@@ -1,6 +1,6 @@
 """SHOW to machines, written down: the fields that documents are made of, with the bounds that readers keep.
 
-The readers decide (apps/definitions/reading.py); what stands here is never stricter than they are, so a client that
+The readers decide (definitions/reading/); what stands here is never stricter than they are, so a client that
 follows the document is not kept from anything.
 """
 
@@ -10,11 +10,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-NAME = r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$"
-REFERENCE = r"^[a-z0-9][a-z0-9-]{0,62}(/[a-z0-9][a-z0-9-]{0,62})?$"
-HOSTNAME = r"^(\*\.)?([a-z0-9-]{1,63}\.)+[a-z0-9-]{1,63}$"
-PATH = r"^/[A-Za-z0-9._~+=:@&!%/-]*$"
-METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
+from apps.definitions.shapes.base.words import HOSTNAME, NAME, PATH, REFERENCE
 
 
 class Sent(serializers.Serializer[Any]):

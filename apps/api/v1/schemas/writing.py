@@ -5,8 +5,8 @@ from __future__ import annotations
 from rest_framework import serializers
 
 from apps.api.v1.schemas import words
-from apps.definitions.documents import READERS
-from apps.definitions.portability import TARGETS
+from apps.definitions.previewing.portability import TARGETS
+from apps.definitions.reading.documents import READERS
 from apps.definitions.services import Decision
 
 ACTIONS = ("create", "update", "delete", "unchanged")

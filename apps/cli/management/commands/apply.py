@@ -9,10 +9,10 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from apps.accounts.actors import platform_actor
-from apps.core import keys
 from apps.core.errors import Invalid, Malformed, SpillwayError
+from apps.core.secrets import keys
+from apps.definitions.reading.texts import read_json, read_yaml
 from apps.definitions.services import Plan, apply_document, confirming, managing, plan_document
-from apps.definitions.texts import read_json, read_yaml
 
 
 class Command(BaseCommand):

@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 
 from apps.accounts.actors import Actor
-from apps.accounts.founding import found_customer, found_operator, replace_token
+from apps.accounts.bootstrap import found_customer, found_operator, replace_token
 from apps.accounts.models import Account, Membership
 from apps.audit.services import record
 

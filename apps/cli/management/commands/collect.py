@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from apps.observe.collector import Collector
+from apps.observe.collect.collector import Collector
 
 
 class Command(BaseCommand):

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from apps.compiler.bundle import FOR_NODES_ALONE, Bundle
 from apps.compiler.compile import Compilation, CompileError, compile_snapshot
-from apps.definitions.snapshot import snapshot_of
+from apps.definitions.freezing.snapshot import snapshot_of
 from apps.fleet.models import Fleet
 
 

@@ -9,7 +9,7 @@ from django.db import transaction
 
 from apps.accounts.actors import actor_of_user, platform_actor
 from apps.accounts.models import User
-from apps.accounts.second_factor import forget_factors
+from apps.accounts.sign_in.second_factor import forget_factors
 from apps.audit.services import record
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from apps.core.sealed_columns import Progress, seal_anew
+from apps.core.secrets.sealed_columns import Progress, seal_anew
 
 
 class Command(BaseCommand):

@@ -16,21 +16,21 @@ from django import db
 from django.core.management.base import BaseCommand, CommandParser
 
 from apps.audit import chain
-from apps.capacity import comparisons
 from apps.capacity import services as capacity
-from apps.capacity.ageing import judge_measurements
-from apps.core import keys
+from apps.capacity.measure import comparisons
+from apps.capacity.use.ageing import judge_measurements
 from apps.core.clock import now
 from apps.core.queue import wake
-from apps.definitions.services import hostnames
+from apps.core.secrets import keys
+from apps.definitions.writing.kinds import hostnames
 from apps.dns import services as dns
 from apps.fleet.services import RECONCILE_TASK, STACK_TASK
 from apps.observe import services as observe
 from apps.rollouts import services as rollouts
 from apps.schedules.pruning import prune as prune_fires
-from apps.schedules.ticking import LONGEST_SLEEP_S, schedules_tick
-from apps.stacks import reading as clouds
+from apps.schedules.run.ticking import LONGEST_SLEEP_S, schedules_tick
 from apps.stacks import services as stacks
+from apps.stacks.cloud import reading as clouds
 from apps.webhooks import delivering, following
 from apps.webhooks.services import DELIVER_TASK
 

@@ -8,8 +8,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from apps.accounts.actors import Actor, platform_actor
-from apps.core import keys
 from apps.core.errors import Invalid, SpillwayError
+from apps.core.secrets import keys
 from apps.definitions import seeding
 from apps.definitions.selectors import load_balancers
 from apps.definitions.services import apply_document

@@ -1,1 +1,1 @@
-"""COMPILE for HAProxy: a model of lines, the renderers that fill it, and the receipt that reads it back."""
+"""COMPILE for HAProxy: a model of lines, the renderers that fill it, and config verification that reads it back."""

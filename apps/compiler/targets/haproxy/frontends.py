@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from apps.compiler.bundle import bind_variable
-from apps.compiler.model import (
+from apps.compiler.model.fleet import (
     HeaderCondition,
     HeaderMatch,
     Listener,
@@ -21,9 +21,7 @@ from apps.compiler.model import (
     Snapshot,
 )
 from apps.compiler.routing import NO_ROUTE, as_served_by
-from apps.compiler.targets.haproxy.admission import Rules, add_departure, found, needs_of, no
-from apps.compiler.targets.haproxy.ceilings import add_idle_rule, add_source_rules
-from apps.compiler.targets.haproxy.guests import tcp_marker
+from apps.compiler.targets.haproxy.bypass_tokens import add_recognition
 from apps.compiler.targets.haproxy.maps import (
     GROUP,
     MAX_POOLS,
@@ -34,8 +32,10 @@ from apps.compiler.targets.haproxy.maps import (
     map_path,
     rewrite_length,
 )
-from apps.compiler.targets.haproxy.overflow import add_home_rules, other_regions, own_region
-from apps.compiler.targets.haproxy.passes import add_recognition
+from apps.compiler.targets.haproxy.overflow.admission import Rules, add_departure, found, needs_of, no
+from apps.compiler.targets.haproxy.overflow.ceilings import add_idle_rule, add_source_rules
+from apps.compiler.targets.haproxy.overflow.local_traffic import add_home_rules, other_regions, own_region
+from apps.compiler.targets.haproxy.overflow.remote_traffic import tcp_marker
 from apps.compiler.targets.haproxy.refusals import add_circle_guard, add_loop_guard, add_request_refusals
 from apps.compiler.targets.haproxy.settings import HTTP, LATENCY_MAP, LATENCY_TABLE, REDIRECT_BACKEND, ROUTE_TABLE, TCP
 from apps.compiler.targets.haproxy.writer import Argument, Call, Document, Expanded, Section, Value

@@ -1,8 +1,8 @@
 """COMPILE for HAProxy: where the names of servers may not lead, for the agent, which resolves them for HAProxy.
 
 HAProxy would connect to whatever a name server answers, and a name may lead elsewhere a minute later. So it asks the
-agent, which leaves such addresses out of what it answers (agent/resolver.py). `maps/refused-addresses.map` says which:
-`169.254.0.0/16 reserved`. HAProxy does not read that file.
+agent, which leaves such addresses out of what it answers (agent/names/resolver.py). `maps/refused-addresses.map` says
+which: `169.254.0.0/16 reserved`. HAProxy does not read that file.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from ipaddress import ip_network
 
 from apps.compiler.addresses import is_literal, own_places, refused_networks
 from apps.compiler.bundle import REFUSED_ADDRESSES
-from apps.compiler.model import Snapshot
+from apps.compiler.model.fleet import Snapshot
 from apps.compiler.targets.haproxy.maps import Entries
 
 

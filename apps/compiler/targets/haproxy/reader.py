@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from apps.compiler.targets.haproxy.receipt import tokenize_line
+from apps.compiler.targets.haproxy.verify.config_verification import tokenize_line
 
 
 @dataclass(frozen=True, slots=True)

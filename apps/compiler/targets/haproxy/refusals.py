@@ -2,9 +2,10 @@
 
 * What has been here before: everything that is forwarded carries `CDN-Loop` (RFC 8586) with a word that only this
   installation makes and the number of times that it was forwarded. A server that leads back to a public listener is
-  found out at the first return. Regions send overflow to ports of their own (guests.py), which do not ask. The word
-  is no secret, because servers see it: whoever sends it is refused and harms nobody else. Words of others stay, so
-  that two installations in front of each other find their circle as well.
+  found out at the first return. Regions send overflow to ports of their own
+  (targets/haproxy/overflow/remote_traffic.py), which do not ask. The word is no secret, because servers see it:
+  whoever sends it is refused and harms nobody else. Words of others stay, so that two installations in front of each
+  other find their circle as well.
 * Connections of tcp carry no mark. Who comes to a public listener of tcp from an address of the installation is one of
   its own nodes, sent round by a server that leads back, and is refused before anything is opened for it. Overflow and
   other nodes come to ports of their own here, too.

@@ -1,4 +1,4 @@
-"""COMPILE for HAProxy: an examined snapshot becomes the files of a bundle, with what the receipt must find in them."""
+"""COMPILE for HAProxy: an examined snapshot becomes the files of a bundle, with what verification must find in them."""
 
 from __future__ import annotations
 
@@ -6,11 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from apps.compiler.bundle import Bind
-from apps.compiler.model import Certificate, Finding, Listener, LoadBalancer, Protocol, Region, RegionNode, Snapshot
+from apps.compiler.model.fleet import (
+    Certificate,
+    Finding,
+    Listener,
+    LoadBalancer,
+    Protocol,
+    Region,
+    RegionNode,
+    Snapshot,
+)
 from apps.compiler.routing import as_served_by, number_of
-from apps.compiler.targets.haproxy import address_receipt, admission, receipt, settings
-from apps.compiler.targets.haproxy.anycast import BIRD_FILE, render_anycast
-from apps.compiler.targets.haproxy.ceilings import add_ceilings, add_gate_ceilings, ceiling_map, defaults_of
+from apps.compiler.targets.haproxy import settings
+from apps.compiler.targets.haproxy.bypass_tokens import pass_map
 from apps.compiler.targets.haproxy.frontends import (
     add_latency,
     add_listener,
@@ -18,11 +26,12 @@ from apps.compiler.targets.haproxy.frontends import (
     certificate_list_path,
     certificate_path,
 )
-from apps.compiler.targets.haproxy.guests import HTTP_LISTENER, TCP_LISTENER, add_http_guests, add_tcp_guests
-from apps.compiler.targets.haproxy.limits import limit_maps
 from apps.compiler.targets.haproxy.maps import Entries, RouteMaps, map_content, route_maps
 from apps.compiler.targets.haproxy.names import refused_map
-from apps.compiler.targets.haproxy.overflow import (
+from apps.compiler.targets.haproxy.overflow import admission
+from apps.compiler.targets.haproxy.overflow.ceilings import add_ceilings, add_gate_ceilings, ceiling_map, defaults_of
+from apps.compiler.targets.haproxy.overflow.limits import limit_maps
+from apps.compiler.targets.haproxy.overflow.local_traffic import (
     KEY_MAP,
     add_gates,
     add_peers,
@@ -30,9 +39,16 @@ from apps.compiler.targets.haproxy.overflow import (
     other_regions,
     own_region,
 )
-from apps.compiler.targets.haproxy.passes import pass_map
+from apps.compiler.targets.haproxy.overflow.remote_traffic import (
+    HTTP_LISTENER,
+    TCP_LISTENER,
+    add_http_guests,
+    add_tcp_guests,
+)
 from apps.compiler.targets.haproxy.pools import add_fixed_response, add_pool, add_queue
-from apps.compiler.targets.haproxy.vrrp import VRRP_FILE, render_vrrp
+from apps.compiler.targets.haproxy.static_ips.anycast import BIRD_FILE, render_anycast
+from apps.compiler.targets.haproxy.static_ips.vrrp import VRRP_FILE, render_vrrp
+from apps.compiler.targets.haproxy.verify import address_verification, config_verification
 from apps.compiler.targets.haproxy.writer import Document, Section
 
 CONFIG = "haproxy.cfg"
@@ -40,7 +56,7 @@ CONFIG = "haproxy.cfg"
 
 @dataclass(frozen=True, slots=True)
 class Rendering:
-    """The files, and beside them the model they were written from: for the receipt."""
+    """The files, and beside them the model they were written from, to verify them by."""
 
     files: Mapping[str, bytes]
     binds: tuple[Bind, ...]
@@ -87,12 +103,12 @@ def _nodes_by_id(snapshot: Snapshot) -> dict[str, RegionNode]:
 
 
 def check(rendering: Rendering) -> list[Finding]:
-    """The structural receipt over everything that was rendered; empty when the files say what was meant."""
-    findings = receipt.check_config(rendering.files[CONFIG].decode("latin-1"), rendering.document.shapes())
+    """Config verification of everything that was rendered; empty when the files say what was meant."""
+    findings = config_verification.check_config(rendering.files[CONFIG].decode("latin-1"), rendering.document.shapes())
     for path, entries in rendering.maps.items():
-        findings += receipt.check_map(path, rendering.files[path], entries)
+        findings += config_verification.check_map(path, rendering.files[path], entries)
     for path, wanted in rendering.certificate_lists.items():
-        findings += receipt.check_certificate_list(path, rendering.files[path], wanted)
+        findings += config_verification.check_certificate_list(path, rendering.files[path], wanted)
     return findings + _check_addresses(rendering)
 
 
@@ -100,8 +116,8 @@ def _check_addresses(rendering: Rendering) -> list[Finding]:
     snapshot = rendering.snapshot
     texts = {path: rendering.files.get(path, b"").decode("latin-1") for path in (VRRP_FILE, BIRD_FILE)}
     nodes = _nodes_by_id(snapshot)
-    findings = address_receipt.check_vrrp(texts[VRRP_FILE], VRRP_FILE, snapshot.addresses, nodes)
-    return findings + address_receipt.check_anycast(texts[BIRD_FILE], BIRD_FILE, snapshot.addresses)
+    findings = address_verification.check_vrrp(texts[VRRP_FILE], VRRP_FILE, snapshot.addresses, nodes)
+    return findings + address_verification.check_anycast(texts[BIRD_FILE], BIRD_FILE, snapshot.addresses)
 
 
 def _document(snapshot: Snapshot, fronts: list[LoadBalancer], maps: Mapping[str, RouteMaps]) -> Document:

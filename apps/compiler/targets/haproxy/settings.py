@@ -59,7 +59,7 @@ def add_global(document: Document) -> None:
 
 
 def add_resolvers(document: Document) -> None:
-    """Server names are resolved while running, by the agent: it looks at each address first (agent/resolver.py).
+    """Server names are resolved while running, by the agent: it looks at each address first (agent/names/resolver.py).
 
     HAProxy keeps an address while nobody answers, and gives it up ten seconds after the agent refused the name.
     """

@@ -8,7 +8,7 @@ Four kinds of argument, so that a reader sees where a word came from:
 * :class:`Expanded` is ours and holds `${VARIABLE}`, which HAProxy replaces when it starts.
 
 A :class:`Call` joins them into one argument, such as `req.fhdr(<Value>)`. The writer also predicts the structure
-of what it wrote (see :class:`Shape`); `receipt.py` reads the text back and compares.
+of what it wrote (see :class:`Shape`); `targets/haproxy/verify/config_verification.py` reads the text back and compares.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Section:
 
     @property
     def title(self) -> str:
-        """Kind and name, by which the receipt speaks of the section."""
+        """Kind and name, by which config verification speaks of the section."""
         return " ".join((self.kind, *self.arguments[:1]))
 
 
@@ -162,7 +162,7 @@ class Document:
         return self.sections[-1]
 
     def shapes(self) -> Iterator[Shape]:
-        """What `receipt.py` must find in the text, in order."""
+        """What `targets/haproxy/verify/config_verification.py` must find in the text, in order."""
         for section in self.sections:
             yield _shape(section.title, Line(section.kind, section.arguments))
             for line in section.lines:

@@ -38,7 +38,7 @@ class StackDocument:
     owners: Mapping[str, str] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
-        """Plain data, for the subprocess that synthesizes and for the shelf."""
+        """Plain data, for the subprocess that synthesizes and for the revision store."""
         return {
             "providers": [
                 {"name": each.name, "source": each.source, "version": each.version, "settings": dict(each.settings)}

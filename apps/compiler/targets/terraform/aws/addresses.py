@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from apps.compiler.model import Listener
-from apps.compiler.stacks import CloudAddress, StackSnapshot
+from apps.compiler.model.fleet import Listener
+from apps.compiler.model.stack import CloudAddress, StackSnapshot
 from apps.compiler.targets.terraform.aws.limits import ACCELERATOR_NAME
 from apps.compiler.targets.terraform.aws.naming import tags
 from apps.compiler.targets.terraform.draft import Draft, Resource

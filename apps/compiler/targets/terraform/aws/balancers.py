@@ -15,15 +15,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from apps.compiler.model import Listener, LoadBalancer, Protocol
+from apps.compiler.model.fleet import Listener, LoadBalancer, Protocol
+from apps.compiler.model.stack import AddressKind, CloudAddress, CloudPool, StackSnapshot
 from apps.compiler.routing import number_of
-from apps.compiler.stacks import AddressKind, CloudAddress, CloudPool, StackSnapshot
 from apps.compiler.targets.terraform.aws.certificates import Certificates
 from apps.compiler.targets.terraform.aws.groups import Groups
 from apps.compiler.targets.terraform.aws.limits import NAME
+from apps.compiler.targets.terraform.aws.listener_rules.rules import add_rules, default_action, rules_of
+from apps.compiler.targets.terraform.aws.listener_rules.shares import home_of
 from apps.compiler.targets.terraform.aws.naming import tags
-from apps.compiler.targets.terraform.aws.rules import add_rules, default_action, rules_of
-from apps.compiler.targets.terraform.aws.shares import home_of
 from apps.compiler.targets.terraform.aws.timeouts import idle_timeout_s
 from apps.compiler.targets.terraform.draft import Draft, Resource
 from apps.compiler.targets.terraform.expressions import cloud_name, renewed_name, resource_name

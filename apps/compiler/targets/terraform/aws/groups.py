@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
-from apps.compiler.model import Balance, HealthCheck, Protocol, Server, ServerState
-from apps.compiler.stacks import CloudBackend, CloudPool, StackSnapshot
+from apps.compiler.model.fleet import Balance, HealthCheck, Protocol, Server, ServerState
+from apps.compiler.model.stack import CloudBackend, CloudPool, StackSnapshot
 from apps.compiler.targets.terraform.aws.limits import NAME
 from apps.compiler.targets.terraform.aws.naming import tags
 from apps.compiler.targets.terraform.aws.timeouts import check_times, seconds

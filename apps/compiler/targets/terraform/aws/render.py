@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from apps.compiler.model.stack import AddressKind, CloudAddress, StackSnapshot
 from apps.compiler.routing import number_of
-from apps.compiler.stacks import AddressKind, CloudAddress, StackSnapshot
 from apps.compiler.targets.terraform.aws.addresses import (
     accelerated_ips,
     add_accelerator,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from apps.compiler.model import Listener, LoadBalancer, Protocol
+from apps.compiler.model.fleet import Listener, LoadBalancer, Protocol
+from apps.compiler.model.stack import AddressKind, StackSnapshot
 from apps.compiler.routing import number_of
-from apps.compiler.stacks import AddressKind, StackSnapshot
 from apps.compiler.targets.terraform.aws.naming import tags
 from apps.compiler.targets.terraform.draft import Draft, Resource
 from apps.compiler.targets.terraform.expressions import cloud_name, resource_name

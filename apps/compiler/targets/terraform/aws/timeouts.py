@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from apps.compiler.model import HealthCheck, LoadBalancer, Protocol
-from apps.compiler.stacks import CloudPool
+from apps.compiler.model.fleet import HealthCheck, LoadBalancer, Protocol
+from apps.compiler.model.stack import CloudPool
 from apps.compiler.targets.terraform.aws import limits
 
 _IDLE_MS = 60_000

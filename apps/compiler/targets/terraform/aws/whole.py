@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from apps.compiler.losses import Loss, Target, lossy, refused
-from apps.compiler.model import Listener, LoadBalancer, Protocol, Route
-from apps.compiler.stacks import AddressKind, Cloud, CloudAddress, CloudPool, CloudZone, RecordType, StackSnapshot
+from apps.compiler.model.fleet import Listener, LoadBalancer, Protocol, Route
+from apps.compiler.model.stack import AddressKind, Cloud, CloudAddress, CloudPool, CloudZone, RecordType, StackSnapshot
+from apps.compiler.portability.incompatibilities import Incompatibility, Target, lossy, refused
 from apps.compiler.targets.terraform.aws import limits
-from apps.compiler.targets.terraform.aws.rules import rules_of
-from apps.compiler.targets.terraform.aws.shares import Share, shares_of_pool, shares_of_route, taking
+from apps.compiler.targets.terraform.aws.listener_rules.rules import rules_of
+from apps.compiler.targets.terraform.aws.listener_rules.shares import Share, shares_of_pool, shares_of_route, taking
 from apps.compiler.targets.terraform.aws.timeouts import idle_timeout_s, pools_of
 
 Pools = Mapping[str, CloudPool]
 
 
-def losses_of_stack(snapshot: StackSnapshot) -> Iterator[Loss]:
+def unsupported_in_stack(snapshot: StackSnapshot) -> Iterator[Incompatibility]:
     """What needs more than one object to be seen."""
     pools = {pool.id: pool for pool in snapshot.pools}
     addresses = {address.id: address for address in snapshot.addresses}
@@ -24,7 +24,7 @@ def losses_of_stack(snapshot: StackSnapshot) -> Iterator[Loss]:
     for front in snapshot.load_balancers:
         yield from _of_network(snapshot, front)
         yield from _of_quotas(front)
-        yield from _of_patience(front, pools)
+        yield from _of_timeouts(front, pools)
         yield from _of_names(front)
         for listener in front.listeners:
             yield from _of_listener(listener, addresses, pools)
@@ -34,7 +34,7 @@ def losses_of_stack(snapshot: StackSnapshot) -> Iterator[Loss]:
         yield from _of_records(zone, addresses)
 
 
-def _of_network(snapshot: StackSnapshot, front: LoadBalancer) -> Iterator[Loss]:
+def _of_network(snapshot: StackSnapshot, front: LoadBalancer) -> Iterator[Incompatibility]:
     needed = limits.SUBNETS_OF_ALB if _speaks_http(front) else 1
     if not snapshot.network.vpc or len(set(snapshot.network.subnets)) < needed:
         word = "two subnets in different zones" if needed > 1 else "a subnet"
@@ -44,7 +44,7 @@ def _of_network(snapshot: StackSnapshot, front: LoadBalancer) -> Iterator[Loss]:
         )  # fmt: skip
 
 
-def _of_names(front: LoadBalancer) -> Iterator[Loss]:
+def _of_names(front: LoadBalancer) -> Iterator[Incompatibility]:
     """An ALB and an NLB have names of their own; static IPs are where they meet."""
     without = {each.protocol is Protocol.TCP for each in front.listeners if each.address is None}
     if len(without) > 1:
@@ -59,7 +59,7 @@ def _speaks_http(front: LoadBalancer) -> bool:
     return any(each.protocol is not Protocol.TCP for each in front.listeners)
 
 
-def _of_quotas(front: LoadBalancer) -> Iterator[Loss]:
+def _of_quotas(front: LoadBalancer) -> Iterator[Incompatibility]:
     """AWS raises these on request, so they are said and not enforced."""
     http = [each for each in front.listeners if each.protocol is not Protocol.TCP]
     count = sum(len(rules_of(front, each.protocol)) for each in http)
@@ -78,7 +78,7 @@ def _of_quotas(front: LoadBalancer) -> Iterator[Loss]:
         )  # fmt: skip
 
 
-def _of_patience(front: LoadBalancer, pools: Pools) -> Iterator[Loss]:
+def _of_timeouts(front: LoadBalancer, pools: Pools) -> Iterator[Incompatibility]:
     """An ALB has one idle timeout for all of its pools."""
     seconds = idle_timeout_s(front, pools)
     for pool_id in sorted(pools_of(front) & pools.keys()):
@@ -90,7 +90,7 @@ def _of_patience(front: LoadBalancer, pools: Pools) -> Iterator[Loss]:
             )  # fmt: skip
 
 
-def _of_listener(listener: Listener, addresses: Mapping[str, CloudAddress], pools: Pools) -> Iterator[Loss]:
+def _of_listener(listener: Listener, addresses: Mapping[str, CloudAddress], pools: Pools) -> Iterator[Incompatibility]:
     if listener.address is not None and listener.address not in addresses:
         yield refused(
             Target.AWS, listener, "unknown_address", "static_ip",
@@ -116,12 +116,12 @@ def _of_listener(listener: Listener, addresses: Mapping[str, CloudAddress], pool
         )  # fmt: skip
 
 
-def _of_groups(route: Route, pools: Pools) -> Iterator[Loss]:
+def _of_groups(route: Route, pools: Pools) -> Iterator[Incompatibility]:
     if route.pools and all(share.pool_id in pools for share in route.pools):
         yield from _of_shares(route, "pools", shares_of_route(route, pools))
 
 
-def _of_shares(thing: Route | Listener, field: str, shares: Sequence[Share]) -> Iterator[Loss]:
+def _of_shares(thing: Route | Listener, field: str, shares: Sequence[Share]) -> Iterator[Incompatibility]:
     most, now = limits.TARGET_GROUPS_PER_ACTION, len(taking(shares))
     if now > most:
         yield refused(
@@ -138,7 +138,7 @@ def _of_shares(thing: Route | Listener, field: str, shares: Sequence[Share]) -> 
         )  # fmt: skip
 
 
-def _of_address(snapshot: StackSnapshot, address: CloudAddress) -> Iterator[Loss]:
+def _of_address(snapshot: StackSnapshot, address: CloudAddress) -> Iterator[Incompatibility]:
     if address.kind not in (AddressKind.ELASTIC, AddressKind.ACCELERATOR):
         yield refused(
             Target.AWS, address, "address_kind", "kind",
@@ -151,7 +151,7 @@ def _of_address(snapshot: StackSnapshot, address: CloudAddress) -> Iterator[Loss
         )  # fmt: skip
 
 
-def _of_records(zone: CloudZone, addresses: Mapping[str, CloudAddress]) -> Iterator[Loss]:
+def _of_records(zone: CloudZone, addresses: Mapping[str, CloudAddress]) -> Iterator[Incompatibility]:
     for record in zone.records:
         if record.type is RecordType.NS and record.name == "@":
             yield refused(

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from apps.compiler.stacks import CloudRecord, CloudZone, RecordType
+from apps.compiler.model.stack import CloudRecord, CloudZone, RecordType
 from apps.compiler.targets.terraform.aws.balancers import Reach
 from apps.compiler.targets.terraform.aws.naming import ZONE_COMMENT, tags
 from apps.compiler.targets.terraform.draft import Draft

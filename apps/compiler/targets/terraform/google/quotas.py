@@ -15,8 +15,8 @@ from functools import partial
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
-from apps.compiler.losses import Loss, Target, refused
-from apps.compiler.model import Certificate, LoadBalancer, Route
+from apps.compiler.model.fleet import Certificate, LoadBalancer, Route
+from apps.compiler.portability.incompatibilities import Incompatibility, Target, refused
 from apps.compiler.routing import number_of
 from apps.compiler.targets.terraform.google.url_map import predicates_of, routes_by_matcher
 from apps.compiler.targets.terraform.pem import parts_of
@@ -26,7 +26,7 @@ MOST_PREDICATES = 1000
 _refused = partial(refused, Target.GOOGLE)
 
 
-def losses_of_certificate(certificate: Certificate) -> Iterator[Loss]:
+def unsupported_in_certificate(certificate: Certificate) -> Iterator[Incompatibility]:
     """Which key it has."""
     key = _key_of(certificate)
     if key:
@@ -50,7 +50,7 @@ def _key_of(certificate: Certificate) -> str:
     return "another kind of key"
 
 
-def losses_of_url_maps(load_balancer: LoadBalancer) -> Iterator[Loss]:
+def unsupported_in_url_maps(load_balancer: LoadBalancer) -> Iterator[Incompatibility]:
     """Hosts, and how much there is to compare for one of them."""
     matchers = routes_by_matcher(load_balancer)
     oldest = {host: min(number_of(each.id) for each in own) for host, own in _own(load_balancer).items()}

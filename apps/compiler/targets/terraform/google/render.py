@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from apps.compiler.model import Protocol
-from apps.compiler.stacks import StackSnapshot
+from apps.compiler.model.fleet import Protocol
+from apps.compiler.model.stack import StackSnapshot
 from apps.compiler.targets.terraform.document import Attributes, ProviderNeed, StackDocument, terraform_name
 from apps.compiler.targets.terraform.expressions import key_variable, literal, reference
 from apps.compiler.targets.terraform.google.dns import ZONE, zone_resources

@@ -26,7 +26,7 @@ from collections.abc import Iterator, Sequence
 from itertools import count, groupby
 from typing import Any
 
-from apps.compiler.model import (
+from apps.compiler.model.fleet import (
     HeaderCondition,
     HeaderMatch,
     Listener,
@@ -36,10 +36,10 @@ from apps.compiler.model import (
     Redirect,
     Route,
 )
+from apps.compiler.questions.trace import NO_ROUTE_STATUS
 from apps.compiler.routing import as_served_by, is_conditional, ordered
 from apps.compiler.targets.terraform.expressions import literal
 from apps.compiler.targets.terraform.google.resources import NOBODY, Resource, resource, service_of
-from apps.compiler.trace import NO_ROUTE_STATUS
 
 Block = dict[str, Any]
 

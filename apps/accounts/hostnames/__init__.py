@@ -1,0 +1,1 @@
+"""Tenants: hostnames: claims and their verification."""

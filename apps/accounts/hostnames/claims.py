@@ -1,0 +1,169 @@
+"""Tenants: who owns which hostname: the first account to prove one, and nobody else until it was released and rested.
+
+Any account may claim any name, and learns nothing of other claims by that; without a proof a claim keeps nobody out,
+its routes are not served, it does not rest when it is released, and the sweep forgets it after two weeks. Public
+suffixes (`co.uk`, `github.io`) and wildcards over them are nobody's, except by an operator's word.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Collection, Iterable
+from datetime import timedelta
+
+from django.conf import settings
+from django.db.models import Q, QuerySet
+from publicsuffixlist import PublicSuffixList
+
+from apps.accounts.models import Account, Grant, Hostname
+from apps.core.clock import now
+from apps.core.concurrency.locks import lock_words
+
+GRACE = timedelta(days=settings.HOSTNAME_GRACE_DAYS)
+
+
+class HostnameTaken(Exception):
+    """Another account verified the name, or what a wildcard joins with it; said to operators alone."""
+
+    code = "hostname_taken"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(self.sentence(name))
+        self.name = name
+
+    def sentence(self, name: str) -> str:
+        """What the claimant reads."""
+        return f"Another account has verified {name}, a wildcard that covers it, or a name below it."
+
+
+class PublicSuffix(HostnameTaken):
+    """Everybody has names below it, so it is nobody's."""
+
+    code = "public_suffix"
+
+    def sentence(self, name: str) -> str:
+        """What the claimant reads."""
+        return f"{name.removeprefix('*.')} is a public suffix that many owners share; claim a name below it."
+
+
+def state_of(claim: Hostname) -> str:
+    """waiting (for a proof), proved or released."""
+    if claim.released_at is not None:
+        return "released"
+    return "proved" if claim.proof else "waiting"
+
+
+def lock_hostnames(names: Iterable[str]) -> None:
+    """Let only one transaction at a time decide about names of the same domain (its last two labels)."""
+    lock_words(f"hostname {'.'.join(name.split('.')[-2:])}" for name in names)
+
+
+def claim_hostname(*, account: Account, name: str, proof: str = "") -> Hostname:
+    """The claim of the account on a canonical name, made now where it has none; inside a transaction.
+
+    1. Wait for others that decide about the same domain, so that a wildcard and a name under it cannot pass each other.
+    2. Its own row, whoever else has claimed the name: whether somebody has is nobody's business.
+    3. It is proved by `proof` (an operator's word), by a grant, or by a wildcard over it that is, unless another
+       account has verified what it meets; else it waits.
+
+    Raises PublicSuffix, and HostnameTaken to operators, who see every claim, where their word cannot prove it.
+    """
+    lock_hostnames([name])
+    grant = _granted(account, name)
+    if not proof and not grant and is_public_suffix(name):
+        raise PublicSuffix(name)
+    claim, _ = Hostname.objects.get_or_create(name=name, account=account)
+    if claim.released_at is not None:
+        claim.released_at = None
+        claim.save(update_fields=("released_at",))
+    if not claim.proof:
+        prove_hostname(claim, proof or (Hostname.Proof.GRANT if grant else _inherited(account, name)))
+    if proof and not claim.proof:
+        raise HostnameTaken(name)
+    return claim
+
+
+def prove_hostname(claim: Hostname, proof: str) -> list[Hostname]:
+    """Note how the claim was proved, and the unproved claims of the account under a wildcard with it.
+
+    Returns the claims that were waiting until now; none for an empty proof. One that meets a verified claim of another
+    account goes on waiting. The caller holds `lock_hostnames`.
+    """
+    if not proof:
+        return []
+    rows = Hostname.objects.filter(account=claim.account_id, proof="", released_at=None)
+    waiting = Q(pk=claim.pk)
+    if claim.name.startswith("*."):
+        waiting |= Q(name__endswith=claim.name[1:])
+    found = [
+        row
+        for row in rows.filter(waiting).select_for_update(of=("self",)).select_related("account")
+        if not is_kept_by_others(
+            row.account, row.name, proof=proof if row.pk == claim.pk or proof == Hostname.Proof.GRANT else ""
+        )
+    ]
+    for row in found:
+        _free(row)
+        row.proof, row.proved_at = proof, now()
+        row.version += 1
+        row.save(update_fields=("proof", "proved_at", "version"))
+        if row.pk == claim.pk:
+            claim.proof, claim.proved_at, claim.version = row.proof, row.proved_at, row.version
+    return found
+
+
+def _granted(account: Account, name: str) -> bool:
+    grants = Grant.objects.filter(account=account, hostname__in=[name, *wildcards_over(name)])
+    return grants.filter(Q(expires_at=None) | Q(expires_at__gt=now())).exists()
+
+
+def _inherited(account: Account, name: str) -> str:
+    """How a wildcard of the account over the name was proved: whoever rules a zone rules what is under it."""
+    over = Hostname.objects.filter(account=account, name__in=wildcards_over(name), released_at=None).exclude(proof="")
+    return over.values_list("proof", flat=True).first() or ""
+
+
+def is_kept_by_others(account: Account, name: str, *, proof: str = "") -> bool:
+    """Whether another account verified the name, a wildcard over it, or (for a wildcard) a name under it."""
+    others = Hostname.objects.filter(Q(name=name) | Q(pk__in=overlapping(name).values("pk")))
+    others = others.exclude(account=account).exclude(proof="")
+    others = others.exclude(released_at__lte=now() - GRACE, routes__isnull=True)
+    if proof == Hostname.Proof.OPERATOR:  # who gives a name away that nobody routes
+        others = others.exclude(name=name, routes__isnull=True)
+    if proof == Hostname.Proof.GRANT:  # operators grant names of their own domains
+        others = others.exclude(~Q(name=name), account__kind=Account.Kind.OPERATOR)
+    return others.exists()
+
+
+def _free(claim: Hostname) -> None:
+    """Forget what others had of this very name and gave up: nothing that they knew proves anything any more."""
+    Hostname.objects.filter(name=claim.name).exclude(pk=claim.pk).exclude(proof="").delete()
+
+
+def is_public_suffix(name: str) -> bool:
+    """Whether the name, or the domain of a wildcard, is one under which anybody may have names."""
+    return bool(_suffixes().is_public(name.removeprefix("*.")))
+
+
+@functools.cache
+def _suffixes() -> PublicSuffixList:
+    return PublicSuffixList()  # the list that came with the package: nothing is fetched
+
+
+def wildcards_over(name: str) -> list[str]:
+    """Every wildcard whose domain holds the name: `a.b.c.example` → `*.b.c.example`, `*.c.example`."""
+    labels = name.removeprefix("*.").split(".")
+    return [f"*.{'.'.join(labels[start:])}" for start in range(1, len(labels) - 1)]
+
+
+def overlapping(name: str) -> QuerySet[Hostname]:
+    """Claims of other names that a wildcard joins with this one."""
+    wanted = Q(name__in=wildcards_over(name))
+    if name.startswith("*."):
+        wanted |= Q(name__endswith=name[1:])
+    return Hostname.objects.filter(wanted).exclude(name=name)
+
+
+def drop_unused_claims(*, ids: Collection[int]) -> None:
+    """Forget those claims that came with a route, were never proved and have no route any more; in its transaction."""
+    Hostname.objects.filter(pk__in=ids, routes__isnull=True, proof="", explicit=False).delete()

@@ -1,0 +1,98 @@
+"""Tenants: asks the world whether a hostname is the claimant's: a TXT record in its zone, or a token on its web server.
+
+Nothing here touches the database, so a slow name server holds no transaction open.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+import dns.exception
+import dns.rdatatype
+import dns.resolver
+from django.conf import settings
+
+from apps.accounts.models import Hostname
+from apps.core.outbound import Refused, Unreachable, fetch
+
+RECORD = "_spillway-challenge"
+PATH = "/.well-known/spillway-challenge/"
+SECONDS = 5.0
+MAX_BODY = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What was found: the kind of proof or nothing, and a sentence for the claimant."""
+
+    proof: str
+    message: str
+
+
+def txt_name(hostname: str) -> str:
+    """Where the TXT record belongs; that of a wildcard stands at its domain."""
+    return f"{RECORD}.{hostname.removeprefix('*.')}"
+
+
+def txt_value(challenge: str) -> str:
+    """What the TXT record must say."""
+    return f"spillway={challenge}"
+
+
+def http_url(hostname: str, challenge: str) -> str:
+    """Where a web server of the name must answer with the challenge; empty for a wildcard, which has no one server."""
+    return "" if hostname.startswith("*.") else f"http://{hostname}{PATH}{challenge}"
+
+
+def look(claim: Hostname) -> Finding:
+    """Ask for the TXT record, then (not for wildcards) the web server; what DNS said is said when neither proves it."""
+    by_dns = _look_in_dns(claim)
+    if by_dns.proof or claim.name.startswith("*."):
+        return by_dns
+    by_http = _look_by_http(claim)
+    return by_http if by_http.proof else Finding("", f"{by_dns.message} {by_http.message}")
+
+
+def _look_in_dns(claim: Hostname) -> Finding:
+    name = txt_name(claim.name)
+    try:
+        answer = _resolver().resolve(name, "TXT", lifetime=SECONDS, raise_on_no_answer=False, search=False)
+    except dns.resolver.NXDOMAIN:
+        return Finding("", f"There is no TXT record at {name} yet.")
+    except (dns.exception.DNSException, OSError):
+        return Finding("", f"The name servers of {name} did not answer.")
+    found = [b"".join(record.strings).decode("ascii", "replace") for record in answer.rrset or ()]
+    if txt_value(claim.challenge) in found:
+        return Finding(Hostname.Proof.DNS, f"The TXT record at {name} is there.")
+    if found:
+        return Finding("", f"The TXT record at {name} has another value.")
+    return Finding("", f"There is no TXT record at {name} yet.")
+
+
+def _look_by_http(claim: Hostname) -> Finding:
+    try:
+        answer = fetch(http_url(claim.name, claim.challenge), timeout=SECONDS, limit=MAX_BODY, schemes=("http",))
+    except (Refused, Unreachable) as error:
+        return Finding("", f"By HTTP: {error}")
+    if answer.status == 200 and answer.body.strip() == claim.challenge.encode():
+        return Finding(Hostname.Proof.HTTP, "The web server returns the token.")
+    if answer.status == 200:
+        return Finding("", "By HTTP: the response is not the token.")
+    return Finding("", f"By HTTP: the response is {answer.status}.")
+
+
+def _resolver() -> dns.resolver.Resolver:
+    return _resolver_of(tuple(settings.RESOLVERS))
+
+
+@functools.lru_cache(maxsize=4)
+def _resolver_of(addresses: tuple[str, ...]) -> dns.resolver.Resolver:
+    """Our own resolvers (`address` or `address:port`), or those of the machine; nothing is cached between checks."""
+    if not addresses:
+        return dns.resolver.Resolver()
+    found = dns.resolver.Resolver(configure=False)
+    pairs = [entry.rpartition(":") if entry.count(":") == 1 else (entry, "", "53") for entry in addresses]
+    found.nameservers = [address for address, _, _ in pairs]
+    found.nameserver_ports = {address: int(port) for address, _, port in pairs}
+    return found

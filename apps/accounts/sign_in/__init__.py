@@ -1,0 +1,1 @@
+"""Tenants: sign-in: limits on guessing, second factors, sessions, invitations."""

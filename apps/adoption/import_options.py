@@ -1,0 +1,114 @@
+"""ADOPT, the order: which load balancer of a cloud shall be which of ours, read strictly; and what of it had no use."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from apps.adoption.contract import Adoption, ReportLine, Verdict, Wish
+from apps.compiler import grammar
+from apps.compiler.grammar import GrammarError
+from apps.core.errors import Fault, Invalid
+from apps.definitions.reading.clouds import cloud_region
+from apps.definitions.reading.fields import Reader
+from apps.definitions.shapes.base.words import MAX_LIST
+
+# An ARN, `classic/NAME`, `urlMaps/NAME`; paths of IAM's certificates have more signs than those of others.
+_CLOUD_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_+=,.@:/-]{0,2047}")
+_PLACE = re.compile(r"[a-z][a-z0-9-]{0,39}")
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Where to look, what to take, and what it shall be here."""
+
+    region: str
+    found_id: str
+    wish: Wish
+
+
+def read_order(data: object, *, account: str) -> Order:
+    """`{region, id, name, account?, regions?, certificates?, addresses?, stack?}`; `account` where it says none.
+
+    `regions`, `certificates` and `addresses` map the cloud's words to names of ours. Raises Invalid with every fault.
+    """
+    faults: list[Fault] = []
+    reader = Reader(data, "", faults)
+    if reader.data.get("name") is None:
+        reader.fault("name", "missing", "Fill in the name of the load balancer in Spillway.")
+    order = Order(
+        region=reader.required("region", cloud_region),
+        found_id=reader.required("id", cloud_id),
+        wish=Wish(
+            name=reader.optional("name", grammar.name, ""),
+            account=reader.optional("account", grammar.name, account),
+            regions=_names_for(reader.child("regions"), _place),
+            certificates=_names_for(reader.child("certificates"), cloud_id),
+            addresses=_names_for(reader.child("addresses"), _address),
+            stack=reader.optional("stack", grammar.name, ""),
+        ),
+    )
+    reader.close()
+    if faults:
+        raise Invalid(faults)
+    return order
+
+
+def cloud_id(value: object) -> str:
+    """How a cloud names a thing: an ARN, or a name with what it is in front."""
+    if isinstance(value, str) and _CLOUD_ID.fullmatch(value):
+        return value
+    raise GrammarError("cloud_id", "Write it as the cloud does: an ARN on AWS, a name on Google.")
+
+
+def _place(value: object) -> str:
+    if isinstance(value, str) and _PLACE.fullmatch(value):
+        return value
+    raise GrammarError(
+        "cloud_place", "Write the cloud's name of a region or zone, such as eu-central-1 or europe-west3-a."
+    )
+
+
+def _address(value: object) -> str:
+    try:
+        if isinstance(value, str) and value.isascii() and str(ipaddress.ip_address(value)) == value:
+            return value
+    except ValueError:
+        pass
+    raise GrammarError("address", "Write the address that the cloud's listener has, such as 203.0.113.7.")
+
+
+def _names_for(reader: Reader | None, theirs: Callable[[object], str]) -> Mapping[str, str]:
+    """The cloud's words, each in its grammar, with the names of ours that stand for them."""
+    if reader is None:
+        return {}
+    if len(reader.data) > MAX_LIST:
+        reader.fault("", "too_many", f"Use at most {MAX_LIST} entries here.")
+        return {}
+    for word in reader.data:
+        try:
+            theirs(word)
+        except GrammarError as error:
+            reader.fault(word, error.code, error.message)
+    return {word: reader.required(word, grammar.name) for word in reader.data}
+
+
+def unused(adoption: Adoption, wish: Wish) -> Iterator[ReportLine]:
+    """A line for every name that was said and stands nowhere in the documents: nothing is ignored silently."""
+    specs = [document["spec"] for document in adoption.documents]
+    listeners = [listener for spec in specs for listener in spec.get("listeners", ())]
+    regions = {backend["region"] for spec in specs for backend in spec.get("backends", ())}
+    certificates = {name.rpartition("/")[2] for each in listeners for name in each.get("certificates", ())}
+    addresses = {each.get("static_ip") for each in listeners}
+    yield from _without(wish.regions, regions, "region", "No server was found there, so {} has none of its own.")
+    yield from _without(wish.certificates, certificates, "certificate", "No listener that came here presents {}.")
+    yield from _without(wish.addresses, addresses, "address", "No listener was bound to {}; bind it by hand.")
+
+
+def _without(said: Mapping[str, str], used: set[Any], what: str, reason: str) -> Iterator[ReportLine]:
+    for theirs, ours in said.items():
+        if ours not in used:
+            yield ReportLine(f"{what} {theirs}", Verdict.LEFT_OUT, reason.format(ours))

@@ -1,0 +1,1 @@
+"""CHECK on the node: new files are tried before they run."""

@@ -1,0 +1,1 @@
+"""PUSH on the node: names of servers, resolved and checked."""

@@ -1,0 +1,1 @@
+"""PUSH + OBSERVE on the node: the HAProxy process, its sockets and counters."""

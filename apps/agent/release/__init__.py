@@ -1,0 +1,1 @@
+"""PUSH on the node: files, the switch, its confirmation, and what the node remembers."""

@@ -1,0 +1,1 @@
+"""SHOW to machines: runs and comparisons of capacity tests."""

@@ -1,0 +1,129 @@
+"""SHOW to machines: comparisons of two capacity tests, and how many servers a rate needs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from typing import Any
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from apps.api.v1.capacity.runs import NOUN
+from apps.api.v1.protocol import requests
+from apps.api.v1.views import one, page_by_id, page_response
+from apps.api.v1.writes import no_dry_run
+from apps.capacity import selectors
+from apps.capacity.measure import comparisons
+from apps.capacity.models import Comparison
+from apps.capacity.use import sizing
+from apps.capacity.use.balance import balance
+from apps.core.errors import Fault, Invalid, NotFound
+from apps.definitions.models import Pool
+from apps.definitions.sharing import seen_pools
+
+MOST_RATE = 10_000_000.0
+
+
+def comparison_shape(row: Comparison) -> dict[str, Any]:
+    """Two tests in turn; `result` is null while they run."""
+    return {
+        "id": row.pk,
+        "account": row.account.name,
+        "first": row.first.name,
+        "first_id": row.first_id,
+        "second": row.second.name,
+        "second_id": row.second_id,
+        "rounds": row.rounds,
+        "actor": row.actor,
+        "created_at": row.created_at,
+        "runs": sorted(run.pk for run in row.runs.all()),
+        "result": row.result,
+    }
+
+
+class ComparisonList(APIView):
+    """GET comparisons, newest first; POST a new one."""
+
+    scope_noun = NOUN
+
+    def get(self, request: Request) -> Response:
+        """`limit`, `cursor`."""
+        found = selectors.comparisons(requests.actor_of(request)).prefetch_related("runs")
+        rows, cursor = page_by_id(request, found, newest_first=True)
+        return page_response(request, [comparison_shape(row) for row in rows], cursor)
+
+    def post(self, request: Request) -> Response:
+        """`{first_id, second_id, rounds?}`; 202, the runs follow each other by themselves."""
+        no_dry_run(request)
+        data = requests.only(request, ("first_id", "second_id", "rounds"))
+        numbers = {"rounds": 3} | data
+        for field in ("first_id", "second_id", "rounds"):
+            if type(numbers.get(field)) is not int or not 0 < numbers[field] < 2**63:
+                raise Invalid([Fault(f"/{field}", "not_integer", f"Write {field} as a whole number above 0.")])
+        made = comparisons.request_comparison(
+            actor=requests.actor_of(request), **numbers, reason=requests.reason(request)
+        )
+        headers = {"Location": f"/api/v1/capacity-comparisons/{made.pk}"}
+        return Response(_shown(request, str(made.pk)), status=202, headers=headers)
+
+
+class ComparisonDetail(APIView):
+    """GET one comparison."""
+
+    scope_noun = NOUN
+
+    def get(self, request: Request, pk: str) -> Response:
+        """The comparison with its result, once it is over."""
+        return Response(_shown(request, pk))
+
+
+class Sizing(APIView):
+    """GET: how many servers does a pool need for a rate, also when a region is lost?"""
+
+    scope_noun = NOUN
+
+    def get(self, request: Request) -> Response:
+        """`pool` (name, or account/name), `rate` in requests/s, `n_minus_1`, `cost_per_server`.
+
+        Beside the answer stands who did the work in the last ten minutes, region by region.
+        """
+        actor, pool = requests.actor_of(request), _pool(request)
+        found = sizing.sizing(
+            actor,
+            pool.pk,
+            _number(request, "rate"),
+            n_minus_1="n_minus_1" not in request.query_params or requests.flag(request, "n_minus_1"),
+            cost_per_server=_number(request, "cost_per_server") if "cost_per_server" in request.query_params else None,
+        )
+        return Response({**asdict(found), "balance": [asdict(each) for each in balance(actor, pool.pk)]})
+
+
+def _shown(request: Request, pk: str) -> dict[str, Any]:
+    rows = selectors.comparisons(requests.actor_of(request)).prefetch_related("runs")
+    return comparison_shape(one(rows, pk))
+
+
+def _pool(request: Request) -> Pool:
+    """The pool that the query names. Raises Invalid, NotFound."""
+    actor = requests.actor_of(request)
+    account, _, name = request.query_params.get("pool", "").rpartition("/")
+    if not name:
+        raise Invalid([Fault("/pool", "missing", "Name the pool: pool=shop, or pool=acme/shop.")])
+    rows = seen_pools(actor).filter(name=name, account__name=account or actor.account.name)
+    row = rows.first() if (account + name).isprintable() else None  # no database takes a NUL
+    if row is None:
+        raise NotFound("There is no such object, or you may not see it.")
+    return row
+
+
+def _number(request: Request, name: str) -> float:
+    """A number of the query above 0. Raises Invalid."""
+    try:
+        found = float(request.query_params.get(name, ""))
+    except ValueError:
+        found = math.nan
+    if not 0 < found <= MOST_RATE:
+        raise Invalid([Fault(f"/{name}", "out_of_range", f"Use a number above 0 for {name}, at most {MOST_RATE:g}.")])
+    return found

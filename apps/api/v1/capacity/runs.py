@@ -1,0 +1,267 @@
+"""SHOW to machines: runs of capacity tests: asked for, watched, stopped, approved, made a limit; and blackouts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from apps.api.v1.protocol import requests
+from apps.api.v1.views import ListView, Noun, one, page_by_id, page_response
+from apps.api.v1.views import narrowed as narrowed_by
+from apps.api.v1.writes import no_dry_run
+from apps.capacity import selectors, services
+from apps.capacity.models import Blackout, Run, Second, Step
+from apps.capacity.run import checking
+from apps.capacity.use import limits
+from apps.core.errors import Fault, Invalid
+from apps.definitions.reading.fields import Reader
+from apps.definitions.selectors import capacity_tests
+from apps.definitions.shapes.base.words import read_instant as instant
+
+POLL_S = 0.2
+NOUN = "capacity-tests"
+FILTERS: Mapping[str, str] = {
+    "account": "account__name", "pool": "pool__name", "region": "region__name", "test": "test__name",
+}  # fmt: skip
+
+
+def run_shape(row: Run, _: object = None) -> dict[str, Any]:
+    """One run; `terminal` says whether it is over, `plan` is the test as it was when the run was asked for."""
+    return {
+        "id": row.pk,
+        "name": row.name,
+        "account": row.account.name,
+        "test": row.test.name if row.test else None,
+        "test_id": row.test_id,
+        "pool": row.pool.name if row.pool else None,
+        "pool_id": row.pool_id,
+        "region": row.region.name if row.region else None,
+        "comparison_id": row.comparison_id,
+        "state": row.state,
+        "terminal": row.state not in Run.OPEN,
+        "waits_for_approval": row.state == Run.State.WAITING and row.begin_by is None,
+        "phase": row.phase,
+        "message": row.message,
+        "actor": row.actor,
+        "approved_by": row.approved_by,
+        "stopped_by": row.stopped_by,
+        "created_at": row.created_at,
+        "started_at": row.started_at,
+        "ended_at": row.ended_at,
+        "plan": row.plan,
+        "generator": row.generator,
+        "result": row.result,
+        "limit_set_at": row.limit_set_at,
+        "limit_set_by": row.limit_set_by,
+    }
+
+
+_STEP = (
+    *("ordinal", "purpose", "rate", "users", "started_at", "seconds", "offered", "answered", "errors", "error_rate"),
+    *("p50_ms", "p95_ms", "p99_ms", "max_ms", "histogram", "status", "message"),
+)
+_SECOND = ("at", "target", "offered", "answered", "errors", "in_flight", "p50_ms", "p95_ms", "p99_ms")
+
+
+def step_shape(row: Step) -> dict[str, Any]:
+    """One rate that was held, with its HDR histogram."""
+    return {name: getattr(row, name) for name in _STEP}
+
+
+def second_shape(row: Second) -> dict[str, Any]:
+    """What one second looked like."""
+    return {name: getattr(row, name) for name in _SECOND}
+
+
+def blackout_shape(row: Blackout) -> dict[str, Any]:
+    """From when until when nothing may be tested."""
+    return {name: getattr(row, name) for name in ("id", "starts_at", "ends_at", "reason", "set_by", "set_at")}
+
+
+RUNS = Noun(selectors.runs, run_shape, FILTERS)
+
+
+class RunTest(APIView):
+    """POST: ask for a run of a test."""
+
+    def post(self, request: Request, pk: str) -> Response:
+        """`{approve?}`; 202 with the run, whose URL is in `Location`. One that may not run now is `refused`."""
+        no_dry_run(request)
+        data = requests.only(request, ("approve",)) if request.data else {}
+        approve = data.get("approve", False)
+        if not isinstance(approve, bool):
+            raise Invalid([Fault("/approve", "not_boolean", "Write true or false, without quotes.")])
+        actor = requests.actor_of(request)
+        test = one(capacity_tests(actor), pk)
+        run = services.request_run(actor=actor, test_id=test.pk, approve=approve, reason=requests.reason(request))
+        return _answer(request, run, 202)
+
+
+class Checks(APIView):
+    """GET: could a test run now, and what stands in its way?"""
+
+    def get(self, request: Request, pk: str) -> Response:
+        """`{may_run, checks: [{code, ok, message, passing}]}`."""
+        actor = requests.actor_of(request)
+        found = checking.checks_of(actor, one(capacity_tests(actor), pk).pk)
+        shown = [
+            {"code": check.code, "ok": check.ok, "message": check.message, "passing": check.passing} for check in found
+        ]
+        return Response({"may_run": all(check.ok for check in found), "checks": shown})
+
+
+class RunList(ListView):
+    """GET runs, newest first."""
+
+    scope_noun = NOUN
+
+    def get(self, request: Request) -> Response:
+        """`limit`, `cursor`, `account`, `pool`, `region`, `test`."""
+        rows = narrowed_by(request, RUNS, selectors.runs(requests.actor_of(request)))
+        found, cursor = page_by_id(request, rows, newest_first=True)
+        return page_response(request, [run_shape(row) for row in found], cursor)
+
+
+class RunDetail(APIView):
+    """GET one run; `wait=SECONDS` returns at its end, or as it stands when the time is over."""
+
+    scope_noun = NOUN
+
+    def get(self, request: Request, pk: str) -> Response:
+        """The run with its result."""
+        deadline = time.monotonic() + requests.wait(request)
+        found = _run(request, pk)
+        while found.state in Run.OPEN and time.monotonic() < deadline:
+            time.sleep(POLL_S)
+            found = _run(request, pk)
+        return Response(run_shape(found))
+
+
+class StepList(APIView):
+    """GET the steps of a run in their order."""
+
+    scope_noun = NOUN
+
+    def get(self, request: Request, pk: str) -> Response:
+        """`limit`, `cursor`."""
+        run = _run(request, pk)
+        rows, cursor = page_by_id(request, selectors.steps(requests.actor_of(request), run.pk))
+        return page_response(request, [step_shape(row) for row in rows], cursor)
+
+
+class SecondList(APIView):
+    """GET the seconds of a run in their order."""
+
+    scope_noun = NOUN
+
+    def get(self, request: Request, pk: str) -> Response:
+        """`limit`, `cursor`."""
+        run = _run(request, pk)
+        rows, cursor = page_by_id(request, selectors.seconds(requests.actor_of(request), run.pk))
+        return page_response(request, [second_shape(row) for row in rows], cursor)
+
+
+class Stop(APIView):
+    """POST: end the load. Whoever sees the run may, so the scope is that of reading."""
+
+    scope_noun, scope = NOUN, "read"
+
+    def post(self, request: Request, pk: str) -> Response:
+        """No body; 202 with the run as it is. The load is at zero within two seconds."""
+        return _act(request, pk, services.stop_run)
+
+
+class Approve(APIView):
+    """POST: an operator lets a run begin that waits for it."""
+
+    scope_noun = NOUN
+
+    def post(self, request: Request, pk: str) -> Response:
+        """No body; 202 with the run. 409 for one that does not wait."""
+        return _act(request, pk, services.approve_run)
+
+
+class SetLimit(APIView):
+    """POST: make what a run measured the limit of its pool in its region."""
+
+    scope_noun = NOUN
+
+    def post(self, request: Request, pk: str) -> Response:
+        """`{margin?}`, 0 to 0.9, the policy's where it is left out; 200 with the run."""
+        no_dry_run(request)
+        data = requests.only(request, ("margin",)) if request.data else {}
+        run = _run(request, pk)
+        limits.set_as_limit(
+            actor=requests.actor_of(request),
+            run_id=run.pk,
+            margin=data.get("margin"),
+            reason=requests.reason(request),
+        )
+        return _answer(request, run, 200)
+
+
+class BlackoutList(APIView):
+    """GET the blackouts; POST a new one."""
+
+    scope_noun = NOUN
+
+    def get(self, request: Request) -> Response:
+        """`limit`, `cursor`."""
+        rows, cursor = page_by_id(request, selectors.blackouts(requests.actor_of(request)))
+        return page_response(request, [blackout_shape(row) for row in rows], cursor)
+
+    def post(self, request: Request) -> Response:
+        """`{starts_at, ends_at, reason}`; operators only."""
+        no_dry_run(request)
+        data = requests.only(request, ("starts_at", "ends_at", "reason"))
+        faults: list[Fault] = []
+        reader = Reader(data, "", faults)
+        starts_at, ends_at = (reader.required(field, instant) for field in ("starts_at", "ends_at"))
+        reason = data.get("reason", "")
+        if not isinstance(reason, str):
+            reader.fault("reason", "not_text", "Write the reason as text.")
+        if faults:
+            raise Invalid(faults)
+        actor = requests.actor_of(request)
+        made = services.set_blackout(actor=actor, starts_at=starts_at, ends_at=ends_at, reason=reason)
+        return Response(blackout_shape(made), status=201, headers={"Location": f"/api/v1/blackouts/{made.pk}"})
+
+
+class BlackoutDetail(APIView):
+    """GET one blackout; DELETE ends it."""
+
+    scope_noun = NOUN
+
+    def get(self, request: Request, pk: str) -> Response:
+        """The blackout."""
+        return Response(blackout_shape(one(selectors.blackouts(requests.actor_of(request)), pk)))
+
+    def delete(self, request: Request, pk: str) -> Response:
+        """204; operators only."""
+        no_dry_run(request)
+        actor = requests.actor_of(request)
+        services.end_blackout(actor=actor, blackout_id=one(selectors.blackouts(actor), pk).pk)
+        return Response(status=204)
+
+
+def _run(request: Request, pk: str) -> Run:
+    found: Run = one(selectors.runs(requests.actor_of(request)), pk)
+    return found
+
+
+def _act(request: Request, pk: str, service: Callable[..., Run]) -> Response:
+    """Do to a run what needs no more than its number and, perhaps, a reason."""
+    no_dry_run(request)
+    run = _run(request, pk)
+    reason = requests.reason(request)
+    return _answer(request, service(actor=requests.actor_of(request), run_id=run.pk, reason=reason), 202)
+
+
+def _answer(request: Request, run: Run, status: int) -> Response:
+    headers = {"Location": f"/api/v1/capacity-runs/{run.pk}"}
+    return Response(run_shape(_run(request, str(run.pk))), status=status, headers=headers)

@@ -1,0 +1,1 @@
+"""SHOW to machines: stacks, static IPs and zones beyond their definitions."""

@@ -1,0 +1,74 @@
+"""SHOW to machines: what a stack was told and what its states hold: documents of revisions, contents of states."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from apps.api.v1.clouds.stacks import stack_of
+from apps.api.v1.protocol import requests
+from apps.api.v1.views import page_by_id, page_response
+from apps.stacks import selectors, services
+from apps.stacks.models import StackRevision
+from apps.stacks.review import documents
+
+
+def _shape(row: StackRevision) -> dict[str, Any]:
+    return {
+        "number": row.number,
+        "generation": row.generation,
+        "digest": row.digest,
+        "summary": row.summary,
+        "actor": row.actor,
+        "created_at": row.created_at,
+    }
+
+
+class Revisions(APIView):
+    """GET the revisions of a stack, newest first."""
+
+    def get(self, request: Request, name: str) -> Response:
+        """`limit`, `cursor`."""
+        actor, stack = stack_of(request, name)
+        rows, cursor = page_by_id(request, selectors.revisions(actor, stack.pk), newest_first=True)
+        return page_response(request, [_shape(row) for row in rows], cursor)
+
+
+class RevisionDocument(APIView):
+    """GET one revision with its document, part by part: what Terraform is told, without values of variables."""
+
+    def get(self, request: Request, name: str, number: str) -> Response:
+        """`document` maps addresses to what they must be."""
+        actor, stack = stack_of(request, name)
+        found = documents.read(actor, stack.pk, int(number))
+        return Response(_shape(found.revision) | {"document": found.parts})
+
+
+class Differences(APIView):
+    """GET how a revision differs from another one, part by part."""
+
+    def get(self, request: Request, name: str, number: str) -> Response:
+        """`against`: the other revision, by default the one before."""
+        actor, stack = stack_of(request, name)
+        found = documents.read(actor, stack.pk, int(number))
+        asked = requests.number(request, "against", 0, 0, requests.HIGHEST)
+        against = asked or documents.number_before(actor, found.revision)
+        before = documents.read(actor, stack.pk, against) if against else None
+        changes = [
+            {"address": each.address, "object": each.label, "before": each.before, "after": each.after}
+            for each in documents.compare(before, found)
+        ]
+        return Response({"number": found.revision.number, "against": against, "changes": changes})
+
+
+class StateContent(APIView):
+    """GET what one version of a stack's state holds, without secrets; that it was read is in the audit record."""
+
+    def get(self, request: Request, name: str, number: str) -> Response:
+        """`state` is Terraform's."""
+        actor, stack = stack_of(request, name)
+        content = services.read_state(actor=actor, stack_id=stack.pk, number=int(number))
+        return Response({"number": int(number), "state": content})

@@ -1,0 +1,325 @@
+"""SHOW to machines: how far stacks have come: runs with their plans, states, the lock; what operators do with them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from apps.accounts.actors import Actor
+from apps.api.v1.protocol import requests
+from apps.api.v1.views import only, page_by_id, page_response
+from apps.api.v1.writes import no_dry_run
+from apps.core.errors import Fault, Invalid
+from apps.fleet.models import Stack
+from apps.fleet.selectors import stacks
+from apps.stacks import selectors, services
+from apps.stacks.cloud import health
+from apps.stacks.models import RunEvent, StackRun, StateLock, StateVersion
+from apps.stacks.review.differences import Difference
+
+Shape = dict[str, Any]
+
+
+def run_shape(row: StackRun) -> Shape:
+    """One run that brings a revision to its cloud."""
+    return {
+        "id": row.pk,
+        "url": f"/api/v1/stack-runs/{row.pk}",
+        "stack": row.stack.name,
+        "revision": row.revision.number,
+        "kind": row.kind,
+        "state": row.state,
+        "actor": row.actor,
+        "reason": row.reason,
+        "approved_by": row.approved_by,
+        "to_add": row.to_add,
+        "to_change": row.to_change,
+        "to_replace": row.to_replace,
+        "to_delete": row.to_delete,
+        "drifted": row.drifted,
+        "plan_digest": row.plan_digest,
+        "message": row.message,
+        "created_at": row.created_at,
+        "finished_at": row.finished_at,
+    }
+
+
+def _state_shape(row: StateVersion) -> Shape:
+    return {
+        "number": row.number,
+        "serial": row.serial,
+        "lineage": row.lineage,
+        "resources": row.resources,
+        "written_by": row.written_by,
+        "run": row.run_id,
+        "created_at": row.created_at,
+    }
+
+
+def _event_shape(row: RunEvent) -> Shape:
+    return {
+        "number": row.number,
+        "kind": row.kind,
+        "address": row.address,
+        "object": row.label,
+        "action": row.action,
+        "seconds": row.seconds,
+        "message": row.message,
+        "at": row.at,
+    }
+
+
+def _lock_shape(row: StateLock | None) -> Shape:
+    if row is None:
+        return {"held": False, "id": None, "held_by": None, "run": None, "since": None}
+    return {"held": True, "id": row.lock_id, "held_by": row.held_by, "run": row.run_id, "since": row.created_at}
+
+
+def _finding(found: Mapping[str, str]) -> Shape:
+    """What the cloud cannot do, or does otherwise, and of which object."""
+    return {"code": found["code"], "object": found["label"], "message": found["message"]}
+
+
+def _backend(row: health.BackendHealth) -> Shape:
+    """The servers of a pool in one region, as the cloud's own checks and counts have them."""
+    return {
+        "pool": f"{row.backend.pool.account.name}/{row.backend.pool.name}",
+        "region": row.backend.region.name,
+        "health": row.state,
+        "targets": [
+            {"address": each.address, "port": each.port, "state": each.state, "reason": each.reason}
+            for each in row.targets
+        ],
+        "requests_rps": row.rps,
+        "error_rate": row.error_rate,
+        "p95_ms": row.p95_ms,
+        "counted_at": row.counted_at,
+        "weight": row.weight.weight if row.weight else None,
+        "weight_reason": row.weight.reason if row.weight else "",
+    }
+
+
+def _difference(found: Difference) -> Shape:
+    """One resource of a plan, in our words."""
+    return {
+        "address": found.address,
+        "action": found.action,
+        "object": found.label,
+        "weights_only": found.weights_only,
+        "sentences": [each.sentence for each in found.details],
+    }
+
+
+def _word(sent: object, pointer: str, detail: str) -> str:
+    """An id that we made ourselves and somebody sends back. Raises Invalid."""
+    if not isinstance(sent, str) or not re.fullmatch(r"[A-Za-z0-9-]{1,64}", sent, re.ASCII):
+        raise Invalid([Fault(pointer, "id", detail)])
+    return sent
+
+
+def stack_of(request: Request, name: str) -> tuple[Actor, Stack]:
+    """Who asks, and the stack that is asked about. Raises NotFound."""
+    actor = requests.actor_of(request)
+    return actor, only(stacks(actor).filter(name=name))
+
+
+def _run(request: Request, pk: str) -> StackRun:
+    return selectors.run(requests.actor_of(request), int(pk) if len(pk) < 19 else 0)
+
+
+class State(APIView):
+    """GET how a stack stands, and what its cloud says of it."""
+
+    def get(self, request: Request, name: str) -> Response:
+        """`word` as on its page; `unknown` is what a run made that nobody heard the end of and nobody wants."""
+        actor, stack = stack_of(request, name)
+        state, reading = selectors.stack_state(actor, stack.pk), health.reading_of(actor, stack.pk)
+        outputs, unknown = (state.sync.outputs, state.sync.unknown) if state.sync else ({}, [])
+        added = state.sync.added_by_hand if state.sync else []
+        told = {
+            "stack": stack.name,
+            "word": state.word,
+            "message": state.message,
+            "wanted_revision": state.wanted_number,
+            "applied_revision": state.applied_number,
+            "applied_at": state.applied_at,
+            "resources": state.resources,
+            "outputs": outputs,
+            "refused": [_finding(each) for each in state.refused],
+            "warnings": [_finding(each) for each in state.warnings],
+            "unknown": [{"kind": each["kind"], "id": each["id"], "object": each["label"]} for each in unknown],
+            "added_by_hand": [
+                {"kind": each["kind"], "id": each["id"], "object": each["label"], "message": each["message"]}
+                for each in added
+            ],
+            "read_at": reading.read_at if reading else None,
+            "read_error": reading.error if reading else "",
+            "backends": [_backend(each) for each in health.backends_of(actor, stack.pk)],
+        }
+        return Response(told)
+
+
+class Runs(APIView):
+    """GET the runs of a stack, newest first."""
+
+    def get(self, request: Request, name: str) -> Response:
+        """`limit`, `cursor`."""
+        actor, stack = stack_of(request, name)
+        rows, cursor = page_by_id(request, selectors.runs(actor, stack.pk), newest_first=True)
+        return page_response(request, [run_shape(row) for row in rows], cursor)
+
+
+class RunList(APIView):
+    """GET the runs of all stacks, newest first."""
+
+    def get(self, request: Request) -> Response:
+        """`limit`, `cursor`."""
+        rows, cursor = page_by_id(request, selectors.runs(requests.actor_of(request)), newest_first=True)
+        return page_response(request, [run_shape(row) for row in rows], cursor)
+
+
+class RunDetail(APIView):
+    """GET a run with its plan in our words."""
+
+    def get(self, request: Request, pk: str) -> Response:
+        """The run; `changes` is what its plan does, `drift` what somebody else did to the cloud."""
+        row = _run(request, pk)
+        changes, drift = selectors.plan_of(requests.actor_of(request), row.pk)
+        told = {"changes": [_difference(each) for each in changes], "drift": [_difference(each) for each in drift]}
+        return Response(run_shape(row) | told)
+
+
+class RunEvents(APIView):
+    """GET what Terraform said during a run, oldest first."""
+
+    def get(self, request: Request, pk: str) -> Response:
+        """`limit`, `cursor`; `after` the last number that one has, while the run works."""
+        row, after = _run(request, pk), requests.number(request, "after", 0, 0, requests.HIGHEST)
+        rows, cursor = page_by_id(request, selectors.events(requests.actor_of(request), row.pk, after))
+        return page_response(request, [_event_shape(each) for each in rows], cursor)
+
+
+class States(APIView):
+    """GET the versions of a stack's Terraform state, newest first, without what is in them."""
+
+    def get(self, request: Request, name: str) -> Response:
+        """`limit`, `cursor`."""
+        actor, stack = stack_of(request, name)
+        rows, cursor = page_by_id(request, selectors.states(actor, stack.pk), newest_first=True)
+        return page_response(request, [_state_shape(row) for row in rows], cursor)
+
+
+class Lock(APIView):
+    """GET who may write the state now."""
+
+    def get(self, request: Request, name: str) -> Response:
+        """`held` false when nobody does."""
+        actor, stack = stack_of(request, name)
+        return Response(_lock_shape(selectors.lock_of(actor, stack.pk)))
+
+
+class ForceUnlock(APIView):
+    """POST: take the lock away from whoever holds it; the reason (X-Change-Reason) is required."""
+
+    def post(self, request: Request, name: str) -> Response:
+        """`{id}`: the lock that was seen. 204."""
+        no_dry_run(request)
+        actor, stack = stack_of(request, name)
+        lock_id = _word(requests.only(request, ("id",)).get("id"), "/id", "Send the ID of the lock that you read.")
+        with requests.required_reason(request) as reason:
+            services.force_unlock(actor=actor, stack_id=stack.pk, lock_id=lock_id, reason=reason)
+        return Response(status=204)
+
+
+class Plan(APIView):
+    """POST: plan what is wanted, now."""
+
+    def post(self, request: Request, name: str) -> Response:
+        """No body; 202 with the run, or without a body where it has to be compiled first."""
+        no_dry_run(request)
+        actor, stack = stack_of(request, name)
+        begun = services.plan_now(actor=actor, stack_id=stack.pk, reason=requests.reason(request))
+        return _begun(actor, begun)
+
+
+class Check(APIView):
+    """POST: look for what somebody changed in the cloud."""
+
+    def post(self, request: Request, name: str) -> Response:
+        """No body; 202 with the run that looks."""
+        no_dry_run(request)
+        actor, stack = stack_of(request, name)
+        return _begun(actor, services.check_drift(actor=actor, stack_id=stack.pk))
+
+
+class Destroy(APIView):
+    """POST: plan to delete everything that stands in the stack; the plan waits for its approval."""
+
+    def post(self, request: Request, name: str) -> Response:
+        """No body; say why in `X-Change-Reason`. 202 with the run."""
+        no_dry_run(request)
+        actor, stack = stack_of(request, name)
+        with requests.required_reason(request) as reason:
+            begun = services.destroy(actor=actor, stack_id=stack.pk, reason=reason)
+        return _begun(actor, begun)
+
+
+def _begun(actor: Actor, begun: StackRun | None) -> Response:
+    if begun is None:
+        return Response(status=202)
+    headers = {"Location": f"/api/v1/stack-runs/{begun.pk}"}
+    return Response(run_shape(selectors.run(actor, begun.pk)), status=202, headers=headers)
+
+
+class _Decision(APIView):
+    """POST: something that is decided about a run; 200 with the run after it, which is another one for a retry."""
+
+    def post(self, request: Request, pk: str) -> Response:
+        """No body."""
+        no_dry_run(request)
+        row = _run(request, pk)
+        actor = requests.actor_of(request)
+        return Response(run_shape(selectors.run(actor, self.decide(request, actor, row.pk).pk)))
+
+    def decide(self, request: Request, actor: Actor, run_id: int) -> StackRun:
+        """Call the service."""
+        raise NotImplementedError
+
+
+class Approve(_Decision):
+    """POST `{plan_digest}`: let exactly the plan be applied that was looked at; 409 when it is another one by now."""
+
+    def decide(self, request: Request, actor: Actor, run_id: int) -> StackRun:
+        """Approve."""
+        sent = requests.only(request, ("plan_digest",)).get("plan_digest") if request.data else None
+        digest = _word(sent, "/plan_digest", "Send plan_digest of the run that you reviewed.")
+        return services.approve(actor=actor, run_id=run_id, plan_digest=digest, reason=requests.reason(request))
+
+
+class Discard(_Decision):
+    """POST: say no to a plan that waits."""
+
+    def decide(self, request: Request, actor: Actor, run_id: int) -> StackRun:
+        """Discard."""
+        return services.discard(actor=actor, run_id=run_id, reason=requests.reason(request))
+
+
+class Cancel(_Decision):
+    """POST: stop a run; what Terraform has begun it finishes."""
+
+    def decide(self, request: Request, actor: Actor, run_id: int) -> StackRun:
+        """Cancel."""
+        return services.cancel(actor=actor, run_id=run_id, reason=requests.reason(request))
+
+
+class Retry(_Decision):
+    """POST: try a failed run again now; 200 with the run that does."""
+
+    def decide(self, request: Request, actor: Actor, run_id: int) -> StackRun:
+        """Try again."""
+        return services.retry(actor=actor, run_id=run_id, reason=requests.reason(request))

@@ -1,0 +1,94 @@
+"""SHOW to machines: static IPs beyond their definition: moved in one change, released; what a target cannot do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from apps.api.v1 import shapes
+from apps.api.v1.protocol import requests
+from apps.api.v1.views import NOUNS, one
+from apps.api.v1.writes import dry_run_answer, written
+from apps.core.errors import Fault, Invalid
+from apps.definitions import selectors, services
+from apps.definitions.previewing.portability import Incompatibility, portability_of
+from apps.fleet.models import StaticIP
+
+
+def _done(request: Request, change: Callable[[], StaticIP]) -> Response:
+    """The address as it is after the change, or what the change would do."""
+    if requests.dry_run(request):
+        return dry_run_answer(request, change)
+    actor, pk = requests.actor_of(request), change().pk
+    fresh = one(NOUNS["static-ips"].rows(actor), str(pk))
+    response = Response(shapes.definition(fresh, actor), headers={"ETag": requests.etag(fresh.version)})
+    return written(response, selectors.fleets_of(fresh))
+
+
+class Move(APIView):
+    """POST: let another load balancer be served by the address, in one change."""
+
+    def post(self, request: Request, name: str) -> Response:
+        """`{load_balancer, listeners?}`; `dry_run=true`, `wait=SECONDS`, `break_glass=true`, `manager=NAME`."""
+        data = requests.only(request, ("load_balancer", "listeners"))
+        if data.get("load_balancer") is None:
+            raise Invalid(
+                [
+                    Fault(
+                        "/load_balancer",
+                        "missing",
+                        "Fill in load_balancer: the load balancer that the address should serve.",
+                    )
+                ]
+            )
+        change = partial(
+            services.move_static_ip,
+            actor=requests.actor_of(request),
+            name=name,
+            load_balancer=data["load_balancer"],
+            listeners=data.get("listeners"),
+            reason=requests.reason(request),
+        )
+        return _done(request, change)
+
+
+class Release(APIView):
+    """POST: let no listener bind the address any more; it stays, with its owner."""
+
+    def post(self, request: Request, name: str) -> Response:
+        """No body; `dry_run=true`, `wait=SECONDS`, `break_glass=true`, `manager=NAME`."""
+        change = partial(
+            services.release_static_ip,
+            actor=requests.actor_of(request),
+            name=name,
+            reason=requests.reason(request),
+        )
+        return _done(request, change)
+
+
+class Portability(APIView):
+    """GET what each target would refuse or lose of a load balancer, before it is moved there."""
+
+    def get(self, request: Request, pk: str) -> Response:
+        """`target`: only this one."""
+        actor = requests.actor_of(request)
+        row = one(selectors.load_balancers(actor), pk)
+        found = portability_of(actor, row.pk, request.query_params.get("target", ""))
+        return Response({"load_balancer": row.name, "incompatibilities": [_incompatibility(each) for each in found]})
+
+
+def _incompatibility(incompatibility: Incompatibility) -> dict[str, Any]:
+    return {
+        "target": str(incompatibility.target),
+        "severity": str(incompatibility.severity),
+        "code": incompatibility.code,
+        "object": incompatibility.label,
+        "field": incompatibility.field,
+        "message": incompatibility.message,
+        "remedy": incompatibility.remedy,
+    }

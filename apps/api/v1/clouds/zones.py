@@ -1,0 +1,119 @@
+"""SHOW to machines: how far DNS zones have come: wanted against served, what a push would write, what drifted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from apps.api.v1.protocol import requests
+from apps.api.v1.views import one
+from apps.api.v1.writes import no_dry_run
+from apps.core.errors import Fault, Invalid, NotFound
+from apps.definitions.models import Zone
+from apps.definitions.selectors import zones
+from apps.dns import selectors, services
+
+Shape = dict[str, Any]
+
+
+def _zone(request: Request, pk: str) -> Zone:
+    row: Zone = one(zones(requests.actor_of(request)), pk)
+    return row
+
+
+def _record(found: selectors.RecordState) -> Shape:
+    """One record: what is wanted, what each resolver answered, what is wrong with it."""
+    served = [
+        {
+            "resolver": each.resolver,
+            "values": each.values,
+            "as_wanted": each.as_wanted,
+            "error": each.error,
+            "asked_at": each.asked_at,
+        }
+        for each in found.served
+    ]
+    return {
+        "id": found.record.pk,
+        "name": found.name,
+        "type": found.record.type,
+        "ttl": found.record.ttl,
+        "values": found.values,
+        "pushed": found.pushed,
+        "served": served,
+        "drift": found.drift,
+        "in_the_way": found.in_the_way,
+        "refused": found.refused,
+    }
+
+
+class State(APIView):
+    """GET how far a zone has come, and its records as they are wanted and served; each account reads its own."""
+
+    def get(self, request: Request, pk: str) -> Response:
+        """`{word, message, records}`."""
+        actor, zone = requests.actor_of(request), _zone(request, pk)
+        state = selectors.state_of_zone(actor, zone)
+        records = [_record(each) for each in selectors.record_states(actor, zone)]
+        return Response({"zone": zone.domain, "word": state.word, "message": state.message, "records": records})
+
+
+class Differences(APIView):
+    """GET what a push would write now, asked of the server itself; operators only."""
+
+    def get(self, request: Request, pk: str) -> Response:
+        """`{edits: [{name, type, before, after}]}`."""
+        actor, zone = requests.actor_of(request), _zone(request, pk)
+        if not actor.is_operator:  # it tells of everybody's records
+            raise NotFound("There is no such object, or you may not see it.")
+        found = services.preview(actor=actor, zone_id=zone.pk)
+        return Response({"edits": [_edit(each) for each in found.plan.edits]})
+
+
+def _edit(edit: Any) -> Shape:
+    def values(side: Any) -> Shape | None:
+        return {"ttl": side.ttl, "values": list(side.values)} if side else None
+
+    return {"name": edit.name, "type": edit.type, "before": values(edit.before), "after": values(edit.after)}
+
+
+class Repair(APIView):
+    """POST: write what is wanted over what somebody changed on the server; customers repair their own records."""
+
+    def post(self, request: Request, pk: str) -> Response:
+        """`{records?: [{name, type}], adopt_existing?}`; 202, the work goes on by itself."""
+        no_dry_run(request)
+        zone = _zone(request, pk)
+        data = requests.only(request, ("records", "adopt_existing")) if request.data else {}
+        services.repair(
+            actor=requests.actor_of(request),
+            zone_id=zone.pk,
+            keys=_keys(data.get("records")),
+            adopt_existing=_flag(data.get("adopt_existing")),
+            reason=requests.reason(request),
+        )
+        return Response(status=202)
+
+
+def _keys(given: object) -> list[tuple[str, str]]:
+    """Names and types; none for all. Raises Invalid."""
+    if given is None:
+        return []
+    if not isinstance(given, list) or not given:
+        raise Invalid([Fault("/records", "not_list", "Write records as a list of {name, type}, or leave it out.")])
+    return [_key(row, index) for index, row in enumerate(given)]
+
+
+def _key(row: object, index: int) -> tuple[str, str]:
+    if isinstance(row, dict) and set(row) == {"name", "type"} and all(isinstance(word, str) for word in row.values()):
+        return row["name"], row["type"]
+    raise Invalid([Fault(f"/records/{index}", "not_object", "Write a record as {name, type}, both as text.")])
+
+
+def _flag(given: object) -> bool:
+    if given is not None and not isinstance(given, bool):
+        raise Invalid([Fault("/adopt_existing", "not_boolean", "Write true or false.")])
+    return bool(given)

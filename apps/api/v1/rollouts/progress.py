@@ -1,0 +1,110 @@
+"""SHOW to machines: revisions and rollouts, with a long poll that returns when a rollout has come to its end."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from apps.api.v1.protocol import requests
+from apps.api.v1.views import one, page_by_id, page_response
+from apps.rollouts import selectors
+from apps.rollouts.models import Revision, Rollout, Step
+from apps.rollouts.push.states import TERMINAL
+
+POLL_S = 0.2
+
+
+def revision(row: Revision) -> dict[str, Any]:
+    """A numbered snapshot of a fleet; who was left out of it and why."""
+    return {
+        "id": row.pk,
+        "fleet": row.fleet.name,
+        "number": row.number,
+        "digest": row.digest,
+        "summary": row.summary,
+        "actor": row.actor,
+        "quarantined": row.quarantined,
+        "created_at": row.created_at,
+    }
+
+
+def step(row: Step) -> dict[str, Any]:
+    """What happened on one node."""
+    return {
+        "node": row.node.name,
+        "wave": row.wave,
+        "state": row.state,
+        "how": row.how,
+        "generation": row.generation,
+        "message": row.message,
+        "started_at": row.started_at,
+        "finished_at": row.finished_at,
+    }
+
+
+def rollout(row: Rollout) -> dict[str, Any]:
+    """One rollout of a revision to the nodes of its fleet; `terminal` says whether it is over."""
+    return {
+        "id": row.pk,
+        "fleet": row.fleet.name,
+        "revision": row.revision.number,
+        "revision_id": row.revision_id,
+        "previous": row.previous.number if row.previous else None,
+        "kind": row.kind,
+        "generation": row.generation,
+        "state": row.state,
+        "terminal": row.state in TERMINAL,
+        "actor": row.actor,
+        "reason": row.reason,
+        "message": row.message,
+        "object": row.object_label,
+        "line": row.line,
+        "created_at": row.created_at,
+        "finished_at": row.finished_at,
+        "steps": [step(entry) for entry in row.steps.all()],
+    }
+
+
+class RevisionList(APIView):
+    """GET revisions."""
+
+    def get(self, request: Request) -> Response:
+        """`limit`, `cursor`."""
+        rows, cursor = page_by_id(request, selectors.revisions(requests.actor_of(request)), newest_first=True)
+        return page_response(request, [revision(row) for row in rows], cursor)
+
+
+class RevisionDetail(APIView):
+    """GET one revision."""
+
+    def get(self, request: Request, pk: str) -> Response:
+        """The revision, without its bundle."""
+        return Response(revision(one(selectors.revisions(requests.actor_of(request)), pk)))
+
+
+class RolloutList(APIView):
+    """GET rollouts."""
+
+    def get(self, request: Request) -> Response:
+        """`limit`, `cursor`."""
+        found = selectors.rollouts(requests.actor_of(request)).prefetch_related("steps__node")
+        rows, cursor = page_by_id(request, found, newest_first=True)
+        return page_response(request, [rollout(row) for row in rows], cursor)
+
+
+class RolloutDetail(APIView):
+    """GET one rollout; `wait=SECONDS` returns at its end, or as it stands when the time is over."""
+
+    def get(self, request: Request, pk: str) -> Response:
+        """The rollout with its steps."""
+        actor, number = requests.actor_of(request), int(pk)
+        deadline = time.monotonic() + requests.wait(request)
+        found = selectors.rollout(actor, number)
+        while found.state not in TERMINAL and time.monotonic() < deadline:
+            time.sleep(POLL_S)
+            found = selectors.rollout(actor, number)
+        return Response(rollout(found))

@@ -1,0 +1,1 @@
+"""SHOW to machines: schedules beyond their definitions, and their triggers."""

@@ -1,0 +1,114 @@
+"""SHOW to machines: triggers, the URLs through which the outside fires a schedule."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from apps.api.v1.protocol import requests
+from apps.api.v1.views import detail_response, one, page_by_id, page_response
+from apps.core.errors import Fault, Invalid
+from apps.schedules import selectors
+from apps.schedules.models import Trigger
+from apps.schedules.triggers import services
+
+
+def shape(row: Trigger) -> dict[str, Any]:
+    """A trigger; its secret is shown when it is made or rotated, and never again."""
+    return {
+        "id": row.pk,
+        "name": row.name,
+        "account": row.schedule.account.name,
+        "schedule": row.schedule.name,
+        "schedule_id": row.schedule_id,
+        "version": row.version,
+        "url": f"/api/v1/triggers/{row.pk}",
+        "hook": f"/hooks/{row.key_id}",
+        "sender": row.sender,
+        "per_minute": row.per_minute,
+        "created_at": row.created_at,
+        "created_by": row.created_by,
+        "last_used_at": row.last_used_at,
+        "old_secret_until": row.old_secret_until,
+    }
+
+
+def _changed(row: Trigger, status: int = 200, **more: Any) -> Response:
+    headers = {"ETag": requests.etag(row.version), "Location": f"/api/v1/triggers/{row.pk}"}
+    return Response(shape(row) | more, status=status, headers=headers)
+
+
+class TriggerCollection(APIView):
+    """GET triggers, POST a new one."""
+
+    def get(self, request: Request) -> Response:
+        """`limit`, `cursor`, `name`, `account`, `schedule`."""
+        rows = selectors.triggers(requests.actor_of(request))
+        for parameter, field in (("name", "name"), ("account", "account__name"), ("schedule", "schedule__name")):
+            value = request.query_params.get(parameter)
+            if value and not value.isprintable():
+                raise Invalid([Fault(f"/{parameter}", "filter", "Use a name that an object can have.")])
+            rows = rows.filter(**{field: value}) if value else rows
+        found, cursor = page_by_id(request, rows)
+        return page_response(request, [shape(row) for row in found], cursor)
+
+    def post(self, request: Request) -> Response:
+        """`{schedule_id, name, sender?, per_minute?}`; the answer holds `secret`, this once."""
+        data = requests.only(request, ("schedule_id", "name", "sender", "per_minute"))
+        schedule_id = data.pop("schedule_id", None)
+        if type(schedule_id) is not int or schedule_id < 1:
+            raise Invalid([Fault("/schedule_id", "not_integer", "Give the id of the schedule, without quotes.")])
+        given = {field: value for field, value in data.items() if value is not None}
+        actor = requests.actor_of(request)
+        row, secret = services.make_trigger(
+            actor=actor, schedule_id=schedule_id, reason=requests.reason(request), **({"name": None} | given)
+        )
+        return _changed(selectors.trigger(actor, row.pk), 201, secret=secret)
+
+
+class TriggerDetail(APIView):
+    """GET, PATCH and DELETE one trigger; changes need `If-Match`."""
+
+    def get(self, request: Request, pk: str) -> Response:
+        """The trigger, or 304."""
+        return detail_response(request, shape(one(selectors.triggers(requests.actor_of(request)), pk)))
+
+    def patch(self, request: Request, pk: str) -> Response:
+        """`{name?, per_minute?}`: what is left out stays."""
+        actor = requests.actor_of(request)
+        row = one(selectors.triggers(actor), pk)
+        data = requests.only(request, ("name", "per_minute"))
+        version = requests.expected_version(request, present=row.version)
+        services.change_trigger(
+            actor=actor, trigger_id=row.pk, expected_version=version, reason=requests.reason(request), **data
+        )
+        return _changed(selectors.trigger(actor, row.pk))
+
+    def delete(self, request: Request, pk: str) -> Response:
+        """Close it at once; what it fired stays in the history."""
+        actor = requests.actor_of(request)
+        row = one(selectors.triggers(actor), pk)
+        version = requests.expected_version(request, present=row.version)
+        services.delete_trigger(
+            actor=actor, trigger_id=row.pk, expected_version=version, reason=requests.reason(request)
+        )
+        return Response(status=204)
+
+
+class Rotate(APIView):
+    """POST: a new secret; the one before works for a while as well."""
+
+    def post(self, request: Request, pk: str) -> Response:
+        """`If-Match`, `{grace_s?}`: 0 to seven days, else a day; the answer holds `secret`, this once."""
+        actor = requests.actor_of(request)
+        row = one(selectors.triggers(actor), pk)
+        data = requests.only(request, ("grace_s",)) if request.data else {}
+        given = {field: value for field, value in data.items() if value is not None}
+        version = requests.expected_version(request, present=row.version)
+        secret = services.rotate_trigger(
+            actor=actor, trigger_id=row.pk, expected_version=version, reason=requests.reason(request), **given
+        )
+        return _changed(selectors.trigger(actor, row.pk), secret=secret)

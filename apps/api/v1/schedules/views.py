@@ -1,0 +1,173 @@
+"""SHOW to machines: schedules beyond their definition: look ahead, run now, pause, what they fired, and topics."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from apps.api.v1.protocol import requests
+from apps.api.v1.views import NOUNS, one, page_by_id, page_response
+from apps.api.v1.writes import stored
+from apps.calendars import describe, upcoming
+from apps.core.clock import now
+from apps.core.errors import Fault, Invalid
+from apps.definitions.models import Schedule
+from apps.definitions.reading.schedules import read_timing_of
+from apps.schedules import selectors, services
+from apps.schedules.models import Fire
+from apps.schedules.triggers import topics
+from apps.schedules.triggers.signing import rotate_signing_secret
+
+PREVIEWED = 10
+
+
+def fire_shape(row: Fire) -> dict[str, Any]:
+    """One occurrence, and what came of it."""
+    return {
+        "id": row.pk,
+        "key": row.key,
+        "url": f"/api/v1/fires/{row.pk}",
+        "schedule": row.schedule.name,
+        "schedule_id": row.schedule_id,
+        "account": row.schedule.account.name,
+        "cause": row.cause,
+        "state": row.state,
+        "scheduled_at": row.scheduled_at,
+        "due_at": row.due_at,
+        "started_at": row.started_at,
+        "finished_at": row.finished_at,
+        "next_try_at": row.next_try_at if row.state == Fire.State.WAITING else None,
+        "attempt": row.attempt,
+        "actor": row.actor,
+        "trigger": row.trigger.name if row.trigger else None,
+        "message": row.message,
+        "result": row.result,
+    }
+
+
+def schedule_of(request: Request, pk: str) -> Schedule:
+    """The schedule. Raises NotFound."""
+    row: Schedule = one(NOUNS["schedules"].rows(requests.actor_of(request)), pk)
+    return row
+
+
+class Preview(APIView):
+    """POST: what a timing would do; nothing is stored."""
+
+    scope = "read"
+
+    def post(self, request: Request) -> Response:
+        """`{when, zone?, starts_at?, ends_at?}` → a sentence and the next ten instants."""
+        timing = read_timing_of(requests.only(request, ("when", "zone", "starts_at", "ends_at")))
+        found = upcoming(timing, now(), PREVIEWED)
+        return Response({"sentence": describe(timing), "instants": found, "ends": len(found) < PREVIEWED})
+
+
+class FireList(APIView):
+    """GET occurrences, newest first."""
+
+    def get(self, request: Request) -> Response:
+        """`limit`, `cursor`, `state`, `schedule`, `account`."""
+        rows = selectors.fires(requests.actor_of(request))
+        for parameter, field in (("schedule", "schedule__name"), ("account", "account__name")):
+            value = request.query_params.get(parameter)
+            if value and not value.isprintable():
+                raise Invalid([Fault(f"/{parameter}", "filter", "Use a name that an object can have.")])
+            rows = rows.filter(**{field: value}) if value else rows
+        return _page(request, rows)
+
+
+class FiresOfSchedule(APIView):
+    """GET what one schedule fired, newest first."""
+
+    def get(self, request: Request, pk: str) -> Response:
+        """`limit`, `cursor`, `state`."""
+        rows = selectors.fires(requests.actor_of(request)).filter(schedule=schedule_of(request, pk))
+        return _page(request, rows)
+
+
+def _page(request: Request, rows: Any) -> Response:
+    if state := request.query_params.get("state"):
+        if state not in Fire.State.values:
+            raise Invalid([Fault("/state", "choice", f"Use one of {', '.join(Fire.State.values)}.")])
+        rows = rows.filter(state=state)
+    found, cursor = page_by_id(request, rows, newest_first=True)
+    return page_response(request, [fire_shape(row) for row in found], cursor)
+
+
+class FireDetail(APIView):
+    """GET one occurrence."""
+
+    def get(self, request: Request, pk: str) -> Response:
+        """The fire."""
+        return Response(fire_shape(one(selectors.fires(requests.actor_of(request)), pk)))
+
+
+class Retry(APIView):
+    """POST: try a dead fire again, under the same key."""
+
+    scope_noun = "schedules"
+
+    def post(self, request: Request, pk: str) -> Response:
+        """No body; 202 with the fire, 409 for one that is not dead."""
+        actor = requests.actor_of(request)
+        row = one(selectors.fires(actor), pk)
+        services.retry_fire(actor=actor, fire_id=row.pk, reason=requests.reason(request))
+        return _accepted(request, row.pk)
+
+
+class RunNow(APIView):
+    """POST: fire a schedule now, also a paused one."""
+
+    def post(self, request: Request, pk: str) -> Response:
+        """No body; 202 with the fire, 409 while an earlier one does not let it in."""
+        actor, row = requests.actor_of(request), schedule_of(request, pk)
+        made = services.run_now(actor=actor, schedule_id=row.pk, reason=requests.reason(request))
+        return _accepted(request, made.pk)
+
+
+def _accepted(request: Request, fire_id: int) -> Response:
+    row = selectors.fire(requests.actor_of(request), fire_id)
+    return Response(fire_shape(row), status=202, headers={"Location": f"/api/v1/fires/{row.pk}"})
+
+
+class Pause(APIView):
+    """POST: book no more instants, or again."""
+
+    paused = True
+
+    def post(self, request: Request, pk: str) -> Response:
+        """No body; 200 with the schedule, also when it is so already."""
+        actor, row = requests.actor_of(request), schedule_of(request, pk)
+        act = services.pause if self.paused else services.resume
+        act(actor=actor, schedule_id=row.pk, reason=requests.reason(request))
+        return stored(request, "Schedule", row, 200)
+
+
+class SigningSecret(APIView):
+    """POST: a new secret that signs what the schedule sends; the one before signs as well for another 24 hours."""
+
+    def post(self, request: Request, pk: str) -> Response:
+        """No body; the answer holds `secret`, this once."""
+        actor, row = requests.actor_of(request), schedule_of(request, pk)
+        secret = rotate_signing_secret(actor=actor, schedule_id=row.pk, reason=requests.reason(request))
+        return Response({"schedule_id": row.pk, "secret": secret})
+
+
+class Messages(APIView):
+    """GET what was sent to a topic of the own account."""
+
+    def get(self, request: Request, name: str) -> Response:
+        """`after` (the id of the last message that was read), `limit`, `wait`."""
+        found = topics.read(
+            requests.actor_of(request),
+            name,
+            after=request.query_params.get("after", ""),
+            limit=requests.number(request, "limit", 100, 1, requests.MAX_LIMIT),
+            wait_s=requests.wait(request),
+        )
+        items = [{field: getattr(each, field) for field in each.__slots__} for each in found]
+        return Response({"topic": name, "items": items})

@@ -1,0 +1,1 @@
+"""SHOW to machines, written down: what each noun looks like, field by field."""

@@ -1,0 +1,286 @@
+"""SHOW to machines, written down: capacity tests, their runs with what they measured, blackouts."""
+
+from __future__ import annotations
+
+from rest_framework import serializers
+
+from apps.api.v1.schemas import words
+from apps.api.v1.schemas.envelopes import Definition, Envelope
+from apps.capacity.models import Run as RunRow
+from apps.definitions.reading.capacity_tests import (
+    APPLY,
+    ARRIVALS,
+    HIGHEST_RATE,
+    LOADS,
+    LONGEST_S,
+    METHODS,
+    MOST_CHANGE,
+    MOST_CONNECTIONS,
+    PROTOCOLS,
+)
+
+
+class Target(words.Sent):
+    """What is loaded: a pool in a region by the host and path that lead there, or one of its servers directly."""
+
+    pool = words.reference()
+    region = words.name()
+    hostname = words.hostname()
+    path = words.path(required=False)
+    server = words.text(63, required=False, help_text="Empty: through the load balancer.")
+
+
+class LoadOfTest(words.Sent):
+    """How load is made; rates in requests/s, times in s."""
+
+    kind = words.word(LOADS, required=False)
+    rate = words.number(0, HIGHEST_RATE, required=False)
+    to_rate = words.number(0, HIGHEST_RATE, required=False)
+    step = words.number(0, HIGHEST_RATE, required=False)
+    users = words.whole(0, MOST_CONNECTIONS, required=False)
+    duration_s = words.whole(1, LONGEST_S, required=False)
+    arrivals = words.word(ARRIVALS, required=False)
+    protocol = words.word(PROTOCOLS, required=False)
+    tls = serializers.BooleanField(required=False)
+    keep_alive = serializers.BooleanField(required=False)
+    method = words.word(METHODS, required=False)
+
+
+class Objective(words.Sent):
+    """What still counts as good."""
+
+    percentile = serializers.IntegerField(min_value=95, max_value=99, required=False)
+    max_latency_ms = words.whole(1, 600_000, required=False)
+    max_error_rate = words.number(0.0001, 1, required=False)
+
+
+class Guards(words.Sent):
+    """What no run of the test exceeds; `headroom` × the region's traffic must find room elsewhere."""
+
+    max_rate = words.whole(1, HIGHEST_RATE, required=False)
+    max_connections = words.whole(1, MOST_CONNECTIONS, required=False)
+    max_duration_s = words.whole(5, LONGEST_S, required=False)
+    headroom = words.number(0, 10, required=False)
+
+
+class Policy(words.Sent):
+    """What becomes of a measured capacity."""
+
+    apply = words.word(APPLY, required=False)
+    margin = words.number(0, 0.9, required=False)
+    max_change = words.number(0, MOST_CHANGE, required=False)
+
+
+class CapacityTestSpec(words.Sent):
+    """What to load and how."""
+
+    target = Target()
+    load = LoadOfTest(required=False)
+    objective = Objective(required=False)
+    guards = Guards(required=False)
+    policy = Policy(required=False)
+
+
+class CapacityTest(Definition):
+    """A capacity test."""
+
+    kind = words.word(["CapacityTest"])
+    spec = CapacityTestSpec()
+
+
+class CapacityTestEnvelope(Envelope):
+    """A new capacity test."""
+
+    kind = words.word(["CapacityTest"], required=False)
+    name = words.name()
+    spec = CapacityTestSpec()
+
+
+class CapacityRun(words.Shown):
+    """One run; `plan` is the test as it was, `result` what was found (null before).
+
+    `generator` is up to which rate (requests/s) it keeps what it is asked for within 1 %, as it found out before the
+    first packet, with the circumstances; null before.
+    """
+
+    id = words.ident()
+    name = words.name()
+    account = words.name()
+    test = words.name(allow_null=True)
+    test_id = serializers.IntegerField(allow_null=True)
+    pool = words.name(allow_null=True)
+    pool_id = serializers.IntegerField(allow_null=True)
+    region = words.name(allow_null=True)
+    comparison_id = serializers.IntegerField(allow_null=True)
+    state = words.word(RunRow.State.values)
+    terminal = serializers.BooleanField()
+    waits_for_approval = serializers.BooleanField()
+    phase = words.text(400)
+    message = words.text(400)
+    actor = serializers.CharField()
+    approved_by = words.text(150)
+    stopped_by = words.text(150)
+    created_at = words.instant()
+    started_at = words.instant(allow_null=True)
+    ended_at = words.instant(allow_null=True)
+    plan = words.Anything()
+    generator = words.Anything()
+    result = words.Anything()
+    limit_set_at = words.instant(allow_null=True)
+    limit_set_by = words.text(150)
+
+
+class CreateRun(words.Sent):
+    """Operators may approve with the request what would wait for them."""
+
+    approve = serializers.BooleanField(required=False)
+
+
+class SetLimit(words.Sent):
+    """What is taken off the measured capacity first (0–0.9); the test's policy says it where it is left out."""
+
+    margin = words.number(0, 0.9, required=False)
+
+
+class Check(words.Shown):
+    """One question before a run; a `passing` no may be a yes in a moment."""
+
+    code = serializers.CharField()
+    ok = serializers.BooleanField()
+    message = serializers.CharField()
+    passing = serializers.BooleanField()
+
+
+class Checks(words.Shown):
+    """Whether a test may run now."""
+
+    may_run = serializers.BooleanField()
+    checks = Check(many=True)
+
+
+class CapacityStep(words.Shown):
+    """One rate that was held; `histogram` is HDR, base64, microseconds."""
+
+    ordinal = words.count()
+    purpose = serializers.CharField()
+    rate = words.share_of_traffic()
+    users = words.count()
+    started_at = words.instant()
+    seconds = serializers.FloatField()
+    offered = words.share_of_traffic()
+    answered = words.share_of_traffic()
+    errors = words.Anything()  # type: ignore[assignment] # a field, not the serializer's own property
+    error_rate = serializers.FloatField()
+    p50_ms = serializers.FloatField(allow_null=True)
+    p95_ms = serializers.FloatField(allow_null=True)
+    p99_ms = serializers.FloatField(allow_null=True)
+    max_ms = serializers.FloatField(allow_null=True)
+    histogram = words.text(1_000_000)
+    status = serializers.CharField()
+    message = words.text(400)
+
+
+class CapacitySecond(words.Shown):
+    """One second of a run: counts of that second, latencies in ms."""
+
+    at = words.instant()
+    target = words.share_of_traffic()
+    offered = words.count()
+    answered = words.count()
+    errors = words.count()  # type: ignore[assignment] # as above
+    in_flight = words.count()
+    p50_ms = serializers.FloatField(allow_null=True)
+    p95_ms = serializers.FloatField(allow_null=True)
+    p99_ms = serializers.FloatField(allow_null=True)
+
+
+class Blackout(words.Shown):
+    """From when until when nothing may be tested, whoever it belongs to."""
+
+    id = words.ident()
+    starts_at = words.instant()
+    ends_at = words.instant()
+    reason = words.text(200)
+    set_by = serializers.CharField()
+    set_at = words.instant()
+
+
+class CreateBlackout(words.Sent):
+    """A new blackout."""
+
+    starts_at = words.instant()
+    ends_at = words.instant()
+    reason = serializers.CharField(max_length=200)
+
+
+class Comparison(words.Shown):
+    """Two tests in turn, A B A B; `result` has the differences with their confidence, null while they run."""
+
+    id = words.ident()
+    account = words.name()
+    first = words.name()
+    first_id = words.ident()
+    second = words.name()
+    second_id = words.ident()
+    rounds = words.count()
+    actor = serializers.CharField()
+    created_at = words.instant()
+    runs = serializers.ListField(child=serializers.IntegerField())
+    result = words.Anything()
+
+
+class CreateComparison(words.Sent):
+    """Which tests to compare, and how often each is run."""
+
+    first_id = words.ident()
+    second_id = words.ident()
+    rounds = words.whole(1, 100, required=False)
+
+
+class Need(words.Shown):
+    """One region: servers now and needed, what they take (requests/s), what they cost more, and doubts."""
+
+    region = words.name()
+    servers = words.count()
+    needed = words.count()
+    more = serializers.IntegerField()
+    takes = words.share_of_traffic()
+    per_server = words.share_of_traffic()
+    source = serializers.CharField(allow_blank=True)  # type: ignore[assignment] # a field of ours, too
+    doubt = serializers.CharField(allow_blank=True)
+    cost = serializers.FloatField(allow_null=True)
+
+
+class ServerShare(words.Shown):
+    """One server's share of its region: of the requests, and what its weight asks for (0 to 1)."""
+
+    server = words.name()
+    requests = words.count()
+    share = words.number(0, 1)
+    due = words.number(0, 1)
+    error_rate = words.number(0, 1)
+
+
+class Balance(words.Shown):
+    """How a region's servers shared the last ten minutes; `spread` is the busiest against the idlest, by due."""
+
+    region = words.name()
+    status = words.word(("even", "uneven", "unknown"))
+    message = serializers.CharField()
+    shares = ServerShare(many=True)
+    spread = serializers.FloatField(allow_null=True)
+    requests = words.count()
+
+
+class Sizing(words.Shown):
+    """How many servers a rate needs; `possible` is false where nothing was ever measured."""
+
+    possible = serializers.BooleanField()
+    message = serializers.CharField()
+    rate = words.share_of_traffic()
+    n_minus_1 = serializers.BooleanField()
+    needs = Need(many=True)
+    doubts = serializers.ListField(child=serializers.CharField())
+    cost = serializers.FloatField(allow_null=True)
+    takes_now = serializers.FloatField(allow_null=True)
+    balance = Balance(many=True)

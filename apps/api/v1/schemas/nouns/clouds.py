@@ -1,0 +1,351 @@
+"""SHOW to machines, written down: cloud accounts, stacks with their runs, pools of addresses and static IPs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from apps.api.v1.schemas import words
+from apps.api.v1.schemas.envelopes import Definition, Envelope
+from apps.api.v1.schemas.nouns.traffic import words_of
+from apps.fleet import models as rows
+from apps.stacks.models import StackRun as RunRow
+from apps.stacks.selectors import WORDS
+
+CIDR = r"^[0-9a-f.:]{2,39}/[0-9]{1,3}$"
+
+
+class CloudAccountSpec(serializers.Serializer[Any]):
+    """An account at a cloud; `credentials` says where they are kept, never what they are."""
+
+    cloud = words.word(words_of(rows.CloudAccount, "cloud"))
+    credentials = words.text(2048, required=False, help_text="env:NAME, profile:NAME or role:ARN")
+    project = words.text(63, required=False, help_text="Google's id of the project")
+    endpoint_url = words.text(400, required=False, help_text="instead of the cloud's own API")
+
+
+class NetworkSpec(serializers.Serializer[Any]):
+    """Where load balancers of the stack stand, and whose clients may connect."""
+
+    vpc = words.text(200, required=False)
+    subnets = serializers.ListField(child=serializers.CharField(max_length=24), max_length=1000, required=False)
+    client_networks = serializers.ListField(child=serializers.RegexField(CIDR), max_length=1000, required=False)
+    log_bucket = words.text(63, required=False)
+    vpc_networks = serializers.ListField(child=serializers.RegexField(CIDR), max_length=1000, required=False)
+    zones = serializers.DictField(
+        child=serializers.CharField(max_length=40), required=False, help_text="Our region → Google's zone."
+    )
+
+
+class StackSpec(serializers.Serializer[Any]):
+    """One cloud account in one of its regions, kept as one Terraform state."""
+
+    cloud_account = words.name()
+    cloud_region = serializers.CharField(max_length=40, help_text="The cloud's word; global on Google.")
+    region = words.name(required=False, allow_null=True)
+    network = NetworkSpec(required=False)
+    approval = words.word(rows.Stack.Approval.values, required=False)
+
+
+class AddressPoolSpec(serializers.Serializer[Any]):
+    """Networks that static IPs are allotted from."""
+
+    blocks = serializers.ListField(child=serializers.RegexField(CIDR), max_length=1000)
+    region = words.name(required=False, allow_null=True)
+
+
+class StaticIPSpec(serializers.Serializer[Any]):
+    """An address that stays. On fleets it is given or allotted from a pool, in a stack the cloud chooses it."""
+
+    kind = words.word(words_of(rows.StaticIP, "kind"), required=False)
+    address = serializers.CharField(max_length=45, required=False, allow_null=True)
+    region = words.name(required=False, allow_null=True)
+    pool = words.name(required=False, allow_null=True)
+    stack = words.name(required=False, allow_null=True)
+    owner = words.name(required=False, allow_null=True, help_text="The account that it was given to.")
+    protected = serializers.BooleanField(required=False, help_text="Left out, it stays as it is.")
+    router_id = words.whole(1, 255, required=False, allow_null=True)
+
+
+class CloudAccount(Definition):
+    """A cloud account."""
+
+    kind = words.word(["CloudAccount"])
+    spec = CloudAccountSpec()
+
+
+class Stack(Definition):
+    """A stack."""
+
+    kind = words.word(["Stack"])
+    spec = StackSpec()
+    desired_generation = words.whole(0, 2**53)
+
+
+class AddressPool(Definition):
+    """A pool of addresses."""
+
+    kind = words.word(["AddressPool"])
+    spec = AddressPoolSpec()
+
+
+class StaticIP(Definition):
+    """A static IP, with the addresses that it has and the load balancer that it serves."""
+
+    kind = words.word(["StaticIP"])
+    spec = StaticIPSpec()
+    addresses = serializers.ListField(child=serializers.CharField(max_length=45))
+    load_balancer = words.name(allow_null=True)
+
+
+class CloudAccountEnvelope(Envelope):
+    """A new cloud account."""
+
+    kind = words.word(["CloudAccount"], required=False)
+    name = words.name()
+    spec = CloudAccountSpec()
+
+
+class StackEnvelope(Envelope):
+    """A new stack."""
+
+    kind = words.word(["Stack"], required=False)
+    name = words.name()
+    spec = StackSpec()
+
+
+class AddressPoolEnvelope(Envelope):
+    """A new pool of addresses."""
+
+    kind = words.word(["AddressPool"], required=False)
+    name = words.name()
+    spec = AddressPoolSpec()
+
+
+class StaticIPEnvelope(Envelope):
+    """A new static IP."""
+
+    kind = words.word(["StaticIP"], required=False)
+    name = words.name()
+    spec = StaticIPSpec()
+
+
+class AddressMove(words.Sent):
+    """Which load balancer the address shall serve; without listeners those on the ports that it serves now."""
+
+    load_balancer = words.name()
+    listeners = serializers.ListField(child=words.name(), min_length=1, max_length=1000, required=False)
+
+
+class Incompatibility(words.Shown):
+    """What a target refuses or does otherwise for one object, and the remedy."""
+
+    target = words.word(["haproxy", "aws", "google"])
+    severity = words.word(["refused", "lossy"])
+    code = serializers.CharField()
+    object = serializers.CharField()
+    field = words.text(100)
+    message = serializers.CharField()
+    remedy = words.text(400)
+
+
+class Portability(words.Shown):
+    """Every incompatibility of a load balancer; a target without one supports all of it."""
+
+    load_balancer = words.name()
+    incompatibilities = Incompatibility(many=True)
+
+
+class StackRun(words.Shown):
+    """One run that brings a revision to its cloud."""
+
+    id = words.ident()
+    url = serializers.CharField()
+    stack = words.name()
+    revision = words.ident()
+    kind = words.word(RunRow.Kind.values)
+    state = words.word(RunRow.State.values)
+    actor = serializers.CharField()
+    reason = words.text(400)
+    approved_by = words.text(150)
+    to_add = words.count()
+    to_change = words.count()
+    to_replace = words.count()
+    to_delete = words.count()
+    drifted = words.count()
+    plan_digest = words.text(64)
+    message = words.text(2000)
+    created_at = words.instant()
+    finished_at = words.instant(allow_null=True)
+
+
+class PlannedDifference(words.Shown):
+    """One resource that a plan touches, in our words."""
+
+    address = serializers.CharField()
+    action = serializers.CharField()
+    object = words.text(400)
+    weights_only = serializers.BooleanField()
+    sentences = serializers.ListField(child=serializers.CharField())
+
+
+class StackRunDetail(StackRun):
+    """A run with its plan."""
+
+    changes = PlannedDifference(many=True)
+    drift = PlannedDifference(many=True)
+
+
+class StackRunEvent(words.Shown):
+    """One thing that Terraform said while it worked; `address` is Terraform's, `object` ours."""
+
+    number = words.count()
+    kind = serializers.CharField()
+    address = words.text(400)
+    object = words.text(400)
+    action = words.text(10)
+    seconds = serializers.FloatField(min_value=0)
+    message = words.text(2000)
+    at = words.instant()
+
+
+class StackRevision(words.Shown):
+    """A numbered document of a stack."""
+
+    number = words.ident()
+    generation = words.count()
+    digest = words.text(64)
+    summary = words.text(400)
+    actor = serializers.CharField()
+    created_at = words.instant()
+
+
+class StackRevisionDetail(StackRevision):
+    """A revision with what Terraform is told."""
+
+    document = words.Anything(help_text="Resources, providers, outputs and names of variables, by address.")
+
+
+class RevisionChange(words.Shown):
+    """One part of a document that differs; null where a revision does not have it."""
+
+    address = serializers.CharField()
+    object = words.text(400)
+    before = words.Anything(allow_null=True)
+    after = words.Anything(allow_null=True)
+
+
+class RevisionDifferences(words.Shown):
+    """How a revision differs from another one; `against` is null where there is none before."""
+
+    number = words.ident()
+    against = serializers.IntegerField(min_value=1, allow_null=True)
+    changes = RevisionChange(many=True)
+
+
+class StateContent(words.Shown):
+    """What one version of a state holds, without secrets."""
+
+    number = words.ident()
+    state = words.Anything(help_text="As Terraform wrote it.")
+
+
+class CloudFinding(words.Shown):
+    """What the cloud of a stack cannot do of what is wanted, or does otherwise."""
+
+    code = serializers.CharField()
+    object = words.text(400)
+    message = serializers.CharField()
+
+
+class Leftover(words.Shown):
+    """What a run made that nobody heard the end of, and no definition wants any more."""
+
+    kind = serializers.CharField()
+    id = serializers.CharField()
+    object = words.text(400)
+
+
+class Addition(Leftover):
+    """What somebody added in the cloud to a thing of the stack, as the last look for drift found it."""
+
+    message = serializers.CharField(help_text="What it is: a rule, a port that is opened, a server.")
+
+
+class CloudTarget(words.Shown):
+    """One server as the cloud's own check sees it."""
+
+    address = serializers.CharField()
+    port = words.port()
+    state = serializers.CharField()
+    reason = words.text(400)
+
+
+class CloudBackend(words.Shown):
+    """The servers of a pool in one region; numbers are of the newest minute, null where nothing was counted lately."""
+
+    pool = words.reference()
+    region = words.name()
+    health = words.word(["healthy", "degraded", "down", "unknown"])
+    targets = CloudTarget(many=True)
+    requests_rps = words.share_of_traffic(allow_null=True)
+    error_rate = words.number(0, 1, allow_null=True)
+    p95_ms = serializers.FloatField(min_value=0, allow_null=True)
+    counted_at = words.instant(allow_null=True)
+    weight = words.whole(0, 1000, allow_null=True, help_text="Where weights do the overflow.")
+    weight_reason = words.text(400)
+
+
+class StackState(words.Shown):
+    """How a stack stands: its word with a sentence, its revisions, what it answered, and what its cloud says."""
+
+    stack = words.name()
+    word = words.word(WORDS)
+    message = words.text(4000)
+    wanted_revision = serializers.IntegerField(min_value=1, allow_null=True)
+    applied_revision = serializers.IntegerField(min_value=1, allow_null=True)
+    applied_at = words.instant(allow_null=True)
+    resources = words.count()
+    outputs = words.Anything(help_text="Names and addresses, by resource.")
+    refused = CloudFinding(many=True)
+    warnings = CloudFinding(many=True)
+    unknown = Leftover(many=True)
+    added_by_hand = Addition(many=True)
+    read_at = words.instant(allow_null=True)
+    read_error = words.text(1000)
+    backends = CloudBackend(many=True)
+
+
+class StateVersion(words.Shown):
+    """One version of a stack's Terraform state, without what is in it."""
+
+    number = words.ident()
+    serial = words.count()
+    lineage = words.text(64)
+    resources = words.count()
+    written_by = serializers.CharField()
+    run = serializers.IntegerField(min_value=1, allow_null=True)
+    created_at = words.instant()
+
+
+class StateLock(words.Shown):
+    """Who may write the state now."""
+
+    held = serializers.BooleanField()
+    id = serializers.CharField(allow_null=True)
+    held_by = serializers.CharField(allow_null=True)
+    run = serializers.IntegerField(min_value=1, allow_null=True)
+    since = words.instant(allow_null=True)
+
+
+class ForceUnlock(words.Sent):
+    """The lock that was seen."""
+
+    id = serializers.CharField(max_length=64)
+
+
+class Approval(words.Sent):
+    """The plan that was looked at."""
+
+    plan_digest = words.text(64)

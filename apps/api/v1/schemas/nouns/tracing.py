@@ -1,0 +1,73 @@
+"""SHOW to machines, written down: what would happen to a request."""
+
+from __future__ import annotations
+
+from rest_framework import serializers
+
+from apps.api.v1.schemas import words
+from apps.definitions.shapes.base.words import METHODS
+
+
+class Trace(words.Sent):
+    """A request as a client would send it."""
+
+    host = serializers.CharField(max_length=253)
+    path = serializers.CharField(max_length=2048, required=False)
+    method = words.word(METHODS, required=False)
+    scheme = words.word(["http", "https"], required=False)
+    headers = serializers.DictField(child=words.text(1024), required=False)
+    load_balancer = words.name(required=False)
+
+
+class TracedRoute(words.Shown):
+    """The route that gets it."""
+
+    id = words.ident()
+    name = words.reference()
+    url = serializers.CharField()
+
+
+class TracedShare(words.Shown):
+    """A pool and the part of such requests that it gets, 0 to 1."""
+
+    pool = words.reference()
+    share = words.number(0, 1)
+
+
+class PassedOver(words.Shown):
+    """A route of the same host that does not get it, and why."""
+
+    route = words.reference()
+    reason = words.word(["host", "path_kind", "path", "method", "header", "order"])
+    message = serializers.CharField()
+
+
+class ServedIn(words.Shown):
+    """Where the servers are that a region sends it to, null where none is ready."""
+
+    region = words.name()
+    pool = words.reference()
+    served_in = words.name(allow_null=True)
+    ready_servers = words.count()
+
+
+class Traced(words.Shown):
+    """What one load balancer does with it."""
+
+    load_balancer = words.name()
+    listener = words.name(allow_null=True)
+    route = TracedRoute(allow_null=True)
+    pools = TracedShare(many=True)
+    path = words.text(4096, allow_null=True, help_text="As the pool gets it.")
+    status = words.whole(200, 599, allow_null=True)
+    location = serializers.CharField(allow_null=True)
+    message = serializers.CharField()
+    passed_over = PassedOver(many=True)
+    regions = ServedIn(many=True)
+
+
+class TraceAnswer(words.Shown):
+    """What would happen, for each load balancer with routes of the host."""
+
+    answers = Traced(many=True)
+    waits_for_proof = serializers.BooleanField(help_text="Whether routes of the host wait until the name is proved.")

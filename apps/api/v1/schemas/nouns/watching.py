@@ -1,0 +1,122 @@
+"""SHOW to machines, written down: the audit record, and webhooks with what they delivered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from apps.api.v1.schemas import words
+from apps.webhooks.models import Delivery as DeliveryRow
+
+
+class AuditEntry(words.Shown):
+    """One change: who, what, from what, to what, why; `digest` covers this entry and all before it."""
+
+    id = words.ident()
+    position = words.whole(1, 2**53, allow_null=True)
+    at = words.instant()
+    account = words.name()
+    actor = words.text(150)
+    token = words.text(16)
+    action = words.text(40)
+    kind = words.text(40)
+    object_id = words.whole(1, 2**53, allow_null=True)
+    object = words.text(400)
+    version = words.whole(1, 2**31, allow_null=True)
+    reason = words.text(400)
+    before = words.Anything()
+    after = words.Anything()
+    request_id = words.text(64)
+    commit = words.text(64)
+    pipeline_url = words.text(400)
+    digest = words.text(64)
+
+
+class WebhookSpec(serializers.Serializer[Any]):
+    """Where events go, and which; changed, what is left out of a PATCH stays."""
+
+    url = serializers.CharField(max_length=2000)
+    event_types = serializers.ListField(child=serializers.CharField(max_length=80), required=False)
+    enabled = serializers.BooleanField(required=False)
+
+
+class WebhookPatchSpec(serializers.Serializer[Any]):
+    """What is changed of an endpoint."""
+
+    url = serializers.CharField(max_length=2000, required=False)
+    event_types = serializers.ListField(child=serializers.CharField(max_length=80), required=False)
+    enabled = serializers.BooleanField(required=False)
+
+
+class Webhook(words.Shown):
+    """An endpoint that is told what happens; its secret is shown when it is made or rotated, and never again."""
+
+    kind = words.word(["Webhook"])
+    id = words.ident()
+    name = words.name()
+    account = words.name()
+    version = words.whole(1, 2**31)
+    url = serializers.CharField(help_text="Where it is read and changed.")
+    spec = WebhookSpec()
+    disabled_reason = words.text(400)
+    failing_since = words.instant(allow_null=True)
+    previous_secret_until = words.instant(allow_null=True)
+    created_at = words.instant()
+    created_by = words.text(150)
+
+
+class WebhookSecret(Webhook):
+    """An endpoint with its secret, which is shown this once."""
+
+    secret = serializers.CharField()
+
+
+class WebhookEnvelope(words.Sent):
+    """A new endpoint."""
+
+    kind = words.word(["Webhook"], required=False)
+    name = words.name()
+    account = words.name(required=False)
+    spec = WebhookSpec()
+
+
+class WebhookReplacement(WebhookEnvelope):
+    """The whole endpoint anew."""
+
+    name = words.name(required=False)
+
+
+class WebhookPatch(words.Sent):
+    """Some of the endpoint anew."""
+
+    kind = words.word(["Webhook"], required=False)
+    name = words.name(required=False)
+    account = words.name(required=False)
+    spec = WebhookPatchSpec()
+
+
+class Attempt(words.Shown):
+    """One request and what came back: a status, or an error."""
+
+    at = words.instant()
+    status = words.whole(100, 599, allow_null=True)
+    milliseconds = words.count()
+    error = words.text(400)
+    answer = words.text(10_000)
+
+
+class Delivery(words.Shown):
+    """One event for one endpoint, with every attempt."""
+
+    id = words.ident()
+    message_id = serializers.CharField()
+    type = serializers.CharField()
+    state = words.word(DeliveryRow.State.values)
+    entry_id = words.whole(1, 2**53, allow_null=True)
+    position = words.whole(1, 2**53, allow_null=True)
+    object = words.text(400, allow_null=True)
+    created_at = words.instant()
+    next_at = words.instant(allow_null=True)
+    finished_at = words.instant(allow_null=True)
+    attempts = Attempt(many=True)

@@ -1,0 +1,148 @@
+"""SHOW to machines, written down: DNS zones and records."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from apps.api.v1.schemas import words
+from apps.api.v1.schemas.envelopes import Definition, Envelope
+from apps.api.v1.schemas.nouns.traffic import words_of
+from apps.definitions import models as rows
+
+
+class ZoneSpec(serializers.Serializer[Any]):
+    """A DNS zone and who serves it; customers with whom it is shared see its domain."""
+
+    may_be_absent = ("driver", "server", "key_name", "key_algorithm", "credentials", "stack", "resolvers", "tags")
+
+    domain = serializers.CharField(max_length=253)
+    driver = words.word(rows.Zone.Driver.values)
+    server = words.text(400, required=False, help_text="host:port, or the URL of PowerDNS's API")
+    key_name = words.text(253, required=False)
+    key_algorithm = words.text(20, required=False)
+    credentials = words.text(2048, required=False, help_text="env:NAME")
+    stack = words.name(required=False, allow_null=True)
+    resolvers = serializers.ListField(child=serializers.CharField(max_length=80), max_length=1000, required=False)
+    tags = serializers.DictField(child=serializers.CharField(max_length=63), required=False)
+
+
+class RecordSpec(serializers.Serializer[Any]):
+    """One set of DNS records; exactly one of values, static_ip and load_balancer says what is served."""
+
+    zone = words.reference()
+    # The metaclass makes fields of what stands here, also of what has a name of Field's own.
+    label = serializers.CharField(  # type: ignore[assignment]
+        max_length=253, help_text="The name below the zone, @ for the zone itself."
+    )
+    type = words.word(words_of(rows.Record, "type"))
+    ttl = words.whole(30, 86_400, required=False)
+    values = serializers.ListField(
+        child=serializers.CharField(max_length=4096), max_length=1000, required=False, help_text="As in a zone file."
+    )
+    static_ip = words.name(required=False, allow_null=True)
+    load_balancer = words.name(required=False, allow_null=True)
+    tags = serializers.DictField(child=serializers.CharField(max_length=63), required=False)
+
+
+class Zone(Definition):
+    """A zone."""
+
+    kind = words.word(["Zone"])
+    spec = ZoneSpec()
+    desired_generation = words.whole(0, 2**53)
+
+
+class Record(Definition):
+    """A set of records, with its whole name."""
+
+    kind = words.word(["Record"])
+    spec = RecordSpec()
+    full_name = serializers.CharField(max_length=253)
+
+
+class ZoneEnvelope(Envelope):
+    """A new zone."""
+
+    kind = words.word(["Zone"], required=False)
+    name = words.name()
+    spec = ZoneSpec()
+
+
+class RecordEnvelope(Envelope):
+    """A new set of records."""
+
+    kind = words.word(["Record"], required=False)
+    name = words.name()
+    spec = RecordSpec()
+
+
+class Served(words.Shown):
+    """What one resolver answered when it was last asked."""
+
+    resolver = serializers.CharField()
+    values = serializers.ListField(child=serializers.CharField())
+    as_wanted = serializers.BooleanField()
+    error = words.text(400)
+    asked_at = words.instant()
+
+
+class RecordState(words.Shown):
+    """One record as it is wanted, pushed and served."""
+
+    id = words.ident()
+    name = serializers.CharField(max_length=253)
+    type = words.word(words_of(rows.Record, "type"))
+    ttl = words.whole(30, 86_400)
+    values = serializers.ListField(child=serializers.CharField())
+    pushed = serializers.BooleanField()
+    served = Served(many=True)
+    drift = words.Anything(allow_null=True)
+    in_the_way = words.Anything(allow_null=True)
+    refused = words.text(2000)
+
+
+class ZoneState(words.Shown):
+    """How far a zone has come."""
+
+    zone = serializers.CharField(max_length=253)
+    word = serializers.CharField()
+    message = words.text(2000)
+    records = RecordState(many=True)
+
+
+class SideOfEdit(words.Shown):
+    """A record set on one side of a push."""
+
+    ttl = words.count()
+    values = serializers.ListField(child=serializers.CharField())
+
+
+class ZoneEdit(words.Shown):
+    """One record set that a push would write: null where it is not there."""
+
+    name = serializers.CharField(max_length=253)
+    type = serializers.CharField()
+    before = SideOfEdit(allow_null=True)
+    after = SideOfEdit(allow_null=True)
+
+
+class ZoneDifferences(words.Shown):
+    """What a push would write."""
+
+    edits = ZoneEdit(many=True)
+
+
+class RecordKey(serializers.Serializer[Any]):
+    """A whole name and a type."""
+
+    name = serializers.CharField(max_length=253)
+    type = serializers.CharField(max_length=5)
+
+
+class Repair(words.Sent):
+    """Which records; all of one's own when left out."""
+
+    records = RecordKey(many=True, required=False)
+    adopt_existing = serializers.BooleanField(required=False)

@@ -1,0 +1,1 @@
+"""SHOW to machines, written down: what each URL does with each method."""

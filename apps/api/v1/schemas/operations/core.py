@@ -1,0 +1,252 @@
+"""SHOW to machines, written down: what each URL does with each method; the document and the door both read it here.
+
+A query parameter that does not stand here is refused by the door, so what is not written down does not exist.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from apps.api.v1.schemas import writing
+from apps.api.v1.schemas.nouns import (
+    capacity,
+    health,
+    people,
+    plans,
+    platform,
+    pools,
+    progress,
+    tracing,
+    traffic,
+    watching,
+)
+from apps.api.v1.schemas.nouns.adopting import OPERATIONS as OF_ADOPTING
+from apps.api.v1.schemas.operations.building import (
+    MANAGED,
+    READ_REFUSALS,
+    Operation,
+    Schema,
+    Table,
+    at_once,
+    change,
+    create,
+    detail,
+    listing,
+    managed,
+    noun,
+    of_one,
+    read,
+    remove,
+    write,
+    written,
+)
+from apps.api.v1.schemas.operations.clouds import OPERATIONS as OF_CLOUDS
+from apps.api.v1.schemas.operations.schedules import OPERATIONS as OF_SCHEDULES
+
+ROUTE = noun(traffic.Route, traffic.RouteEnvelope, "a route", "routes")
+POOL = noun(pools.Pool, pools.PoolEnvelope, "a pool", "pools")
+CAPACITY_TEST = noun(capacity.CapacityTest, capacity.CapacityTestEnvelope, "a capacity test", "capacity tests")
+CERTIFICATE = noun(traffic.Certificate, traffic.CertificateEnvelope, "a certificate", "certificates")
+BALANCER = noun(traffic.LoadBalancer, traffic.LoadBalancerEnvelope, "a load balancer", "load balancers")
+BY_NAME = ("name", "account")
+ENTRIES = (
+    *("q", "actor", "token", "account", "kind", "action-word", "object"),
+    *("object_id", "request_id", "since", "until"),
+)
+REPLAYED = ("Idempotency-Replayed",)
+DRAIN = write("Take a region's traffic away", {200: platform.Region}, None, *MANAGED)
+BATCH = replace(write("", {200: writing.BatchDone}, writing.Batch, "atomic", *MANAGED, "confirm"), tells=REPLAYED)
+
+
+def _run(summary: str, status: int, sent: Schema | None = None) -> Operation:
+    """Something that is done to a run or begins one."""
+    found = of_one(summary, {status: capacity.CapacityRun}, sent)
+    return replace(found, tells=("Location", *REPLAYED))
+
+
+OPERATIONS: Table = {
+    ("openapi", "GET"): Operation(
+        summary="Read this document", shown={200: writing.OpenAPI, 304: None}, refuses=(), public=True
+    ),
+    **written("routes", ROUTE, "q", "hostname", "account", "pool", "load_balancer", "action"),
+    **written("pools", POOL, "name", "account"),
+    **written("accounts", noun(platform.Account, platform.AccountEnvelope, "an account", "accounts"), "name"),
+    **written("regions", noun(platform.Region, platform.RegionEnvelope, "a region", "regions"), "name"),
+    **written("fleets", noun(platform.Fleet, platform.FleetEnvelope, "a fleet", "fleets"), "name", "region"),
+    **written("nodes", noun(platform.Node, platform.NodeEnvelope, "a node", "nodes"), "name", "fleet"),
+    **OF_ADOPTING,
+    **OF_CLOUDS,
+    **written("grants", noun(platform.Grant, platform.GrantEnvelope, "a grant", "grants"), "name"),
+    **written("certificates", CERTIFICATE, *BY_NAME),
+    **written("capacity-tests", CAPACITY_TEST, "name", "account", "pool", "region"),
+    ("capacity-tests-run", "POST"): _run("Ask for a run of a capacity test", 202, capacity.CreateRun),
+    ("capacity-tests-checks", "GET"): detail(capacity.Checks, "whether a capacity test may run now", version=False),
+    ("capacity-runs-list", "GET"): listing(
+        capacity.CapacityRun, "runs of capacity tests", "account", "pool", "region", "test"
+    ),
+    ("capacity-runs-detail", "GET"): detail(
+        capacity.CapacityRun, "a run, at its end with `wait`", "wait", version=False
+    ),
+    ("capacity-runs-steps", "GET"): replace(
+        listing(capacity.CapacityStep, "the steps of a run"), refuses=(*READ_REFUSALS, 404)
+    ),
+    ("capacity-runs-seconds", "GET"): replace(
+        listing(capacity.CapacitySecond, "the seconds of a run"), refuses=(*READ_REFUSALS, 404)
+    ),
+    ("capacity-runs-stop", "POST"): _run("End the load of a run; whoever sees it may", 202),
+    ("capacity-runs-approve", "POST"): _run("Let a run begin that waits for an operator", 202),
+    ("capacity-runs-set-limit", "POST"): managed(_run("Make what a run measured a limit", 200, capacity.SetLimit)),
+    **read("capacity-comparisons", capacity.Comparison, "a comparison", "comparisons", version=False),
+    ("capacity-comparisons-list", "POST"): replace(
+        at_once(write("Compare two capacity tests, A B A B", {202: capacity.Comparison}, capacity.CreateComparison)),
+        tells=("Location", *REPLAYED),
+    ),
+    ("sizing", "GET"): detail(
+        capacity.Sizing,
+        "how many servers a rate needs",
+        *("pool", "rate", "n_minus_1", "cost_per_server"),
+        version=False,
+    ),
+    **read("blackouts", capacity.Blackout, "a blackout", "when no test may run", version=False),
+    ("blackouts-list", "POST"): at_once(create(capacity.Blackout, capacity.CreateBlackout, "a blackout")),
+    ("blackouts-detail", "DELETE"): of_one("End a blackout", {204: None}),
+    **read("backends", pools.Backend, "a backend", "backends", "account", "pool", "region"),
+    **read("servers", pools.Server, "a server", "servers", *BY_NAME, "pool", "region"),
+    **written("load-balancers", BALANCER, "name"),
+    **OF_SCHEDULES,
+    **read("listeners", traffic.Listener, "a listener", "listeners", "name", "load_balancer", version=False),
+    **read("revisions", progress.Revision, "a revision", "revisions", version=False),
+    **read(
+        "audit-entries",
+        watching.AuditEntry,
+        "an entry of the audit record",
+        "entries of the audit record",
+        *ENTRIES,
+        version=False,
+    ),
+    **read("hostnames", people.Hostname, "a hostname", "hostnames", *BY_NAME),
+    ("hostnames-list", "POST"): replace(
+        create(people.Hostname, people.HostnameClaim, "a claim of a hostname", {200: people.Hostname}),
+        planned=people.ClaimPlan,
+    ),
+    ("hostnames-detail", "DELETE"): replace(remove("a hostname: release it"), planned=people.ReleasePlan),
+    ("hostnames-check", "POST"): of_one("Look for the proof of a hostname now", {200: people.Hostname}),
+    ("hostnames-proof", "POST"): of_one("Prove a hostname by an operator's word", {200: people.Hostname}, people.Word),
+    ("hostnames-rest", "DELETE"): of_one("End the rest of a released hostname", {204: None}),
+    **read("memberships", people.Membership, "a membership", "memberships", "account", "person"),
+    ("memberships-detail", "PATCH"): at_once(
+        change("Give a person another role", {200: people.Membership}, people.RoleChange)
+    ),
+    ("memberships-detail", "DELETE"): at_once(remove("a membership")),
+    **read("invitations", people.Invitation, "an open invitation", "open invitations", "account"),
+    ("invitations-list", "POST"): at_once(create(people.NewInvitation, people.CreateInvitation, "an invitation")),
+    ("invitations-detail", "DELETE"): at_once(remove("an invitation: take it back")),
+    **read("tokens", people.Token, "a token", "tokens", *BY_NAME),
+    ("tokens-list", "POST"): at_once(create(people.NewToken, people.CreateToken, "a token")),
+    ("tokens-detail", "DELETE"): at_once(remove("a token: revoke it")),
+    **read("webhooks", watching.Webhook, "a webhook", "webhooks", *BY_NAME),
+    ("webhooks-list", "POST"): at_once(create(watching.WebhookSecret, watching.WebhookEnvelope, "a webhook")),
+    ("webhooks-detail", "PUT"): at_once(
+        change("Replace a webhook", {200: watching.Webhook}, watching.WebhookReplacement)
+    ),
+    ("webhooks-detail", "PATCH"): at_once(change("Change a webhook", {200: watching.Webhook}, watching.WebhookPatch)),
+    ("webhooks-detail", "DELETE"): at_once(remove("a webhook with its log")),
+    ("webhooks-rotate", "POST"): at_once(
+        change("Make a new secret; the one before signs as well for a day", {200: watching.WebhookSecret}, None)
+    ),
+    ("webhooks-test", "POST"): of_one("Send an event that says it is a test", {202: watching.Delivery}),
+    ("webhooks-deliveries", "GET"): replace(
+        listing(watching.Delivery, "what was sent to a webhook", "state"), refuses=(*READ_REFUSALS, 404)
+    ),
+    ("webhooks-delivery", "GET"): detail(watching.Delivery, "a delivery with its attempts", version=False),
+    ("webhooks-redeliver", "POST"): of_one("Send an event again, with the same id", {202: watching.Delivery}),
+    ("servers-detail", "PATCH"): change(
+        "Change the state or the weight of a server", {200: pools.Server}, pools.ServerChange, *MANAGED
+    ),
+    ("pools-limit", "GET"): detail(pools.MeasuredBackend, "what a pool takes in a region"),
+    ("pools-limit", "PATCH"): change(
+        "Change what a pool takes in a region",
+        {200: pools.MeasuredBackend},
+        pools.LimitChange,
+        "refuse_overload",
+        *MANAGED,
+    ),
+    ("regions-drain", "POST"): replace(DRAIN, refuses=(*DRAIN.refuses, 404)),
+    ("regions-undrain", "POST"): replace(DRAIN, summary="Give a region's traffic back", refuses=(*DRAIN.refuses, 404)),
+    ("regions-latency", "PUT"): replace(
+        DRAIN,
+        summary="Set the round trip from a region to another",
+        sent=pools.LatencyChange,
+        refuses=(*DRAIN.refuses, 404),
+    ),
+    ("overflow", "GET"): replace(
+        detail(progress.FlowAnswer, "the flow of all pools", "at", version=False), refuses=READ_REFUSALS
+    ),
+    ("pools-overflow", "GET"): detail(progress.FlowAnswer, "the flow of a pool", "at", version=False),
+    ("pools-named-overflow", "GET"): detail(progress.FlowAnswer, "the flow of a pool by its name", "at", version=False),
+    ("pools-health", "GET"): detail(health.PoolHealth, "the health of a pool", version=False),
+    ("pools-named-health", "GET"): detail(health.PoolHealth, "the health of a pool by its name", version=False),
+    ("fleets-health", "GET"): detail(health.FleetHealth, "the health of a fleet's nodes", version=False),
+    ("nodes-health", "GET"): detail(health.NodeHealth, "the health of a node", version=False),
+    ("consoles-health", "GET"): detail(
+        health.ConsolesHealth, "the health of the control plane's machines", version=False
+    ),
+    ("overflow-what-if", "POST"): Operation(
+        summary="Ask what would be if",
+        shown={200: progress.Simulation},
+        sent=progress.WhatIf,
+        refuses=(400, *READ_REFUSALS, 404, 413, 415),
+    ),
+    ("rollouts-list", "GET"): listing(progress.Rollout, "rollouts"),
+    ("rollouts-detail", "GET"): detail(progress.Rollout, "a rollout, at its end with `wait`", "wait", version=False),
+    ("apply", "PUT"): write(
+        "Make the account what a document says",
+        {200: writing.Applied},
+        writing.Objects,
+        "prune",
+        *MANAGED,
+        "refuse_overload",
+        "confirm",
+        "take_over",
+    ),
+    ("changes-detail", "GET"): detail(
+        progress.ChangeProgress, "what one request of yours changed", "wait", version=False
+    ),
+    ("changes-revert", "POST"): replace(
+        write("Take back what one request of yours changed", {200: writing.Applied}, None, *MANAGED, "confirm"),
+        refuses=(*DRAIN.refuses, 404),
+    ),
+    ("trace", "POST"): Operation(
+        summary="Ask what would happen to a request, and why",
+        shown={200: tracing.TraceAnswer},
+        sent=tracing.Trace,
+        refuses=(400, *READ_REFUSALS, 413, 415),
+    ),
+    ("routes-batch", "POST"): replace(BATCH, summary="Create, update and delete many routes"),
+    ("pools-batch", "POST"): replace(BATCH, summary="Create, update and delete many pools"),
+    ("revisions-roll-back", "POST"): replace(
+        of_one("Push an earlier revision again and hold the fleet there", {202: progress.Rollout}),
+        tells=("Location", *REPLAYED),
+    ),
+    ("fleets-push", "POST"): of_one("Try again what nodes refused", {202: None}),
+    ("fleets-resume", "POST"): of_one("Let changes go out again to a fleet that is held", {202: None}),
+    ("quarantine-list", "GET"): listing(progress.Quarantined, "what nodes refuse, and why"),
+    ("quarantine-try-again", "POST"): of_one("Try one object in quarantine again", {202: None}),
+    ("plans-list", "GET"): listing(plans.Plan, "the plans that wait or were applied"),
+    ("plans-detail", "GET"): detail(plans.PlanDetail, "a plan with all that it would do", version=False),
+    ("plans-apply", "POST"): replace(
+        write("Do exactly what a plan says", {200: writing.Applied}),
+        query=("wait", "confirm", "break_glass"),
+        refuses=(*DRAIN.refuses, 404),
+    ),
+}
+
+
+def query_names(operation: Operation) -> list[str]:
+    """The words that the query may have; `action-word` is another schema of `action`."""
+    return [name.partition("-word")[0] for name in operation.query]
+
+
+def operation_of(url_name: str, method: str) -> Operation | None:
+    """What is written down of a method of a URL; HEAD is GET."""
+    return OPERATIONS.get((url_name, "GET" if method == "HEAD" else method))

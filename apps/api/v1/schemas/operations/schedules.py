@@ -1,0 +1,68 @@
+"""SHOW to machines, written down: what each URL of schedules, fires, triggers and topics does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from apps.api.v1.schemas.nouns import schedules
+from apps.api.v1.schemas.operations.building import (
+    READ_REFUSALS,
+    Operation,
+    Table,
+    at_once,
+    change,
+    create,
+    detail,
+    managed,
+    noun,
+    of_one,
+    read,
+    remove,
+    written,
+)
+
+SCHEDULE = noun(schedules.Schedule, schedules.ScheduleEnvelope, "a schedule", "schedules")
+RUN = of_one("Fire a schedule now", {202: schedules.Fire})
+FIRES = read("fires", schedules.Fire, "a fire", "fires", "state-word-fire", "schedule", "account", version=False)
+OPERATIONS: Table = {
+    **written("schedules", SCHEDULE, "name", "account", "target"),
+    ("schedules-preview", "POST"): Operation(
+        summary="Ask when a timing falls due, without storing it",
+        shown={200: schedules.Preview},
+        sent=schedules.Timing,
+        refuses=(400, *READ_REFUSALS, 413, 415),
+    ),
+    ("schedules-fires", "GET"): replace(
+        FIRES["fires-list", "GET"],
+        summary="List what a schedule fired",
+        query=("limit", "cursor", "state-word-fire"),
+        refuses=(*READ_REFUSALS, 404),
+    ),
+    ("schedules-run", "POST"): replace(RUN, tells=("Location", *RUN.tells)),
+    ("schedules-pause", "POST"): managed(of_one("Book no more instants of a schedule", {200: schedules.Schedule})),
+    ("schedules-resume", "POST"): managed(of_one("Book instants of a schedule again", {200: schedules.Schedule})),
+    ("schedules-secret", "POST"): of_one(
+        "Make a new signing secret; the one before signs as well for a day", {200: schedules.SigningSecret}
+    ),
+    **FIRES,
+    ("fires-retry", "POST"): replace(
+        of_one("Try a dead fire again, under the same key", {202: schedules.Fire}), tells=("Location", *RUN.tells)
+    ),
+    **read("triggers", schedules.Trigger, "a trigger", "triggers", "name", "account", "schedule"),
+    ("triggers-list", "POST"): replace(
+        at_once(create(schedules.TriggerSecret, schedules.CreateTrigger, "a trigger")), refuses=RUN.refuses
+    ),
+    ("triggers-detail", "PATCH"): at_once(change("Change a trigger", {200: schedules.Trigger}, schedules.TriggerPatch)),
+    ("triggers-detail", "DELETE"): at_once(remove("a trigger: close it at once")),
+    ("triggers-rotate", "POST"): at_once(
+        change(
+            "Make a new secret; the one before works for as long as is said",
+            {200: schedules.TriggerSecret},
+            schedules.TriggerRotation,
+        )
+    ),
+    ("topics-messages", "GET"): replace(
+        detail(schedules.Messages, "what was sent to a topic", "after", "limit", "wait", version=False),
+        refuses=(*READ_REFUSALS, 404, 503),
+    ),
+}

@@ -1,0 +1,1 @@
+"""CAPACITY, the numbers: seconds become steps, steps become a result."""

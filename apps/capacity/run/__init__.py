@@ -1,0 +1,1 @@
+"""CAPACITY, the run: from the claim to the last step."""

@@ -1,0 +1,1 @@
+"""CAPACITY, what results are used for: limits, sizing, and when to measure again."""

@@ -1,0 +1,1 @@
+"""Commands of the client, one module per noun."""

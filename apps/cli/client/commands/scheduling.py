@@ -1,0 +1,127 @@
+"""Commands about schedules: list, show, run, pause, resume, what they fired; plan and apply make and change them."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from .. import texts
+from ..api import Api
+from ..finding import every, one
+from ..numbers import number
+from ..words import add_managed
+
+Done = tuple[Any, str, int]
+NOUN = "schedules"
+STATES = ("waiting", "running", "done", "dead", "skipped", "missed")
+NO_FIRES = "No runs yet."
+FIRE_FIELDS = ("id", "schedule", "scheduled_at", "state", "attempt", "cause", "message")
+
+
+def add_to(commands: Any, every: argparse.ArgumentParser) -> None:
+    """The words of schedule."""
+    schedule = commands.add_parser("schedule", help="recurring, scheduled and triggered actions")
+    actions = schedule.add_subparsers(dest="action", required=True, metavar="ACTION", parser_class=type(schedule))
+
+    listed = actions.add_parser("list", parents=[every], help="every schedule with its next instant")
+    listed.add_argument("--account", metavar="NAME", help="of this account alone (operators)")
+    listed.set_defaults(run=list_schedules)
+
+    for name, run, words in (
+        ("show", show_schedule, "one schedule, its definition and its last fires"),
+        ("run", run_now, "run it now, even when it is paused"),
+        ("pause", pause, "schedule no more runs"),
+        ("resume", resume, "schedule runs again"),
+    ):
+        action = actions.add_parser(name, parents=[every], help=words)
+        action.add_argument("schedule", metavar="SCHEDULE", help="name, account/name or id")
+        if name != "show":
+            action.add_argument("--reason", help="why, for the audit log")
+        if run in (pause, resume):
+            add_managed(action)
+        action.set_defaults(run=run)
+
+    fires = actions.add_parser("fires", parents=[every], help="what was fired, newest first")
+    fires.add_argument("schedule", metavar="SCHEDULE", nargs="?", help="of one schedule; all where it is left out")
+    fires.add_argument("--state", choices=STATES)
+    fires.add_argument("--limit", type=number, default=50)
+    fires.set_defaults(run=list_fires)
+
+    retry = actions.add_parser("retry", parents=[every], help="retry a failed run with the same key")
+    retry.add_argument("fire", metavar="FIRE", type=number, help="id of the fire")
+    retry.add_argument("--reason", help="why, for the audit log")
+    retry.set_defaults(run=retry_fire)
+
+
+def list_schedules(api: Api, asked: argparse.Namespace) -> Done:
+    """A line per schedule."""
+    items = every(api, NOUN, {"account": asked.account} if asked.account else {})
+    rows = [
+        (each["id"], f"{each['account']}/{each['name']}", each["sentence"], _target(each), _next(each))
+        for each in items
+    ]
+    return items, texts.table(rows, ("ID", "SCHEDULE", "WHEN", "TARGET", "NEXT")), 0
+
+
+def _target(schedule: Any) -> str:
+    return next(iter(schedule["spec"]["target"]), "")
+
+
+def _next(schedule: Any) -> str:
+    return "paused" if schedule["spec"].get("paused") else schedule["next_at"] or "when it is called"
+
+
+def show_schedule(api: Api, asked: argparse.Namespace) -> Done:
+    """The definition, what it has missed, and its last ten fires."""
+    found = one(api, NOUN, asked.schedule)
+    fires = api("GET", f"{NOUN}/{found['id']}/fires", query={"limit": "10"})["items"]
+    head = f"Schedule {found['account']}/{found['name']} ({found['id']}): {found['sentence']}"
+    parts = [texts.plain(head), texts.plain(f"Next: {_next(found)}")]
+    if found["missed"]:
+        parts.append(f"Missed: {found['missed']}")
+    parts += ["", texts.outline(found["spec"]), "", _fires(fires)]
+    return found | {"fires": fires}, "\n".join(parts), 0
+
+
+def run_now(api: Api, asked: argparse.Namespace) -> Done:
+    """Fire it once more; what comes of it is a fire as any other."""
+    return _fired(api("POST", f"{NOUN}/{one(api, NOUN, asked.schedule)['id']}/run"))
+
+
+def retry_fire(api: Api, asked: argparse.Namespace) -> Done:
+    """Give a fire that gave up its attempts back."""
+    return _fired(api("POST", f"fires/{asked.fire}/retry"))
+
+
+def _fired(fire: Any) -> Done:
+    message = f" {fire['message']}" if fire["message"] else ""
+    return fire, texts.plain(f"Fire {fire['id']} of {fire['schedule']} is {fire['state']}.{message}"), 0
+
+
+def pause(api: Api, asked: argparse.Namespace) -> Done:
+    """Fires that are booked already still happen."""
+    return _switched(api, asked, "pause", "is paused: no more runs are scheduled")
+
+
+def resume(api: Api, asked: argparse.Namespace) -> Done:
+    """From the next instant on."""
+    return _switched(api, asked, "resume", "is resumed")
+
+
+def _switched(api: Api, asked: argparse.Namespace, verb: str, words: str) -> Done:
+    body = api("POST", f"{NOUN}/{one(api, NOUN, asked.schedule)['id']}/{verb}")
+    ahead = f"; next {body['next_at']}" if verb == "resume" and body["next_at"] else ""
+    return body, texts.plain(f"Schedule {body['account']}/{body['name']} {words}{ahead}."), 0
+
+
+def list_fires(api: Api, asked: argparse.Namespace) -> Done:
+    """A line per fire, newest first."""
+    path = f"{NOUN}/{one(api, NOUN, asked.schedule)['id']}/fires" if asked.schedule else "fires"
+    query = {"limit": str(asked.limit)} | ({"state": asked.state} if asked.state else {})
+    items = api("GET", path, query=query)["items"]
+    return items, _fires(items), 0
+
+
+def _fires(items: list[Any]) -> str:
+    rows = [[item.get(name) for name in FIRE_FIELDS] for item in items]
+    return texts.table(rows, ("FIRE", "SCHEDULE", "INSTANT", "STATE", "ATTEMPT", "CAUSE", "SAYS")) if rows else NO_FIRES

@@ -1,0 +1,1 @@
+"""COMPILE, the input: frozen definitions of fleets and of stacks."""

@@ -1,0 +1,1 @@
+"""COMPILE, what each target can do, and what it refuses of an object."""

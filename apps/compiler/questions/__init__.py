@@ -1,0 +1,1 @@
+"""COMPILE, questions to a snapshot: traces, assertions, loops, and snapshots without some objects."""

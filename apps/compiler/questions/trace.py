@@ -1,0 +1,164 @@
+"""COMPILE, the answer to "what would happen to this request?": who wins, who was passed over and why, what comes of it.
+
+It reads the same model that the renderers read and the same precedence (routing.py), so a trace, an assertion and a
+running proxy agree; a test asks all three.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from apps.compiler.model.fleet import HeaderMatch, Listener, LoadBalancer, PathKind, Pool, Protocol, Redirect, Route
+from apps.compiler.routing import bare_host, covers_host, covers_path, covers_scheme, holds, rank, refusal_of
+
+NO_ROUTE_STATUS = 404
+# Why a route that takes the request as well comes after the winner, in the order of its rank (routing.py).
+LATER = (
+    ("host", "it takes the host by a wildcard, the winner by its name"),
+    ("path_kind", "it takes the path as a prefix, the winner as a whole"),
+    ("path", "its path is shorter"),
+    ("header", "it has fewer conditions on headers"),
+    ("method", "it takes every method, the winner names some"),
+    ("scheme", "it takes http and https, the winner one of them"),
+    ("order", "it takes the same requests and is younger"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A request as a client sends it; `path` may carry a query."""
+
+    host: str
+    path: str = "/"
+    method: str = "GET"
+    scheme: Protocol = Protocol.HTTPS
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def bare_path(self) -> str:
+        """Without the query."""
+        return self.path.partition("?")[0]
+
+    @property
+    def bare_host(self) -> str:
+        """Lower case, without the port and a final dot."""
+        return bare_host(self.host)
+
+
+@dataclass(frozen=True, slots=True)
+class PassedOver:
+    """A route of the same host that did not get it; `code` is scheme, path, method, header, or a word of LATER."""
+
+    route: Route
+    code: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A pool and the part of the requests that it gets, 0 to 1."""
+
+    pool_id: str
+    part: float
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """What happens: `pools` get it with `path`, or `status` is answered (with `location` for a redirect).
+
+    `listener` is the one that takes it, None where the load balancer has none of this scheme.
+    """
+
+    winner: Route | None
+    passed_over: tuple[PassedOver, ...] = ()
+    listener: Listener | None = None
+    pools: tuple[Share, ...] = ()
+    path: str = ""
+    status: int | None = None
+    location: str | None = None
+
+
+def trace(load_balancer: LoadBalancer, question: Question) -> Trace:
+    """What the load balancer does with the request."""
+    listener = _listener(load_balancer, question.scheme)
+    refusal = refusal_of(question.host, question.bare_path, question.method)
+    if refusal is not None:
+        return Trace(None, (), listener, status=refusal)
+    lower = {name.lower(): value for name, value in question.headers.items()}
+    around = sorted((each for each in load_balancer.routes if covers_host(each, question.bare_host)), key=rank)
+    misses = [(route, _miss(route, question, lower)) for route in around]
+    winner = next((route for route, miss in misses if miss is None), None)
+    passed = tuple(
+        PassedOver(route, *(miss or _later(winner, route)))
+        for route, miss in misses
+        if route is not winner and (miss or winner)
+    )
+    return _outcome(winner, passed, listener, question)
+
+
+def _miss(route: Route, question: Question, headers: Mapping[str, str]) -> tuple[str, str] | None:
+    """Why the route does not take the request, None when it does."""
+    if not covers_scheme(route, question.scheme):
+        return "scheme", f"it takes {route.scheme} only"
+    if not covers_path(route, question.bare_path):
+        what = f"{route.path} alone" if route.path_kind is PathKind.EXACT else f"{route.path} and what is below it"
+        return "path", f"it takes {what}"
+    if route.methods and question.method not in route.methods:
+        return "method", f"it takes {', '.join(sorted(route.methods))} only"
+    for condition in route.headers:
+        if not holds(condition, headers):
+            wanted = f"equals {condition.value}" if condition.match is HeaderMatch.EQUALS else f"is {condition.match}"
+            return "header", f"it takes requests of which {condition.name} {wanted}"
+    return None
+
+
+def _later(winner: Route | None, route: Route) -> tuple[str, str]:
+    assert winner is not None  # noqa: S101 - a route that takes the request is passed over for another
+    pairs = zip(rank(winner), rank(route), strict=True)
+    return next(reason for reason, (first, second) in zip(LATER, pairs, strict=True) if first != second)
+
+
+def _listener(load_balancer: LoadBalancer, scheme: Protocol) -> Listener | None:
+    return next((each for each in load_balancer.listeners if each.protocol is scheme), None)
+
+
+def _outcome(
+    winner: Route | None, passed: tuple[PassedOver, ...], listener: Listener | None, question: Question
+) -> Trace:
+    if winner is None:
+        if listener is not None and listener.default_pool_id:
+            return Trace(None, passed, listener, pools=(Share(listener.default_pool_id, 1.0),), path=question.path)
+        return Trace(None, passed, listener, status=NO_ROUTE_STATUS)
+    if winner.redirect is not None:
+        location = location_of(winner.redirect, question)
+        return Trace(winner, passed, listener, status=winner.redirect.code, location=location)
+    if winner.fixed_response is not None:
+        return Trace(winner, passed, listener, status=winner.fixed_response.status)
+    whole = sum(share.weight for share in winner.pools)
+    shares = tuple(Share(share.pool_id, share.weight / whole) for share in winner.pools if share.weight)
+    return Trace(winner, passed, listener, pools=shares, path=rewritten(winner, question.path))
+
+
+def rewritten(route: Route, path: str) -> str:
+    """The path (with its query) as the pool gets it."""
+    if route.prefix_rewrite is None:
+        return path
+    bare, mark, query = path.partition("?")
+    found = route.prefix_rewrite.rstrip("/") + bare[len(route.path.rstrip("/")) :]
+    return (found or "/") + mark + query
+
+
+def location_of(redirect: Redirect, question: Question) -> str:
+    """Where a redirect leads; one that changes the scheme drops the port, which belonged to the old one."""
+    bare, mark, query = question.path.partition("?")
+    host = question.bare_host if redirect.scheme else re.sub(r"[.](?=:[0-9]*\Z|\Z)", "", question.host)
+    path = redirect.path or bare
+    kept = f"?{query}" if mark and query and redirect.keep_query else ""
+    return f"{redirect.scheme or question.scheme}://{redirect.host or host}{path}{kept}"
+
+
+def label_of(pools: Mapping[str, Pool], pool_id: str) -> str:
+    """What people call a pool."""
+    return pools[pool_id].label if pool_id in pools else pool_id

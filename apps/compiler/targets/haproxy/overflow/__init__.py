@@ -1,0 +1,1 @@
+"""COMPILE for HAProxy: limits, ceilings, and overflow between regions."""

@@ -1,0 +1,1 @@
+"""COMPILE for keepalived and BIRD: static IPs that move."""

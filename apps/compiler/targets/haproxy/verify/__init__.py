@@ -1,0 +1,1 @@
+"""CHECK: independent readers say what rendered files mean before anybody runs them."""

@@ -1,0 +1,353 @@
+"""COMPILE for AWS, what it cannot do for routes, pools, servers, listeners and load balancers.
+
+Sources: the Elastic Load Balancing API reference (RuleCondition, HttpHeaderConditionConfig, PathPatternConditionConfig,
+RedirectActionConfig, FixedResponseActionConfig, TargetGroupTuple, CreateTargetGroup, TargetGroupAttribute,
+LoadBalancerAttribute), the Application Load Balancer guide ("Condition types for listener rules", "Quotas") and the
+schema of version 5.100 of Terraform's AWS provider. The API has learned to rewrite paths and to compare with regular
+expressions since; that version of the provider says neither, so neither is offered here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import partial
+from ipaddress import AddressValueError, IPv4Address, IPv4Network
+
+from apps.compiler.model.fleet import (
+    Balance,
+    Certificate,
+    FixedResponse,
+    HeaderMatch,
+    HealthCheck,
+    LimitKind,
+    Listener,
+    LoadBalancer,
+    Protocol,
+    Redirect,
+    Route,
+    Server,
+    ServerState,
+    WhenFull,
+)
+from apps.compiler.model.stack import CloudPool
+from apps.compiler.portability.incompatibilities import Incompatibility, Target, lossy, refused
+from apps.compiler.targets.terraform.aws import limits
+from apps.compiler.targets.terraform.aws.listener_rules.patterns import conditions_of, path_patterns
+from apps.compiler.targets.terraform.aws.timeouts import check_times
+from apps.compiler.targets.terraform.aws.whole import unsupported_in_stack
+
+__all__ = [
+    "unsupported_in_certificate",
+    "unsupported_in_listener",
+    "unsupported_in_load_balancer",
+    "unsupported_in_pool",
+    "unsupported_in_route",
+    "unsupported_in_server",
+    "unsupported_in_stack",
+]
+_refused = partial(refused, Target.AWS)
+_lossy = partial(lossy, Target.AWS)
+CONTENT_TYPES = frozenset({"text/plain", "text/css", "text/html", "application/javascript", "application/json"})
+REDIRECT_CODES = frozenset({301, 302})
+_PATTERN_PATH = re.compile(r"[A-Za-z0-9_.$/~\"'@:+-]+")
+_REDIRECT_PATH = re.compile(r"[A-Za-z0-9_.$/~\"'@:+-]+")
+_TOP_LEVEL = re.compile(r"[a-z]+")
+_PRIVATE = tuple(map(IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10")))
+_DEFAULT_PORTS = {Protocol.HTTP: 80, Protocol.HTTPS: 443}
+
+
+def unsupported_in_route(route: Route, load_balancer: LoadBalancer) -> Iterator[Incompatibility]:
+    """Host, path, headers, how many conditions there are, what it does."""
+    yield from _of_host(route)
+    yield from _of_path(route)
+    yield from _of_headers(route)
+    if not conditions_of(route):
+        yield _refused(
+            route, "too_many_conditions", "headers",
+            f"A rule of an ALB compares at most {limits.VALUES_PER_RULE} values.", "Name fewer headers in the route.",
+        )  # fmt: skip
+    if route.prefix_rewrite is not None:
+        yield _refused(
+            route, "prefix_rewrite", "prefix_rewrite",
+            "ALB: no prefix rewrite.", "Let the servers answer below the path itself.",
+        )  # fmt: skip
+    if route.redirect is not None:
+        yield from _of_redirect(route, route.redirect, load_balancer)
+    if route.fixed_response is not None:
+        yield from _of_fixed_response(route, route.fixed_response)
+
+
+def _of_host(route: Route) -> Iterator[Incompatibility]:
+    guarded = "*." if route.hostname.startswith("*.") else ""
+    if len(guarded + route.hostname) > limits.CONDITION_TEXT:
+        yield _refused(
+            route, "host_length", "hostname",
+            f"ALB compares hosts of at most {limits.CONDITION_TEXT} characters.", "Use a shorter host name.",
+        )  # fmt: skip
+    if not _TOP_LEVEL.fullmatch(route.hostname.rpartition(".")[2]):
+        yield _refused(
+            route, "host_top_level", "hostname",
+            "ALB takes letters alone after a host's last dot.", "Use a host name below another top-level domain.",
+        )  # fmt: skip
+
+
+def _of_path(route: Route) -> Iterator[Incompatibility]:
+    patterns = path_patterns(route)
+    if any(len(pattern) > limits.CONDITION_TEXT for pattern in patterns):
+        yield _refused(
+            route, "path_length", "path",
+            f"ALB compares paths of at most {limits.CONDITION_TEXT} characters.", "Use a shorter path.",
+        )  # fmt: skip
+    if patterns and not _PATTERN_PATH.fullmatch(route.path):
+        yield _refused(
+            route, "path_signs", "path",
+            "ALB's path patterns know letters, digits and _ - . $ / ~ @ : + only.", "Use a path without other signs.",
+        )  # fmt: skip
+
+
+def _of_headers(route: Route) -> Iterator[Incompatibility]:
+    for condition in route.headers:
+        if condition.match is HeaderMatch.ABSENT:
+            yield _refused(
+                route, "header_absent", "headers",
+                f"ALB cannot ask whether {condition.name} is absent.",
+                "Put a route for requests that have the header before this one, and leave the condition out.",
+            )  # fmt: skip
+        if len(condition.name) > limits.HEADER_NAME:
+            yield _refused(
+                route, "header_name_length", "headers",
+                f"ALB knows header names of at most {limits.HEADER_NAME} characters.", "Use a shorter header name.",
+            )  # fmt: skip
+        yield from _of_value(route, condition.name, condition.value)
+
+
+def _of_value(route: Route, name: str, value: str) -> Iterator[Incompatibility]:
+    """The API documents an escape of wildcards for query strings alone, so a value with one is refused."""
+    if len(value) > limits.CONDITION_TEXT:
+        yield _refused(
+            route, "header_value_length", "headers",
+            f"ALB compares header values of at most {limits.CONDITION_TEXT} characters.", "Compare a shorter value.",
+        )  # fmt: skip
+    if "*" in value or "?" in value:
+        yield _refused(
+            route, "header_wildcard", "headers",
+            f"ALB reads * and ? in the value of {name} as wildcards.", "Compare with a value without them.",
+        )  # fmt: skip
+    if value.lower() != value.upper():
+        yield _lossy(
+            route, "header_case", "headers",
+            f"ALB compares the value of {name} without regard to case: it takes {value.swapcase()!r} as well.",
+            "Use values that differ by more than case.",
+        )  # fmt: skip
+
+
+def _of_redirect(route: Route, redirect: Redirect, load_balancer: LoadBalancer) -> Iterator[Incompatibility]:
+    if redirect.code not in REDIRECT_CODES:
+        yield _refused(
+            route, "redirect_code", "redirect.code",
+            f"ALB redirects with 301 and 302 only, not with {redirect.code}.", "Use 301 or 302.",
+        )  # fmt: skip
+    if len(redirect.host or "") > limits.CONDITION_TEXT or len(redirect.path or "") > limits.CONDITION_TEXT:
+        yield _refused(
+            route, "redirect_length", "redirect",
+            f"ALB redirects to hosts and paths of at most {limits.CONDITION_TEXT} characters.", "Use shorter ones.",
+        )  # fmt: skip
+    if redirect.path is not None and not _REDIRECT_PATH.fullmatch(redirect.path):
+        yield _refused(
+            route, "redirect_path_signs", "redirect.path",
+            "ALB redirects to paths of letters, digits and _ - . $ / ~ @ : + only.", "Use a path without other signs.",
+        )  # fmt: skip
+    is_https = any(each.protocol is Protocol.HTTPS for each in load_balancer.listeners)
+    if redirect.scheme == "http" and is_https:
+        yield _refused(
+            route, "redirect_to_http", "redirect.scheme",
+            "ALB does not redirect from https to http.", "Leave the scheme out, or serve the route by http alone.",
+        )  # fmt: skip
+    if redirect.scheme is None and redirect.host is None and redirect.path is None:
+        yield _refused(
+            route, "redirect_to_itself", "redirect",
+            "ALB refuses a redirect that keeps scheme, host, port and path.", "Change one of them.",
+        )  # fmt: skip
+
+
+def _of_fixed_response(route: Route, response: FixedResponse) -> Iterator[Incompatibility]:
+    kind, _, parameter = response.content_type.partition("; ")
+    if response.body and (kind not in CONTENT_TYPES or parameter not in ("", "charset=utf-8")):
+        yield _refused(
+            route, "content_type", "fixed_response.content_type",
+            f"ALB answers with {', '.join(sorted(CONTENT_TYPES))} only, in UTF-8.", "Use one of these types.",
+        )  # fmt: skip
+    if len(response.body) > limits.BODY:
+        yield _refused(
+            route, "body_length", "fixed_response.body",
+            f"ALB answers with at most {limits.BODY} characters; this body has {len(response.body)}.",
+            "Use a shorter body, or let a server answer.",
+        )  # fmt: skip
+
+
+def unsupported_in_certificate(_certificate: Certificate) -> Iterator[Incompatibility]:
+    """None: ACM takes RSA from 1024 to 4096 and the three curves that we take."""
+    return iter(())
+
+
+def unsupported_in_listener(listener: Listener, load_balancer: LoadBalancer) -> Iterator[Incompatibility]:
+    """Ports and what the default pool says."""
+    usual = _DEFAULT_PORTS.get(listener.protocol)
+    if usual is not None and listener.port != usual and load_balancer.routes:
+        yield _lossy(
+            listener, "port_in_host", "port",
+            f"ALB compares the Host header as it is sent, and clients put port {listener.port} into it.",
+            f"Listen on port {usual}, or make sure that clients send the host alone.",
+        )  # fmt: skip
+    if listener.protocol is Protocol.HTTPS:
+        yield _lossy(
+            listener, "unknown_name", "certificates",
+            "ALB greets clients that ask for a name of none of the certificates with the first one.",
+            "Name the certificate first that strangers may see.",
+        )  # fmt: skip
+
+
+def unsupported_in_load_balancer(load_balancer: LoadBalancer) -> Iterator[Incompatibility]:
+    """What is true of all of its requests."""
+    if any(each.protocol is not Protocol.TCP for each in load_balancer.listeners):
+        yield _lossy(
+            load_balancer, "forwarded_headers", "",
+            "ALB adds the client to X-Forwarded-For behind what the client sent, and sets neither X-Forwarded-Host "
+            "nor X-Request-Id.", "Let servers trust the last entry alone.",
+        )  # fmt: skip
+
+
+def unsupported_in_server(server: Server) -> Iterator[Incompatibility]:
+    """Where it is: target groups by IP take private addresses of version 4."""
+    try:
+        address = IPv4Address(server.address)
+    except AddressValueError:
+        yield _refused(
+            server, "server_address", "address",
+            f"Target groups take IPv4 addresses, not {server.address}.", "Give the server's private IPv4 address.",
+        )  # fmt: skip
+        return
+    if not any(address in network for network in _PRIVATE):
+        yield _refused(
+            server, "server_public", "address",
+            f"Target groups take private addresses only; {server.address} is none.",
+            "Give its address in 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 or 100.64.0.0/10.",
+        )  # fmt: skip
+
+
+def unsupported_in_pool(pool: CloudPool) -> Iterator[Incompatibility]:
+    """Limits, queue, choice among servers, checks, times."""
+    yield from _of_limits(pool)
+    yield from _of_balance(pool)
+    yield from _of_health_check(pool, pool.health_check)
+    if len({server.weight for server in _ready(pool)}) > 1:
+        yield _lossy(
+            pool, "server_weights", "servers.weight",
+            "Target groups know no weights of servers: each gets the same share.", "Put servers of one size in a pool.",
+        )  # fmt: skip
+    yield from _of_times(pool)
+
+
+def _of_times(pool: CloudPool) -> Iterator[Incompatibility]:
+    if pool.protocol is Protocol.TCP:
+        yield _lossy(
+            pool, "server_timeout", "server_timeout_ms",
+            f"NLB keeps silent connections for {limits.NLB_IDLE_S} s, whatever the server timeout.",
+            "Let servers close connections that they have given up.",
+        )  # fmt: skip
+        return
+    if pool.connect_timeout_ms != limits.CONNECT_TIMEOUT_S * 1000:
+        yield _lossy(
+            pool, "connect_timeout", "connect_timeout_ms",
+            f"ALB tries to connect to a server for {limits.CONNECT_TIMEOUT_S} s, whatever the connect timeout.",
+            "Let health checks find servers that do not answer.",
+        )  # fmt: skip
+    keepalive = pool.server_keepalive_ms
+    if keepalive is not None and keepalive <= pool.server_timeout_ms:
+        yield _lossy(
+            pool, "keepalive_race", "server_keepalive_ms",
+            "ALB keeps idle connections for as long as it waits for an answer; a request that meets the server's "
+            "closing ends as 502.", "Let servers keep connections for longer than the server timeout.",
+        )  # fmt: skip
+
+
+def _ready(pool: CloudPool) -> Iterator[Server]:
+    for backend in pool.backends:
+        yield from (each for each in backend.servers if each.state is ServerState.READY and each.weight > 0)
+
+
+def _of_limits(pool: CloudPool) -> Iterator[Incompatibility]:
+    limited = any(backend.limit.kind is not LimitKind.NONE for backend in pool.backends)
+    if not limited:
+        return
+    yield _lossy(
+        pool, "limit", "limit",
+        "ALB and NLB keep no limit: weights of regions follow the samples, and a surge between two of them passes.",
+        "Leave the servers room above the limit.",
+    )  # fmt: skip
+    if pool.when_full is not WhenFull.SPREAD:
+        yield _lossy(
+            pool, "when_full", "when_full",
+            f"ALB and NLB neither queue nor refuse: {pool.when_full} becomes a spread by weights.",
+            "Choose spread, so that fleets do the same.",
+        )  # fmt: skip
+
+
+def _of_balance(pool: CloudPool) -> Iterator[Incompatibility]:
+    if pool.protocol is Protocol.TCP:
+        if pool.balance is not Balance.SOURCE:
+            yield _lossy(
+                pool, "balance", "balance",
+                f"NLB chooses by a hash of the connection's addresses and ports, not by {pool.balance}.",
+                "Choose source where a client must stay with its server.",
+            )  # fmt: skip
+    elif pool.balance is Balance.SOURCE:
+        yield _lossy(
+            pool, "balance", "balance",
+            "ALB does not hash the client's address: a cookie of its own keeps a client with its server.",
+            "Clients without cookies move from server to server; use a tcp pool where that matters.",
+        )  # fmt: skip
+
+
+def _of_health_check(pool: CloudPool, check: HealthCheck | None) -> Iterator[Incompatibility]:
+    is_tcp = pool.protocol is Protocol.TCP
+    if check is None or (not check.path and not is_tcp):
+        asks = "connects to its servers" if is_tcp else "asks GET / and takes any answer from 200 to 499"
+        yield _lossy(
+            pool, "health_check_default", "health_check",
+            f"Target groups always check: this one {asks}.",
+            "Write a health check with a path.",
+        )  # fmt: skip
+    yield _lossy(
+        pool, "fail_open", "health_check",
+        "When no server of a target group is healthy, all of them get requests, instead of a 503.",
+        "Let servers that must not answer refuse connections.",
+    )  # fmt: skip
+    if check is None:
+        return
+    lowest, highest = limits.CHECK_STATUS
+    if check.path and not lowest <= check.expect_status <= highest:
+        yield _refused(
+            pool, "health_check_status", "health_check.expect_status",
+            f"Target groups take a status from {lowest} to {highest} for healthy.", "Expect another status.",
+        )  # fmt: skip
+    if check.path and (check.method != "GET" or check.host):
+        yield _lossy(
+            pool, "health_check_request", "health_check",
+            "Target groups check with GET and the server's own address as Host.",
+            "Let the path answer whatever method and host are sent.",
+        )  # fmt: skip
+    yield from _of_check_times(pool, check)
+
+
+def _of_check_times(pool: CloudPool, check: HealthCheck) -> Iterator[Incompatibility]:
+    becomes = check_times(check)
+    wanted = (check.interval_ms / 1000, check.timeout_ms / 1000, check.rise, check.fall)
+    if wanted != becomes:
+        interval, timeout, rise, fall = becomes
+        yield _lossy(
+            pool, "health_check_times", "health_check",
+            f"Target groups count whole seconds: every {interval} s, {timeout} s to answer, {rise} good and "
+            f"{fall} bad checks.", "Servers that fail are left later than on a fleet.",
+        )  # fmt: skip

@@ -1,0 +1,1 @@
+"""COMPILE for AWS: the rules of listeners: conditions, priorities and shares."""

@@ -1,0 +1,312 @@
+"""COMPILE for Google, what it cannot do for routes, pools, servers, listeners and stacks.
+
+Sources, all of the Compute Engine API reference (https://cloud.google.com/compute/docs/reference/rest/v1/) unless
+another page is named:
+
+* urlMaps: HostRule.hosts (`*` is any string of letters, digits, hyphens and dots), HttpRouteRuleMatch (paths of at most
+  1 024 characters; regular expressions not for global external load balancers), HttpRedirectAction (`httpsRedirect` in
+  maps of http proxies only), HttpFaultAbort (a status without a body). Methods (header `:method`), absent headers
+  (`invertMatch`), all five redirects, rewritten prefixes and weights from 0 to 1 000 are there: no incompatibility.
+* backendServices: Backend.capacityScaler (0 or 0.1 to 1), Backend.maxRate and the other targets;
+  https://cloud.google.com/load-balancing/docs/backend-service says that they are targets, not bounds. The provider
+  knows circuit breakers for `INTERNAL_SELF_MANAGED` alone and no balancing by requests in flight.
+* healthChecks: whole seconds, an answer of 200 to GET; targetHttpsProxies.sslCertificates: at most 15.
+* forwardingRules.sourceIpRanges: only regional and `EXTERNAL`, so client networks need Cloud Armor, which is not ours.
+* https://cloud.google.com/load-balancing/docs/url-map-size-quota: one URL map has at most 1 MB.
+* https://cloud.google.com/load-balancing/docs/https#timeouts_and_retries: connections to servers idle for 600 s.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from ipaddress import AddressValueError, IPv4Address
+
+from apps.compiler.model.fleet import (
+    Balance,
+    HealthCheck,
+    LimitKind,
+    Listener,
+    LoadBalancer,
+    PathKind,
+    Protocol,
+    Redirect,
+    Route,
+    Server,
+    WhenFull,
+)
+from apps.compiler.model.stack import ON_FLEETS, CloudPool, RecordType, StackSnapshot
+from apps.compiler.portability.incompatibilities import Incompatibility, Severity, Target, lossy, refused
+from apps.compiler.routing import covers_scheme
+from apps.compiler.targets.terraform.google.quotas import unsupported_in_certificate, unsupported_in_url_maps
+from apps.compiler.targets.terraform.google.services import (
+    check_times,
+    ready_servers,
+    whole_seconds,
+)
+from apps.compiler.targets.terraform.google.url_map import url_map
+
+__all__ = [
+    "unsupported_in_certificate",
+    "unsupported_in_listener",
+    "unsupported_in_load_balancer",
+    "unsupported_in_pool",
+    "unsupported_in_route",
+    "unsupported_in_server",
+    "unsupported_in_stack",
+]
+_refused = partial(refused, Target.GOOGLE)
+_lossy = partial(lossy, Target.GOOGLE)
+
+LONGEST_PATH = 1024
+MOST_CERTIFICATES = 15
+URL_MAP_BYTES = 1_000_000
+LEAST_SCALER = 0.1
+SERVER_IDLE_MS = 600_000
+ANYBODY = ("0.0.0.0/0",)
+
+
+def unsupported_in_route(route: Route, load_balancer: LoadBalancer) -> Iterator[Incompatibility]:
+    """Host, path, what it does."""
+    if route.hostname.startswith("*."):
+        deeper = route.hostname.replace("*", "x.y", 1)
+        yield _lossy(
+            route, "wildcard_depth", "hostname",
+            f"Google's * stands for any number of labels: the route takes {deeper} as well.",
+            "Give deeper hosts routes of their own where they must not reach it.",
+        )  # fmt: skip
+    if route.path_kind is PathKind.PREFIX and len(route.path) >= LONGEST_PATH:
+        yield _refused(
+            route, "path_length", "path",
+            f"Google compares at most {LONGEST_PATH} characters, and a prefix needs one for the slash after it.",
+            "Use a shorter prefix.",
+        )  # fmt: skip
+    if route.redirect is not None:
+        yield from _of_redirect(route, route.redirect, load_balancer)
+    if route.fixed_response is not None and route.fixed_response.body:
+        yield _refused(
+            route, "fixed_response_body", "fixed_response.body",
+            "Google answers with a status, and with a short text of its own.",
+            "Leave the body empty, or let a server answer.",
+        )  # fmt: skip
+    elif route.fixed_response is not None:
+        yield _lossy(
+            route, "fixed_response_text", "fixed_response.body",
+            "Google answers with the status, and with a short text of its own where the body is empty here.",
+        )  # fmt: skip
+
+
+def _of_redirect(route: Route, redirect: Redirect, load_balancer: LoadBalancer) -> Iterator[Incompatibility]:
+    on_https = covers_scheme(route, Protocol.HTTPS)
+    if (
+        redirect.scheme == "http"
+        and on_https
+        and any(each.protocol is Protocol.HTTPS for each in load_balancer.listeners)
+    ):
+        yield _refused(
+            route, "redirect_to_http", "redirect.scheme",
+            "Google does not redirect from https to http.", "Leave the scheme out, or serve the route by http alone.",
+        )  # fmt: skip
+
+
+def unsupported_in_listener(listener: Listener, _load_balancer: LoadBalancer) -> Iterator[Incompatibility]:
+    """How many certificates."""
+    if len(listener.certificate_ids) > MOST_CERTIFICATES:
+        yield _refused(
+            listener, "too_many_certificates", "certificates",
+            f"A target proxy takes at most {MOST_CERTIFICATES} certificates; this listener has "
+            f"{len(listener.certificate_ids)}.",
+            "Join host names in fewer certificates.",
+        )  # fmt: skip
+
+
+def unsupported_in_load_balancer(load_balancer: LoadBalancer) -> Iterator[Incompatibility]:
+    """How large its URL maps are, and what is true of all of its requests."""
+    fronts = [each for each in load_balancer.listeners if each.protocol is not Protocol.TCP]
+    if not fronts:
+        return
+    beyond = list(unsupported_in_url_maps(load_balancer))
+    yield from beyond
+    gone = {each.object_id for each in beyond}
+    left = replace(load_balancer, routes=tuple(each for each in load_balancer.routes if each.id not in gone))
+    size = max(len(json.dumps(url_map("stk-0", left, each).body)) for each in fronts)
+    if size > URL_MAP_BYTES:
+        yield _refused(
+            load_balancer, "url_map_size", "",
+            f"A URL map has at most {URL_MAP_BYTES} bytes; the routes of this load balancer need {size}.",
+            "Divide the routes among several load balancers.",
+        )  # fmt: skip
+    yield _lossy(
+        load_balancer, "forwarded_headers", "",
+        "Google adds the client and itself to X-Forwarded-For behind what the client itself sent, and sets no "
+        "X-Forwarded-Host and no X-Request-Id.", "Let servers trust the last two entries alone.",
+    )  # fmt: skip
+
+
+def unsupported_in_server(server: Server) -> Iterator[Incompatibility]:
+    """Where it is: endpoints of a hybrid group are IPv4 addresses."""
+    try:
+        IPv4Address(server.address)
+    except AddressValueError:
+        yield _refused(
+            server, "server_address", "address",
+            f"Endpoints of Google's groups are IPv4 addresses, not {server.address}.",
+            "Give the server's private IPv4 address.",
+        )  # fmt: skip
+
+
+def unsupported_in_pool(pool: CloudPool) -> Iterator[Incompatibility]:
+    """Limits, overflow, choice among servers, checks, times."""
+    yield from _of_limits(pool)
+    yield from _of_choice(pool)
+    yield from _of_health_check(pool, pool.health_check)
+    if pool.protocol is Protocol.TCP:
+        return
+    yield from _of_times(pool)
+
+
+def _of_times(pool: CloudPool) -> Iterator[Incompatibility]:
+    yield _lossy(
+        pool, "server_timeout", "server_timeout_ms",
+        f"Google counts the {whole_seconds(pool.server_timeout_ms)} s for the whole answer, not for a pause in it.",
+        "Give pools with long downloads or streams a longer server timeout.",
+    )  # fmt: skip
+    if pool.server_keepalive_ms is not None and pool.server_keepalive_ms <= SERVER_IDLE_MS:
+        yield _lossy(
+            pool, "keepalive_race", "server_keepalive_ms",
+            f"Google keeps idle connections to servers for {SERVER_IDLE_MS // 1000} s; a request that meets the "
+            "server's closing ends as 502.", "Let servers keep connections for 620 s or longer.",
+        )  # fmt: skip
+
+
+def _of_limits(pool: CloudPool) -> Iterator[Incompatibility]:
+    fitting = LimitKind.CONNECTIONS if pool.protocol is Protocol.TCP else LimitKind.RATE
+    kinds = {backend.limit.kind for backend in pool.backends} - {LimitKind.NONE}
+    if kinds - {fitting}:
+        counts = "connections" if pool.protocol is Protocol.TCP else "requests per second"
+        yield _lossy(
+            pool, "limit_kind", "limit.kind",
+            f"Google counts {counts} for this protocol; a limit of another kind is not kept.",
+            f"Use a limit of kind {fitting}.",
+        )  # fmt: skip
+    if fitting in kinds:
+        yield _lossy(
+            pool, "limit_is_a_target", "limit",
+            "To Google a limit is a target that the waterfall fills before it goes on; a surge passes it.",
+            "Leave the servers room above the limit.",
+        )  # fmt: skip
+    if kinds and pool.when_full is not WhenFull.SPREAD:
+        yield _lossy(
+            pool, "when_full", "overflow.when_full",
+            f"Google neither queues nor refuses: {pool.when_full} becomes a spread over all regions.",
+            "Choose spread, so that fleets do the same.",
+        )  # fmt: skip
+    if any(0 < backend.capacity_scaler < LEAST_SCALER for backend in pool.backends):
+        yield _refused(
+            pool, "capacity_scaler", "backends.capacity_scaler",
+            f"Google's capacity scaler is 0 or from {LEAST_SCALER} to 1.",
+            "Use 0 to drain the region, or 0.1 and more.",
+        )  # fmt: skip
+
+
+def _of_choice(pool: CloudPool) -> Iterator[Incompatibility]:
+    if len(pool.backends) > 1:
+        yield _lossy(
+            pool, "overflow_order", "overflow.order",
+            "Google tries the region nearest to the client first, then the next nearest.",
+            "Order the regions by distance, so that fleets do the same.",
+        )  # fmt: skip
+    if any(len({server.weight for server in ready_servers(backend)}) > 1 for backend in pool.backends):
+        yield _lossy(
+            pool, "server_weights", "servers.weight",
+            "Google's groups know no weights of servers: each gets the same share.",
+            "Put servers of one size in a pool.",
+        )  # fmt: skip
+    if pool.protocol is Protocol.TCP and pool.balance in (Balance.LEASTCONN, Balance.RANDOM):
+        yield _lossy(
+            pool, "balance", "balance",
+            f"A proxy load balancer has no choice by {pool.balance} among servers.", "Use roundrobin or source.",
+        )  # fmt: skip
+
+
+def _of_health_check(pool: CloudPool, check: HealthCheck | None) -> Iterator[Incompatibility]:
+    if check is None:
+        yield _lossy(
+            pool, "health_check_default", "health_check",
+            "Google serves no group without a check: it connects to each server.", "Write a health check with a path.",
+        )  # fmt: skip
+        return
+    if check.path and check.expect_status != 200:
+        yield _refused(
+            pool, "health_check_status", "health_check.expect_status",
+            f"Google takes 200 for healthy and nothing else, not {check.expect_status}.",
+            "Let the path of the check answer 200.",
+        )  # fmt: skip
+    if check.path and check.method != "GET":
+        yield _lossy(
+            pool, "health_check_request", "health_check.method",
+            "Google checks with GET.", "Let the path answer whatever method is sent.",
+        )  # fmt: skip
+    yield from _of_check_times(pool, check)
+
+
+def _of_check_times(pool: CloudPool, check: HealthCheck) -> Iterator[Incompatibility]:
+    becomes = check_times(check)
+    if becomes != (check.interval_ms / 1000, check.timeout_ms / 1000, check.rise, check.fall):
+        interval, timeout, rise, fall = becomes
+        yield _lossy(
+            pool, "health_check_times", "health_check",
+            f"Google counts whole seconds within bounds: every {interval} s, {timeout} s to answer, {rise} good or "
+            f"{fall} bad checks in a row.", "Servers that fail are left later than on a fleet.",
+        )  # fmt: skip
+
+
+def unsupported_in_stack(snapshot: StackSnapshot) -> Iterator[Incompatibility]:
+    """What needs the whole: client networks, zones of regions, addresses, records."""
+    if set(snapshot.network.client_networks) != set(ANYBODY):
+        for front in snapshot.load_balancers:
+            yield _refused(
+                front, "client_networks", "",
+                "Google's global load balancers are open to all clients; the stack names those that alone may connect.",
+                "Put the load balancer on a fleet or on AWS, or open the stack to 0.0.0.0/0.",
+            )  # fmt: skip
+    yield from _of_places(snapshot)
+    yield from _of_addresses(snapshot)
+
+
+def _of_places(snapshot: StackSnapshot) -> Iterator[Incompatibility]:
+    """Groups of endpoints stand in a zone, in a network."""
+    zones = dict(snapshot.network.zones)
+    for pool in snapshot.pools:
+        if pool.backends and not snapshot.network.vpc:
+            yield _refused(
+                pool, "no_network", "", "The stack names no network for the groups of its servers.",
+                "Add the name or link of the VPC to network.vpc of the stack.",
+            )  # fmt: skip
+        for region in sorted({backend.region for backend in pool.backends} - zones.keys()):
+            yield _refused(
+                pool, "no_zone", "backends.region",
+                f"The stack names no zone for region {region}.", "Add the zone to network.zones of the stack.",
+            )  # fmt: skip
+
+
+def _of_addresses(snapshot: StackSnapshot) -> Iterator[Incompatibility]:
+    """Listeners bind addresses that the stack keeps; records of version 6 have none to follow."""
+    kept = {address.id for address in snapshot.addresses if address.kind not in ON_FLEETS}
+    for front in snapshot.load_balancers:
+        for listener in front.listeners:
+            if listener.address is not None and listener.address not in kept:
+                yield _refused(
+                    listener, "address_elsewhere", "static_ip",
+                    "The listener's static IP is none of this stack.",
+                    "Choose a static IP of kind google in this stack.",
+                )  # fmt: skip
+    for zone in snapshot.zones:
+        for record in zone.records:
+            if (record.address_id or record.load_balancer_id) and record.type is not RecordType.A:
+                yield Incompatibility(
+                    Target.GOOGLE, Severity.REFUSED, "record_follows", record.id, record.name, "type",
+                    "Addresses at Google are of version 4: only an A record can follow one.", "Use type A.",
+                )  # fmt: skip

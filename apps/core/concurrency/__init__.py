@@ -1,0 +1,1 @@
+"""Kernel: leases, locks and fair shares of threads."""

@@ -1,0 +1,1 @@
+"""Kernel: keys, and what is sealed with them."""

@@ -1,0 +1,142 @@
+"""DEFINE → COMPILE: rows of routes as the compiler reads them; no ORM object is made for a route."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, TypeVar
+
+from django.db.models import QuerySet, TextField
+from django.db.models.functions import Cast
+
+from apps.compiler.model import fleet as model
+from apps.definitions.models import Listener, LoadBalancer, Route, RoutePool
+from apps.definitions.reading.asserting import frozen_assertions
+
+FIELDS = (
+    "id",
+    "load_balancer_id",
+    "name",
+    "account__name",
+    "hostname__name",
+    "path",
+    "path_kind",
+    "prefix_rewrite",
+    "scheme",
+)
+# JSON columns as text: most are empty, and decoding them one by one costs more than all the rest.
+TEXTS = ("methods", "headers", "redirect", "fixed_response", "assertions")
+
+T = TypeVar("T")
+# What reading a column of the wrong form raises.
+UNREADABLE = (TypeError, KeyError, ValueError, AttributeError)
+_PATH_KINDS = {str(kind): kind for kind in model.PathKind}
+
+
+@lru_cache(maxsize=4096)
+def _methods(text: str) -> tuple[str, ...]:
+    found = json.loads(text)
+    if not isinstance(found, list) or not all(isinstance(method, str) for method in found):
+        raise TypeError("methods are a list of texts")
+    return tuple(found)
+
+
+@lru_cache(maxsize=4096)
+def _headers(text: str) -> tuple[model.HeaderCondition, ...]:
+    found = json.loads(text)
+    if not isinstance(found, list):
+        raise TypeError("headers are a list")
+    return tuple(
+        model.HeaderCondition(entry["name"], model.HeaderMatch(entry["match"]), entry["value"]) for entry in found
+    )
+
+
+@lru_cache(maxsize=4096)
+def _redirect(text: str) -> model.Redirect | None:
+    data = json.loads(text)
+    return model.Redirect(**data) if data is not None else None
+
+
+@lru_cache(maxsize=4096)
+def _fixed_response(text: str) -> model.FixedResponse | None:
+    data = json.loads(text)
+    return model.FixedResponse(**data) if data is not None else None
+
+
+class _Row:
+    """One row of `FIELDS` and `TEXTS` as it becomes a route; `column` is the one that is being read."""
+
+    def __init__(self, row: tuple[Any, ...]) -> None:
+        self.values = dict(zip((*FIELDS, *TEXTS), row, strict=True))
+        self.column = ""
+
+    def read(self, column: str, reader: Callable[[Any], T]) -> T:
+        """The column's value. Raises UNREADABLE errors after noting the column."""
+        self.column = column
+        return reader(self.values[column])
+
+
+def frozen_routes(
+    rows: QuerySet[Route], pairs: QuerySet[RoutePool], unreadable: list[model.Unreadable] | None = None
+) -> dict[int, list[model.Route]]:
+    """Load balancer → its routes among `rows`, oldest first; `pairs` are (at least) the shares of these routes.
+
+    Rows that say nothing that could be meant are left out and noted in `unreadable`.
+    """
+    shares: dict[int, list[model.WeightedPool]] = defaultdict(list)
+    for pk, pool, weight in pairs.order_by("id").values_list("route_id", "pool_id", "weight").iterator(5000):
+        shares[pk].append(model.WeightedPool(f"pool-{pool}", weight))
+    found: dict[int, list[model.Route]] = defaultdict(list)
+    columns = rows.annotate(**{f"{field}_text": Cast(field, TextField()) for field in TEXTS}).order_by("id")
+    for values in columns.values_list(*FIELDS, *(f"{field}_text" for field in TEXTS)).iterator(5000):
+        row = _Row(values)
+        try:
+            route = _route(row, tuple(shares.get(values[0], ())))
+        except UNREADABLE:
+            label = f"{row.values['account__name']}/{row.values['name']}"
+            if unreadable is not None:
+                unreadable.append(model.Unreadable(f"route-{values[0]}", label, row.column))
+        else:
+            found[values[1]].append(route)
+    return found
+
+
+def _route(row: _Row, shares: tuple[model.WeightedPool, ...]) -> model.Route:
+    values = row.values
+    account, assertions = values["account__name"], values["assertions"]
+    return model.Route(
+        f"route-{values['id']}",
+        f"{account}/{values['name']}",
+        account,
+        values["hostname__name"],
+        values["path"],
+        row.read("path_kind", _PATH_KINDS.__getitem__),
+        row.read("methods", _methods),
+        row.read("headers", _headers),
+        shares,
+        row.read("redirect", _redirect) if values["redirect"] else None,
+        row.read("fixed_response", _fixed_response) if values["fixed_response"] else None,
+        values["prefix_rewrite"],
+        () if assertions == "[]" else row.read("assertions", lambda text: frozen_assertions(json.loads(text), account)),
+        values["scheme"] or None,
+    )
+
+
+def frozen_front(row: LoadBalancer, routes: tuple[model.Route, ...]) -> model.LoadBalancer:
+    """A load balancer with these routes, for asking what happens to a request: its listeners have no certificates."""
+    fields = ("pk", "name", "protocol", "port", "default_pool_id")
+    listeners = Listener.objects.filter(load_balancer=row).order_by("pk").values_list(*fields)
+    return model.LoadBalancer(
+        f"lb-{row.pk}",
+        row.name,
+        row.account.name,
+        tuple(
+            model.Listener(
+                f"lst-{pk}", name, model.Protocol(protocol), port, default_pool_id=f"pool-{pool}" if pool else None
+            )
+            for pk, name, protocol, port, pool in listeners
+        ),
+        routes,
+    )

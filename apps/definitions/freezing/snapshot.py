@@ -1,0 +1,296 @@
+"""DEFINE → COMPILE, the only bridge: database rows of one fleet become the frozen snapshot that the compiler reads.
+
+The number of queries does not depend on the number of rows, and no ORM object is made for a route: 100 000 routes
+are a few hundred milliseconds.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Count, F, Prefetch, Q, QuerySet
+
+from apps.accounts.models import Account
+from apps.accounts.quotas import quota
+from apps.compiler.haproxy_version import oldest_of
+from apps.compiler.model import fleet as model
+from apps.compiler.model.stack import ON_FLEETS
+from apps.core.secrets.sealing import derived_key
+from apps.definitions.freezing.frozen_routes import frozen_routes
+from apps.definitions.freezing.listener_certificates import Presented, certificates_of, frozen_certificates
+from apps.definitions.models import (
+    Backend,
+    HealthCheck,
+    Listener,
+    LoadBalancer,
+    Pool,
+    Route,
+    RoutePool,
+    Server,
+)
+from apps.definitions.ports import PORTS
+from apps.fleet import distances
+from apps.fleet.models import Fleet, Node, Region, StaticIP
+from apps.fleet.selectors import latency_table, places_of_installation
+
+OVERFLOW_KEY = "spillway overflow between fleets 1"
+LOOP_MARK = "spillway loops 1"
+_VIP = model.FleetAddressKind.VIP
+
+
+def freeze(fleet_id: int) -> tuple[model.Snapshot, int]:
+    """The snapshot of a fleet and the desired generation that it answers, consistent with each other.
+
+    Every change locks the rows of the fleets that it concerns before it commits (`want_push`); holding that row
+    while reading means that no half of a change can be seen.
+    """
+    with transaction.atomic():
+        fleet = Fleet.objects.select_for_update(of=("self",)).select_related("region").get(pk=fleet_id)
+        return snapshot_of(fleet), fleet.desired_generation
+
+
+def snapshot_of(fleet: Fleet) -> model.Snapshot:
+    """Everything that the nodes of the fleet must run; the number of queries is the same whatever the size."""
+    others, presented = _other_regions(fleet), certificates_of(fleet)
+    unreadable: list[model.Unreadable] = []
+    pools = _pools(fleet, others, unreadable)
+    return model.Snapshot(
+        fleet=fleet.name,
+        region=fleet.region.name,
+        load_balancers=_load_balancers(fleet, presented, unreadable),
+        pools=pools,
+        certificates=frozen_certificates(presented),
+        haproxy_version=_oldest_haproxy(fleet),
+        local_development=fleet.local_development,
+        region_id=f"rgn-{fleet.region_id}",
+        regions=tuple(_region(region) for region in others.with_nodes),
+        overflow_key=derived_key(OVERFLOW_KEY),
+        overflow_ports=model.OverflowPorts(fleet.peer_port, fleet.overflow_port, fleet.overflow_tcp_port),
+        unreadable=tuple(unreadable),
+        test_passes=_test_passes(fleet, pools),
+        addresses=_addresses(fleet),
+        loop_mark=f"spillway-{derived_key(LOOP_MARK)[:32]}",
+        own_places=tuple(sorted(places_of_installation())),
+        private_networks=tuple(fleet.private_networks),
+        shares=_shares(fleet),
+    )
+
+
+def _shares(fleet: Fleet) -> tuple[model.AccountShare, ...]:
+    """Of the accounts whose pools the fleet carries, as far as they have a ceiling."""
+    rows = Account.objects.filter(pk__in=_carried_pools(fleet).values("account")).order_by("pk")
+    found = ((row, quota(row, "node_share_percent"), quota(row, "node_rps")) for row in rows)
+    return tuple(
+        model.AccountShare(f"acc-{row.pk}", row.name, percent, rps)
+        for row, percent, rps in found
+        if percent is not None and rps is not None
+    )
+
+
+def _oldest_haproxy(fleet: Fleet) -> tuple[int, int]:
+    """By what the fleet's nodes reported last."""
+    reported = fleet.nodes.values_list("report__haproxy_version", flat=True)
+    return oldest_of(text for text in reported if text)
+
+
+def _addresses(fleet: Fleet) -> tuple[model.FleetAddress, ...]:
+    """Static IPs of the fleet's listeners that its nodes hold or announce.
+
+    A vip moves among the nodes of all fleets of the region that serve a listener of it.
+    """
+    kinds = [each.value for each in model.FleetAddressKind]
+    moving = StaticIP.objects.filter(kind__in=kinds, address__isnull=False)
+    rows = moving.filter(listeners__load_balancer__fleets=fleet).distinct().order_by("id")
+    path = "fleet__load_balancers__listeners__static_ip"
+    in_region = Node.objects.filter(fleet__region_id=fleet.region_id, **{f"{path}__in": rows}).order_by("id")
+    nodes: dict[int, list[str]] = defaultdict(list)
+    for address, node in in_region.values_list(path, "pk").distinct():
+        nodes[address].append(f"node-{node}")
+    return tuple(
+        model.FleetAddress(
+            id=f"ip-{row.pk}",
+            label=row.name,
+            address=str(row.address),
+            kind=model.FleetAddressKind(row.kind),
+            router_id=row.router_id or 0,
+            nodes=tuple(nodes[row.pk]) if row.kind == _VIP else (),
+        )
+        for row in rows
+    )
+
+
+def _test_passes(fleet: Fleet, pools: tuple[model.Pool, ...]) -> tuple[model.RunPass, ...]:
+    """Those of the region whose pool this fleet serves; another fleet of the region may serve the rest."""
+    served = {pool.id for pool in pools}
+    found = [each for each in PORTS.bypass_tokens(fleet.region_id) if each.pool_id in served]
+    return tuple(sorted(found, key=lambda each: each.digest))
+
+
+@dataclass(frozen=True, slots=True)
+class _Regions:
+    """The regions with nodes by id, and how near the others are to the fleet's own: names, nearest first."""
+
+    with_nodes: list[Region]
+    nearest: list[str]
+
+    def order(self, chosen: list[str]) -> list[str]:
+        """Names of the other regions as overflow of a pool tries them: those that were chosen, then the nearest."""
+        first = [name for name in chosen if name in self.nearest]
+        return first + [name for name in self.nearest if name not in first]
+
+
+def _other_regions(fleet: Fleet) -> _Regions:
+    nodes = Node.objects.select_related("fleet").order_by("id")
+    rows = Region.objects.order_by("id").prefetch_related(Prefetch("fleets__nodes", nodes))
+    with_nodes = [region for region in rows if any(each.nodes.all() for each in region.fleets.all())]
+    names = {region.pk: region.name for region in with_nodes if region.pk != fleet.region_id}
+    return _Regions(with_nodes, distances.nearest_first(fleet.region_id, names, latency_table()))
+
+
+def _region(region: Region) -> model.Region:
+    nodes = sorted((node for fleet in region.fleets.all() for node in fleet.nodes.all()), key=lambda node: node.pk)
+    return model.Region(f"rgn-{region.pk}", region.name, tuple(_node(node) for node in nodes))
+
+
+def _node(node: Node) -> model.RegionNode:
+    ports = (node.fleet.peer_port, node.fleet.overflow_port, node.fleet.overflow_tcp_port)
+    peer, overflow, overflow_tcp = (port + node.port_offset for port in ports)
+    return model.RegionNode(f"node-{node.pk}", node.name, node.address, peer, overflow, overflow_tcp)
+
+
+def _load_balancers(
+    fleet: Fleet, presented: Presented, unreadable: list[model.Unreadable]
+) -> tuple[model.LoadBalancer, ...]:
+    listeners, routes = _listeners(fleet, presented), _routes(fleet, unreadable)
+    rows = LoadBalancer.objects.filter(fleets=fleet).order_by("id").values_list("id", "name", "account__name")
+    return tuple(
+        model.LoadBalancer(f"lb-{pk}", name, account, tuple(listeners[pk]), tuple(routes[pk]))
+        for pk, name, account in rows
+    )
+
+
+def _listeners(fleet: Fleet, presented: Presented) -> dict[int, list[model.Listener]]:
+    wanted = Listener.objects.filter(load_balancer__fleets=fleet)
+    found: dict[int, list[model.Listener]] = defaultdict(list)
+    place = ("port", "static_ip__kind", "static_ip__address")
+    fields = ("id", "load_balancer_id", "name", "protocol", *place, "default_pool_id")
+    for pk, balancer, name, protocol, port, kind, address, pool in wanted.order_by("id").values_list(*fields):
+        found[balancer].append(
+            model.Listener(
+                id=f"lst-{pk}",
+                label=name,
+                protocol=model.Protocol(protocol),
+                port=port,
+                address=address if kind in ON_FLEETS else None,  # one that a cloud keeps is not the nodes' to bind
+                certificate_ids=tuple(f"crt-{key}" for key in presented.by_listener.get(pk, ())),
+                default_pool_id=f"pool-{pool}" if pool else None,
+            )
+        )
+    return found
+
+
+def _routes(fleet: Fleet, unreadable: list[model.Unreadable]) -> dict[int, list[model.Route]]:
+    # Routes of a name that its account has not proved are kept, but nobody serves them.
+    rows = Route.objects.filter(load_balancer__fleets=fleet).exclude(hostname__proof="")
+    return frozen_routes(rows, RoutePool.objects.filter(route__load_balancer__fleets=fleet), unreadable)
+
+
+def _carried_pools(fleet: Fleet) -> QuerySet[Pool]:
+    """Pools that routes and listeners lead to, and every other that has servers in the region.
+
+    A pool that nobody uses yet is carried so that its servers are checked before they get traffic, and so that its
+    first route is a map entry and no reload.
+    """
+    by_routes = RoutePool.objects.filter(route__load_balancer__fleets=fleet).values("pool_id")
+    by_listeners = Listener.objects.filter(load_balancer__fleets=fleet, default_pool__isnull=False)
+    in_region = Backend.objects.filter(region_id=fleet.region_id).values("pool_id")
+    return Pool.objects.filter(
+        Q(pk__in=by_routes) | Q(pk__in=by_listeners.values("default_pool_id")) | Q(pk__in=in_region)
+    )
+
+
+def _pools(fleet: Fleet, regions: _Regions, unreadable: list[model.Unreadable]) -> tuple[model.Pool, ...]:
+    carried = _carried_pools(fleet)
+    checks = {
+        row.pop("pool_id"): model.HealthCheck(**row)
+        for row in HealthCheck.objects.filter(pool__in=carried).values("pool_id", *model.HealthCheck.__slots__)
+    }
+    spoilt: dict[int, str] = {}
+    backends = _backends(carried, spoilt)
+    servers = _servers(fleet, carried, unreadable)
+    found = []
+    for pool in carried.order_by("id").annotate(account_name=F("account__name")):
+        try:
+            share = backends[pool.pk]
+            one = _pool(pool, fleet.region, regions, checks.get(pool.pk), share, servers.get(pool.pk, []))
+        except (ValueError, TypeError):
+            spoilt[pool.pk] = "protocol, balance or overflow"
+        if pool.pk in spoilt:
+            label = f"{pool.account_name}/{pool.name}"
+            unreadable.append(model.Unreadable(f"pool-{pool.pk}", label, spoilt[pool.pk]))
+        else:
+            found.append(one)
+    return tuple(found)
+
+
+def _backends(carried: QuerySet[Pool], spoilt: dict[int, str]) -> dict[int, dict[str, model.RegionShare]]:
+    """Pool → name of the region → its backend there, as everybody must know it; `spoilt` gets those without meaning."""
+    ready = Count("servers", filter=Q(servers__state=model.ServerState.READY))
+    rows = Backend.objects.filter(pool__in=carried).select_related("region").annotate(ready=ready).order_by("id")
+    found: dict[int, dict[str, model.RegionShare]] = defaultdict(dict)
+    for row in rows:
+        try:
+            limit = model.Limit(model.LimitKind(row.limit_kind), row.limit_value, model.LimitScope(row.limit_scope))
+        except ValueError:
+            spoilt[row.pool_id] = f"limit in {row.region.name}"
+            continue
+        found[row.pool_id][row.region.name] = model.RegionShare(
+            region_id=f"rgn-{row.region_id}",
+            limit=limit,
+            capacity_scaler=0.0 if row.region.drained else row.capacity_scaler,
+            ready_servers=row.ready,
+        )
+    return found
+
+
+def _servers(
+    fleet: Fleet, carried: QuerySet[Pool], unreadable: list[model.Unreadable]
+) -> dict[int, list[model.Server]]:
+    found: dict[int, list[model.Server]] = defaultdict(list)
+    rows = Server.objects.filter(backend__pool__in=carried, backend__region_id=fleet.region_id).order_by("id")
+    fields = ("backend__pool_id", "id", "name", "address", "port", "weight", "state")
+    for pool, pk, name, address, port, weight, state in rows.values_list(*fields):
+        if state in model.ServerState.__members__.values():
+            found[pool].append(model.Server(f"srv-{pk}", name, address, port, weight, model.ServerState(state)))
+        else:
+            unreadable.append(model.Unreadable(f"srv-{pk}", name, "state"))
+    return found
+
+
+def _pool(
+    pool: Any,
+    own_region: Region,
+    regions: _Regions,
+    check: model.HealthCheck | None,
+    backends: dict[str, model.RegionShare],
+    servers: list[model.Server],
+) -> model.Pool:
+    nothing = model.RegionShare("", capacity_scaler=0.0 if own_region.drained else 1.0)
+    own = backends.get(own_region.name, nothing)
+    return model.Pool(
+        id=f"pool-{pool.pk}",
+        label=f"{pool.account_name}/{pool.name}",
+        account=pool.account_name,
+        protocol=model.Protocol(pool.protocol),
+        balance=model.Balance(pool.balance),
+        servers=tuple(servers),
+        health_check=check,
+        limit=own.limit,
+        capacity_scaler=own.capacity_scaler,
+        elsewhere=tuple(backends[name] for name in regions.order(pool.overflow_order) if name in backends),
+        when_full=model.WhenFull(pool.when_full),
+        **model.options_of(pool),
+    )

@@ -1,0 +1,19 @@
+"""DEFINE: a schedule, stored or just read, as the calendar reads it."""
+
+from __future__ import annotations
+
+from apps.calendars import Timing
+from apps.definitions.models import Schedule
+from apps.definitions.reading.specs import ScheduleSpec
+
+
+def timing_of(schedule: Schedule | ScheduleSpec) -> Timing:
+    """When the schedule falls due; never by itself when only its trigger fires it."""
+    return Timing(
+        cron=schedule.cron,
+        every_s=schedule.every_s,
+        at=schedule.at,
+        zone=schedule.zone,
+        starts_at=schedule.starts_at,
+        ends_at=schedule.ends_at,
+    )

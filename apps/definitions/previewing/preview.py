@@ -1,0 +1,112 @@
+"""DEFINE, while somebody writes a route: what it will look like in HAProxy, as a command, and as a document."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+
+from apps.accounts.actors import Actor
+from apps.accounts.models import Account
+from apps.compiler.compile import CompileError, compile_snapshot
+from apps.compiler.model import fleet as model
+from apps.core.errors import Fault, Invalid
+from apps.definitions.models import LoadBalancer, Pool, Route
+from apps.definitions.reading.describing import document
+from apps.definitions.reading.documents import read_object
+from apps.definitions.reading.specs import RouteSpec
+from apps.definitions.sharing import seen_pools
+
+Preview = dict[str, Any]
+# Stands for a route that has no number yet.
+NEW = "route-0"
+
+
+def preview_route(actor: Actor, spec: Mapping[str, Any], name: str, *, account: Account | None = None) -> Preview:
+    """`maps` and `config` (lines), `curl`, `yaml`, `warnings` (sentences) of one route; nothing is stored.
+
+    The route is compiled alone: what other routes do to it is told by `route_conflicts`. Raises Invalid with the
+    faults that saving would find in the document itself.
+    """
+    owner = account or actor.account
+    wanted = read_object({"kind": "Route", "name": name, "spec": dict(spec)})
+    assert isinstance(wanted.spec, RouteSpec)  # noqa: S101 - a Route is read as nothing else
+    plain = document(wanted.spec)
+    text = {"objects": [{"kind": "Route", "name": name, "account": owner.name, "spec": plain}]}
+    body = json.dumps({"spec": plain}, ensure_ascii=False)
+    curl = (
+        f'curl -X PUT "$SPILLWAY/api/v1/routes/{owner.name}/{name}" -H "Authorization: Bearer $TOKEN" '
+        f"-H 'Content-Type: application/json' -H 'If-Match: *' -d {shlex.quote(body)}"
+    )
+    rendered = _rendered(actor, owner, wanted.spec, name)
+    return rendered | {"curl": curl, "yaml": yaml.safe_dump(text, sort_keys=False, allow_unicode=True)}
+
+
+def _rendered(actor: Actor, owner: Account, spec: RouteSpec, name: str) -> Preview:
+    balancer = LoadBalancer.objects.filter(name=spec.load_balancer).first()
+    if balancer is None:
+        raise Invalid([Fault("/spec/load_balancer", "unknown", f"There is no load balancer {spec.load_balancer}.")])
+    known = Route.objects.filter(account=owner, name=name).values_list("pk", flat=True).first()
+    route_id = f"route-{known}" if known else NEW
+    pools, missing = _pools(actor, owner, spec)
+    route = model.Route(
+        id=route_id,
+        label=f"{owner.name}/{name}",
+        account=owner.name,
+        hostname=spec.hostname,
+        path=spec.path,
+        path_kind=spec.path_kind,
+        methods=spec.methods,
+        headers=spec.headers,
+        pools=tuple(model.WeightedPool(pools[share.pool].id, share.weight) for share in spec.pools),
+        redirect=spec.redirect,
+        fixed_response=spec.fixed_response,
+        prefix_rewrite=spec.prefix_rewrite,
+        scheme=spec.scheme,
+    )
+    front = model.LoadBalancer(
+        id=f"lb-{balancer.pk}",
+        label=balancer.name,
+        account=owner.name,
+        listeners=(model.Listener(id="lst-0", label="preview", protocol=model.Protocol.HTTP, port=80),),
+        routes=(route,),
+    )
+    snapshot = model.Snapshot("preview", "preview", (front,), tuple(pools.values()), local_development=True)
+    return _lines(snapshot, route_id, missing)
+
+
+def _pools(actor: Actor, owner: Account, spec: RouteSpec) -> tuple[dict[str, model.Pool], list[str]]:
+    """Stand-ins by reference, with the number that each pool has; one that is not there gets 0 and a warning."""
+    named = Pool.objects.filter(name__in=[share.pool.rpartition("/")[2] for share in spec.pools])
+    rows = seen_pools(actor, named)
+    numbers = {(account, name): pk for pk, account, name in rows.values_list("pk", "account__name", "name")}
+    found, missing = {}, []
+    for share in spec.pools:
+        account, _, name = share.pool.rpartition("/")
+        number = numbers.get((account or owner.name, name), 0)
+        if not number:
+            missing.append(f"There is no pool {share.pool}.")
+        found[share.pool] = model.Pool(f"pool-{number}", share.pool, owner.name, model.Protocol.HTTP)
+    return found, missing
+
+
+def _lines(snapshot: model.Snapshot, route_id: str, missing: list[str]) -> Preview:
+    try:
+        compiled = compile_snapshot(snapshot)
+    except CompileError as error:
+        return {"maps": [], "config": [], "warnings": [*missing, *(finding.message for finding in error.findings)]}
+    front = snapshot.load_balancers[0].id
+    maps = [
+        f"{path}: {line}"
+        for path, content in sorted(compiled.bundle.files.items())
+        if path.startswith(f"maps/{front}-")
+        for line in content.decode().splitlines()
+    ]
+    lines = compiled.bundle.files["haproxy.cfg"].decode().splitlines()
+    owners = compiled.bundle.line_owners
+    config = [lines[number - 1] for number in sorted(owners) if owners[number] == route_id]
+    own = [finding.message for finding in compiled.quarantined if finding.object_id == route_id]
+    return {"maps": maps, "config": config, "warnings": [*missing, *own]}

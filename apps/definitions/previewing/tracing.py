@@ -1,0 +1,176 @@
+"""DEFINE, reads: what would happen to a request, told to somebody who may know it.
+
+The compiler's own evaluator answers (compiler/questions/trace.py), over the routes that nodes get. Customers ask about
+hosts that they claimed, and are told of their own routes only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from django.db.models import Count, Q
+
+from apps.accounts.actors import Actor
+from apps.accounts.models import Hostname
+from apps.compiler import grammar
+from apps.compiler.model import fleet as model
+from apps.compiler.questions.assertions import happens, names_that_cover
+from apps.compiler.questions.trace import Question, Trace, trace
+from apps.compiler.routing import number_of
+from apps.core.errors import Fault, Invalid
+from apps.definitions.freezing.frozen_routes import frozen_front, frozen_routes
+from apps.definitions.models import Backend, LoadBalancer, Pool, Route, RoutePool
+from apps.definitions.reading.fields import Reader, choice
+from apps.fleet.selectors import overflow_orders
+
+MOST_HEADERS = 50
+MOST_PASSED_OVER = 50
+NOTHING = "You have no route that matches this request."
+_PATH = re.compile(r"/[!-~]{0,2047}")
+_HEADER_VALUE = re.compile(r"[ -~]{0,1024}")
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """Where a pool's part of a region's requests would be served: `served_in` None where no server is ready."""
+
+    region: str
+    pool: str
+    served_in: str | None
+    ready_servers: int
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """What one load balancer does with the request; routes are numbers and labels, pools labels and parts (0 to 1)."""
+
+    load_balancer: str
+    listener: str | None
+    route: tuple[int, str] | None
+    passed_over: tuple[tuple[str, str, str], ...]
+    pools: tuple[tuple[str, float], ...]
+    path: str
+    status: int | None
+    location: str | None
+    served: tuple[Served, ...]
+    sentence: str
+
+
+def read_question(data: object) -> tuple[Question, str | None]:
+    """`{host, path?, method?, scheme?, headers?, load_balancer?}`. Raises Invalid with every fault."""
+    faults: list[Fault] = []
+    reader = Reader(data, "", faults)
+    host = reader.required("host", grammar.redirect_host)
+    path = reader.optional("path", _path, "/")
+    method = reader.optional("method", grammar.method, "GET")
+    scheme = reader.optional("scheme", choice(model.Protocol), model.Protocol.HTTPS)
+    balancer = reader.optional("load_balancer", grammar.name, None)
+    headers = reader.optional("headers", _headers, {})
+    if scheme is model.Protocol.TCP:
+        reader.fault("scheme", "choice", "Use http or https; TCP connections have no routes.")
+    reader.close()
+    if faults:
+        raise Invalid(faults)
+    return Question(host, path, method, scheme, headers), balancer
+
+
+def _path(value: object) -> str:
+    if not isinstance(value, str) or not _PATH.fullmatch(value):
+        raise grammar.GrammarError("path", "Write the path as it is sent: / and up to 2047 visible ASCII characters.")
+    return value
+
+
+def _headers(value: object) -> dict[str, str]:
+    if not isinstance(value, Mapping) or len(value) > MOST_HEADERS:
+        raise grammar.GrammarError("headers", f"Send at most {MOST_HEADERS} headers as {{name: value}}.")
+    for name, text in value.items():
+        grammar.header_name(name)
+        if not isinstance(text, str) or not _HEADER_VALUE.fullmatch(text):
+            raise grammar.GrammarError("header_value", "Use printable ASCII text as the value of a header.")
+    return dict(value)
+
+
+def trace_request(actor: Actor, question: Question, load_balancer: str | None = None) -> list[Traced]:
+    """What each load balancer with routes of the host does; nothing for a host that is none of the actor's."""
+    names = names_that_cover(question.bare_host)
+    if not actor.is_operator and not _is_own(actor, names):
+        return []
+    rows = Route.objects.filter(hostname__name__in=names).exclude(hostname__proof="")
+    if load_balancer:
+        rows = rows.filter(load_balancer__name=load_balancer)
+    routes = frozen_routes(rows, RoutePool.objects.filter(route__in=rows))
+    fronts = LoadBalancer.objects.select_related("account").filter(pk__in=routes).order_by("name")
+    return [_told(actor, question, front, tuple(routes[front.pk])) for front in fronts]
+
+
+def _is_own(actor: Actor, names: tuple[str, str]) -> bool:
+    return Hostname.objects.filter(account=actor.account, name__in=names, released_at=None).exclude(proof="").exists()
+
+
+def _told(actor: Actor, question: Question, row: LoadBalancer, routes: tuple[model.Route, ...]) -> Traced:
+    found = trace(frozen_front(row, routes), question)
+    listener = found.listener.label if found.listener else None
+    passed = tuple(
+        (each.route.label, each.code, each.why) for each in found.passed_over if _is_seen(actor, each.route)
+    )[:MOST_PASSED_OVER]
+    if found.winner is not None and not _is_seen(actor, found.winner):
+        return Traced(row.name, listener, None, passed, (), "", None, None, (), NOTHING)
+    labels = _labels(found)
+    pools = tuple((labels.get(share.pool_id, share.pool_id), share.part) for share in found.pools)
+    if found.winner is None and not actor.is_operator:
+        pools = ()  # the default pool of a listener is the operator's
+    route = (number_of(found.winner.id), found.winner.label) if found.winner else None
+    served = _served(row, [number_of(share.pool_id) for share in found.pools], labels) if pools else ()
+    sentence = _sentence(actor, question.scheme, found, labels)
+    return Traced(
+        row.name, listener, route, passed, pools, found.path, found.status, found.location, tuple(served), sentence
+    )
+
+
+def _is_seen(actor: Actor, route: model.Route) -> bool:
+    return actor.is_operator or route.account == actor.account.name
+
+
+def _sentence(actor: Actor, scheme: str, found: Trace, labels: Mapping[str, str]) -> str:
+    if found.winner is None and not actor.is_operator:
+        return NOTHING
+    said = f"It {happens(found, labels)}."
+    return said if found.listener else f"Nothing listens for {scheme} here, so it never arrives. If it did: {said}"
+
+
+def _labels(found: Trace) -> dict[str, str]:
+    numbers = [number_of(share.pool_id) for share in found.pools]
+    rows = Pool.objects.filter(pk__in=numbers).values_list("pk", "account__name", "name")
+    return {f"pool-{pk}": f"{account}/{name}" for pk, account, name in rows}
+
+
+def _served(row: LoadBalancer, pools: list[int], labels: Mapping[str, str]) -> list[Served]:
+    """For each region of the load balancer: its own servers where some are ready, else the first region that has."""
+    ready = Count("servers", filter=Q(servers__state=model.ServerState.READY, servers__weight__gt=0))
+    backends = Backend.objects.filter(pool__in=pools, region__drained=False, capacity_scaler__gt=0)
+    counted = {
+        (pool, region): count
+        for pool, region, count in backends.annotate(ready=ready).values_list("pool_id", "region__name", "ready")
+    }
+    chosen = dict(Pool.objects.filter(pk__in=pools).values_list("pk", "overflow_order"))
+    nearest = overflow_orders()
+    regions = sorted(set(row.fleets.values_list("region_id", "region__name")), key=lambda each: each[1])
+    found = []
+    for pk, region in regions:
+        for pool in pools:
+            order = [region, *chosen.get(pool, ()), *nearest.get(pk, ())]
+            place = next((name for name in order if counted.get((pool, name))), None)
+            count = counted.get((pool, place), 0) if place else 0
+            found.append(Served(region, labels.get(f"pool-{pool}", f"pool-{pool}"), place, count))
+    return found
+
+
+def waits_for_proof(actor: Actor, question: Question) -> bool:
+    """Whether routes of the host are kept but not served, because nobody proved the name yet."""
+    names = names_that_cover(question.bare_host)
+    return actor.visible(Route.objects.filter(hostname__name__in=names, hostname__proof="")).exists()
+
+
+__all__ = ["Served", "Traced", "read_question", "trace_request", "waits_for_proof"]

@@ -1,0 +1,1 @@
+"""DEFINE: documents of every kind, read strictly and written out again."""

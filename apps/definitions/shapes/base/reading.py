@@ -1,0 +1,85 @@
+"""DEFINE: makes a specification of a document by its shape, or says every fault of it, with its pointer, at once.
+
+pydantic reads; what it says is turned into our sentences here:
+
+1. A grammar's own error keeps its code and sentence.
+2. What pydantic finds by itself (missing, unknown, no list, no object) has a sentence in `_SENTENCES`.
+3. An unknown field is told the nearest that there is.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any, TypeVar, cast
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
+
+from apps.core.errors import Fault
+from apps.definitions.shapes.base.fields import fields_of
+from apps.definitions.shapes.base.shape import Shape, Wrong
+
+S = TypeVar("S", bound=Shape)
+_SENTENCES = {
+    "missing": ("missing", "Fill in {field}."),
+    "dict_type": ("not_object", "Write an object with named fields here."),
+    "tuple_type": ("not_list", "Write {field} as a list."),
+    "too_long": ("too_many", "Use at most {max_length} entries in {field}."),
+}
+
+
+def read(shape: type[S], data: object, pointer: str, faults: list[Fault]) -> S | None:
+    """The specification; None where there are faults, which are added to `faults`."""
+    try:
+        found: S = _adapter(cast("Any", shape)).validate_python(data)
+    except ValidationError as error:
+        for line in error.errors(include_url=False):
+            faults.extend(_faults(shape, line, pointer))
+        return None
+    return found
+
+
+@cache
+def _adapter(shape: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(shape)
+
+
+def _faults(shape: type[Shape], line: ErrorDetails, pointer: str) -> Iterator[Fault]:
+    kind, loc = line["type"], line["loc"]
+    place = pointer + "".join(f"/{escaped(str(part))}" for part in loc)
+    if kind == "value_error":
+        error = line["ctx"]["error"]
+        if isinstance(error, Wrong):
+            yield from (Fault(place + fault.pointer, fault.code, fault.detail) for fault in error.faults)
+        else:  # a GrammarError
+            yield Fault(place, error.code, error.message)
+    elif kind == "unexpected_keyword_argument":
+        yield Fault(place, "unknown_field", unknown(str(loc[-1]), [each.name for each in fields_of(_at(shape, loc))]))
+    else:
+        code, sentence = _SENTENCES[kind]
+        field = next((part for part in reversed(loc) if isinstance(part, str)), "")
+        yield Fault(place, code, sentence.format(field=field, **line.get("ctx", {})))
+
+
+def _at(shape: type[Shape], loc: Sequence[int | str]) -> type[Shape]:
+    """The shape whose field the last part of a location is."""
+    for part in loc[:-1]:
+        if isinstance(part, str):
+            child = next(each.child for each in fields_of(shape) if each.name == part)
+            shape = child or shape
+    return shape
+
+
+def unknown(field: str, known: Sequence[str]) -> str:
+    """What is said of a field that there is not."""
+    near = difflib.get_close_matches(field, known, 1)
+    hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}."
+    return f"There is no field {field[:63]!r} here; {hint}"
+
+
+def escaped(field: str) -> str:
+    """A field name as one segment of a JSON pointer (RFC 6901), printable and short."""
+    printable = "".join(character if character.isprintable() else "�" for character in field[:63])
+    return printable.replace("~", "~0").replace("/", "~1")

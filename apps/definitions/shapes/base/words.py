@@ -1,0 +1,200 @@
+"""DEFINE: the words that shapes write their fields with: a type, its grammar, and what programs are told of it.
+
+The grammar decides; the schema is never stricter than it is, so a client that follows the API's document is not kept
+from anything.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Annotated, Any, TypeVar, cast
+
+from pydantic import Field
+
+from apps.compiler import grammar
+from apps.compiler.grammar import GrammarError
+from apps.core.errors import Fault
+from apps.definitions.shapes.base.reading import escaped
+from apps.definitions.shapes.base.shape import Grammar, Wrong
+
+E = TypeVar("E", bound=StrEnum)
+MAX_LIST = 1000
+MAX_TAGS = 20
+LAST_YEAR = 2200
+NAME = r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$"
+REFERENCE = r"^[a-z0-9][a-z0-9-]{0,62}(/[a-z0-9][a-z0-9-]{0,62})?$"
+HOSTNAME = r"^(\*\.)?([a-z0-9-]{1,63}\.)+[a-z0-9-]{1,63}$"
+PATH = r"^/[A-Za-z0-9._~+=:@&!%/-]*$"
+TAG_WORD = r"^[a-z0-9-]{1,63}$"
+METHODS = tuple(sorted(grammar.METHODS))
+
+_UNWANTED_IN_TITLES = frozenset('<>"`{}$%\\;|=@')
+_TAG_WORD = re.compile(r"[a-z0-9-]{1,63}")
+_INSTANT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
+
+
+def text(
+    read: Callable[[Any], str], title: str, longest: int | None = None, pattern: str = "", *, blank: bool = False
+) -> Grammar:
+    """Text; `title` says what it is, `blank` that it may be empty, whatever `read` says of that."""
+    schema: dict[str, Any] = {"type": "string", "title": title}
+    schema |= {"pattern": pattern} if pattern else {}
+    schema |= {"maxLength": longest} if longest else {}
+    schema |= {} if blank else {"minLength": 1}
+    return Grammar((lambda value: "" if value == "" else read(value)) if blank else read, schema)
+
+
+def whole(lowest: int, highest: int) -> Grammar:
+    """A whole number between two bounds."""
+    schema = {"type": "integer", "minimum": lowest, "maximum": highest}
+    return Grammar(lambda value: grammar.integer(value, lowest, highest), schema)
+
+
+def real(lowest: float, highest: float) -> Grammar:
+    """A finite number between two bounds."""
+
+    def read(value: object) -> float:
+        if type(value) not in (int, float) or not math.isfinite(cast("float", value)):
+            raise GrammarError("not_number", "Write this value as a number, without quotes.")
+        if not lowest <= cast("float", value) <= highest:
+            raise GrammarError("out_of_range", f"Use a number from {lowest:g} to {highest:g}.")
+        return float(cast("float", value))
+
+    return Grammar(read, {"type": "number", "minimum": lowest, "maximum": highest})
+
+
+def word(kind: type[E], labels: Mapping[E, str] | None = None, *, only: Iterable[E] | None = None) -> Grammar:
+    """One of a closed list; `labels` are what people call them in the order in which forms offer them."""
+
+    def read(value: object) -> E:
+        if isinstance(value, str) and value in kind.__members__.values():
+            return kind(value)
+        raise GrammarError("choice", f"Use one of {', '.join(kind)}.")
+
+    schema = {"type": "string", "enum": [str(each) for each in only or kind]}
+    return Grammar(read, schema, str, {str(each): label for each, label in (labels or {}).items()})
+
+
+def read_boolean(value: object) -> bool:
+    """True or false."""
+    if not isinstance(value, bool):
+        raise GrammarError("not_boolean", "Write true or false, without quotes.")
+    return value
+
+
+def read_title(value: object) -> str:
+    """What people call a place or an account: printable, no markup, no template signs, at most 120 characters."""
+    if not isinstance(value, str):
+        raise GrammarError("not_text", "Write this value as text.")
+    if not value or value != value.strip():
+        raise GrammarError("blank", "Fill in a title without spaces at its ends.")
+    if len(value) > 120:
+        raise GrammarError("too_long", f"Use at most 120 characters; this title has {len(value)}.")
+    if not value.isprintable() or _UNWANTED_IN_TITLES & set(value):
+        raise GrammarError("title", "Use letters, digits, spaces and plain punctuation in a title.")
+    return value
+
+
+def read_reference(value: object) -> str:
+    """The name of another object: `name`, or `account/name` for one of another account."""
+    if not isinstance(value, str):
+        raise GrammarError("not_text", "Write the name of the object as text.")
+    for part in value.split("/", 1):
+        grammar.name(part)
+    return value
+
+
+def read_tag_word(value: object) -> str:
+    """The key or the value of a tag."""
+    if not isinstance(value, str) or not _TAG_WORD.fullmatch(value):
+        raise GrammarError("tag", "Use 1 to 63 lower-case letters, digits and hyphens in a tag's key and value.")
+    return value
+
+
+def read_tag(value: object) -> str:
+    """`key=value`."""
+    if not isinstance(value, str) or value.count("=") != 1:
+        raise GrammarError("tag", "Write a tag as key=value, such as customer=acme.")
+    for each in value.split("="):
+        read_tag_word(each)
+    return value
+
+
+def _tags(value: object) -> tuple[tuple[str, str], ...]:
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        raise GrammarError("not_object", "Write an object with named fields here.")
+    if len(value) > MAX_TAGS:
+        raise GrammarError("too_many", f"Use at most {MAX_TAGS} tags.")
+    faults = []
+    for key, entry in [*((key, key) for key in value), *sorted(value.items())]:
+        place = f"/{escaped(key)}"
+        try:
+            if entry is None:
+                faults.append(Fault(place, "missing", f"Fill in {key}."))
+            else:
+                read_tag_word(entry)
+        except GrammarError as error:
+            faults.append(Fault(place, error.code, error.message))
+    if faults:
+        raise Wrong(*faults)
+    return tuple(sorted(value.items()))
+
+
+def read_instant(value: object) -> datetime:
+    """A moment in UTC to the second: `2027-01-31T00:00:00Z`."""
+    if isinstance(value, str) and _INSTANT.fullmatch(value):
+        try:
+            found = datetime.fromisoformat(value)
+        except ValueError:
+            found = None
+        if found and found.year <= LAST_YEAR:
+            return found
+    raise GrammarError("instant", "Write a moment in UTC such as 2027-01-31T00:00:00Z.")
+
+
+def instant_text(moment: datetime | None) -> str | None:
+    """A moment as documents have it."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if moment else None
+
+
+def as_texts(tags: Mapping[str, str]) -> list[str]:
+    """`{"customer": "acme"}` → `["customer=acme"]`, by key."""
+    return [f"{key}={value}" for key, value in sorted(tags.items())]
+
+
+# Whether loopback is allowed depends on the region's fleets, which services know.
+def _server_address(value: object) -> str:
+    return grammar.server_address(value, local_development=True)
+
+
+LISTED = Field(max_length=MAX_LIST)
+Name = Annotated[str, text(grammar.name, "a name", pattern=NAME)]
+Reference = Annotated[
+    str, replace(text(read_reference, "a name, or account/name", pattern=REFERENCE), with_account=True)
+]
+Title = Annotated[str, text(read_title, "text", 120)]
+Hostname = Annotated[str, text(grammar.hostname, "a host name", 253, HOSTNAME)]
+Host = Annotated[str, text(grammar.redirect_host, "a host name without wildcard", 253, HOSTNAME)]
+Boolean = Annotated[bool, Grammar(read_boolean, {"type": "boolean"})]
+Port = Annotated[int, whole(1, 65535)]
+TimeMs = Annotated[int, whole(1, grammar.MAX_TIME_MS)]
+Method = Annotated[str, Grammar(grammar.method, {"type": "string", "enum": METHODS})]
+Instant = Annotated[datetime, Grammar(read_instant, {"type": "string", "format": "date-time"}, instant_text)]
+ServerAddress = Annotated[str, text(_server_address, "an address", 253)]
+Tags = Annotated[
+    tuple[tuple[str, str], ...],
+    Grammar(
+        _tags,
+        {
+            "type": "object",
+            "title": f"at most {MAX_TAGS} keys with a value each, of lower-case letters, digits and hyphens",
+            "additionalProperties": {"type": "string", "minLength": 1, "pattern": TAG_WORD},
+        },
+        lambda tags: dict(sorted(dict(tags).items())),
+    ),
+]

@@ -1,0 +1,57 @@
+"""DEFINE: makes a plain document by a shape, of a specification or of a stored row with the same attributes.
+
+A row may have a row where the shape has a name, and a manager of rows where it has a list. Every default is written
+out, lists that have no order of their own stand in one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from apps.definitions.shapes.base.fields import Field, fields_of
+from apps.definitions.shapes.base.shape import Shape
+
+Document = dict[str, Any]
+
+
+def write(shape: type[Shape], source: object, owner: int | None = None) -> Document:
+    """The document; `owner` is the id of the account in whose words other objects are named."""
+    found: Document = {}
+    for field in fields_of(shape):
+        value = getattr(source, field.name, None)
+        left_out = value is None and field.about.stays is not None
+        if not left_out and (value or not field.about.absent_when_empty):
+            found[field.name] = _written(field, value, owner)
+    return found
+
+
+def _written(field: Field, value: Any, owner: int | None) -> Any:
+    if not field.many:
+        return None if value is None else _one(field, value, owner)
+    entries = [_one(field, each, owner) for each in (value.all() if hasattr(value, "all") else value)]
+    if field.distinct is None or not field.distinct.keys:
+        return sorted(entries) if field.sorted else entries
+    key = field.distinct.keys[0][0]
+    return sorted(entries, key=lambda entry: str(entry[key]))
+
+
+def _one(field: Field, value: Any, owner: int | None) -> Any:
+    if field.child:
+        return write(field.child, value, owner)
+    if hasattr(value, "pk"):  # a row, where documents have its name
+        foreign = field.grammar and field.grammar.with_account and value.account_id != owner
+        return f"{value.account.name}/{value.name}" if foreign else value.name
+    return field.grammar.write(value) if field.grammar else value
+
+
+def settled(shape: type[Shape], stored: Document, said: Document) -> Document:
+    """The document of a specification with what it leaves as it is: taken from that of the stored object."""
+    staying = {field.name: field.about.stays for field in fields_of(shape) if field.about.stays is not None}
+    return {name: stored.get(name, new) for name, new in staying.items()} | said
+
+
+def copy_plain(spec: Shape, row: object) -> None:
+    """Put the plain values of a specification on a row with the same attributes; lists and objects are left out."""
+    for field in fields_of(type(spec)):
+        if field.plain:
+            setattr(row, field.name, getattr(spec, field.name))

@@ -1,0 +1,17 @@
+"""DEFINE: the kinds whose fields are declared as shapes."""
+
+from __future__ import annotations
+
+import re
+
+from apps.definitions.shapes.base.shape import Shape
+from apps.definitions.shapes.pool import PoolSpec
+
+SHAPES: dict[str, type[Shape]] = {
+    "Pool": PoolSpec,
+}
+
+
+def file_name(kind: str) -> str:
+    """`LoadBalancer` → `load-balancer.md`, its page of reference."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", kind).lower() + ".md"

@@ -1,0 +1,1 @@
+"""DEFINE: small calls that change one part of an object."""

@@ -1,0 +1,1 @@
+"""DEFINE, dry runs: a change is made, looked at, and undone."""

@@ -1,0 +1,1 @@
+"""DEFINE, inside a write: how each kind is stored, one module per group of kinds."""

@@ -1,0 +1,163 @@
+"""DEFINE, writes of load balancers: where they stand, their listeners, and which static IP fits which place."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from apps.accounts.models import Account
+from apps.compiler.model.fleet import Protocol
+from apps.compiler.model.stack import ON_FLEETS, Cloud
+from apps.core.errors import Fault, Invalid
+from apps.definitions.models import Certificate, Listener, LoadBalancer, Pool
+from apps.definitions.reading.clouds import network_of
+from apps.definitions.reading.fleets import FLEET_PORTS
+from apps.definitions.reading.specs import ListenerSpec, LoadBalancerSpec
+from apps.definitions.writing.change_set import ChangeSet
+from apps.fleet.models import Fleet, Stack, StaticIP
+
+# An ALB stands in two zones at least.
+SUBNETS_OF_ALB = 2
+
+
+def store_load_balancer(changes: ChangeSet, owner: Account, row: LoadBalancer, spec: LoadBalancerSpec) -> None:
+    """The front with its listeners; two listeners of one fleet never bind the same address and port."""
+    if LoadBalancer.objects.filter(name=row.name).exclude(pk=row.pk).exists():
+        changes.fault("/name", "taken", f"A load balancer named {row.name} already exists; choose another name.")
+    named = [changes.named(Fleet, name, f"/spec/fleets/{index}") for index, name in enumerate(spec.fleets)]
+    fleets = [fleet for fleet in named if fleet]
+    stacks = [stack for index, name in enumerate(spec.stacks) if (stack := _stack(changes, name, index))]
+    parts = [_parts(changes, owner, listener, index) for index, listener in enumerate(spec.listeners)]
+    addresses = [part[0] for part in parts]
+    _reject_taken_ports(changes, row, fleets, spec, addresses)
+    for index, address in enumerate(addresses):
+        if address:
+            expect_fit(changes, address, fleets, stacks, f"/spec/listeners/{index}/static_ip")
+    if changes.faults:
+        raise Invalid(changes.faults.drain())
+    if row.pk is not None:
+        changes.mark_affected(row)  # a place that it leaves loses it
+    row.account = owner
+    row.save()
+    changes.lookups.remember(row, "LoadBalancer", row.name)
+    row.fleets.set(fleets)
+    row.stacks.set(stacks)
+    row.listeners.exclude(name__in=[listener.name for listener in spec.listeners]).delete()
+    for listener, part in zip(spec.listeners, parts, strict=True):
+        _store_listener(row, listener, part)
+    changes.mark_affected(row)
+
+
+def _stack(changes: ChangeSet, name: str, index: int) -> Stack | None:
+    """A stack that load balancers can stand in."""
+    place = f"/spec/stacks/{index}"
+    found = changes.named(Stack, name, place)
+    if found and (missing := missing_network(found)):
+        changes.fault(place, "network", f"Stack {name} {missing} first; load balancers need this.")
+    return found
+
+
+def missing_network(stack: Stack) -> str:
+    """What the stack's network lacks for load balancers, as the rest of a sentence; empty where it has all."""
+    network = network_of(stack)
+    if stack.cloud_account.cloud == Cloud.GOOGLE:
+        return "" if network.vpc else "must name its network (vpc)"
+    if not network.vpc or len(network.subnets) < SUBNETS_OF_ALB:
+        return "must name its network: vpc and two subnets in different zones"
+    return ""
+
+
+Parts = tuple[StaticIP | None, list[Certificate], Pool | None]
+
+
+def _parts(changes: ChangeSet, owner: Account, spec: ListenerSpec, index: int) -> Parts:
+    """What a listener names: its address, certificates and pool."""
+    place = f"/spec/listeners/{index}"
+    address = changes.named(StaticIP, spec.static_ip, f"{place}/static_ip")
+    certificates = [
+        found
+        for position, reference in enumerate(spec.certificates)
+        if (found := changes.owned(Certificate, owner, reference, f"{place}/certificates/{position}"))
+    ]
+    pool = changes.owned(Pool, owner, spec.default_pool, f"{place}/default_pool")
+    if pool and (pool.protocol == Protocol.TCP) != (spec.protocol is Protocol.TCP):
+        changes.fault(
+            f"{place}/default_pool", "protocol", f"A {spec.protocol} listener cannot use a {pool.protocol} pool."
+        )
+    return address, certificates, pool
+
+
+def _reject_taken_ports(
+    changes: ChangeSet, row: LoadBalancer, fleets: list[Fleet], spec: LoadBalancerSpec, addresses: list[StaticIP | None]
+) -> None:
+    # Whoever changes a fleet's ports waits here for others that do.
+    ids = sorted(fleet.pk for fleet in fleets)
+    list(Fleet.objects.select_for_update().filter(pk__in=ids).order_by("pk"))
+    others = Listener.objects.filter(load_balancer__fleets__in=ids).exclude(load_balancer=row.pk)
+    own = {getattr(fleet, name): fleet.name for fleet in fleets for name in FLEET_PORTS}
+    for index, (listener, address) in enumerate(zip(spec.listeners, addresses, strict=True)):
+        if address is None and listener.port in own:
+            detail = f"Nodes of fleet {own[listener.port]} use port {listener.port} internally; choose another port."
+            changes.fault(f"/spec/listeners/{index}/port", "port_in_use", detail)
+        same = others.filter(port=listener.port, static_ip__isnull=True).select_related("load_balancer")
+        if address is None and (taken := same.first()):
+            detail = f"Port {listener.port} is in use by listener {taken.name} of {taken.load_balancer.name}."
+            changes.fault(f"/spec/listeners/{index}/port", "port_in_use", detail)
+
+
+def expect_fit(changes: ChangeSet, address: StaticIP, fleets: list[Fleet], stacks: list[Stack], place: str) -> None:
+    """Note a fault where the static IP cannot be in every place of a load balancer, or in the end serves two."""
+    changes.deferred.add(partial(_reject_two_users, address, changes.faults.pointer + place))
+    if address.kind in ON_FLEETS:
+        _expect_fit_on_fleets(changes, address, fleets, stacks, place)
+    else:
+        _expect_fit_in_stacks(changes, address, fleets, stacks, place)
+
+
+def _reject_two_users(address: StaticIP, pointer: str) -> None:
+    """Invalid where several load balancers bind the address; a document may move it from one to another."""
+    StaticIP.objects.select_for_update().filter(pk=address.pk).first()  # whoever attaches it as well waits here
+    names = Listener.objects.filter(static_ip=address).order_by("load_balancer__name")
+    users = list(names.values_list("load_balancer__name", flat=True).distinct()[:2])
+    if len(users) > 1:
+        detail = (
+            f"{address.name} would serve {' and '.join(users)}; a static IP serves only one at a time: move it instead."
+        )
+        raise Invalid([Fault(pointer, "static_ip_in_use", detail)])
+
+
+def _expect_fit_on_fleets(
+    changes: ChangeSet, address: StaticIP, fleets: list[Fleet], stacks: list[Stack], place: str
+) -> None:
+    if stacks:
+        names = ", ".join(stack.name for stack in stacks)
+        detail = (
+            f"{address.name} ({address.kind}) works on fleets only, but the load balancer is also in stack {names}."
+        )
+        changes.fault(place, "kind", f"{detail} Leave it out, or create a load balancer for each.")
+    if address.region_id and any(fleet.region_id != address.region_id for fleet in fleets):
+        detail = f"{address.name} belongs to one region, but the load balancer has fleets elsewhere."
+        changes.fault(place, "region", detail)
+
+
+def _expect_fit_in_stacks(
+    changes: ChangeSet, address: StaticIP, fleets: list[Fleet], stacks: list[Stack], place: str
+) -> None:
+    if fleets:
+        detail = (
+            f"{address.name} ({address.kind}) belongs to a cloud, but the load "
+            f"balancer also runs on fleet {fleets[0].name}."
+        )
+        changes.fault(place, "kind", f"{detail} Leave it out, or create a load balancer for each.")
+    elsewhere = next((stack for stack in stacks if stack.pk != address.stack_id), None)
+    if elsewhere:
+        own = address.stack.name if address.stack else "another stack"
+        changes.fault(place, "stack", f"{address.name} is in {own}, but the load balancer is in {elsewhere.name}.")
+
+
+def _store_listener(balancer: LoadBalancer, spec: ListenerSpec, parts: Parts) -> None:
+    row = Listener.objects.filter(load_balancer=balancer, name=spec.name).first()
+    row = row or Listener(load_balancer=balancer, name=spec.name)
+    row.account, row.protocol, row.port = balancer.account, spec.protocol, spec.port
+    row.static_ip, certificates, row.default_pool = parts
+    row.save()
+    row.certificates.set(certificates)

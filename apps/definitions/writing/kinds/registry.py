@@ -1,0 +1,89 @@
+"""DEFINE, inside a write: every kind of object, in the order in which they name each other."""
+
+from __future__ import annotations
+
+from django.db.models import QuerySet
+
+from apps.accounts.actors import Actor
+from apps.accounts.models import Account, Grant
+from apps.definitions import selectors
+from apps.definitions.models import CapacityTest, Certificate, LoadBalancer, Pool, Record, Route, Schedule, Zone
+from apps.definitions.writing.kinds import (
+    capacity_tests,
+    clouds,
+    grants,
+    load_balancers,
+    routes,
+    schedules,
+    static_ips,
+    topology,
+    traffic,
+    zones,
+)
+from apps.definitions.writing.kinds.contract import Kind
+from apps.definitions.writing.rules import emptying
+from apps.definitions.writing.rules.field_owners import keep_measured
+from apps.fleet import selectors as fleet
+from apps.fleet.models import AddressPool, CloudAccount, Fleet, Node, Region, Stack, StaticIP
+
+
+def _accounts(_actor: Actor) -> QuerySet[Account]:
+    return Account.objects.all()
+
+
+def _certificates(actor: Actor) -> QuerySet[Certificate]:
+    return selectors.certificates(actor).defer(None)  # with the key, which a new chain must fit
+
+
+# Nothing refers to a kind further down.
+KINDS: dict[str, Kind] = {
+    "Account": Kind(
+        Account, _accounts, topology.store_account, "accounts", platform=True, audit_account=lambda row, _: row
+    ),
+    "Region": Kind(Region, fleet.regions, topology.store_region, "regions", platform=True),
+    "Fleet": Kind(Fleet, fleet.fleets, topology.store_fleet, "fleets", platform=True),
+    "Node": Kind(Node, fleet.nodes, topology.store_node, "nodes", platform=True),
+    "CloudAccount": Kind(
+        CloudAccount, fleet.cloud_accounts, clouds.store_cloud_account, "cloud-accounts", platform=True
+    ),
+    "Stack": Kind(
+        Stack, fleet.stacks, clouds.store_stack, "stacks", platform=True, before_delete=clouds.reject_forgetting
+    ),
+    "AddressPool": Kind(
+        AddressPool, fleet.address_pools, static_ips.store_address_pool, "address-pools", platform=True
+    ),
+    "StaticIP": Kind(
+        *(StaticIP, fleet.static_ips, static_ips.store_static_ip, "static-ips"),
+        platform=True,
+        after_save=static_ips.with_allotted,
+        before_delete=static_ips.reject_protected,
+    ),
+    "Grant": Kind(
+        *(Grant, selectors.grants, grants.store_grant, "grants"),
+        platform=True,
+        before_delete=grants.defer_loss,
+        audit_account=lambda row, _: row.account,
+    ),
+    "Certificate": Kind(Certificate, _certificates, traffic.store_certificate, "certificates"),
+    "Pool": Kind(
+        *(Pool, selectors.pools, traffic.store_pool, "pools"),
+        wanted=keep_measured,
+        after_save=emptying.note_servers,
+    ),
+    "LoadBalancer": Kind(
+        *(LoadBalancer, selectors.load_balancers, load_balancers.store_load_balancer, "load-balancers"),
+        for_operators=True,
+        after_save=emptying.note_listeners,
+    ),
+    "Route": Kind(Route, selectors.routes, routes.store_route, "routes", before_delete=routes.leave_hostname),
+    "Zone": Kind(Zone, selectors.zones, zones.store_zone, "zones", for_operators=True),
+    "Record": Kind(Record, selectors.records, zones.store_record, "records", before_delete=zones.lock_zone_of),
+    "CapacityTest": Kind(CapacityTest, selectors.capacity_tests, capacity_tests.store_capacity_test, "capacity-tests"),
+    # A schedule keeps the change that it holds as it was sent.
+    "Schedule": Kind(
+        Schedule, selectors.schedules, schedules.store_schedule, "schedules", comparable=lambda after, _: after
+    ),
+}
+
+# Kinds whose names are unique everywhere: the envelope and the URL need no account.
+PLATFORM = frozenset(kind for kind, entry in KINDS.items() if entry.platform)

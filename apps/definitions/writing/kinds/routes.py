@@ -1,0 +1,138 @@
+"""DEFINE, writes of routes: the hostname is claimed, and no two routes of a load balancer match the same requests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from apps.accounts.hostnames.claims import HostnameTaken, claim_hostname
+from apps.accounts.models import Account, Hostname
+from apps.compiler.model.fleet import Protocol
+from apps.core.errors import Invalid
+from apps.definitions.models import LoadBalancer, Pool, Route, RoutePool
+from apps.definitions.reading.asserting import assertion_document
+from apps.definitions.reading.describing import fixed_response_document, header_document, redirect_document
+from apps.definitions.reading.specs import RouteSpec
+from apps.definitions.writing.change_set import ChangeSet
+from apps.definitions.writing.rules.quotas import expect_growth
+
+
+def store_route(changes: ChangeSet, owner: Account, row: Route, spec: RouteSpec) -> None:
+    """The route and its shares; a claim that it leaves is given up at the end of the transaction if nobody uses it."""
+    balancer = changes.named(LoadBalancer, spec.load_balancer, "/spec/load_balancer")
+    present = {f"{share.pool.account.name}/{share.pool.name}": share.pool for share in row.shares} if row.pk else {}
+    pools = [_pool(changes, owner, share.pool, index, present) for index, share in enumerate(spec.pools)]
+    stays = row.pk is not None and row.hostname.name == spec.hostname and row.hostname.released_at is None
+    hostname = row.hostname if stays and not _proves(changes, row.hostname) else _claim(changes, owner, spec.hostname)
+    if balancer and hostname:
+        _reject_identical(changes, row, spec, balancer, hostname)
+    if changes.faults or balancer is None or hostname is None:
+        raise Invalid(changes.faults.drain())
+    if row.pk is not None:
+        changes.affected.add_load_balancer(row.load_balancer_id)
+        if row.hostname_id != hostname.pk:
+            changes.affected.released_hostnames.add(row.hostname_id)
+        changes.affected.touched_routes.add((row.load_balancer_id, row.hostname.name))
+    _fill(row, owner, spec)
+    row.load_balancer, row.hostname = balancer, hostname
+    row.save()
+    weights = [(pool, share.weight) for pool, share in zip(pools, spec.pools, strict=True) if pool]
+    _store_shares(row, weights)
+    changes.affected.add_load_balancer(balancer.pk)
+    changes.affected.touched_routes.add((balancer.pk, hostname.name))
+
+
+def leave_hostname(changes: ChangeSet, row: Route) -> None:
+    """What was said of the hostname's routes is asked again, and the claim given up if nobody uses it any more."""
+    changes.affected.released_hostnames.add(row.hostname_id)
+    changes.affected.touched_routes.add((row.load_balancer_id, row.hostname.name))
+
+
+def _pool(changes: ChangeSet, owner: Account, reference: str, index: int, present: Mapping[str, Pool]) -> Pool | None:
+    """The pool of a share. One of another account that the route leads to already stays, also after its grant."""
+    place = f"/spec/action/pools/{index}/pool"
+    pool = present.get(reference if "/" in reference else f"{owner.name}/{reference}") or changes.owned(
+        Pool, owner, reference, place
+    )
+    if pool and pool.protocol == Protocol.TCP:
+        changes.fault(place, "protocol", f"Pool {reference} speaks tcp; routes need a pool that speaks http.")
+    return pool
+
+
+def _proves(changes: ChangeSet, claim: Hostname) -> bool:
+    """Whether an operator who saves a route thereby proves a name that waits for its proof."""
+    return changes.actor.is_operator and not claim.proof
+
+
+def _claim(changes: ChangeSet, owner: Account, name: str) -> Hostname | None:
+    proof = Hostname.Proof.OPERATOR if changes.actor.is_operator else Hostname.Proof.NONE
+
+    def claim() -> Hostname:
+        expect_growth(changes, "Hostname", owner)
+        waiting = Hostname.objects.filter(name=name, account=owner, proof="").first() if proof else None
+        if waiting:
+            changes.affected.add_hostname(waiting)
+        return claim_hostname(account=owner, name=name, proof=proof)
+
+    try:
+        found: Hostname = changes.lookup(("Hostname", owner.pk, name), claim)
+    except HostnameTaken as error:
+        changes.fault("/spec/hostname", error.code, str(error))
+        return None
+    return found
+
+
+def match_of(methods: list[str], headers: list[dict[str, Any]], scheme: str | None) -> tuple[Any, ...]:
+    """What besides hostname and path decides whether a request matches, so that two can be compared."""
+    conditions = ((entry["name"].lower(), entry["match"], entry["value"]) for entry in headers)
+    return tuple(sorted(methods)), tuple(sorted(conditions)), scheme or ""
+
+
+def _reject_identical(
+    changes: ChangeSet, row: Route, spec: RouteSpec, balancer: LoadBalancer, hostname: Hostname
+) -> None:
+    # One at a time per hostname: the check below and the row that follows must not pass each other.
+    Hostname.objects.select_for_update().filter(pk=hostname.pk).first()
+    same = Route.objects.filter(
+        load_balancer=balancer, hostname=hostname, path=spec.path, path_kind=spec.path_kind
+    ).exclude(pk=row.pk)
+    wanted = match_of(list(spec.methods), [header_document(header) for header in spec.headers], spec.scheme)
+    for other in same.only("name", "methods", "headers", "scheme"):
+        if match_of(other.methods, other.headers, other.scheme) == wanted:
+            # The hostname is the owner's, so the other route is one that the actor may see.
+            detail = f"Route {other.name} already matches the same requests; change its action or this path."
+            changes.fault("/spec/path", "identical_route", detail)
+
+
+def _fill(row: Route, owner: Account, spec: RouteSpec) -> None:
+    row.account = owner
+    row.path, row.path_kind = spec.path, spec.path_kind
+    row.methods, row.scheme = list(spec.methods), spec.scheme or ""
+    row.headers = [header_document(header) for header in spec.headers]
+    row.action = Route.Action.POOLS
+    if spec.redirect:
+        row.action = Route.Action.REDIRECT
+    elif spec.fixed_response:
+        row.action = Route.Action.FIXED_RESPONSE
+    row.redirect = redirect_document(spec.redirect) if spec.redirect else None
+    row.fixed_response = fixed_response_document(spec.fixed_response) if spec.fixed_response else None
+    row.prefix_rewrite = spec.prefix_rewrite
+    if spec.assertions is not None:
+        own = f"{owner.name}/"
+        kept = (replace(each, pool=each.pool.removeprefix(own)) for each in spec.assertions)
+        row.assertions = [assertion_document(assertion) for assertion in kept]
+
+
+def _store_shares(row: Route, weights: list[tuple[Pool, int]]) -> None:
+    found = {share.pool_id: share for share in RoutePool.objects.filter(route=row)}
+    wanted = {pool.pk: weight for pool, weight in weights}
+    gone = [share.pk for pool, share in found.items() if pool not in wanted]
+    if gone:
+        RoutePool.objects.filter(pk__in=gone).delete()
+    for pool, weight in wanted.items():
+        share = found.get(pool)
+        if share is None:
+            RoutePool.objects.create(route=row, pool_id=pool, weight=weight)
+        elif share.weight != weight:
+            RoutePool.objects.filter(pk=share.pk).update(weight=weight)

@@ -1,0 +1,80 @@
+"""DEFINE, writes of schedules: stored when its author may book what it does; the next instant is computed here.
+
+A change is tried at the end of the transaction, when every object of the same document is stored, and undone
+(objects.py); it is checked again when it fires.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from apps.accounts.models import Account
+from apps.calendars import next_after
+from apps.core.clock import now
+from apps.core.errors import Invalid
+from apps.definitions.freezing.timing import timing_of
+from apps.definitions.models import CapacityTest, Schedule
+from apps.definitions.reading.specs import ScheduleSpec, TargetSpec
+from apps.definitions.writing.change_set import ChangeSet, ScheduledChange
+from apps.fleet.models import Fleet
+
+_COPIED = (
+    *("cron", "every_s", "at", "zone", "starts_at", "ends_at", "window_s", "jitter_s", "overlap", "catch_up"),
+    *("catch_up_window_s", "attempts", "backoff_s", "timeout_s"),
+)
+
+
+def store_schedule(changes: ChangeSet, owner: Account, row: Schedule, spec: ScheduleSpec) -> None:
+    """The schedule; its next instant stays as it is unless what it says about time has changed, or it goes on again."""
+    target = (spec.target.kind, spec.target.document)
+    if row.pk is None or target != (row.target_kind, row.target):
+        _check_target(changes, owner, row, spec.target)
+        if row.pk is not None and (owed := owed_by(row)):
+            detail = f"It will restore an earlier value at {owed:%Y-%m-%d %H:%M:%S} UTC; change the target after that."
+            changes.fault("/spec/target", "owed", detail)
+    if changes.faults:
+        raise Invalid(changes.faults.drain())
+    paused = row.paused if spec.paused is None else spec.paused
+    afresh = row.pk is None or timing_of(row) != timing_of(spec) or (row.paused and not paused)
+    for field in _COPIED:
+        setattr(row, field, getattr(spec, field))
+    row.account, row.paused, (row.target_kind, row.target) = owner, paused, target
+    if afresh:
+        row.next_at = next_after(timing_of(row), now())
+    if row.pk is None:
+        row.save()
+        return
+    # Schedulers move these two at any time; what was read a moment ago must not undo that.
+    moving = {"missed"} if afresh else {"missed", "next_at"}
+    row.save(update_fields=[field.name for field in row._meta.concrete_fields if field.name not in {"id", *moving}])
+
+
+def owed_by(row: Schedule) -> datetime | None:
+    """When the schedule takes back a change that it made, None when it owes nothing."""
+    owed = row.fires.filter(cause="restore", state__in=("waiting", "running"))
+    found: datetime | None = owed.order_by("due_at").values_list("due_at", flat=True).first()
+    return found
+
+
+def _check_target(changes: ChangeSet, owner: Account, row: Schedule, target: TargetSpec) -> None:
+    """Whether the author may have this done, and the account may do it."""
+    place, document = f"/spec/target/{target.kind}", target.document
+    if target.kind == Schedule.TargetKind.CAPACITY_TEST:
+        changes.actor.may_write("capacity-tests")
+        there = CapacityTest.objects.filter(account=owner, name=document["name"]).exists()
+        if not there and ("CapacityTest", f"{owner.name}/{document['name']}") not in changes.faults.rejected:
+            changes.fault(f"{place}/name", "unknown", f"There is no capacity test {document['name']}.")
+    elif target.kind == Schedule.TargetKind.ROLLOUT:
+        changes.actor.may_write("fleets")
+        changes.actor.must_operate("what fleets run")
+        if not owner.is_operator:
+            changes.fault(
+                place,
+                "operators",
+                "Only schedules of the operator account can push fleets; create it in the operator account.",
+            )
+        changes.named(Fleet, document["fleet"], f"{place}/fleet")
+    elif target.kind == Schedule.TargetKind.CHANGE:
+        pointer, wanted = changes.faults.pointer, document["object"]
+        change = ScheduledChange(pointer, owner, row.name, wanted, row.manager)
+        changes.deferred.scheduled_changes.append(change)

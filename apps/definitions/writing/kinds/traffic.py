@@ -1,0 +1,154 @@
+"""DEFINE, writes of what carries traffic: certificates, pools and their servers."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from functools import partial
+from ipaddress import ip_network
+
+from apps.accounts.actors import Actor
+from apps.accounts.models import Account, Hostname
+from apps.compiler import grammar
+from apps.compiler.addresses import PRIVATE_NETWORKS, Network, OwnPlaces, is_literal, own_places
+from apps.compiler.model.fleet import Limit
+from apps.core.clock import now
+from apps.core.errors import Invalid
+from apps.core.secrets.sealing import seal, unseal
+from apps.definitions.models import Backend, Certificate, HealthCheck, Pool, Server
+from apps.definitions.reading.specs import CertificateSpec
+from apps.definitions.shapes.base.writing import copy_plain
+from apps.definitions.shapes.pool import BackendSpec, PoolSpec, ServerSpec
+from apps.definitions.values.certificates import read_certificate
+from apps.definitions.writing.change_set import ChangeSet
+from apps.definitions.writing.kinds.grants import reject_lost_tags
+from apps.definitions.writing.rules.usage import users_of
+from apps.fleet.models import Fleet, Region
+from apps.fleet.selectors import places_of_installation
+
+
+def store_certificate(changes: ChangeSet, owner: Account, row: Certificate, spec: CertificateSpec) -> None:
+    """The chain, and its key sealed; without a key in the document the stored one must fit the new chain."""
+    key = spec.key
+    if key is None and row.pk is not None:
+        key = unseal(row.encrypted_key).decode()
+    facts = read_certificate(spec.chain, key, now(), changes.fault)
+    if facts is None or key is None:
+        raise Invalid(changes.faults.drain())
+    row.account, row.chain_pem, row.encrypted_key = owner, spec.chain, seal(key.encode())
+    row.hostnames, row.fingerprint = list(facts.hostnames), facts.fingerprint
+    row.not_before, row.not_after = facts.not_before, facts.not_after
+    row.save()
+    changes.lookups.remember(row, "Certificate", owner.name, row.name)
+    changes.mark_affected(row)
+
+
+def store_pool(changes: ChangeSet, owner: Account, row: Pool, spec: PoolSpec) -> None:
+    """The pool, its check, and its backends; servers keep their id as long as they keep their name."""
+    regions = [_region_of_backend(changes, backend, index) for index, backend in enumerate(spec.backends)]
+    for index, name in enumerate(spec.overflow.order):
+        changes.named(Region, name, f"/spec/overflow/order/{index}")
+    if row.pk is not None and row.protocol != spec.protocol and users_of(changes.actor, row):
+        changes.fault(
+            "/spec/protocol",
+            "in_use",
+            "The protocol of a pool in use cannot change; remove its routes and listeners first.",
+        )
+    if changes.faults:
+        raise Invalid(changes.faults.drain())
+    if row.pk is not None:
+        changes.mark_affected(row)  # a region that it leaves loses it
+        if row.tags != dict(spec.tags):
+            changes.deferred.add(partial(reject_lost_tags, row, row.tags))
+    row.account, row.tags = owner, dict(spec.tags)
+    row.when_full, row.overflow_order = spec.overflow.when_full, list(spec.overflow.order)
+    copy_plain(spec, row)
+    row.save()
+    changes.lookups.remember(row, "Pool", owner.name, row.name)
+    _store_check(row, spec)
+    row.backends.exclude(region__in=[region for region in regions if region]).delete()
+    for backend, region in zip(spec.backends, regions, strict=True):
+        if region:
+            _store_backend(changes, row, region, backend)
+    changes.mark_affected(row)
+
+
+def _region_of_backend(changes: ChangeSet, backend: BackendSpec, index: int) -> Region | None:
+    place = f"/spec/backends/{index}"
+    region = changes.named(Region, backend.region, f"{place}/region")
+    if region is None or not backend.servers:
+        return region
+    own = _own_places(changes, backend)
+    loopback, private = _allowed_in(changes, region)
+    for position, server in enumerate(backend.servers):
+        try:
+            for networks in private:
+                grammar.server_address(server.address, local_development=loopback, own=own, private=networks)
+        except grammar.GrammarError as error:
+            changes.fault(f"{place}/servers/{position}/address", error.code, error.message)
+    return region
+
+
+def _own_places(changes: ChangeSet, backend: BackendSpec) -> OwnPlaces:
+    """Where the installation is reached, and those of the servers' names whose routes it serves.
+
+    What this transaction stored before counts: places come before pools in every document (KINDS of objects.py).
+    """
+    places: set[str] = changes.lookup(("own places",), places_of_installation)
+    names = [server.address for server in backend.servers if not is_literal(server.address)]
+    served = Hostname.objects.filter(name__in=names, routes__isnull=False).exclude(proof="")
+    return own_places(places, set(served.values_list("name", flat=True)) if names else ())
+
+
+def _allowed_in(changes: ChangeSet, region: Region) -> tuple[bool, set[tuple[Network, ...]]]:
+    """Whether every fleet of the region is marked for local development, and which private networks each allows."""
+
+    def look_up() -> tuple[bool, set[tuple[Network, ...]]]:
+        fleets = Fleet.objects.filter(region=region).values_list("local_development", "private_networks")
+        private = {tuple(map(ip_network, networks)) for _, networks in fleets} or {PRIVATE_NETWORKS}
+        return {mark for mark, _ in fleets} == {True}, private
+
+    key = ("allowed", region.pk, len(changes.affected.fleets))
+    found: tuple[bool, set[tuple[Network, ...]]] = changes.lookup(key, look_up)
+    return found
+
+
+def _store_check(row: Pool, spec: PoolSpec) -> None:
+    check = spec.health_check
+    if check is None:
+        HealthCheck.objects.filter(pool=row).delete()
+        return
+    HealthCheck.objects.update_or_create(pool=row, defaults=asdict(check))
+
+
+def _store_backend(changes: ChangeSet, pool: Pool, region: Region, spec: BackendSpec) -> None:
+    row = Backend.objects.filter(pool=pool, region=region).first() or Backend(pool=pool, region=region)
+    note_limit(row, spec.limit.plain, spec.limit.measured_by, changes.actor)
+    row.account, row.capacity_scaler = pool.account, spec.capacity_scaler
+    row.save()
+    _store_servers(row, spec.servers)
+
+
+def note_limit(row: Backend, limit: Limit, measured_by: str, actor: Actor) -> None:
+    """Put a limit on a row with who set it and when; both stay when the limit is what it was."""
+    wanted = (str(limit.kind), limit.value, str(limit.scope))
+    if wanted != (row.limit_kind, row.limit_value, row.limit_scope):
+        row.limit_set_by, row.limit_set_at, row.limit_measured_by = actor.name, now(), measured_by
+    row.limit_kind, row.limit_value, row.limit_scope = wanted
+    row.limit_measured_by = measured_by or row.limit_measured_by
+
+
+def _store_servers(backend: Backend, wanted: tuple[ServerSpec, ...]) -> None:
+    found = {server.name: server for server in backend.servers.all()}
+    names = {spec.name for spec in wanted}
+    places = {(spec.name, spec.address, spec.port) for spec in wanted}
+    # Those that go or move make room first: an address may pass from one name to another.
+    for name, server in found.items():
+        if name not in names:
+            server.delete()
+        elif (name, server.address, server.port) not in places:
+            Server.objects.filter(pk=server.pk).update(address=f"moving-{server.pk}")
+    for spec in wanted:
+        server = found.get(spec.name) or Server(backend=backend, name=spec.name)
+        server.account = backend.account
+        copy_plain(spec, server)
+        server.save()

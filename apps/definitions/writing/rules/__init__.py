@@ -1,0 +1,1 @@
+"""DEFINE, inside a write: the rules that hold for several kinds."""

@@ -1,0 +1,79 @@
+"""DEFINE, inside a write: a change that breaks what somebody asserted is refused, with what would happen instead."""
+
+from __future__ import annotations
+
+from django.db.models import Q, QuerySet
+
+from apps.compiler.model import fleet as model
+from apps.compiler.questions.assertions import Broken, broken_of, host_of, names_that_cover
+from apps.compiler.routing import number_of
+from apps.core.errors import Fault, Invalid
+from apps.definitions.freezing.frozen_routes import frozen_front, frozen_routes
+from apps.definitions.models import LoadBalancer, Pool, Route, RoutePool
+from apps.definitions.reading.asserting import frozen_assertions
+from apps.definitions.writing.change_set import ChangeSet
+
+# So many hostnames are looked at by name; for more, all assertions of the load balancers are read at once.
+MOST_BY_NAME = 50
+
+
+def reject_failed_assertions(changes: ChangeSet) -> None:
+    """In the end: Invalid when an assertion does not hold around the hostnames whose routes came, went or changed."""
+    if not changes.affected.touched_routes:
+        return
+    faults: list[Fault] = []
+    for balancer in sorted({pk for pk, _ in changes.affected.touched_routes}):
+        hosts = {host for pk, host in changes.affected.touched_routes if pk == balancer}
+        faults += [_fault(changes, found) for found in _broken(balancer, hosts)]
+    if faults:
+        raise Invalid(faults)
+
+
+def _fault(changes: ChangeSet, found: Broken) -> Fault:
+    pointer = changes.deferred.saved["Route"].get(number_of(found.route.id))
+    if pointer is not None:
+        return Fault(f"{pointer}/spec/assertions/{found.index}", "assertion", found.sentence)
+    place = "/objects" if any(changes.deferred.saved["Route"].values()) else "/spec"
+    actor = changes.actor
+    if not actor.is_operator and found.route.account != actor.account.name:
+        return Fault(place, "assertion", "An assertion of another account would fail; ask an operator.")
+    detail = f"Assertion {found.index} of route {found.route.label} would fail: {found.sentence}"
+    return Fault(place, "assertion", detail)
+
+
+def _broken(balancer: int, hosts: set[str]) -> list[Broken]:
+    asking = Route.objects.filter(load_balancer=balancer).exclude(assertions=[])
+    if len(hosts) <= MOST_BY_NAME:
+        asking = asking.filter(_around(hosts))
+    names = {
+        name
+        for hostname, account, documents in asking.values_list("hostname__name", "account__name", "assertions")
+        for assertion in frozen_assertions(documents, account)
+        for name in names_that_cover(host_of(assertion, hostname))
+    }
+    if not names:
+        return []
+    rows = Route.objects.filter(load_balancer=balancer, hostname__name__in=names)
+    routes = frozen_routes(rows, _shares(rows))[balancer]
+    front = LoadBalancer.objects.select_related("account").get(pk=balancer)
+    return broken_of(frozen_front(front, tuple(routes)), _labels(routes))
+
+
+def _around(hosts: set[str]) -> Q:
+    """Routes that share requests with routes of these hostnames: the same, a wildcard over or a name under it."""
+    found = Q()
+    for host in hosts:
+        found |= Q(hostname__name__in=names_that_cover(host))
+        if host.startswith("*."):
+            found |= Q(hostname__name__endswith=host[1:])
+    return found
+
+
+def _shares(rows: QuerySet[Route]) -> QuerySet[RoutePool]:
+    return RoutePool.objects.filter(route__in=rows.order_by())
+
+
+def _labels(routes: list[model.Route]) -> dict[str, str]:
+    numbers = {number_of(share.pool_id) for route in routes for share in route.pools}
+    rows = Pool.objects.filter(pk__in=numbers).values_list("pk", "account__name", "name")
+    return {f"pool-{pk}": f"{account}/{name}" for pk, account, name in rows}

@@ -1,0 +1,82 @@
+"""DEFINE, inside a write: no account gets more routes, pools, hostnames, records (…) than its quotas allow."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from django.db.models import Count, Model, QuerySet
+
+from apps.accounts.models import Account, Hostname
+from apps.accounts.quotas import fault_over, lock_quotas
+from apps.core.errors import Invalid
+from apps.definitions.models import CapacityTest, Certificate, Pool, Record, Route, Schedule
+from apps.definitions.writing.change_set import ChangeSet
+from apps.fleet.models import StaticIP
+
+COUNTED = ("routes", "pools", "certificates", "hostnames", "records", "static_ips", "capacity_tests", "schedules")
+# Which quota an object of a kind counts against.
+NAMES = {
+    "Route": "routes",
+    "Pool": "pools",
+    "Certificate": "certificates",
+    "Hostname": "hostnames",
+    "Record": "records",
+    "StaticIP": "static_ips",
+    "CapacityTest": "capacity_tests",
+    "Schedule": "schedules",
+}
+
+
+def counts(account: Account) -> Mapping[str, int]:
+    """How much of each of these quotas the account uses."""
+    return {name: _counted(name, [account.pk]).get(account.pk, 0) for name in COUNTED}
+
+
+def expect_growth(changes: ChangeSet, kind: str, owner: Account) -> None:
+    """Before an object is made or a hostname claimed: remember what its account has, so that only growth is refused."""
+    name = NAMES.get(kind)
+    if name and not owner.is_operator and (name, owner.pk) not in changes.deferred.quota_before:
+        changes.deferred.quota_before[name, owner.pk] = owner, _counted(name, [owner.pk]).get(owner.pk, 0)
+
+
+def reject_over_quota(changes: ChangeSet) -> None:
+    """In the end: Invalid for every account that has more than before, and more than it may.
+
+    Counted once per transaction, after deletions: a document may replace a thousand routes by a thousand others, and
+    an account whose quota was lowered can still edit what it has.
+    """
+    if not changes.deferred.quota_before:
+        return
+    lock_quotas(*(owner for owner, _ in changes.deferred.quota_before.values()))
+    faults = []
+    for name in dict.fromkeys(name for name, _ in changes.deferred.quota_before):
+        after = _counted(name, [pk for each, pk in changes.deferred.quota_before if each == name])
+        for pk, count in after.items():
+            owner, before = changes.deferred.quota_before[name, pk]
+            if count > before and (fault := fault_over(owner, name, count)):
+                faults.append(fault)
+    if faults:
+        raise Invalid(faults)
+
+
+def _counted(name: str, account_ids: Collection[int]) -> dict[int, int]:
+    """How many each of the accounts has, by id; accounts that have none are left out."""
+    whose = "owner" if name == "static_ips" else "account"
+    rows = _rows(name).filter(**{f"{whose}__in": account_ids}).order_by()
+    return dict(rows.values_list(whose).annotate(Count("pk")))
+
+
+def _rows(name: str) -> QuerySet[Any]:
+    if name == "hostnames":
+        return Hostname.objects.filter(released_at=None)
+    models: dict[str, type[Model]] = {
+        "routes": Route,
+        "pools": Pool,
+        "certificates": Certificate,
+        "records": Record,
+        "static_ips": StaticIP,
+        "capacity_tests": CapacityTest,
+        "schedules": Schedule,
+    }
+    return models[name]._default_manager.all()

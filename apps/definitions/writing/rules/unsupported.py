@@ -1,0 +1,87 @@
+"""DEFINE, inside a write: what the clouds of a load balancer cannot do is refused, with the reason and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from django.db.models import Q
+
+from apps.compiler.portability.incompatibilities import Incompatibility
+from apps.core.errors import Fault, Invalid
+from apps.definitions.models import LoadBalancer, Route, Server
+from apps.definitions.previewing.portability import incompatibilities_of
+from apps.definitions.writing.change_set import ChangeSet
+
+CHECKED = ("Route", "Pool", "LoadBalancer")
+MOST_FAULTS = 100
+# Parts of a route that its document has below `action`.
+_OF_ACTION = ("pools", "redirect", "fixed_response")
+Saved = dict[str, dict[int, str]]
+
+
+def reject_unsupported(changes: ChangeSet) -> None:
+    """In the end: Invalid when a route, pool or load balancer that was saved cannot be in a stack that it reaches.
+
+    A load balancer is looked at as a whole, since it may just have come there; else only what was saved.
+    """
+    saved = {kind: changes.deferred.saved.get(kind, {}) for kind in CHECKED}
+    if not any(saved.values()):
+        return
+    faults: list[Fault] = []
+    for balancer in _fronts_in_stacks(saved):
+        faults += _faults(balancer, saved)
+    if faults:
+        raise Invalid(list(dict.fromkeys(faults))[:MOST_FAULTS])
+
+
+def _fronts_in_stacks(saved: Saved) -> list[LoadBalancer]:
+    """Load balancers in stacks that any of the saved objects is part of."""
+    led = Q(routes__pools__pool__in=saved["Pool"]) | Q(listeners__default_pool__in=saved["Pool"])
+    wanted = Q(pk__in=saved["LoadBalancer"])
+    if saved["Route"]:
+        fronts = Route.objects.filter(pk__in=list(saved["Route"])).values("load_balancer")
+        wanted |= Q(pk__in=fronts)
+    if saved["Pool"]:
+        wanted |= led
+    rows = LoadBalancer.objects.filter(wanted, stacks__isnull=False).distinct()
+    return list(rows.select_related("account").order_by("name"))
+
+
+def _faults(balancer: LoadBalancer, saved: Saved) -> Iterator[Fault]:
+    whole = saved["LoadBalancer"].get(balancer.pk)
+    routes = Route.objects.filter(load_balancer=balancer)
+    if whole is None:
+        routes = routes.filter(Q(pk__in=list(saved["Route"])) | Q(pools__pool__in=list(saved["Pool"]))).distinct()
+    clouds = set(balancer.stacks.values_list("cloud_account__cloud", flat=True))
+    for each in incompatibilities_of(balancer, routes):
+        if each.refused and each.target in clouds and (pointer := _pointer(balancer, saved, each)) is not None:
+            yield Fault(pointer, each.code, f"{_named(each, balancer, saved)}{each.message} {each.remedy}".strip())
+
+
+def _pointer(balancer: LoadBalancer, saved: Saved, incompatibility: Incompatibility) -> str | None:
+    """Where in what was sent the incompatibility is to blame on, None where it was so before."""
+    place = _place(saved, incompatibility)
+    if place is not None:
+        parts = incompatibility.field.split(".") if incompatibility.field else []
+        below = ["action", *parts] if parts[:1] and parts[0] in _OF_ACTION else parts
+        if incompatibility.object_id.startswith("srv-"):
+            below = ["backends"]
+        return "/".join([f"{place}/spec", *below])
+    whole = saved["LoadBalancer"].get(balancer.pk)
+    return None if whole is None else f"{whole}/spec/stacks"
+
+
+def _place(saved: Saved, incompatibility: Incompatibility) -> str | None:
+    prefix, _, number = incompatibility.object_id.partition("-")
+    if prefix == "srv":
+        pool = Server.objects.values_list("backend__pool", flat=True).get(pk=int(number))
+        return saved["Pool"].get(pool)
+    kind = {"route": "Route", "pool": "Pool"}.get(prefix)
+    return saved[kind].get(int(number)) if kind else None
+
+
+def _named(incompatibility: Incompatibility, balancer: LoadBalancer, saved: Saved) -> str:
+    """Which object it is, where the pointer does not say so."""
+    return (
+        "" if _place(saved, incompatibility) is not None else f"{incompatibility.label} in a stack of {balancer.name}: "
+    )

@@ -1,0 +1,1 @@
+"""OBSERVE: the collector reads every agent and turns readings into rows."""

@@ -1,0 +1,180 @@
+"""OBSERVE: the process that reads every agent each two seconds, in one asyncio loop, while it holds the lease."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+import redis
+from django import db
+
+from apps.core.clock import now, ticks
+from apps.fleet.models import Node
+from apps.observe.collect import consoles, lease
+from apps.observe.collect.readings import Address, Reading, read_node
+from apps.observe.collect.recorder import Recorder
+
+INTERVAL = 2.0
+# How long a tick waits for slow nodes; what they answer later belongs to the next tick.
+DEADLINE = 1.5
+SHARD = 0
+T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
+
+
+class Journal:
+    """Logs a trouble when it begins, when it changes and when it ends, not with each tick."""
+
+    def __init__(self) -> None:
+        self._now: dict[str, str] = {}
+
+    def trouble(self, what: str, text: str) -> None:
+        """`what` has this trouble; an empty text ends it."""
+        before = self._now.get(what, "")
+        if text and not before:
+            logger.warning("%s: %s", what, text)
+        elif before and not text:
+            logger.info("%s: works again", what)
+        self._now[what] = text
+
+
+class Collector:
+    """Reads, records, shows; `run` until `stop`.
+
+    Nodes that failed last time are read by threads of their own, so that any number of dead ones never
+    keeps the living waiting.
+    """
+
+    def __init__(self, read: Callable[[Address], Reading] = read_node, threads: int = 32) -> None:
+        self.holder = f"{socket.gethostname()}-{os.getpid()}"[:80]
+        self.recorder: Recorder | None = None
+        self.journal = Journal()
+        self._read = read
+        self._living = ThreadPoolExecutor(threads, thread_name_prefix="read")
+        self._suspects = ThreadPoolExecutor(max(4, threads // 4), thread_name_prefix="suspect")
+        self._database = ThreadPoolExecutor(1, thread_name_prefix="database")
+        self._failed: set[int] = set()
+        self._running: dict[int, asyncio.Future[Reading]] = {}
+        self._addresses: list[Address] = []
+        self._stopping = asyncio.Event()
+        self._told_clock = float("-inf")
+
+    def stop(self) -> None:
+        """End after the present tick."""
+        self._stopping.set()
+
+    async def run(self) -> None:
+        """Tick until told to stop; then store what was gathered and give the lease back."""
+        loop = asyncio.get_running_loop()
+        while not self._stopping.is_set():
+            began = loop.time()
+            await self.tick()
+            rest = max(0.05, INTERVAL - (loop.time() - began))
+            await _wait(self._stopping, rest)
+        await self._in_database("database", self._end)
+        for pool in (self._living, self._suspects, self._database):
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    async def tick(self) -> None:
+        """One round: 1. lease and nodes; 2. read all; 3. store; 4. show; 5. once a minute, tend."""
+        held = await self._in_database("database", self._prepare)
+        if held is False:
+            self.recorder = None
+            return
+        if self.recorder is None:
+            # The database was away before the first round: nothing is known yet.
+            return
+        readings = await self.read_all(self._addresses)
+        recorder = self.recorder
+        recorder.gather(readings.values())
+        recorder.close_buckets(now().timestamp())
+        # Without a lease that was renewed just now nothing is stored: another collector may have taken over.
+        moved = await self._in_database("database", lambda: recorder.store(readings, now())) if held else None
+        await asyncio.to_thread(self._show, recorder, readings, moved or [])
+        if moved is not None:
+            await self._in_database("tending", lambda: recorder.tend(now()))
+            await self._in_database("distances", lambda: recorder.measure(now()))
+
+    async def read_all(self, addresses: Iterable[Address]) -> dict[int, Reading]:
+        """What answered before the deadline; nodes still being read from an earlier round are not asked again."""
+        loop = asyncio.get_running_loop()
+        for address in addresses:
+            if address.node_id not in self._running:
+                pool = self._suspects if address.node_id in self._failed else self._living
+                self._running[address.node_id] = loop.run_in_executor(pool, self._read, address)
+        if self._running:
+            await asyncio.wait(self._running.values(), timeout=DEADLINE)
+        done = {node_id: future.result() for node_id, future in self._running.items() if future.done()}
+        for node_id, reading in done.items():
+            del self._running[node_id]
+            self._note(node_id, reading)
+        return done
+
+    def _note(self, node_id: int, reading: Reading) -> None:
+        (self._failed.discard if reading.state is not None else self._failed.add)(node_id)
+        self.journal.trouble(f"node {node_id}", reading.error)
+
+    def _prepare(self) -> bool:
+        """Hold the lease and learn the nodes; False while another collector holds it."""
+        if not lease.hold(SHARD, self.holder):
+            self._note_clock()
+            self.journal.trouble("lease", "another collector reads the nodes")
+            return False
+        self.journal.trouble("lease", "")
+        if self.recorder is None:
+            recorder = Recorder()
+            recorder.seed()
+            self.recorder = recorder
+        self._note_clock()
+        self._addresses = [Address(*row) for row in Node.objects.values_list("pk", "name", "url")]
+        return True
+
+    def _note_clock(self) -> None:
+        """Also while another collector reads the nodes: each machine tells of its own clock."""
+        if ticks() - self._told_clock >= consoles.EVERY.total_seconds():
+            consoles.note_clock(socket.gethostname())
+            self._told_clock = ticks()
+
+    def _end(self) -> None:
+        try:
+            if self.recorder is not None:
+                self.recorder.flush()
+                lease.release(SHARD, self.holder)
+        finally:
+            db.connection.close()
+
+    def _show(self, recorder: Recorder, readings: dict[int, Reading], moved: list[int]) -> None:
+        try:
+            recorder.show(readings, moved, now())
+        except redis.RedisError as error:
+            self.journal.trouble("redis", str(error))
+        else:
+            self.journal.trouble("redis", "")
+
+    async def _in_database(self, what: str, work: Callable[[], T]) -> T | None:
+        """Run in the one thread that holds the database connection; None when the database failed."""
+
+        def attempt() -> T | None:
+            try:
+                result = work()
+            except db.Error as error:
+                db.connection.close()
+                self.journal.trouble(what, str(error))
+                return None
+            self.journal.trouble(what, "")
+            return result
+
+        return await asyncio.get_running_loop().run_in_executor(self._database, attempt)
+
+
+async def _wait(event: asyncio.Event, seconds: float) -> None:
+    try:
+        await asyncio.wait_for(event.wait(), seconds)
+    except TimeoutError:
+        return

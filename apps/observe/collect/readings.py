@@ -1,0 +1,155 @@
+"""OBSERVE, the hands: reads one node through its driver; blocks, so it runs in a thread."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.conf import settings
+
+from apps.core.clock import now
+from apps.drivers.proxy.contract import CounterReading, CounterRow, NodeState, NodeTarget, ProxyDriver, ProxyError
+from apps.drivers.proxy.registry import open_driver
+from apps.observe.collect.deltas import COUNTERS
+from apps.observe.collect.percentiles import BOUNDS
+
+OBJECT_IDS = {
+    "frontend": re.compile(r"lst-[0-9]{1,18}"),
+    "backend": re.compile(r"pool-[0-9]{1,18}"),
+    "server": re.compile(r"srv-[0-9]{1,18}"),
+    "route": re.compile(r"route-[0-9]{1,18}"),
+    "flow": re.compile(r"pool-[0-9]{1,18}/(?:to|queue|refuse|from|bounce)/rgn-[0-9]{1,18}/(?:[a-z]{1,12}|-)"),
+}
+NODE, REGION = re.compile(r"node-[0-9]{1,18}"), re.compile(r"rgn-[0-9]{1,18}")
+IN_USE = frozenset({"cpu", "connections"})
+ADMITTED = re.compile(r"pool-[0-9]{1,18}/node-[0-9]{1,18}(?:/guest)?")
+A_MINUTE = 60_000
+NEVER = re.compile(r"(?!)")
+SMALLEST_MAXIMUM = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One node as it was read between `asked_at` and `at`: a state with counters, or the reason why not.
+
+    `counters` may be missing while the agent answers and no HAProxy runs. `clock_ahead_s` is by how much at least the
+    node's clock is ahead of ours, whatever the way took; None where its agent does not tell the time.
+    """
+
+    node_id: int
+    asked_at: datetime
+    at: datetime
+    state: NodeState | None = None
+    counters: CounterReading | None = None
+    error: str = ""
+    clock_ahead_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a node is reached."""
+
+    node_id: int
+    name: str
+    url: str
+
+
+def target_of(address: Address) -> NodeTarget:
+    """The driver's way of naming a node, with the PEM files of this control plane."""
+    return NodeTarget(
+        name=address.name,
+        url=address.url,
+        ca_file=settings.AGENT_CA_FILE,
+        certificate_file=settings.AGENT_CERTIFICATE_FILE,
+        key_file=settings.AGENT_KEY_FILE,
+    )
+
+
+def read_node(address: Address) -> Reading:
+    """State first, then counters; never raises: what went wrong is in `error`."""
+    asked_at = now()
+    try:
+        driver = open_driver(target_of(address))
+        state = driver.read_state()
+        ahead = _clock_ahead(state.clock, asked_at.timestamp(), now().timestamp())
+        check_state(state)
+    except Exception as error:  # noqa: BLE001 - one strange node must not end the collector
+        return Reading(address.node_id, asked_at, now(), error=_sentence(error))
+    counters, trouble = _counters(driver) if state.workers else (None, "")
+    return Reading(address.node_id, asked_at, now(), state, counters, trouble, ahead)
+
+
+def _clock_ahead(clock: float | None, asked: float, answered: float) -> float | None:
+    """Against the middle of question and answer, less what the way may have taken."""
+    if clock is None:
+        return None
+    ahead, doubt = clock - (asked + answered) / 2, (answered - asked) / 2
+    return math.copysign(max(0.0, abs(ahead) - doubt), ahead)
+
+
+def _counters(driver: ProxyDriver) -> tuple[CounterReading | None, str]:
+    try:
+        return sound(driver.read_counters()), ""
+    except Exception as error:  # noqa: BLE001 - as above
+        return None, _sentence(error)
+
+
+def check_state(state: NodeState) -> None:
+    """Raise ValueError for a state that no table could hold: one broken agent must not keep the others from theirs."""
+    small, large = (state.workers, state.reloads), (state.generation,)
+    if not all(_fits(value, SMALLEST_MAXIMUM) for value in small) or not all(_fits(value) for value in large):
+        raise ValueError("numbers out of range")
+    if state.clock is not None and not (isinstance(state.clock, int | float) and math.isfinite(state.clock)):
+        raise ValueError("a time that is none")
+    texts = (state.digest, state.on_disk, state.haproxy_version, state.agent_version, state.boot_id, state.last_error)
+    if not all(isinstance(text, str) and "\0" not in text for text in (*texts, state.unavailable, *state.drift)):
+        raise ValueError("texts that are none")
+
+
+def sound(reading: CounterReading) -> CounterReading:
+    """The reading without rows that are not ours or have impossible values."""
+    rows = tuple(row for row in reading.rows if _sound_row(row))
+    latency = {
+        pool: {bound: count for bound, count in buckets.items() if bound in BOUNDS and _fits(count)}
+        for pool, buckets in reading.latency_buckets.items()
+    }
+    return CounterReading(
+        epoch=str(reading.epoch),
+        read_at=float(reading.read_at),
+        rows=rows,
+        latency_buckets=latency,
+        admitted={key: count for key, count in reading.admitted.items() if ADMITTED.fullmatch(key) and _fits(count)},
+        peers={node: up is True for node, up in reading.peers.items() if NODE.fullmatch(node)},
+        distances_ms={
+            region: ms
+            for region, ms in reading.distances_ms.items()
+            if REGION.fullmatch(region) and _fits(ms, A_MINUTE)
+        },
+        in_use={
+            name: float(share)
+            for name, share in reading.in_use.items()
+            if name in IN_USE and isinstance(share, int | float) and 0 <= share <= 1
+        },
+    )
+
+
+def _sound_row(row: CounterRow) -> bool:
+    numbers = [getattr(row, name) for name in COUNTERS]
+    gauges = (row.connections_now, row.queue_now, row.latency_ms)
+    return (
+        OBJECT_IDS.get(row.kind, NEVER).fullmatch(row.object_id) is not None
+        and all(_fits(value) for value in numbers)
+        and all(_fits(value, SMALLEST_MAXIMUM) for value in gauges)
+        and all("\0" not in text for text in (row.parent_id, row.status, row.check))
+        and len(row.parent_id) <= 30
+    )
+
+
+def _fits(value: object, maximum: int = 2**62) -> bool:
+    return type(value) is int and 0 <= value <= maximum
+
+
+def _sentence(error: Exception) -> str:
+    return error.message if isinstance(error, ProxyError) else f"The answer cannot be used: {error}."

@@ -1,0 +1,1 @@
+"""OBSERVE, verdicts: facts become conditions."""

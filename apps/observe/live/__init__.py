@@ -1,0 +1,1 @@
+"""SHOW what moves: live numbers in Redis and the event stream."""

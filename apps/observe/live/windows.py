@@ -1,0 +1,83 @@
+"""SHOW: the last ten seconds of objects, from Redis, or with more age from the buckets where Redis has lost them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from datetime import timedelta
+
+from apps.core.clock import now
+from apps.fleet.models import Node
+from apps.observe.collect.buckets import SHORT
+from apps.observe.collect.deltas import Counts, Key
+from apps.observe.collect.percentiles import merge, percentile
+from apps.observe.live import store as live
+from apps.observe.live.store import LiveNode
+from apps.observe.models import Sample
+from apps.observe.numbers import Numbers
+from apps.observe.services import counts_of
+
+STALE = 10.0  # seconds after which a number is no longer shown as live
+FORGOTTEN = 60.0  # seconds after which it is not shown at all
+RESPONSES = ("status_2xx", "status_3xx", "status_4xx", "status_5xx")
+
+
+def read_windows(keys: Sequence[Key], node_ids: Iterable[int] | None = None) -> dict[int, LiveNode]:
+    """The newest window of these objects per node, none older than a minute; at most two queries."""
+    nodes = list(node_ids) if node_ids is not None else list(Node.objects.values_list("pk", flat=True))
+    found = live.read(nodes, keys) if keys else {}
+    limit = now().timestamp() - FORGOTTEN
+    fresh = {node_id: window for node_id, window in (found or {}).items() if window.at >= limit}
+    silent = [node_id for node_id in nodes if node_id not in fresh]
+    return {**fresh, **_from_buckets(keys, silent)} if silent and keys else fresh
+
+
+def _from_buckets(keys: Sequence[Key], node_ids: list[int]) -> dict[int, LiveNode]:
+    """The last bucket of each node; that a node's own row is there says that it was observed."""
+    names = {name for _, name in keys} | {f"node-{node_id}" for node_id in node_ids}
+    recent = Sample.objects.filter(
+        resolution=SHORT, at__gte=now() - timedelta(seconds=FORGOTTEN), node_id__in=node_ids, object_id__in=names
+    )
+    buckets: dict[int, dict[float, dict[Key, Counts]]] = defaultdict(lambda: defaultdict(dict))
+    for row in recent:
+        buckets[row.node_id][row.at.timestamp() + SHORT][row.kind, row.object_id] = counts_of(row)
+    found = {}
+    for node_id, by_end in buckets.items():
+        ends = [end for end, rows in by_end.items() if ("node", f"node-{node_id}") in rows]
+        if ends:
+            found[node_id] = LiveNode(max(ends), by_end[max(ends)])
+    return found
+
+
+def numbers_of(windows: Iterable[LiveNode], keys: Collection[Key]) -> Numbers:
+    """The sum of these objects over the nodes that were read lately.
+
+    Only when there is no such node the last numbers of silent ones are summed: stale, with the age of the oldest.
+    """
+    instant = now().timestamp()
+    measured = [
+        (max(0.0, instant - window.at), window.rows[key])
+        for window in windows
+        for key in keys
+        if key in window.rows and window.rows[key].seconds > 0
+    ]
+    measured = [part for part in measured if part[0] <= STALE] or measured
+    if not measured:
+        return Numbers()
+    age = max(age for age, _ in measured)
+    rows = [counts for _, counts in measured]
+    responses = sum(getattr(counts, name) for counts in rows for name in RESPONSES)
+    failed = sum(counts.status_5xx for counts in rows)
+    latency = merge(counts.latency for counts in rows)
+    return Numbers(
+        requests_rps=sum(counts.requests / counts.seconds for counts in rows),
+        errors_rps=sum(counts.status_5xx / counts.seconds for counts in rows),
+        error_rate=failed / responses if responses else None,
+        p50_ms=percentile(latency, 0.50),
+        p95_ms=percentile(latency, 0.95),
+        connections=sum(counts.connections_now for counts in rows),
+        queue=sum(counts.queue_now for counts in rows),
+        bytes_out_per_s=sum(counts.bytes_out / counts.seconds for counts in rows),
+        age_s=age,
+        stale=age > STALE,
+    )

@@ -1,0 +1,1 @@
+"""SHOW: stored numbers as pages, the API and metrics read them."""

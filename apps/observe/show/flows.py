@@ -1,0 +1,199 @@
+"""SHOW: what pools served and where requests went that did not simply stay, now or at a time that is over."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from django.db.models import F, Sum
+
+from apps.core.clock import now
+from apps.fleet.models import Node
+from apps.observe.collect.buckets import LONG, SHORT, start_of
+from apps.observe.collect.deltas import Counts, Key
+from apps.observe.live import store as live
+from apps.observe.live.windows import FORGOTTEN, STALE, read_windows
+from apps.observe.models import Sample
+
+# Short buckets are pruned sooner than minutes; older questions are answered from those.
+SHORT_FOR = timedelta(hours=2)
+
+
+@dataclass(frozen=True, slots=True)
+class FlowKey:
+    """`pool-17/to/rgn-2/rate` in its parts."""
+
+    pool: str
+    verb: str
+    region: str
+    reason: str
+
+    @classmethod
+    def read(cls, text: str) -> FlowKey:
+        """Raises ValueError for anything else."""
+        pool, verb, region, reason = text.split("/")
+        return cls(pool, verb, region, reason)
+
+
+@dataclass(slots=True)
+class Rates:
+    """Requests/s by node: served by pools (guests included), and flows; `connections` are under way now.
+
+    `at` is None when nothing was measured; numbers older than ten seconds are `stale` unless the past was asked for.
+    """
+
+    at: datetime | None = None
+    age_s: float | None = None
+    stale: bool = False
+    served: dict[tuple[int, str], float] = field(default_factory=dict)
+    connections: dict[tuple[int, str], int] = field(default_factory=dict)
+    flows: dict[tuple[int, FlowKey], float] = field(default_factory=dict)
+
+
+def rates(pools: Collection[str], at: datetime | None = None) -> Rates:
+    """Rates of these pools (`pool-17`) on all nodes, of the last ten seconds or of the bucket that holds `at`."""
+    nodes = list(Node.objects.values_list("pk", flat=True))
+    return _past(pools, nodes, at) if at is not None else _present(pools, nodes)
+
+
+def _present(pools: Collection[str], nodes: list[int]) -> Rates:
+    windows = read_windows([("backend", pool) for pool in pools], nodes)
+    known = (live.read_kind(windows, "flow") if windows else None) or {}
+    found = Rates()
+    if not windows:
+        return found
+    newest = max(window.at for window in windows.values())
+    found.at = datetime.fromtimestamp(newest, UTC)
+    found.age_s = max(0.0, now().timestamp() - newest)
+    found.stale = found.age_s > STALE
+    for node_id, window in windows.items():
+        if newest - window.at <= STALE:
+            flows = known[node_id].rows if node_id in known else _stored_flows(node_id, window.at)
+            _add(found, pools, node_id, {**window.rows, **flows})
+    return found
+
+
+def _stored_flows(node_id: int, end: float) -> dict[Key, Counts]:
+    """What the database knows where Redis has lost the last seconds."""
+    since = datetime.fromtimestamp(end - FORGOTTEN, UTC)
+    rows = Sample.objects.filter(resolution=SHORT, kind="flow", node_id=node_id, at__gte=since).order_by("at")
+    last = {row.object_id: row for row in rows}
+    newest = max((row.at for row in last.values()), default=None)
+    return {
+        ("flow", name): Counts(requests=row.requests, seconds=row.seconds)
+        for name, row in last.items()
+        if row.at == newest
+    }
+
+
+def _past(pools: Collection[str], nodes: Collection[int], at: datetime) -> Rates:
+    resolution = SHORT if now() - at < SHORT_FOR else LONG
+    begin = datetime.fromtimestamp(start_of(at.timestamp(), resolution), UTC)
+    rows = Sample.objects.filter(resolution=resolution, at=begin, node_id__in=nodes)
+    found = Rates()
+    if rows.filter(kind="node").exists():
+        found.at, found.age_s = begin, max(0.0, (now() - begin).total_seconds())
+    by_node: dict[int, dict[Key, Counts]] = defaultdict(dict)
+    for row in rows.filter(kind="backend", object_id__in=pools) | rows.filter(kind="flow", parent_id__in=pools):
+        counts = Counts(requests=row.requests, seconds=row.seconds, connections_now=row.connections_now)
+        by_node[row.node_id][row.kind, row.object_id] = counts
+    for node_id, counted in by_node.items():
+        _add(found, pools, node_id, counted)
+    return found
+
+
+def _add(found: Rates, pools: Collection[str], node_id: int, rows: Mapping[Key, Counts]) -> None:
+    for (kind, name), counts in rows.items():
+        if kind == "backend" and name in pools:
+            found.connections[node_id, name] = counts.connections_now
+        if counts.seconds <= 0:
+            continue
+        if kind == "backend" and name in pools:
+            found.served[node_id, name] = counts.requests / counts.seconds
+        elif kind == "flow" and (key := FlowKey.read(name)).pool in pools:
+            found.flows[node_id, key] = counts.requests / counts.seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of the history: Unix seconds, requests/s; None where no node was looked at."""
+
+    at: int
+    served: float | None
+    out: float | None
+    refused: float | None
+
+
+def steps(pools: Collection[str], minutes: int) -> list[Step]:
+    """What was served, went to another region and was refused in the last `minutes`, oldest first; four queries."""
+    resolution = SHORT if minutes <= 60 else LONG
+    end = start_of(now().timestamp() - resolution, resolution)
+    since = datetime.fromtimestamp(end - minutes * 60, UTC)
+    rows = Sample.objects.filter(resolution=resolution, at__gte=since, seconds__gt=0)
+    observed = set(rows.filter(kind="node").values_list("at", flat=True))
+    rate = Sum(F("requests") / F("seconds"))
+    served = _by_time(rows.filter(kind="backend", object_id__in=pools).values_list("at").annotate(rate=rate))
+    out: dict[datetime, float] = defaultdict(float)
+    refused: dict[datetime, float] = defaultdict(float)
+    home = {node: f"rgn-{region}" for node, region in Node.objects.values_list("pk", "fleet__region_id")}
+    moved = rows.filter(kind="flow", parent_id__in=pools).values_list("at", "node_id", "object_id").annotate(rate=rate)
+    for at, node_id, name, per_s in moved:
+        key = FlowKey.read(name)
+        if key.verb == "refuse":
+            refused[at] += per_s
+        elif key.verb == "to" and key.region != home.get(node_id):
+            out[at] += per_s
+    found = []
+    for second in range(end - minutes * 60 + resolution, end + 1, resolution):
+        at = datetime.fromtimestamp(second, UTC)
+        seen = at in observed
+        found.append(Step(second, *(series.get(at, 0.0) if seen else None for series in (served, out, refused))))
+    return found
+
+
+def _by_time(rows: Iterable[tuple[datetime, float]]) -> dict[datetime, float]:
+    return dict(rows)
+
+
+Cause = tuple[str, str, str]  # pool (`pool-17`), region whose traffic it is (`rgn-2`), reason of the lane
+
+
+def overflowing_since(pools: Collection[str]) -> dict[Cause, datetime]:
+    """Since when each pool's traffic leaves a region for one reason, without a pause of half a minute.
+
+    A new reason begins anew. Two queries; a third one, of minutes, where something began more than an hour ago. What
+    has not paused for a day is left out: nobody knows since when, and a time without a date would mislead.
+    """
+    home = {node: f"rgn-{region}" for node, region in Node.objects.values_list("pk", "fleet__region_id")}
+    hour, day = now() - timedelta(hours=1), now() - timedelta(days=1)
+    begun, last = _stretches(pools, home, SHORT, hour)
+    recent = now() - timedelta(seconds=4 * SHORT)
+    found = {cause: begin for cause, begin in begun.items() if last[cause] >= recent}
+    longer = {cause for cause, begin in found.items() if begin <= hour + timedelta(seconds=3 * SHORT)}
+    if longer:
+        before, until = _stretches(pools, home, LONG, day)
+        joined = {cause for cause in longer & before.keys() if until[cause] >= hour - timedelta(seconds=LONG)}
+        found |= {cause: min(found[cause], before[cause]) for cause in joined}
+    return {cause: begin for cause, begin in found.items() if begin > day + timedelta(seconds=3 * LONG)}
+
+
+def _stretches(
+    pools: Collection[str], home: Mapping[int, str], resolution: int, since: datetime
+) -> tuple[dict[Cause, datetime], dict[Cause, datetime]]:
+    """By cause: when the latest stretch without a pause of three buckets began, and its last bucket."""
+    rows = Sample.objects.filter(
+        resolution=resolution, kind="flow", parent_id__in=pools, at__gte=since, object_id__contains="/to/"
+    )
+    begun: dict[Cause, datetime] = {}
+    last: dict[Cause, datetime] = {}
+    for at, node_id, name in rows.order_by("at").values_list("at", "node_id", "object_id"):
+        key, region = FlowKey.read(name), home.get(node_id, "")
+        if key.region == region:
+            continue
+        cause = key.pool, region, key.reason
+        if cause not in last or at - last[cause] > timedelta(seconds=3 * resolution):
+            begun[cause] = at
+        last[cause] = at
+    return begun, last

@@ -1,0 +1,120 @@
+"""SHOW: series in time from the stored buckets, for sparklines and charts."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from django.db.models import F, Max, Q, QuerySet, Sum
+
+from apps.core.clock import now
+from apps.fleet.models import Node
+from apps.observe.collect.buckets import LONG, SHORT, start_of
+from apps.observe.collect.percentiles import from_json, merge, percentile
+from apps.observe.models import Sample
+from apps.observe.numbers import Series
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Evenly spaced points: `width` seconds each, from `begin` (Unix seconds), made of buckets of `resolution`."""
+
+    begin: int
+    width: int
+    points: int
+    resolution: int
+
+    def position(self, at: datetime) -> int:
+        """Index of the point that a bucket belongs to."""
+        return (int(at.timestamp()) - self.begin) // self.width
+
+    @property
+    def x(self) -> tuple[int, ...]:
+        """Where the points stand."""
+        return tuple(self.begin + self.width * step for step in range(self.points))
+
+
+def grid(minutes: int, points: int) -> Grid:
+    """The last `minutes` in about `points` steps; minutes are used as buckets where a step is a minute or more."""
+    wanted = max(SHORT, minutes * 60 // max(1, points))
+    resolution = LONG if wanted >= LONG else SHORT
+    width = wanted // resolution * resolution
+    count = max(1, minutes * 60 // width)
+    # The newest bucket is stored when it is over.
+    end = start_of(now().timestamp() - resolution, resolution)
+    return Grid(start_of(end, width) - width * (count - 1), width, count, resolution)
+
+
+@dataclass(slots=True)
+class _Cell:
+    """One point being summed: `rate` and `errors` are sums of the rates of its buckets."""
+
+    rate: float = 0.0
+    errors: float = 0.0
+    connections: int = 0
+    queue: int = 0
+    latency: list[dict[int, int]] = field(default_factory=list)
+
+
+def read_series(groups: Mapping[str, Collection[str]], kind: str, place: Grid, *, latency: bool) -> dict[str, Series]:
+    """Series per group of model ids; three queries, four with latency.
+
+    At points where some node was looked at, an object without a row did nothing; elsewhere nothing is known.
+    """
+    observed = _observed(place)
+    group_of = {name: group for group, names in groups.items() for name in names}
+    cells: dict[tuple[str, int], _Cell] = defaultdict(_Cell)
+    rows = (
+        _rows(kind, group_of, place)
+        .values("at", "object_id")
+        .annotate(
+            rate=Sum(F("requests") / F("seconds"), filter=Q(seconds__gt=0)),
+            bad=Sum(F("status_5xx") / F("seconds"), filter=Q(seconds__gt=0)),
+            busy=Max("connections_now"),
+            waiting=Max("queue_now"),
+        )
+    )
+    for row in rows:
+        cell = cells[group_of[row["object_id"]], place.position(row["at"])]
+        cell.rate += row["rate"] or 0.0
+        cell.errors += row["bad"] or 0.0
+        cell.connections = max(cell.connections, row["busy"])
+        cell.queue = max(cell.queue, row["waiting"])
+    if latency:
+        stored = _rows(kind, group_of, place).values_list("at", "object_id", "latency_buckets")
+        for at, name, buckets in stored:
+            cells[group_of[name], place.position(at)].latency.append(from_json(buckets))
+    return {group: _series(group, cells, place, observed, latency=latency) for group in groups}
+
+
+def _rows(kind: str, names: Iterable[str], place: Grid) -> QuerySet[Sample]:
+    return Sample.objects.filter(
+        kind=kind,
+        object_id__in=list(names),
+        resolution=place.resolution,
+        at__gte=datetime.fromtimestamp(place.begin, UTC),
+        at__lt=datetime.fromtimestamp(place.begin + place.width * place.points, UTC),
+    ).order_by()
+
+
+def _observed(place: Grid) -> Counter[int]:
+    """How many buckets of each point some node was looked at."""
+    nodes = [f"node-{pk}" for pk in Node.objects.values_list("pk", flat=True)]
+    instants = set(_rows("node", nodes, place).values_list("at", flat=True).distinct())
+    return Counter(place.position(at) for at in instants)
+
+
+def _series(
+    group: str, cells: Mapping[tuple[str, int], _Cell], place: Grid, observed: Counter[int], *, latency: bool
+) -> Series:
+    found = [(cells.get((group, step), _Cell()), observed[step]) for step in range(place.points)]
+    return Series(
+        x=place.x,
+        requests=tuple(cell.rate / seen if seen else None for cell, seen in found),
+        errors=tuple(cell.errors / seen if seen else None for cell, seen in found),
+        connections=tuple(cell.connections if seen else None for cell, seen in found),
+        queue=tuple(cell.queue if seen else None for cell, seen in found),
+        p95_ms=tuple(percentile(merge(cell.latency), 0.95) for cell, _ in found) if latency else (),
+    )

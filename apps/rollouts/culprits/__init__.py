@@ -1,0 +1,1 @@
+"""PUSH: which objects a node refuses, and how they are kept apart."""

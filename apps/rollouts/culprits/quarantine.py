@@ -1,0 +1,107 @@
+"""PUSH, who is left out: objects that nodes of a fleet refuse are kept apart, named, and tried again in their time."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from apps.accounts.actors import Actor
+from apps.accounts.models import Account, Membership
+from apps.audit import services as audit
+from apps.compiler.model.fleet import Finding, Snapshot
+from apps.compiler.questions.withholding import Part, parts_of, withhold
+from apps.core.events import publish_after_commit
+from apps.fleet.models import Fleet
+from apps.fleet.services import want_push
+from apps.observe.models import NodeReport
+from apps.rollouts.models import FleetSync, Quarantine, Revision
+from apps.rollouts.push import revision_store
+
+REASON = "refused_by_node"
+# Who has so many in one fleet is not asked about one by one any more: the others would wait for each.
+MOST_OF_ACCOUNT = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Culprits:
+    """Objects without which a node takes the rest, and what is said to the owner of each, by id."""
+
+    parts: tuple[Part, ...]
+    messages: Mapping[str, str]
+
+
+def applied(fleet_id: int, snapshot: Snapshot) -> tuple[Snapshot, tuple[Finding, ...]]:
+    """The snapshot without what is quarantined, and who that is; what should be tried again is no longer."""
+    rows = list(Quarantine.objects.filter(fleet=fleet_id).order_by("pk"))
+    if not rows:
+        return snapshot, ()
+    parts, versions = parts_of(snapshot), versions_by_fleet([fleet_id])[fleet_id]
+    kept = [row for row in rows if _stands(row, parts, versions)]
+    Quarantine.objects.filter(pk__in={row.pk for row in rows} - {row.pk for row in kept}).delete()
+    findings = tuple(Finding(REASON, row.object_id, row.label, row.message) for row in kept)
+    good = Revision.objects.filter(pk__in=FleetSync.objects.filter(fleet=fleet_id).values("last_good")).first()
+    before = revision_store.snapshot_of(good.pk, good.digest) if good and kept else None
+    return withhold(snapshot, {row.object_id for row in kept}, before), findings
+
+
+def _stands(row: Quarantine, parts: Mapping[str, Part], versions: list[str]) -> bool:
+    part = parts.get(row.object_id)
+    return part is not None and part.content == row.content and versions == row.haproxy_versions
+
+
+def put(*, fleet: Fleet, culprits: Culprits) -> None:
+    """Keep these objects apart and tell their owners; inside the caller's transaction."""
+    versions = versions_by_fleet([fleet.pk])[fleet.pk]
+    for part in culprits.parts:
+        content = {"content": part.content, "haproxy_versions": versions}
+        names = {"label": part.label[:400], "part_of": part.part_of}
+        said = {"reason": REASON, "message": culprits.messages[part.id][:1000]}
+        Quarantine.objects.update_or_create(fleet=fleet, object_id=part.id, defaults=content | names | said)
+        audit.record(
+            actor=Actor("spillway", fleet.account, Membership.Role.ADMIN),
+            action="quarantine",
+            kind=part.kind,
+            object_id=int(part.id.rpartition("-")[2]),
+            label=part.label,
+            account=Account.objects.filter(name=part.account).first(),
+            after={"fleet": fleet.name, **said},
+        )
+    publish_after_commit("definitions")
+
+
+def with_the_rest_of(fleet_id: int, ids: Collection[str], suspects: Mapping[str, Part]) -> dict[str, Part]:
+    """These objects, and all that else changed of an account that has several in quarantine already."""
+    labels = Quarantine.objects.filter(fleet=fleet_id).values_list("label", flat=True)
+    owners = [label.partition("/")[0] for label in labels]
+    known = {suspects[key].account for key in ids if owners.count(suspects[key].account) >= MOST_OF_ACCOUNT}
+    return {key: part for key, part in suspects.items() if key in ids or part.account in known}
+
+
+def release(fleet_id: int) -> list[str]:
+    """Forget who is quarantined in a fleet, so that the next compile tries them again; their names."""
+    rows = Quarantine.objects.filter(fleet=fleet_id).order_by("label")
+    labels = list(rows.values_list("label", flat=True))
+    rows.delete()
+    return labels
+
+
+def try_other_versions() -> None:
+    """Push again to fleets whose nodes report other versions of HAProxy than those that refused."""
+    rows = list(Quarantine.objects.values_list("fleet_id", "haproxy_versions"))
+    if not rows:
+        return
+    versions = versions_by_fleet({fleet for fleet, _ in rows})
+    moved = {fleet for fleet, then in rows if versions[fleet] != then}
+    if moved:
+        FleetSync.objects.filter(fleet__in=moved).update(refused_digest="")
+        want_push(Fleet.objects.filter(pk__in=moved))
+
+
+def versions_by_fleet(fleet_ids: Collection[int]) -> dict[int, list[str]]:
+    """The versions of HAProxy that the nodes of each fleet reported last, sorted."""
+    found: dict[int, set[str]] = defaultdict(set)
+    rows = NodeReport.objects.filter(node__fleet__in=fleet_ids).exclude(haproxy_version="")
+    for fleet, version in rows.values_list("node__fleet", "haproxy_version"):
+        found[fleet].add(version)
+    return {fleet: sorted(found[fleet]) for fleet in fleet_ids}

@@ -1,0 +1,1 @@
+"""PUSH: one fleet from what is desired to what every node confirms."""

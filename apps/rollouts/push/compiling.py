@@ -1,0 +1,181 @@
+"""COMPILE, the step: what is desired becomes a numbered revision and a rollout, or a sentence why not."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import asdict, replace
+
+from django.db import transaction
+
+from apps.audit.models import Entry
+from apps.compiler.compile import Compilation, CompileError, compile_snapshot
+from apps.compiler.diff import diff_snapshots
+from apps.compiler.model.fleet import Finding, Snapshot
+from apps.compiler.recompile import compile_change
+from apps.core.events import publish_after_commit
+from apps.core.secrets.sealing import Unsealable
+from apps.definitions.freezing.snapshot import freeze
+from apps.fleet.models import Fleet, Node
+from apps.rollouts.culprits import quarantine
+from apps.rollouts.models import FleetSync, Revision, Rollout
+from apps.rollouts.push import guards, lifecycle, revision_store
+from apps.rollouts.push.claims import Claim, lock
+from apps.rollouts.push.states import RolloutState
+
+FLEETS_REMEMBERED = 16
+MANY_CHANGES = 20_000
+PRUNE_EVERY = 20
+
+_last: OrderedDict[int, tuple[Snapshot, Compilation]] = OrderedDict()
+_lock = threading.Lock()
+
+
+def must_compile(fleet_id: int) -> bool:
+    """Whether something was desired that was not compiled yet, and nobody holds the fleet."""
+    row = Fleet.objects.filter(pk=fleet_id).values_list(
+        "desired_generation", "sync__compiled_generation", "sync__held_at"
+    )
+    desired, compiled, held = row.first() or (0, 0, None)
+    return bool(desired > (compiled or 0) and held is None)
+
+
+def compile_fleet(claim: Claim) -> None:
+    """Freeze, compile, guard, store; raises ClaimLost when somebody else works on the fleet now.
+
+    1. The snapshot and the generation that it answers are read together; what nodes refuse is taken out of it.
+    2. What cannot be compiled is written down and not tried again before something changes.
+    3. Equal to what should run already: unchanged, nobody is disturbed. Equal to what a node refused: not tried again.
+    4. A new revision; the guards may refuse it before any node.
+    5. A rollout to every node takes the place of what is under way.
+    """
+    try:
+        snapshot, generation = freeze(claim.fleet_id)
+    except Unsealable as error:
+        _note_error(claim, None, f"A certificate's key cannot be read: {error}")
+        return
+    snapshot, withheld = quarantine.applied(claim.fleet_id, snapshot)
+    try:
+        compilation = _compile(claim.fleet_id, snapshot)
+    except CompileError as error:
+        _note_error(claim, generation, str(error))
+        return
+    with transaction.atomic():
+        sync = lock(claim)
+        if sync.held_at_id is None:
+            _decide(sync, snapshot, compilation, generation, withheld)
+
+
+def _compile(fleet_id: int, snapshot: Snapshot) -> Compilation:
+    """The short way from what this process compiled last, when there is one."""
+    with _lock:
+        before = _last.get(fleet_id)
+    found = compile_change(before[1], before[0], snapshot) if before else compile_snapshot(snapshot)
+    with _lock:
+        _last[fleet_id] = (snapshot, found)
+        _last.move_to_end(fleet_id)
+        while len(_last) > FLEETS_REMEMBERED:
+            _last.popitem(last=False)
+    return found
+
+
+def _note_error(claim: Claim, generation: int | None, message: str) -> None:
+    with transaction.atomic():
+        sync = lock(claim)
+        if generation is None:
+            generation = Fleet.objects.values_list("desired_generation", flat=True).get(pk=claim.fleet_id)
+        sync.compiled_generation, sync.compile_error = generation, message[:2000]
+        sync.save(update_fields=("compiled_generation", "compile_error"))
+        publish_after_commit("rollouts", fleet=claim.fleet_id)
+
+
+def _decide(
+    sync: FleetSync, snapshot: Snapshot, compilation: Compilation, generation: int, withheld: tuple[Finding, ...]
+) -> None:
+    wanted, bundle = sync.wanted, compilation.bundle
+    sync.compiled_generation, sync.compile_error, sync.compiled_digest = generation, "", bundle.digest
+    sync.left_out = [asdict(each) for each in (*compilation.quarantined, *withheld)]
+    if wanted is None and guards.is_empty(snapshot):
+        sync.compiled_digest = ""  # nothing runs and nothing should
+    elif bundle.digest not in (wanted.digest if wanted else "", sync.refused_digest):
+        _send_out(sync, snapshot, compilation, generation, withheld)
+    sync.save(update_fields=("compiled_generation", "compile_error", "compiled_digest", "left_out", "wanted"))
+    publish_after_commit("rollouts", fleet=sync.fleet_id)
+
+
+def _send_out(
+    sync: FleetSync, snapshot: Snapshot, compilation: Compilation, generation: int, withheld: tuple[Finding, ...]
+) -> None:
+    wanted = sync.wanted
+    before = revision_store.snapshot_of(wanted.pk, wanted.digest) if wanted else None
+    named = replace(compilation, quarantined=(*compilation.quarantined, *withheld))
+    revision = _revision(sync, before, snapshot, named)
+    refusals = [
+        *guards.violations(before, snapshot, compilation.bundle),
+        *guards.failed_assertions(snapshot, compilation.quarantined, withheld),
+    ]
+    nodes = [] if refusals else Node.objects.filter(fleet_id=sync.fleet_id).values_list("pk", flat=True)
+    if not refusals:
+        lifecycle.close_open(sync.fleet_id, f"Revision {revision.number} replaced it.")
+    rollout = lifecycle.begin(
+        revision=revision,
+        previous=wanted,
+        kind=Rollout.Kind.CHANGE,
+        generation=generation,
+        actor=revision.actor,
+        node_ids=nodes,
+    )
+    if refusals:
+        lifecycle.move(rollout, RolloutState.FAILED, "Rejected before any node: " + " ".join(refusals))
+    else:
+        sync.wanted = revision
+
+
+def _revision(sync: FleetSync, before: Snapshot | None, after: Snapshot, compilation: Compilation) -> Revision:
+    """The newest revision again when it has this digest (a second try), else the next number."""
+    rows = Revision.objects.filter(fleet_id=sync.fleet_id).defer("bundle", "snapshot").order_by("-number")
+    newest = rows.first()
+    if newest is not None and newest.digest == compilation.bundle.digest:
+        return newest
+    if newest is not None and newest.number % PRUNE_EVERY == 0:
+        revision_store.prune_revisions(fleet_id=sync.fleet_id)
+    return revision_store.store_revision(
+        fleet_id=sync.fleet_id,
+        snapshot=after,
+        bundle=compilation.bundle,
+        summary=summarise(before, after),
+        actor=_who(newest),
+        quarantined=compilation.quarantined,
+    )
+
+
+def summarise(before: Snapshot | None, after: Snapshot) -> str:
+    """The first change as a sentence and the number of the others."""
+    routes = sum(len(front.routes) for front in after.load_balancers)
+    if before is None:
+        return f"First revision: {routes} routes, {len(after.pools)} pools."
+    if routes > MANY_CHANGES:
+        return f"{routes} routes, {len(after.pools)} pools."  # comparing so many costs more than pushing them
+    changes = diff_snapshots(before, after)
+    if not changes:
+        return "Other settings of the platform."
+    more = f" (and {len(changes) - 1} more)" if len(changes) > 1 else ""
+    return changes[0].sentence[: 400 - len(more)] + more
+
+
+# Kinds of entries that a revision can come from, and what people do with a fleet without defining anything.
+DEFINED = (
+    *("Region", "Fleet", "Node", "StaticIP", "LoadBalancer", "Certificate", "Pool", "Backend", "Server", "Route"),
+    *("Hostname", "Grant", "Account"),
+)
+HOLDS = ("roll_back", "resume", "push_again", "quarantine")
+
+
+def _who(newest: Revision | None) -> str:
+    """Who changed definitions since the revision before: several changes may go out together."""
+    rows = Entry.objects.filter(object_kind__in=DEFINED).exclude(action__in=HOLDS).order_by("-id")
+    if newest is not None:
+        rows = rows.filter(at__gt=newest.created_at)
+    names = list(dict.fromkeys(rows.values_list("actor", flat=True)[:50]))
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return (", ".join(names[:3]) + more) or "spillway"

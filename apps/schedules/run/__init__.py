@@ -1,0 +1,1 @@
+"""SCHEDULES: from an instant that has come to what was done about it."""

@@ -1,0 +1,1 @@
+"""SCHEDULES: triggers from outside, their signatures, and topics."""

@@ -1,0 +1,1 @@
+"""SHOW what a plan would do, before anybody lets it happen."""

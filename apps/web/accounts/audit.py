@@ -1,0 +1,123 @@
+"""SHOW to people: the audit record: search, one entry with what it changed, and files to take away."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from django.http import HttpResponse, StreamingHttpResponse
+from django.urls import reverse
+
+from apps.accounts.actors import Actor
+from apps.accounts.selectors import accounts
+from apps.audit.exporting import csv_lines, json_lines
+from apps.audit.filters import NAMES, filter_entries
+from apps.audit.models import Entry
+from apps.audit.selectors import entries, in_batches, words_of
+from apps.core.errors import Fault, Invalid, NotFound
+from apps.web.kit import differences
+from apps.web.kit.pages import PageRequest, page, show
+from apps.webhooks.events import DONE
+
+PER_PAGE = 50
+PAGES = {
+    "Route": "web:route",
+    "Pool": "web:pool",
+    "LoadBalancer": "web:load-balancer",
+    "Node": "web:node",
+    "Rollout": "web:rollout",
+    "Webhook": "web:webhook",
+}
+LISTS = {
+    "Fleet": "web:fleets",
+    "Region": "web:regions",
+    "StaticIP": "web:static-ips",
+    "Certificate": "web:certificates",
+}
+OPERATORS_ONLY = frozenset({"Node", "Rollout", "Fleet", "Region", "StaticIP"})
+FILES: dict[str, tuple[str, Callable[[Iterable[Entry]], Iterator[str]]]] = {
+    "csv": ("text/csv; charset=utf-8", csv_lines),
+    "jsonl": ("application/jsonl; charset=utf-8", json_lines),
+}
+
+
+@page
+def index(request: PageRequest) -> HttpResponse:
+    """Newest first, a keyset page at a time (`?before=`), narrowed by the query parameters of the API."""
+    actor, chosen = request.actor, request.GET
+    context: dict[str, Any] = {
+        "chosen": chosen,
+        "filtered": any(chosen.get(name) for name in NAMES),
+        "words": words_of(actor),
+        "accounts": accounts(actor) if actor.is_operator else (),
+    }
+    try:
+        rows = filter_entries(entries(actor), chosen)
+    except Invalid as error:
+        return show(request, "pages/audit/list.html", context | {"faults": error.faults}, status=422)
+    before = chosen.get("before", "")
+    if before.isascii() and before.isdecimal() and len(before) < 19:
+        rows = rows.filter(pk__lt=int(before))
+    found = list(rows.defer("before", "after")[: PER_PAGE + 1])
+    context |= {
+        "rows": [(row, f"{kind_of(row.object_kind)} {word_of(row.action)}") for row in found[:PER_PAGE]],
+        "before": before,
+    }
+    context["next_before"] = found[PER_PAGE - 1].pk if len(found) > PER_PAGE else None
+    return show(request, "pages/audit/list.html", context)
+
+
+def word_of(action: str) -> str:
+    """What somebody did, as people say it: `rolled back`."""
+    return "changed" if action == "update" else DONE.get(action, action).replace("_", " ")
+
+
+def kind_of(kind: str) -> str:
+    """What it was done to, as people say it: `Load balancer`, `Static IP`."""
+    first, *others = re.split(r"(?<=[a-z])(?=[A-Z])", kind)
+    return " ".join([first, *(word if word.isupper() else word.lower() for word in others)])
+
+
+@page
+def detail(request: PageRequest, pk: int) -> HttpResponse:
+    """One entry: who, why, from where, and the difference that it made."""
+    row = entries(request.actor).filter(pk=pk).first() if pk < 2**63 else None
+    if row is None:
+        raise NotFound("There is no such entry, or you may not see it.")
+    context = {
+        "row": row,
+        "title": f"{kind_of(row.object_kind)} {word_of(row.action)}",
+        "lines": differences.of_json(row.before, row.after),
+        "object_url": url_of_object(request.actor, row),
+    }
+    return show(request, "pages/audit/detail.html", context)
+
+
+def url_of_object(actor: Actor, row: Entry) -> str:
+    """The page of what was changed, empty where there is none for this actor, or not any more."""
+    if row.action == "delete" or (row.object_kind in OPERATORS_ONLY and not actor.is_operator):
+        return ""
+    if row.object_kind in PAGES and row.object_id:
+        return reverse(PAGES[row.object_kind], args=[row.object_id])
+    return reverse(LISTS[row.object_kind]) if row.object_kind in LISTS else ""
+
+
+@page
+def export(request: PageRequest, kind: str) -> HttpResponse:
+    """Everything that the filters leave, streamed; the file's name says nothing that anybody typed."""
+    content_type, write = FILES[kind]
+    try:
+        rows = filter_entries(entries(request.actor), request.GET)
+    except Invalid as error:
+        return _refused(error.faults)
+    response = StreamingHttpResponse(write(in_batches(rows)), content_type=content_type)
+    response["Content-Disposition"] = f'attachment; filename="spillway-audit.{kind}"'
+    # Nothing is kept back until the end: neither here nor in a proxy.
+    response["X-Accel-Buffering"] = "no"
+    return response  # type: ignore[return-value] # pages answer both, Django's types say HttpResponseBase
+
+
+def _refused(faults: Iterable[Fault]) -> HttpResponse:
+    text = "\n".join(fault.detail for fault in faults)
+    return HttpResponse(f"{text}\n", status=422, content_type="text/plain; charset=utf-8")

@@ -1,0 +1,200 @@
+"""SHOW to operators: grants: which account may use which hostnames and shared pools, and what it does with them."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.db.models import Q
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
+
+from apps.accounts.models import Account, Grant
+from apps.accounts.rights import claims_under
+from apps.accounts.selectors import accounts
+from apps.audit.selectors import entries_of
+from apps.core.clock import now
+from apps.core.errors import NotFound
+from apps.definitions import selectors
+from apps.definitions.shapes.base.words import instant_text
+from apps.definitions.sharing import tagged
+from apps.web.kit.field_errors import blame
+from apps.web.kit.pages import PageRequest, operators_only, page, show
+from apps.web.kit.saving import Typed, deleted, saved_or_blamed, tell
+
+PER_PAGE = 100
+SHOWN = 50
+MONO = {"class": "mono", "autocomplete": "off", "spellcheck": "false"}
+
+
+class GrantForm(forms.Form):
+    """A grant as people type it; whether it makes sense is said by the document."""
+
+    use_required_attribute = False
+
+    def __init__(self, *args: Any, request: PageRequest, stored: Grant | None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if stored is None:
+            hint = "Lowercase letters, digits and hyphens. Can't be changed later."
+            self.fields["/name"] = forms.CharField(label="Name", help_text=hint)
+        customers = accounts(request.actor).filter(kind=Account.Kind.CUSTOMER)
+        self.fields["/spec/account"] = forms.ChoiceField(
+            label="Account", choices=[(each.name, f"{each.title} ({each.name})") for each in customers]
+        )
+        self.fields["/spec/hostname"] = forms.CharField(
+            label="Hostname",
+            required=False,
+            help_text="Includes routes, certificates and load tests. Use *.shop.example.com for all subdomains.",
+            widget=forms.TextInput(attrs=MONO | {"placeholder": "*.shop.example.com"}),
+        )
+        self.fields["/spec/tag"] = forms.CharField(
+            label="Tag",
+            required=False,
+            help_text="All operator pools with this tag are shared: the customer can see them and route to them.",
+            widget=forms.TextInput(attrs=MONO | {"placeholder": "customer=acme"}),
+        )
+        self.fields["/spec/may_load_test"] = forms.BooleanField(
+            label="Allow load tests of the hostnames", required=False, initial=True
+        )
+        self.fields["/spec/expires_at"] = forms.CharField(
+            label="Expires (UTC)",
+            required=False,
+            help_text="Leave empty for no end. After this time, new objects cannot use "
+            "the grant. Existing objects keep working.",
+            widget=forms.DateTimeInput(attrs={"type": "datetime-local", "step": "1"}),
+        )
+        self.fields["reason"] = forms.CharField(
+            label="Reason", required=False, max_length=400, help_text="Recorded in the audit log."
+        )
+        self.fields["version"] = forms.IntegerField(required=False, widget=forms.HiddenInput)
+
+    @property
+    def groups(self) -> list[tuple[str, list[forms.BoundField]]]:
+        """The fields by heading."""
+        names = {
+            "Account": ("/name", "/spec/account"),
+            "A hostname": ("/spec/hostname", "/spec/may_load_test"),
+            "Or pools by tag": ("/spec/tag",),
+            "Duration and reason": ("/spec/expires_at", "reason"),
+        }
+        return [(title, [self[name] for name in each if name in self.fields]) for title, each in names.items()]
+
+    def spec(self) -> dict[str, Any]:
+        """The document of what was typed; browsers leave the seconds out where they are 0."""
+        data = self.cleaned_data
+        spec = {name: data[f"/spec/{name}"] or None for name in ("account", "hostname", "tag")}
+        ends = data["/spec/expires_at"].strip()
+        if ends:
+            ends = f"{ends}:00Z" if len(ends) == len("2027-01-31T00:00") else f"{ends}Z"
+        return spec | {"may_load_test": data["/spec/may_load_test"], "expires_at": ends or None}
+
+
+@page
+def index(request: PageRequest) -> HttpResponse:
+    """Grants by name, a keyset page at a time; `?q=` looks into name, account, hostname and tag."""
+    operators_only(request.actor, "grants")
+    rows = selectors.grants(request.actor)
+    query, after = (request.GET.get(name, "").strip()[:253] for name in ("q", "after"))
+    if query and query.isprintable():
+        fields = ("name", "account__name", "hostname", "tag")
+        rows = rows.filter(functools.reduce(operator.or_, (Q((f"{field}__icontains", query)) for field in fields)))
+    if after and after.isprintable():
+        rows = rows.filter(name__gt=after)
+    found = list(rows[: PER_PAGE + 1])
+    context = {
+        "rows": [(row, *state_of(row)) for row in found[:PER_PAGE]],
+        "query": query,
+        "after": after,
+        "next_after": found[PER_PAGE - 1].name if len(found) > PER_PAGE else None,
+    }
+    return show(request, "pages/grants/list.html", context)
+
+
+def state_of(grant: Grant) -> tuple[str, str]:
+    """A state for `components/status.html` and its word."""
+    ended = grant.expires_at is not None and grant.expires_at <= now()
+    return ("superseded", "Expired") if ended else ("done", "In force")
+
+
+@page
+def detail(request: PageRequest, name: str) -> HttpResponse:
+    """One grant, and what its account does with it: names that it proves, pools that it shares, routes that use it."""
+    row = _one(request, name)
+    state, word = state_of(row)
+    context: dict[str, Any] = {"row": row, "state": state, "word": word, "ended": state == "superseded"}
+    if row.hostname:
+        context["names"] = list(claims_under(row.account, row.hostname).filter(released_at=None)[: SHOWN + 1])
+        users = Q(hostname__in=claims_under(row.account, row.hostname))
+    else:
+        context["pools"] = list(tagged(row.tag).select_related("account").order_by("name")[: SHOWN + 1])
+        users = Q(pools__pool__in=tagged(row.tag).values("pk"))
+    routes = selectors.routes(request.actor).filter(users, account=row.account).distinct()
+    context["routes"] = list(routes[: SHOWN + 1])
+    context["entries"] = entries_of(request.actor, "Grant", row.pk, limit=8)
+    return show(request, "pages/grants/detail.html", context)
+
+
+@page
+def new(request: PageRequest) -> HttpResponse:
+    """Make a grant; `?account=` chooses the account."""
+    operators_only(request.actor, "grants")
+    return _form(request, None, {"/spec/account": request.GET.get("account", "")[:63]})
+
+
+@page
+def edit(request: PageRequest, name: str) -> HttpResponse:
+    """Change a grant; an older version than the stored one is refused."""
+    row = _one(request, name)
+    stored = {"account": row.account.name, "hostname": row.hostname, "tag": row.tag, "may_load_test": row.may_load_test}
+    initial: dict[str, Any] = {f"/spec/{field}": value for field, value in stored.items()}
+    initial |= {"/spec/expires_at": (instant_text(row.expires_at) or "").rstrip("Z"), "version": row.version}
+    return _form(request, row, initial)
+
+
+def _form(request: PageRequest, stored: Grant | None, initial: dict[str, Any]) -> HttpResponse:
+    request.actor.must_operate("grants")
+    data = request.POST if request.method == "POST" else None
+    form = GrantForm(data, request=request, stored=stored, initial=initial)
+    if form.is_bound and form.is_valid():
+        typed = _typed(form, stored)
+        if saved := saved_or_blamed(request, typed, functools.partial(blame, form)):
+            tell(request, typed, saved, f"Grant {saved.name} is saved.")
+            return redirect("web:grant", saved.name)
+    context = {"form": form, "stored": stored}
+    return show(request, "pages/grants/form.html", context, status=422 if form.is_bound else 200)
+
+
+def _typed(form: GrantForm, stored: Grant | None) -> Typed:
+    got = form.cleaned_data
+    return Typed(
+        kind="Grant",
+        row=stored,
+        name=got.get("/name", ""),
+        spec=form.spec(),
+        version=got["version"] or 0,
+        reason=got["reason"],
+    )
+
+
+@require_POST
+@page
+def delete(request: PageRequest, name: str) -> HttpResponse:
+    """Take a grant away that no route needs, once its name was typed."""
+    row = _one(request, name)
+    if request.POST.get("confirm") != row.name:
+        messages.error(request, f"Type {row.name} to delete it.")
+        return redirect("web:grant", name)
+    gone = deleted(request, "Grant", row, f"Grant {row.name} is deleted.")
+    return redirect("web:grants") if gone else redirect("web:grant", name)
+
+
+def _one(request: PageRequest, name: str) -> Grant:
+    operators_only(request.actor, "grants")
+    row = selectors.grants(request.actor).filter(name=name).first()
+    if row is None:
+        raise NotFound("There is no such grant.")
+    return row

@@ -1,0 +1,253 @@
+"""SHOW to people: accounts: their quotas and what is used of them, their people, suspension, another one to act for."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.db.models import Count
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
+
+from apps.accounts import choosing
+from apps.accounts.actors import Actor
+from apps.accounts.models import Account
+from apps.accounts.quotas import DEFAULTS, bounds, quotas_of
+from apps.accounts.selectors import account_named, accounts
+from apps.core.errors import NotFound
+from apps.definitions.reading.describing import describe
+from apps.definitions.writing.rules.quotas import counts
+from apps.members import selectors, viewing
+from apps.web.accounts.people import people_of
+from apps.web.kit.field_errors import blame
+from apps.web.kit.pages import PageRequest, operators_only, page, recognise, show
+from apps.web.kit.saving import Typed, saved_or_blamed, tell, version_sent, version_shown
+from apps.webhooks.selectors import webhooks
+
+PER_PAGE = 100
+UNITS = {
+    "static_ips": "Static IPs",
+    "requests_per_minute": "API requests per minute",
+    "node_share_percent": "Percent of a node's connections",
+    "node_rps": "Requests/s (TCP: new connections/s) on a node",
+    "test_runs_at_once": "Capacity tests at once",
+    "test_rate": "Requests/s of a capacity test",
+    "test_connections": "Connections of a capacity test",
+    "test_seconds": "Seconds of a capacity test",
+}
+REASON = "pages/accounts/reason.html"
+
+
+class AccountForm(forms.Form):
+    """A name (once), a title, and the quotas that differ from the usual ones."""
+
+    use_required_attribute = False
+
+    def __init__(self, *args: Any, stored: Account | None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if stored is None:
+            hint = "Lowercase letters, digits and hyphens. Can't be changed later."
+            self.fields["/name"] = forms.CharField(label="Name", help_text=hint)
+        self.fields["/spec/title"] = forms.CharField(
+            label="Title", max_length=120, initial=stored.title if stored else "", help_text="The name shown on pages."
+        )
+        for name, usual in DEFAULTS.items():
+            self.fields[f"/spec/quotas/{name}"] = forms.IntegerField(
+                label=words_of(name),
+                required=False,
+                initial=stored.quotas.get(name) if stored else None,
+                widget=forms.NumberInput(attrs={"placeholder": f"{usual}", "min": bounds(name)[0]}),
+                help_text=f"Default: {usual:,}.",
+            )
+
+    @property
+    def quotas(self) -> list[forms.BoundField]:
+        """The fields of the quotas."""
+        return [self[f"/spec/quotas/{name}"] for name in DEFAULTS]
+
+    def spec(self, stored: Account | None) -> dict[str, Any]:
+        """The account's document as it should be."""
+        data = self.cleaned_data
+        kept = describe(stored) if stored else {"kind": "customer"}
+        quotas = {name: data[f"/spec/quotas/{name}"] for name in DEFAULTS}
+        return kept | {"title": data["/spec/title"], "quotas": quotas}
+
+
+def words_of(name: str) -> str:
+    """A quota as people say it."""
+    return UNITS.get(name, name.replace("_", " ").capitalize())
+
+
+@page
+def index(request: PageRequest) -> HttpResponse:
+    """Customers by name, a keyset page at a time (`?after=` is the last one's name); for operators."""
+    operators_only(request.actor, "customers")
+    rows = accounts(request.actor).filter(kind=Account.Kind.CUSTOMER)
+    words = request.GET.get("q", "").strip()[:63]
+    if words.isprintable() and words:
+        rows = rows.filter(name__contains=words.lower())
+    after = request.GET.get("after", "")[:63]
+    if after.isascii() and after.isprintable():
+        rows = rows.filter(name__gt=after)
+    counted = rows.annotate(people=Count("memberships", distinct=True), claims=Count("hostnames", distinct=True))
+    found = list(counted[: PER_PAGE + 1])
+    context = {
+        "rows": found[:PER_PAGE],
+        "q": words,
+        "after": after,
+        "next_after": found[PER_PAGE - 1].name if len(found) > PER_PAGE else None,
+    }
+    return show(request, "pages/accounts/list.html", context)
+
+
+@page
+def own(request: PageRequest) -> HttpResponse:
+    """The account that one acts for."""
+    return _detail(request, request.actor.account)
+
+
+@page
+def detail(request: PageRequest, name: str) -> HttpResponse:
+    """An account that one may see: customers their own, operators every one."""
+    return _detail(request, account_named(request.actor, name))
+
+
+def _detail(request: PageRequest, account: Account) -> HttpResponse:
+    context = people_of(request.actor, account) | {
+        "quotas": _quotas(request.actor, account),
+        "is_own": account.pk == request.actor.account.pk,
+        "may_operate": request.actor.is_operator and request.actor.role != "viewer" and not account.is_operator,
+        "may_look": request.actor.is_operator and not account.is_operator,
+    }
+    return show(request, "pages/accounts/detail.html", context)
+
+
+def _quotas(actor: Actor, account: Account) -> list[dict[str, Any]]:
+    """Every quota beside what is used of it."""
+    used = {**counts(account), **selectors.counts(account), "webhooks": webhooks(actor).filter(account=account).count()}
+    return [_quota(words_of(name), most, used.get(name)) for name, most in quotas_of(account).items()]
+
+
+def _quota(words: str, most: int | None, used: int | None) -> dict[str, Any]:
+    row: dict[str, Any] = {"words": words, "percent": None}
+    if most is None:
+        return row | {"text": "no limit" if used is None else f"{used:,}"}
+    if used is None:
+        return row | {"text": f"at most {most:,}"}
+    percent = round(100 * used / most) if most else 100
+    kind = "bad" if used >= most else "warn" if percent >= 80 else ""
+    return row | {"percent": percent, "kind": kind, "text": f"{used:,} of {most:,}"}
+
+
+@page
+def new(request: PageRequest) -> HttpResponse:
+    """Make a customer account; people come in by invitation."""
+    operators_only(request.actor, "customers")
+    return _form(request, None)
+
+
+@page
+def edit(request: PageRequest, name: str) -> HttpResponse:
+    """Another title, other quotas."""
+    operators_only(request.actor, "customers")
+    return _form(request, account_named(request.actor, name))
+
+
+def _form(request: PageRequest, stored: Account | None) -> HttpResponse:
+    request.actor.must_operate("accounts")
+    form = AccountForm(request.POST if request.method == "POST" else None, stored=stored)
+    if form.is_bound and form.is_valid():
+        typed = Typed(
+            kind="Account",
+            row=stored,
+            name=form.cleaned_data.get("/name", ""),
+            spec=form.spec(stored),
+            version=version_sent(request),
+        )
+        if saved := saved_or_blamed(request, typed, partial(blame, form)):
+            done = f"{saved.title}is saved." if stored else f"{saved.title} is created. Invite its first member."
+            tell(request, typed, saved, done)
+            return redirect("web:account", saved.name)
+    context = {"form": form, "stored": stored, "version": version_shown(request, stored)}
+    return show(request, "pages/accounts/form.html", context, status=422 if form.is_bound else 200)
+
+
+@page
+def suspend(request: PageRequest, name: str) -> HttpResponse:
+    """With a reason: people and programs of the account may do nothing until it is resumed; its traffic goes on."""
+    operators_only(request.actor, "customers")
+    request.actor.must_operate("accounts")
+    account = account_named(request.actor, name)
+    if account.is_operator:
+        raise NotFound("The operator account is not suspended.")
+    reason, fault = _reason(request)
+    if reason and not fault:
+        suspended = account.suspended_at is None
+        spec = describe(account) | {"suspended": suspended}
+        typed = Typed(kind="Account", row=account, spec=spec, version=account.version, reason=reason)
+        if saved_or_blamed(request, typed, lambda error: messages.error(request, error.detail)):
+            words = "is suspended; its traffic is not affected" if suspended else "has access again"
+            messages.success(request, f"{account.title} {words}.")
+        return redirect("web:account", name)
+    context = {
+        "account": account,
+        "reason": reason,
+        "fault": fault,
+        "act": "resume" if account.suspended_at else "suspend",
+    }
+    return show(request, REASON, context, status=422 if fault else 200)
+
+
+def _reason(request: PageRequest) -> tuple[str, str]:
+    """What was given as the reason, and what is wrong with it; nothing is wrong before anything was sent."""
+    reason = request.POST.get("reason", "").strip()
+    if request.method == "POST" and (not reason or len(reason) > 400 or not reason.isprintable()):
+        return reason, "Enter a reason of at most 400 characters. It is recorded in the audit log."
+    return reason, ""
+
+
+@page
+def look(request: PageRequest, name: str) -> HttpResponse:
+    """With a reason: see the pages as the account's viewer for an hour, or until Stop."""
+    operators_only(request.actor, "customers")
+    account = account_named(request.actor, name)
+    if account.is_operator:
+        raise NotFound("Operators already have access to the operator account.")
+    reason, fault = _reason(request)
+    if reason and not fault:
+        request.session[choosing.VIEWING] = viewing.begin(actor=request.actor, account=account, reason=reason)
+        return redirect("web:overview")
+    context = {"account": account, "reason": reason, "fault": fault, "act": "view"}
+    return show(request, REASON, context, status=422 if fault else 200)
+
+
+@require_POST
+@page
+def stop_looking(request: PageRequest) -> HttpResponse:
+    """Be the operator again."""
+    found = request.session.pop(choosing.VIEWING, None)
+    if found is None:
+        return redirect("web:overview")
+    viewing.end(name=request.user.get_username(), viewing=found)
+    messages.success(request, f"You no longer view {request.actor.account.title}.")
+    return redirect("web:account", request.actor.account.name)
+
+
+@require_POST
+@login_required
+def switch(request: PageRequest) -> HttpResponse:
+    """Act for another account of one's own; also out of one that is suspended."""
+    recognise(request)
+    name = request.POST.get("account", "")
+    chosen = next((each for each in request.memberships if each.account.name == name), None)
+    if chosen is None:
+        raise Http404("There is no such account, or you are not a member of it.")
+    if found := request.session.pop(choosing.VIEWING, None):
+        viewing.end(name=request.user.get_username(), viewing=found)
+    request.session[choosing.CHOSEN] = chosen.account_id
+    messages.success(request, f"You now act for {chosen.account.title}.")
+    return redirect("web:overview")

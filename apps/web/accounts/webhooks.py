@@ -1,0 +1,249 @@
+"""SHOW to people: webhooks: where an account is told what, the log of every endpoint, and sending something again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.utils.cache import add_never_cache_headers
+from django.views.decorators.http import require_POST
+
+from apps.core.clock import now
+from apps.core.errors import Conflict, Fault, Invalid, Stale
+from apps.web.kit.field_errors import blame
+from apps.web.kit.pages import PageRequest, page, show
+from apps.web.kit.saving import version_sent, version_shown
+from apps.webhooks import selectors, services
+from apps.webhooks.events import ALL, CATALOGUE
+from apps.webhooks.models import Delivery, Webhook
+
+PER_PAGE = 25
+SHOWN = 500
+PLATFORM_NOUNS = (
+    *("account", "address_pool", "cloud_account", "fleet", "grant", "load_balancer", "node", "region", "rollout"),
+    *("stack", "static_ip", "zone"),
+)
+STATES = {
+    "waiting": ("busy", "behind", "Waiting"),
+    "delivered": ("good", "check", "Delivered"),
+    "failed": ("bad", "bad", "Failed"),
+}
+
+
+class WebhookForm(forms.Form):
+    """Where to send, and what; the services judge both."""
+
+    use_required_attribute = False
+
+    def __init__(self, *args: Any, stored: Webhook | None, is_operator: bool, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        nouns = [noun for noun in CATALOGUE if is_operator or noun not in PLATFORM_NOUNS]
+        self.choices = [(ALL, "Everything")] + [(f"{noun}.*", _plural(noun)) for noun in nouns]
+        plain = {"autocomplete": "off", "spellcheck": "false"}
+        if stored is None:
+            self.fields["/name"] = forms.CharField(
+                label="Name", help_text="Lowercase letters, digits and hyphens.", widget=forms.TextInput(plain)
+            )
+            if is_operator:
+                hint = "Default: the operator's account, which receives events of every account."
+                self.fields["/account"] = forms.CharField(
+                    label="Account", required=False, help_text=hint, widget=forms.TextInput(plain)
+                )
+        self.fields["/spec/url"] = forms.CharField(
+            label="URL",
+            widget=forms.TextInput(plain | {"class": "mono", "placeholder": "https://hooks.example.com/spillway"}),
+            help_text="Receives a JSON POST for each event. Private addresses are rejected.",
+        )
+        self.fields["/spec/event_types"] = forms.MultipleChoiceField(
+            label="Events", choices=self.choices, required=False, widget=forms.CheckboxSelectMultiple
+        )
+        self.fields["single"] = forms.CharField(
+            label="Specific events",
+            required=False,
+            widget=forms.TextInput(plain | {"class": "mono", "placeholder": "route.deleted limit.changed"}),
+            help_text="Event names separated by spaces, to receive fewer than all events of a kind.",
+        )
+        if stored is not None:
+            self.fields["/spec/enabled"] = forms.BooleanField(label="Enabled", required=False)
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """What the service takes."""
+        data = self.cleaned_data
+        types = list(dict.fromkeys([*data["/spec/event_types"], *data["single"].split()]))
+        spec = {"url": data["/spec/url"].strip(), "event_types": types}
+        return spec | ({"enabled": data["/spec/enabled"]} if "/spec/enabled" in data else {})
+
+
+def _plural(noun: str) -> str:
+    words = noun.replace("_", " ")
+    return {"person": "People", "static_ip": "Static IPs"}.get(noun, f"{words.capitalize()}s")
+
+
+def _stored(row: Webhook, is_operator: bool) -> dict[str, Any]:
+    """What the form shows of an endpoint that is there."""
+    known = {value for value, _ in WebhookForm(stored=row, is_operator=is_operator).choices}
+    types = list(row.event_types)
+    return {
+        "/spec/url": row.url,
+        "/spec/event_types": [each for each in types if each in known],
+        "single": " ".join(each for each in types if each not in known),
+        "/spec/enabled": row.enabled,
+    }
+
+
+@page
+def index(request: PageRequest) -> HttpResponse:
+    """Every endpoint that the actor may see."""
+    rows = list(selectors.webhooks(request.actor)[: SHOWN + 1])
+    context = {
+        "rows": [(row, state_of(row)) for row in rows[:SHOWN]],
+        "more": len(rows) > SHOWN,
+        "shown": SHOWN,
+        "off": [row for row in rows if row.disabled_reason and not row.enabled],
+    }
+    return show(request, "pages/webhooks/list.html", context)
+
+
+def state_of(row: Webhook) -> tuple[str, str, str]:
+    """How an endpoint does: kind, shape and word of `components/mark.html`."""
+    if not row.enabled:
+        return ("bad", "stop", "Disabled after failures") if row.disabled_reason else ("idle", "stop", "Disabled")
+    return ("warn", "warn", "Failing") if row.failing_since else ("good", "good", "Active")
+
+
+@page
+def detail(request: PageRequest, pk: int) -> HttpResponse:
+    """One endpoint and its log, newest first, a keyset page at a time (`?before=`); `?state=` narrows."""
+    row = selectors.webhook(request.actor, pk)
+    state, before = request.GET.get("state", ""), request.GET.get("before", "")
+    rows = selectors.deliveries(row)
+    if state in Delivery.State.values:
+        rows = rows.filter(state=state)
+    if before.isascii() and before.isdecimal() and len(before) < 19:
+        rows = rows.filter(pk__lt=int(before))
+    found = list(rows[: PER_PAGE + 1])
+    context = {
+        "row": row,
+        "state": state_of(row),
+        "two_secrets": row.previous_until is not None and row.previous_until > now(),
+        "log": [_logged(each) for each in found[:PER_PAGE]],
+        "chosen": state if state in Delivery.State.values else "",
+        "states": [(word, STATES[word][2]) for word in Delivery.State.values],
+        "before": before,
+        "next_before": found[PER_PAGE - 1].pk if len(found) > PER_PAGE else None,
+    }
+    return show(request, "pages/webhooks/detail.html", context)
+
+
+def _logged(delivery: Delivery) -> dict[str, Any]:
+    attempts = list(delivery.attempts.all())
+    return {
+        "delivery": delivery,
+        "mark": STATES[delivery.state],
+        "attempts": attempts,
+        "last": attempts[-1] if attempts else None,
+    }
+
+
+@page
+def new(request: PageRequest) -> HttpResponse:
+    """A form; then the secret, which is shown this once."""
+    request.actor.may_write(services.NOUN)
+    data = request.POST if request.method == "POST" else None
+    usual = {"/spec/event_types": ["route.*", "pool.*"]}
+    form = WebhookForm(data, stored=None, is_operator=request.actor.is_operator, initial=usual)
+    if form.is_bound and form.is_valid():
+        account = form.cleaned_data.get("/account") or None
+        try:
+            row, secret = services.make_webhook(
+                actor=request.actor, name=form.cleaned_data["/name"], account=account, spec=form.spec
+            )
+        except Invalid as error:
+            blame(form, error)
+        except Conflict as error:
+            form.add_error("/name", error.detail)
+        else:
+            return _secret(request, row, secret)
+    context = {"form": form, "row": None}
+    return show(request, "pages/webhooks/form.html", context, status=422 if form.is_bound else 200)
+
+
+@page
+def edit(request: PageRequest, pk: int) -> HttpResponse:
+    """Change where and what; the version that was shown must still be the present one."""
+    request.actor.may_write(services.NOUN)
+    row = selectors.webhook(request.actor, pk)
+    is_operator = request.actor.is_operator
+    data = request.POST if request.method == "POST" else None
+    form = WebhookForm(data, stored=row, is_operator=is_operator, initial=_stored(row, is_operator))
+    if form.is_bound and form.is_valid():
+        try:
+            services.change_webhook(
+                actor=request.actor, webhook_id=pk, spec=form.spec, expected_version=version_sent(request)
+            )
+        except Invalid as error:
+            blame(form, error)
+        except Stale as error:
+            blame(form, Invalid([Fault("", "stale", error.detail)]))
+        else:
+            messages.success(request, f"Webhook {row.name} is saved.")
+            return redirect("web:webhook", pk=pk)
+    context = {"form": form, "row": row, "version": version_shown(request, row)}
+    return show(request, "pages/webhooks/form.html", context, status=422 if form.is_bound else 200)
+
+
+@require_POST
+@page
+def rotate(request: PageRequest, pk: int) -> HttpResponse:
+    """A new secret, shown this once."""
+    secret = services.rotate_secret(actor=request.actor, webhook_id=pk)
+    return _secret(request, selectors.webhook(request.actor, pk), secret)
+
+
+def _secret(request: PageRequest, row: Webhook, secret: str) -> HttpResponse:
+    response = show(request, "pages/webhooks/secret.html", {"row": row, "secret": secret})
+    add_never_cache_headers(response)
+    return response
+
+
+@require_POST
+@page
+def send_test(request: PageRequest, pk: int) -> HttpResponse:
+    """Send an event that says it is a test."""
+    try:
+        services.send_test(actor=request.actor, webhook_id=pk)
+    except Conflict as error:
+        messages.error(request, error.detail)
+    else:
+        messages.success(request, "The test is being sent. The response appears in the log below.")
+    return redirect("web:webhook", pk=pk)
+
+
+@require_POST
+@page
+def redeliver(request: PageRequest, pk: int, delivery: int) -> HttpResponse:
+    """Send one event again."""
+    try:
+        services.redeliver(actor=request.actor, webhook_id=pk, delivery_id=delivery)
+    except Conflict as error:
+        messages.error(request, error.detail)
+    else:
+        messages.success(request, "Sending again with the same ID.")
+    return redirect("web:webhook", pk=pk)
+
+
+@require_POST
+@page
+def delete(request: PageRequest, pk: int) -> HttpResponse:
+    """Take an endpoint away, once its name was typed."""
+    row = selectors.webhook(request.actor, pk)
+    if request.POST.get("confirm") != row.name:
+        messages.error(request, f"Type {row.name} to delete it.")
+        return redirect("web:webhook", pk=pk)
+    services.delete_webhook(actor=request.actor, webhook_id=pk)
+    messages.success(request, f"Webhook {row.name} is deleted.")
+    return redirect("web:webhooks")

@@ -1,0 +1,1 @@
+"""SHOW to people: capacity tests, their runs and what they found."""

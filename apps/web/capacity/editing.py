@@ -1,0 +1,132 @@
+"""SHOW to people: planning a capacity test: the form, what would happen, and saving it."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from django import forms
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
+
+from apps.accounts.models import Account
+from apps.accounts.quotas import quota
+from apps.accounts.selectors import accounts
+from apps.core.errors import Fault, Invalid
+from apps.definitions.models import CapacityTest
+from apps.definitions.reading.capacity_tests import capacity_test_document, spec_of
+from apps.definitions.selectors import capacity_tests, only
+from apps.web.capacity.form import CapacityTestForm
+from apps.web.capacity.words import what_happens
+from apps.web.kit.field_errors import blame
+from apps.web.kit.pages import PageRequest, page, show
+from apps.web.kit.saving import Typed, saved_or_blamed, tell, version_sent, version_shown
+
+TEMPLATE = "pages/capacity_tests/form.html"
+# What the chosen pool narrows.
+TARGETS = ("/spec/target/region", "/spec/target/hostname")
+QUOTAS = (
+    ("test_rate", "requests/s"),
+    ("test_connections", "connections"),
+    ("test_seconds", "seconds a run"),
+    ("test_runs_at_once", "runs at once"),
+)
+
+
+@page
+def new(request: PageRequest) -> HttpResponse:
+    """The empty form, and creating; `?pool=` and `?region=` choose what is loaded."""
+    return _form(request, None)
+
+
+@page
+def edit(request: PageRequest, pk: int) -> HttpResponse:
+    """The filled form, and saving; an older version than the stored one is refused."""
+    request.actor.may_write()
+    return _form(request, only(capacity_tests(request.actor), pk))
+
+
+@require_POST
+@page
+def check(request: PageRequest) -> HttpResponse:
+    """What would happen with the form as it is typed; stores nothing."""
+    request.actor.may_write()
+    form = CapacityTestForm(request.actor, None, request.POST, {})
+    context = {"targets": [form[name] for name in TARGETS], **said_of(form.spec(), _owner(request, None))}
+    return show(request, "pages/capacity_tests/said.html", context)
+
+
+def _form(request: PageRequest, stored: CapacityTest | None) -> HttpResponse:
+    request.actor.may_write()
+    data = request.POST if request.method == "POST" else None
+    form = CapacityTestForm(request.actor, stored, data, request.GET.dict())
+    if form.is_bound:
+        form.is_valid()
+        typed = _typed(request, form)
+        if saved := saved_or_blamed(request, typed, partial(_blame, form)):
+            tell(
+                request, typed, saved, f"Capacity test {saved.name} is saved. It sends no load until someone starts it."
+            )
+            return redirect("web:capacity-test", pk=saved.pk)
+    spec = form.spec() if form.is_bound else CapacityTestForm(request.actor, stored, _as_sent(form), {}).spec()
+    context = {
+        "form": form,
+        "stored": stored,
+        "version": version_shown(request, stored),
+        **said_of(spec, _owner(request, stored)),
+    }
+    return show(request, TEMPLATE, context, status=422 if form.is_bound else 200)
+
+
+def _as_sent(form: CapacityTestForm) -> Any:
+    """The form as it would be sent without a change."""
+    return {name: form.get_initial_for_field(field, name) or _first(field) for name, field in form.fields.items()}
+
+
+def _first(field: forms.Field) -> str:
+    """What a browser sends of a field that nobody touched."""
+    widget = field.widget
+    return str(next((value for value, _ in widget.choices), "")) if isinstance(widget, forms.Select) else ""
+
+
+def _owner(request: PageRequest, stored: CapacityTest | None) -> Account:
+    """Whose quotas count: operators choose the account in the form."""
+    if stored is not None:
+        return stored.account
+    name = request.POST.get("/account", "")[:63]
+    chosen = accounts(request.actor).filter(name=name).first() if name.isprintable() else None
+    return chosen or request.actor.account
+
+
+def _typed(request: PageRequest, form: CapacityTestForm) -> Typed:
+    return Typed(
+        kind="CapacityTest",
+        row=form.stored,
+        name=request.POST.get("/name", "").strip(),
+        account=request.POST.get("/account"),
+        spec=form.spec(),
+        version=version_sent(request),
+        reason=request.POST.get("reason", "").strip()[:400],
+    )
+
+
+def _blame(form: CapacityTestForm, error: Invalid) -> None:
+    """The document's own sentences instead of those of the fields."""
+    form.errors.clear()
+    blame(form, error)
+
+
+def said_of(spec: dict[str, Any], owner: Account) -> dict[str, Any]:
+    """The test in sentences, with what contradicts itself, beside what the account that owns it may do."""
+    faults: tuple[Fault, ...] = ()
+    try:
+        spec = capacity_test_document(spec_of(spec))
+    except Invalid as error:
+        faults = tuple(error.faults)
+    return {
+        "sentences": () if faults else what_happens(spec),
+        "faults": [fault.detail for fault in faults],
+        "owner": owner,
+        "quotas": [(unit, quota(owner, name)) for name, unit in QUOTAS],
+    }

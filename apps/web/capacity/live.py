@@ -1,0 +1,186 @@
+"""SHOW to people: a run while it goes on: second by second, what it does now, how far every brake is away."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from apps.capacity.models import Run, Second, Step
+from apps.capacity.run.abort_conditions import PROBING
+from apps.core.clock import now
+from apps.web.capacity.words import PURPOSES, spoken
+from apps.web.drawing.runs import Drawing, Held, Moment, draw_seconds, short
+from apps.web.kit.figures import amount, share
+
+SHOWN = 240  # seconds of a run that goes on
+WHOLE = 14_400  # seconds of one that is over
+SILENT = timedelta(seconds=4)
+NO_BRAKE = "not an abort condition during the search, because the objective ends each step"
+ERRORS_SHARE, ERRORS_FOR, SLOW_TIMES, SLOW_FOR = 0.05, 5, 3.0, 10
+
+
+@dataclass(frozen=True, slots=True)
+class Brake:
+    """One thing that stops a run: how near it is, as a bar; `percent` is None where nothing is known."""
+
+    id: str
+    name: str
+    percent: int | None
+    text: str
+    kind: str
+
+
+def seconds_of(run: Run) -> list[Second]:
+    """The seconds that a page draws: the last minutes of a run that goes on, all of one that is over."""
+    most = SHOWN if run.state in Run.OPEN else WHOLE
+    return list(run.seconds.order_by("-at")[:most])[::-1]
+
+
+def timeline(run: Run, seconds: Sequence[Second], steps: Sequence[Step]) -> Drawing | None:
+    """The chart of offered against achieved and of latency, None before the first second."""
+    if not seconds:
+        return None
+    start = run.started_at or seconds[0].at
+    below = (run.plan.get("objective") or {}).get("max_latency_ms", 600)
+    moments = [_moment(second, start) for second in seconds]
+    last = seconds[-1]
+    sentence = (
+        f"Run {run.pk}, second by second: last {last.target:g} requests/s targeted, {last.offered} offered,"
+        f" {last.answered} answered, {last.errors} errors, p95 {words_of(last.p95_ms)}."
+    )
+    return draw_seconds(
+        moments, [_held(step, start) for step in steps], max_latency_ms=below, prefix="live", sentence=sentence
+    )
+
+
+def _moment(second: Second, start: datetime) -> Moment:
+    return Moment(
+        at=(second.at - start).total_seconds(),
+        target=second.target,
+        offered=second.offered,
+        answered=second.answered,
+        errors=second.errors,
+        in_flight=second.in_flight,
+        p50=second.p50_ms,
+        p95=second.p95_ms,
+        p99=second.p99_ms,
+    )
+
+
+def _held(step: Step, start: datetime) -> Held:
+    begin = (step.started_at - start).total_seconds()
+    words = f"{PURPOSES.get(step.purpose, step.purpose)} at {asked(step)}: {step.status}"
+    return Held(begin, begin + step.seconds, step.status, words)
+
+
+def asked(step: Step) -> str:
+    """What a step held: `12 requests/s` or `20 users`."""
+    return f"{step.users:,} users" if step.users else f"{short(step.rate)} requests/s"
+
+
+def words_of(milliseconds: float | None) -> str:
+    """A latency as text, `–` where nothing was answered."""
+    if milliseconds is None:
+        return "–"
+    return f"{milliseconds / 1000:.1f} s" if milliseconds >= 10_000 else f"{amount(milliseconds)} ms"
+
+
+def figures_now(run: Run, seconds: Sequence[Second]) -> dict[str, Any]:
+    """The last second as text; `age` says how old it is once it should have been followed by another."""
+    if not seconds:
+        return {}
+    last = seconds[-1]
+    old = now() - last.at
+    errors = last.errors / (last.answered + last.errors) if last.answered + last.errors else None
+    return {
+        "target": short(last.target),
+        "wanted": f"of {short(last.target)}/s",
+        "offered": amount(last.offered),
+        "answered": amount(last.answered),
+        "errors": share(errors),
+        "in_flight": f"{last.in_flight:,}",
+        "p50": words_of(last.p50_ms),
+        "p95": words_of(last.p95_ms),
+        "p99": words_of(last.p99_ms),
+        "age": spoken(old.total_seconds()) if run.state in Run.OPEN and old > SILENT else "",
+    }
+
+
+def phase(run: Run, seconds: Sequence[Second], steps: Sequence[Step]) -> str:
+    """What the run does at the moment, in a sentence."""
+    if run.state == Run.State.WAITING:
+        return run.phase or "The run waits for a free worker. No load has been sent yet."
+    if run.state == Run.State.STARTING:
+        return run.phase or "The nodes are being prepared and all checks run again. No load has been sent yet."
+    if run.stop_requested_at:
+        return f"Stopped by {run.stopped_by or 'somebody'}. The load drops to zero within two seconds."
+    known = _known(steps)
+    if run.phase:
+        return f"{run.phase}{known}"
+    if not seconds:
+        return "The load generator is starting."
+    rate = seconds[-1].target
+    return (
+        f"Holding {short(rate)} requests/s.{known}" if rate else f"The queue of the previous step is draining.{known}"
+    )
+
+
+def _known(steps: Sequence[Step]) -> str:
+    """What the steps so far say about where the capacity lies."""
+    good = max((step.rate for step in steps if step.status == "good"), default=None)
+    bad = min((step.rate for step in steps if step.status == "bad"), default=None)
+    if good is not None and bad is not None and good < bad:
+        return f" {short(good)} met the objective and {short(bad)} did not. The capacity is in between."
+    if good is not None:
+        return f" {short(good)} met the objective. No rate has failed yet."
+    return f" {short(bad)} did not meet the objective." if bad is not None else ""
+
+
+def brakes(run: Run, seconds: Sequence[Second], steps: Sequence[Step]) -> list[Brake]:
+    """Every brake that the numbers of the run itself can trigger, with its distance."""
+    guards: Mapping[str, Any] = run.plan.get("guards") or {}
+    last = seconds[-1] if seconds else None
+    rate, connections = guards.get("max_rate", 100), guards.get("max_connections", 200)
+    longest = guards.get("max_duration_s", 300)
+    spent = ((run.ended_at or now()) - run.started_at).total_seconds() if run.started_at else 0.0
+    flight = last.in_flight if last else 0
+    return [
+        _errors(seconds),
+        _slow(run, seconds, steps),
+        _used("rate", "Rate", last.target if last else 0.0, rate, f"of {rate:,}/s"),
+        _used("connections", "In flight", flight, connections, f"of {connections:,}"),
+        _brake("time", "Time", spent / longest, f"{spoken(min(spent, longest))} of {spoken(longest)}"),
+    ]
+
+
+def _errors(seconds: Sequence[Second]) -> Brake:
+    recent = seconds[-ERRORS_FOR:]
+    total = sum(second.answered + second.errors for second in recent)
+    if not total:
+        return Brake("errors", "Errors", None, "no responses yet", "")
+    found = sum(second.errors for second in recent) / total
+    text = f"{share(found)}; stops above {100 * ERRORS_SHARE:g} % for {ERRORS_FOR} s"
+    return _brake("errors", "Errors", found / ERRORS_SHARE, text)
+
+
+def _slow(run: Run, seconds: Sequence[Second], steps: Sequence[Step]) -> Brake:
+    """The last seconds' best p95 against three times that of the first step, where that ends the load at all."""
+    if (run.plan.get("load") or {}).get("kind", "search") in PROBING:
+        return Brake("slow", "Latency", None, NO_BRAKE, "")
+    base = steps[0].p95_ms if steps else None
+    recent = [second.p95_ms for second in seconds[-SLOW_FOR:] if second.p95_ms is not None]
+    if not base or not recent:
+        return Brake("slow", "Latency", None, "no earlier step to compare with", "")
+    text = f"p95 {words_of(min(recent))}; stops above {words_of(SLOW_TIMES * base)} for {SLOW_FOR} s"
+    return _brake("slow", "Latency", min(recent) / (SLOW_TIMES * base), text)
+
+
+def _used(id_: str, name: str, value: float, most: float, of: str) -> Brake:
+    return _brake(id_, name, value / most if most else 0.0, f"{short(value)} {of}")
+
+
+def _brake(id_: str, name: str, part: float, text: str) -> Brake:
+    kind = "bad" if part >= 1 else "warn" if part >= 0.8 else "good"
+    return Brake(id_, name, round(100 * part), text, kind)

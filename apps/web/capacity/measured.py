@@ -1,0 +1,44 @@
+"""SHOW to people: what was measured of a pool in a region, beside the limit that somebody or the run set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Max
+
+from apps.accounts.actors import Actor
+from apps.capacity import selectors
+from apps.capacity.models import Run
+from apps.web.capacity.result import capacity_of, confidence_of
+from apps.web.drawing.runs import short
+
+Place = tuple[int, int]  # ids of a pool and of a region
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The newest number of a pool in a region; requests/s as a number and as text."""
+
+    run_id: int
+    capacity: float
+    text: str
+    confidence: str
+    at: datetime | None
+
+
+def measured(actor: Actor, *, pools: Iterable[int] | None = None, region: int | None = None) -> dict[Place, Measured]:
+    """The newest capacity through the load balancer by pool and region, of what the actor sees. Two queries."""
+    rows = selectors.runs(actor).filter(state=Run.State.DONE, plan__target__server="", pool__isnull=False)
+    rows = rows.exclude(result=None).exclude(result__capacity=None).order_by()
+    rows = rows if pools is None else rows.filter(pool__in=list(pools))
+    rows = rows if region is None else rows.filter(region=region)
+    newest = rows.values("pool", "region").annotate(newest=Max("pk")).values_list("newest", flat=True)
+    found: dict[Place, Measured] = {}
+    for run in Run.objects.filter(pk__in=list(newest)):
+        value = capacity_of(run)
+        if value is not None and run.pool_id and run.region_id:
+            text = f"{short(value)} requests/s"
+            found[run.pool_id, run.region_id] = Measured(run.pk, value, text, confidence_of(run), run.ended_at)
+    return found

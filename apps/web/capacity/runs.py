@@ -1,0 +1,92 @@
+"""SHOW to people: one run of a capacity test: live while it goes on, with its result afterwards."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpResponse
+
+from apps.capacity import selectors
+from apps.capacity.models import Run, Step
+from apps.capacity.run.generator_capacity import sentence_of
+from apps.core.clock import now
+from apps.web.capacity.actions import limit_context
+from apps.web.capacity.live import asked, brakes, figures_now, phase, seconds_of, timeline, words_of
+from apps.web.capacity.result import result_context
+from apps.web.capacity.words import PURPOSES, address_of, load_words, mark_of, objective_words, spoken, through
+from apps.web.drawing.runs import short
+from apps.web.kit.figures import share
+from apps.web.kit.pages import PageRequest, page, show
+
+LEGEND = (
+    *(("target", "target"), ("offered", "offered"), ("answered", "answered"), ("errors", "errors")),
+    *(("p50", "p50"), ("p95", "p95"), ("p99", "p99"), ("objective", "objective")),
+)
+VERDICTS = {
+    "good": ("good", "good", "Good"),
+    "bad": ("bad", "bad", "Overloaded"),
+    "void": ("idle", "unknown", "Discarded"),
+}
+
+
+@page
+def detail(request: PageRequest, pk: int) -> HttpResponse:
+    """One run; `?partial=body` is what changes while it goes on."""
+    run = selectors.run(request.actor, pk)
+    return show(request, "pages/capacity_runs/detail.html", run_context(request, run))
+
+
+def run_context(request: PageRequest, run: Run) -> dict[str, Any]:
+    """Everything that the page of a run shows."""
+    steps = list(run.steps.defer("histogram").order_by("ordinal"))
+    seconds = seconds_of(run)
+    going = run.state in Run.OPEN
+    plan = run.plan
+    context: dict[str, Any] = {
+        "run": run,
+        "going": going,
+        "mark": mark_of(run),
+        "target": plan.get("target", {}),
+        "address": address_of(plan.get("target", {}), plan.get("load", {})),
+        "through": through(plan.get("target", {})),
+        "load": load_words(plan.get("load", {})),
+        "objective": objective_words(plan.get("objective", {})),
+        "took": _took(run),
+        "generator": sentence_of(run.generator),
+        "now": figures_now(run, seconds),
+        "drawing": timeline(run, seconds, steps),
+        "legend": LEGEND,
+        "steps": [_step(step) for step in steps],
+    }
+    if going:
+        waits = run.state == Run.State.WAITING and run.begin_by is None
+        going_on = {"phase": phase(run, seconds, steps), "brakes": brakes(run, seconds, steps)}
+        return context | going_on | {"needs_approval": run.phase if waits else ""}
+    limit = limit_context(request, run) if run.result else {}
+    return context | result_context(run) | limit
+
+
+def _took(run: Run) -> str:
+    if run.started_at is None:
+        return ""
+    return spoken(((run.ended_at or now()) - run.started_at).total_seconds())
+
+
+def _step(step: Step) -> dict[str, Any]:
+    """A row of the table of steps."""
+    return {
+        "ordinal": step.ordinal,
+        "purpose": PURPOSES.get(step.purpose, step.purpose),
+        "asked": asked(step),
+        "offered": short(step.offered),
+        "answered": short(step.answered),
+        "errors": share(step.error_rate),
+        "kinds": ", ".join(f"{count:,} {kind}" for kind, count in sorted(step.errors.items())),
+        "p50": words_of(step.p50_ms),
+        "p95": words_of(step.p95_ms),
+        "p99": words_of(step.p99_ms),
+        "worst": words_of(step.max_ms),
+        "seconds": f"{step.seconds:.0f} s",
+        "mark": VERDICTS.get(step.status, VERDICTS["void"]),
+        "message": step.message,
+    }

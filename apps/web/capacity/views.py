@@ -1,0 +1,126 @@
+"""SHOW to people: capacity tests: the list, one test with its runs, and taking it away."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+from django.contrib import messages
+from django.db.models import Q, QuerySet
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
+
+from apps.accounts.quotas import quota
+from apps.audit.selectors import entries_of
+from apps.capacity import selectors
+from apps.capacity.models import Run
+from apps.capacity.run.checking import checks, refusal
+from apps.core.clock import now
+from apps.core.errors import Conflict, Invalid
+from apps.definitions.models import CapacityTest
+from apps.definitions.reading.describing import envelope
+from apps.definitions.selectors import capacity_tests, describe, only
+from apps.definitions.services import delete_object
+from apps.web.capacity.result import capacity_of, confidence_of
+from apps.web.capacity.rows import rows_of
+from apps.web.capacity.words import mark_of, what_happens
+from apps.web.drawing.runs import short
+from apps.web.kit.pages import PageRequest, page, show
+
+PER_PAGE = 50
+RUNS_SHOWN = 20
+OTHERS_SHOWN = 100
+
+
+@page
+def index(request: PageRequest) -> HttpResponse:
+    """Tests a keyset page at a time, in the order account, name; `?q=` looks into test, pool, region and account."""
+    rows = capacity_tests(request.actor)
+    query, after = request.GET.get("q", "").strip()[:63], request.GET.get("after", "")
+    if query and query.isprintable():
+        parts = (Q(name__icontains=query), Q(pool__name__icontains=query), Q(region__name__icontains=query))
+        rows = rows.filter(parts[0] | parts[1] | parts[2] | Q(account__name__icontains=query))
+    account, slash, name = after.partition("/")
+    if slash and after.isprintable():
+        rows = rows.filter(Q(account__name__gt=account) | Q(account__name=account, name__gt=name))
+    found = list(rows[: PER_PAGE + 1])
+    shown = found[:PER_PAGE]
+    context = {
+        "rows": rows_of(request.actor, shown),
+        "query": query,
+        "after": after,
+        "next_after": f"{shown[-1].account.name}/{shown[-1].name}" if len(found) > PER_PAGE else None,
+        "no_quota": quota(request.actor.account, "test_rate") == 0,
+    }
+    return show(request, "pages/capacity_tests/list.html", context)
+
+
+@page
+def detail(request: PageRequest, pk: int) -> HttpResponse:
+    """One test: what it asks, what it found, its runs newest first (`?before=` goes on)."""
+    test = only(capacity_tests(request.actor), pk)
+    before = request.GET.get("before", "")
+    runs = selectors.runs(request.actor).filter(test=test)
+    if before.isascii() and before.isdecimal() and len(before) < 19:
+        runs = runs.filter(pk__lt=int(before))
+    found = list(runs[: RUNS_SHOWN + 1])
+    context: dict[str, Any] = {
+        "test": test,
+        "row": rows_of(request.actor, [test])[0],
+        "sentences": what_happens(describe(test)),
+        "runs": [_run(run) for run in found[:RUNS_SHOWN]],
+        "before": before,
+        "next_before": found[RUNS_SHOWN - 1].pk if len(found) > RUNS_SHOWN else None,
+    }
+    if not request.GET.get("partial"):
+        answers = checks(test, now())
+        context |= {
+            "checks": answers,
+            "others": _comparable(request, test),
+            "comparisons": selectors.comparisons(request.actor).filter(Q(first=test) | Q(second=test))[:5],
+            "blocked": refusal(answers),
+            "yaml": yaml.safe_dump({"objects": [envelope(test)]}, sort_keys=False, allow_unicode=True),
+            "entries": entries_of(request.actor, "CapacityTest", pk, limit=8),
+        }
+    return show(request, "pages/capacity_tests/detail.html", context)
+
+
+def _comparable(request: PageRequest, test: CapacityTest) -> QuerySet[CapacityTest]:
+    """Other tests that may be run in turn with this one: of the same account, with the same kind of load."""
+    rows = capacity_tests(request.actor).filter(account=test.account, load__kind=test.load.get("kind"))
+    return rows.exclude(pk=test.pk)[:OTHERS_SHOWN]
+
+
+def _run(run: Run) -> dict[str, Any]:
+    """A row of the list of runs."""
+    capacity = capacity_of(run)
+    return {
+        "run": run,
+        "mark": mark_of(run),
+        "capacity": short(capacity) if capacity is not None else "",
+        "confidence": confidence_of(run),
+    }
+
+
+@require_POST
+@page
+def delete(request: PageRequest, pk: int) -> HttpResponse:
+    """Take a test away once its name was typed; its runs stay."""
+    request.actor.may_write()
+    test: CapacityTest = only(capacity_tests(request.actor), pk)
+    if request.POST.get("confirm") != test.name:
+        messages.error(request, f"Type {test.name} to delete it.")
+        return redirect("web:capacity-test", pk=pk)
+    try:
+        delete_object(
+            actor=request.actor,
+            kind="CapacityTest",
+            name=test.name,
+            account=test.account.name,
+        )
+    except (Conflict, Invalid) as error:
+        messages.error(request, error.detail)
+        return redirect("web:capacity-test", pk=pk)
+    messages.success(request, f"Capacity test {test.name} is deleted. Its runs and the limits that they set stay.")
+    return redirect("web:capacity-tests")

@@ -1,0 +1,1 @@
+"""SHOW to people: cloud accounts, stacks and static IPs."""

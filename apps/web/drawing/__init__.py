@@ -1,0 +1,1 @@
+"""SHOW to people, pure: the geometry of drawings that the server makes."""

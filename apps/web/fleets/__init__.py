@@ -1,0 +1,1 @@
+"""SHOW to people: regions, fleets, nodes and the rollouts that reach them."""

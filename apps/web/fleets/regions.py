@@ -1,0 +1,278 @@
+"""SHOW to people: regions: what their clients want, what they serve, what leaves and comes, and draining one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.contrib import messages
+from django.db.models import Count, Q
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+
+from apps.capacity.use.staleness import ages
+from apps.core.clock import now
+from apps.core.errors import Conflict, Invalid, NotFound
+from apps.definitions import selectors as definitions
+from apps.definitions.services import drain_region
+from apps.fleet import distances
+from apps.fleet import selectors as places
+from apps.fleet.models import Region
+from apps.observe import selectors as observe
+from apps.observe.models import NodeReport
+from apps.overflow import selectors
+from apps.overflow.flows import FULL, Flow, Lane, RegionUse, WhatIf
+from apps.overflow.reasons import misfits, overloads
+from apps.web.capacity.measured import Measured, Place, measured
+from apps.web.kit.pages import PageRequest, operators_only, page, show
+from apps.web.kit.worst_first import by_word
+from apps.web.overflow.parts import lanes_in, lanes_out, shown
+from apps.web.overflow.words import rate, use_kind, use_words, why
+from apps.web.pools.tables import limit_words
+
+SHARES_SHOWN = 100
+NOT_MEASURED = "not measured yet"
+PEERS_KNOWN_FOR = timedelta(minutes=1)
+SOURCES = {
+    "set": "set by hand",
+    "measured": "measured by the nodes",
+    "estimated": "estimated from coordinates",
+    "unknown": "unknown; ordered by name",
+}
+State = tuple[str, str, str]  # kind, shape and word of components/mark.html
+
+
+@dataclass(frozen=True, slots=True)
+class LaneWords:
+    """A lane seen from one of its ends: the other end and the numbers as text."""
+
+    id: str
+    name: str
+    rps: str
+    added: str
+    why: str
+    text: str
+
+
+@page
+def index(request: PageRequest) -> HttpResponse:
+    """Every region beside its limits, worst first, what leaves it and what comes."""
+    operators_only(request.actor, "regions")
+    flow = selectors.flow_overall(request.actor)
+    nodes = _nodes_of(request)
+    tested = measured(request.actor)
+    rows = [_row(region, flow, nodes.get(region.pk, []), tested) for region in places.regions(request.actor)]
+    rows = by_word([(row["state"][0], row) for row in rows], ("bad", "warn", "idle", "good"))
+    return show(request, "pages/regions/list.html", {"rows": rows})
+
+
+@page
+def detail(request: PageRequest, name: str) -> HttpResponse:
+    """One region: numbers, lanes, the order in which its overflow looks for room, nodes, limits of its pools."""
+    operators_only(request.actor, "region")
+    region = _region(request, name)
+    flow = selectors.flow_overall(request.actor)
+    nodes = _nodes_of(request).get(region.pk, [])
+    tested = measured(request.actor, region=region.pk)
+    context: dict[str, Any] = {"region": region, "row": _row(region, flow, nodes, tested), "nodes": nodes}
+    if not request.GET.get("partial"):
+        context |= {"order": _order(request, region), **_shares(request, region)}
+    return show(request, "pages/regions/detail.html", context)
+
+
+def _region(request: PageRequest, name: str) -> Region:
+    region = places.regions(request.actor).filter(name=name).first()
+    if region is None:
+        raise NotFound("There is no such region.")
+    return region
+
+
+def _row(region: Region, flow: Flow, nodes: list[dict[str, Any]], tested: Mapping[Place, Measured]) -> dict[str, Any]:
+    """What lists and pages print of a region; empty where nothing was measured."""
+    use = next((use for use in flow.regions if use.region_id == f"rgn-{region.pk}"), None)
+    known = use is not None and flow.at is not None
+    row: dict[str, Any] = {
+        "region": region,
+        "state": _state(region, use),
+        "age": f"{flow.age_s:.0f} s" if known and flow.stale and flow.age_s is not None else "",
+        "nodes": len(nodes),
+        "nodes_up": sum(1 for node in nodes if node["serving"]),
+        **_measured(region, tested),
+        "out": [_lane(lane, lane.target_id, lane.target) for lane in lanes_out(flow, f"rgn-{region.pk}")],
+        "into": [_lane(lane, lane.source_id, lane.source) for lane in lanes_in(flow, f"rgn-{region.pk}")],
+        "use": "no limit set",
+        "percent": None,
+    }
+    return row | _numbers(use, known=known) if use else row
+
+
+def _measured(region: Region, tested: Mapping[Place, Measured]) -> dict[str, Any]:
+    """How many pools of a region were measured, with the number where it is one, and how old the oldest number is."""
+    here = [each for (_, place), each in tested.items() if place == region.pk]
+    if not here:
+        return {"measured": NOT_MEASURED, "measured_one": "", "measured_at": None}
+    oldest = min((each.at for each in here if each.at), default=None)
+    one = rate(here[0].capacity) if len(here) == 1 else ""
+    words = f"{one}/s in 1 pool" if one else f"{len(here)} pools"
+    return {"measured": words, "measured_one": one, "measured_at": oldest}
+
+
+def _numbers(use: RegionUse, *, known: bool) -> dict[str, Any]:
+    one = use.fullest.use if use.fullest else use
+    used = one.used if known and use.usable else None
+    return {
+        "offered": rate(use.demand_rps) if known else "",
+        "served": rate(use.served_rps) if known else "",
+        "overflow_out_rps": rate(use.overflow_out_rps) if known else "",
+        "overflow_in_rps": rate(use.overflow_in_rps) if known else "",
+        "percent": None if used is None else round(100 * used),
+        "kind": use_kind(use) or "good",
+        "use": use_words(use) if known else "",
+        **_limit(one, use.fullest.pool if use.fullest else ""),
+        "sentences": use.sentences if known else (),
+    }
+
+
+def _limit(use: RegionUse, pool: str) -> dict[str, str]:
+    """The limit of the pool that uses most of its own; sums over pools would say nothing."""
+    set_by = f"set by {use.capacity_set_by}" if use.capacity_set_by else ""
+    return {
+        "capacity": _capacity(use),
+        "capacity_unit": "/s" if use.capacity_rps is not None else "in flight" if use.flight_limit else "",
+        "capacity_from": ", ".join(filter(None, [f"of {pool}, the worst pool" if pool else "", set_by])),
+    }
+
+
+def _capacity(use: RegionUse) -> str:
+    if use.capacity_rps is not None:
+        return rate(use.capacity_rps)
+    if use.flight_limit is not None:
+        return f"{use.flight_limit:,}"
+    return "no limit" if use.unlimited else ""
+
+
+def _state(region: Region, use: RegionUse | None) -> State:
+    if region.drained:
+        return "warn", "pause", "Drained"
+    if use is None:
+        return "idle", "unknown", "No servers"
+    if not use.healthy:
+        return "bad", "bad", "No usable server"
+    if use.rejected_rps > 0:
+        return "bad", "stop", "Rejecting"
+    if use.pools_down:
+        return "bad", "bad", f"{use.pools_down} of {len(use.pools)} pools down"
+    if use.overflow_out_rps > 0:
+        return "warn", "warn", "Overflowing"
+    full = use.pools_full or (use.used or 0.0) >= FULL
+    return ("warn", "warn", "At its limit") if full else ("good", "good", "Has capacity")
+
+
+def _lane(lane: Lane, other_id: str, other: str) -> LaneWords:
+    added = f"+{lane.added_ms:.0f} ms" if lane.added_ms is not None else "unknown"
+    return LaneWords(other_id, other, rate(lane.rps), added, why(lane), f"{rate(lane.rps)}/s {other}")
+
+
+def _nodes_of(request: PageRequest) -> Mapping[int, list[dict[str, Any]]]:
+    """Nodes by region with what they last said."""
+    numbers = observe.node_numbers(request.actor)
+    rows = list(places.nodes(request.actor))
+    names = {f"node-{node.pk}": node.name for node in rows}
+    reports = {report.node_id: report for report in NodeReport.objects.all()}
+    found: dict[int, list[dict[str, Any]]] = {}
+    for node in rows:
+        said = numbers.get(node.pk)
+        found.setdefault(node.fleet.region_id, []).append(
+            {
+                "pk": node.pk,
+                "name": node.name,
+                "serving": said.serving if said else None,
+                "requests": said.numbers.requests_rps if said else None,
+                **_peers(reports.get(node.pk), names),
+            }
+        )
+    return found
+
+
+def _peers(report: NodeReport | None, names: Mapping[str, str]) -> dict[str, Any]:
+    """Whether the node exchanges counters with all others; unknown where it has not said so lately."""
+    recent = report is not None and report.counted_at is not None and now() - report.counted_at < PEERS_KNOWN_FOR
+    if report is None or not recent or not report.peers:
+        return {"peers": None, "lost": ""}
+    lost = [names.get(node, node) for node, connected in sorted(report.peers.items()) if not connected]
+    told = f"{len(report.peers) - len(lost)} of {len(report.peers)} connected"
+    return {"peers": ("warn", "warn", told) if lost else ("good", "good", told), "lost": ", ".join(lost)}
+
+
+def _order(request: PageRequest, region: Region) -> list[dict[str, str]]:
+    """The other regions in the order in which overflow tries them, nearest first."""
+    names = {row.pk: row.name for row in places.regions(request.actor)}
+    table = places.latency_table()
+    ids = {name: pk for pk, name in names.items()}
+    steps = [(name, table[region.pk, ids[name]]) for name in distances.nearest_first(region.pk, names, table)]
+    return [{"name": name, "ms": _ms(step), "source": SOURCES[step.source]} for name, step in steps]
+
+
+def _ms(step: distances.Latency) -> str:
+    return "unknown" if step.ms is None else f"{step.ms:.0f} ms"
+
+
+def _shares(request: PageRequest, region: Region) -> dict[str, Any]:
+    """What pools may take here."""
+    ready = Count("servers", filter=Q(servers__state="ready"))
+    rows = definitions.backends(request.actor).filter(region=region).annotate(ready=ready, all=Count("servers"))
+    found = list(rows.order_by("pool__account__name", "pool__name").prefetch_related(None)[: SHARES_SHOWN + 1])
+    ages_of = ages(found)
+    shares = [
+        {
+            "backend": backend,
+            "limit": limit_words(backend),
+            "scaler": f"{100 * backend.capacity_scaler:g} %",
+            "measured": ages_of.get(backend.pk, NOT_MEASURED),
+            "ready": backend.ready,
+            "servers": backend.all,
+        }
+        for backend in found[:SHARES_SHOWN]
+    ]
+    return {"shares": shares, "more_shares": len(found) > SHARES_SHOWN}
+
+
+@page
+def drain(request: PageRequest, name: str) -> HttpResponse:
+    """Where the traffic would go and whether it fits; then, with a reason, drain the region or end it."""
+    operators_only(request.actor, "region")
+    request.actor.may_write()
+    region = _region(request, name)
+    reason = request.POST.get("reason", "").strip()[:400]
+    if request.method == "POST" and reason and request.POST.get("do") in ("drain", "undrain"):
+        drained = request.POST["do"] == "drain"
+        try:
+            drain_region(actor=request.actor, region=name, drained=drained, reason=reason)
+        except (Conflict, Invalid) as error:
+            messages.error(request, error.detail)
+        else:
+            words = "is drained. Other regions serve its traffic" if drained else "serves traffic again"
+            messages.success(request, f"Region {name} {words}.")
+            return redirect(reverse("web:region", args=[name]))
+    fault = "Enter a reason. It is recorded in the audit log." if request.method == "POST" and not reason else ""
+    context = {"region": region, "reason": reason, "fault": fault}
+    context |= {} if region.drained else _preview(request, region)
+    return show(request, "pages/regions/drain.html", context, status=422 if fault else 200)
+
+
+def _preview(request: PageRequest, region: Region) -> dict[str, Any]:
+    """The planner's answer at the traffic of now."""
+    question = WhatIf(drained_regions=(f"rgn-{region.pk}",))
+    current, predicted, differences = selectors.what_if(request.actor, None, question)
+    # What is over its limit already does not fit either, though the drain would not make it worse.
+    warnings = overloads(current.regions, predicted.regions) or misfits(predicted.regions)
+    return {
+        "current": shown(current, "drain-current"),
+        "predicted": shown(predicted, "drain-predicted"),
+        "differences": differences,
+        "measured": current.at is not None,
+        "warnings": warnings if current.at is not None else (),
+    }

@@ -1,0 +1,146 @@
+"""SHOW to people: rollouts, live, with what changed and the way back."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
+
+from apps.core.clock import now
+from apps.core.errors import Conflict, Invalid
+from apps.rollouts import selectors, services
+from apps.rollouts.models import Rollout, Step
+from apps.rollouts.push.states import TERMINAL, RolloutState, StepState
+from apps.web.kit.differences import files_of
+from apps.web.kit.pages import PageRequest, operators_only, page, show
+
+PER_PAGE = 50
+REVISIONS_SHOWN = 20
+STAGES = (RolloutState.COMPILED, RolloutState.VALIDATED, RolloutState.PUSHING, RolloutState.DONE)
+WORDS = {"compiled": "Compiled", "validated": "Checked", "pushing": "Pushed to nodes", "done": "Live"}
+FINISHED_STEPS = {StepState.DONE, StepState.REFUSED, StepState.ROLLED_BACK}
+TURNED = {RolloutState.ROLLING_BACK, RolloutState.ROLLED_BACK, RolloutState.FAILED}
+
+
+@page
+def index(request: PageRequest) -> HttpResponse:
+    """Newest first, a keyset page at a time; `?fleet=` narrows."""
+    operators_only(request.actor, "rollouts")
+    rows = selectors.rollouts(request.actor)
+    fleet, before = request.GET.get("fleet", ""), request.GET.get("before", "")
+    if fleet:
+        rows = rows.filter(fleet__name=fleet) if fleet.isprintable() else rows.none()
+    if before.isdecimal() and len(before) < 19:
+        rows = rows.filter(pk__lt=int(before))
+    found = list(rows.prefetch_related("steps")[: PER_PAGE + 1])
+    more = len(found) > PER_PAGE
+    context = {
+        "rows": [_row(each) for each in found[:PER_PAGE]],
+        "fleet": fleet,
+        "fleets": [sync.fleet.name for sync in selectors.fleet_syncs(request.actor)],
+        "before": before,
+        "next_before": found[PER_PAGE - 1].pk if more else None,
+    }
+    return show(request, "pages/rollouts/list.html", context)
+
+
+def _row(rollout: Rollout) -> dict[str, Any]:
+    steps = list(rollout.steps.all())
+    ways = {step.how for step in steps if step.how and step.how != "nothing"}
+    return {
+        "rollout": rollout,
+        "took": _seconds((rollout.finished_at or now()) - rollout.created_at),
+        "running": rollout.state not in TERMINAL,
+        "percent": percent_done(steps),
+        "ways": ", ".join(sorted(ways)) or "nothing to do",
+        "nodes": len(steps),
+    }
+
+
+def percent_done(steps: list[Step]) -> int:
+    """Share of steps that came to an end, in per cent."""
+    return round(100 * sum(step.state in FINISHED_STEPS for step in steps) / len(steps)) if steps else 100
+
+
+def _seconds(span: timedelta) -> str:
+    seconds = max(span.total_seconds(), 0.0)
+    if seconds < 10:
+        return f"{seconds:.2f} s"
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+
+
+@page
+def detail(request: PageRequest, pk: int) -> HttpResponse:
+    """One rollout: stages, nodes, what it changed, and the way back."""
+    operators_only(request.actor, "rollout")
+    rollout = selectors.rollout(request.actor, pk)
+    steps = list(rollout.steps.all())
+    context = {
+        **_row(rollout),
+        "stages": stages_of(rollout),
+        "steps": [
+            {"step": step, "took": _seconds(step.finished_at - step.started_at)}
+            if step.started_at and step.finished_at
+            else {"step": step, "took": ""}
+            for step in steps
+        ],
+        "sync": selectors.fleet_syncs(request.actor).filter(fleet=rollout.fleet_id).first(),
+        "errors": [],
+    }
+    if not request.GET.get("partial"):
+        context |= _difference(request, rollout) | _earlier(request, rollout)
+    return show(request, "pages/rollouts/detail.html", context)
+
+
+def stages_of(rollout: Rollout) -> list[tuple[str, str]]:
+    """The stages as (state, word) for `components/steps.html`: done, now, failed or still to come."""
+    state = RolloutState(rollout.state)
+    if state in TURNED:
+        last = {"rolling_back": "now", "rolled_back": "failed", "failed": "failed"}[state]
+        word = "Failed" if state == RolloutState.FAILED else "Rolled back"
+        return [("done", "Compiled"), ("done", "Checked"), ("failed", "Pushed to nodes"), (last, word)]
+    if state == RolloutState.SUPERSEDED:
+        return [("done", "Compiled"), ("done", "Checked"), ("", "Pushed to nodes"), ("failed", "Superseded")]
+    place = STAGES.index(state) if state in STAGES else STAGES.index(RolloutState.PUSHING)
+    marks = ["done" if at < place or state == RolloutState.DONE else "" for at in range(len(STAGES))]
+    if state != RolloutState.DONE:
+        marks[place] = "now"
+    return [(mark, WORDS[stage]) for mark, stage in zip(marks, STAGES, strict=True)]
+
+
+def _difference(request: PageRequest, rollout: Rollout) -> dict[str, Any]:
+    if rollout.previous_id is None or rollout.previous_id == rollout.revision_id:
+        return {"sentences": (), "files": []}
+    found = selectors.difference(request.actor, rollout.previous_id, rollout.revision_id)
+    return {"sentences": found.sentences, "files": files_of(found.files)}
+
+
+def _earlier(request: PageRequest, rollout: Rollout) -> dict[str, Any]:
+    """Revisions to go back to, newest first; `?older=` goes on below that number."""
+    rows = selectors.revisions(request.actor).filter(fleet=rollout.fleet_id).order_by("-number")
+    older = request.GET.get("older", "")
+    if older.isascii() and older.isdecimal() and len(older) < 10:
+        rows = rows.filter(number__lt=int(older))
+    found = list(rows[: REVISIONS_SHOWN + 1])
+    more = len(found) > REVISIONS_SHOWN
+    shown = found[:REVISIONS_SHOWN]
+    return {"earlier": shown, "older": older, "next_older": shown[-1].number if more else None}
+
+
+@require_POST
+@page
+def roll_back(request: PageRequest, pk: int) -> HttpResponse:
+    """Push an earlier revision again and hold the fleet there."""
+    try:
+        rollout = services.roll_back(actor=request.actor, revision_id=pk, reason=request.POST.get("reason", ""))
+    except (Invalid, Conflict) as error:
+        messages.error(request, error.detail)
+        return redirect("web:rollouts")
+    messages.success(
+        request, f"Fleet {rollout.fleet.name} rolls back and is held at that revision until someone resumes it."
+    )
+    return redirect("web:rollout", pk=rollout.pk)

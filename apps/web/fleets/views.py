@@ -1,0 +1,105 @@
+"""SHOW to people: fleets and nodes, running against wanted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
+
+from apps.core.errors import Conflict
+from apps.definitions.selectors import only
+from apps.fleet import selectors as places
+from apps.observe import selectors as observe
+from apps.rollouts import selectors, services
+from apps.rollouts.models import Step
+from apps.rollouts.selectors import NodeSync
+from apps.web.kit.differences import files_of
+from apps.web.kit.pages import PageRequest, operators_only, page, show
+from apps.web.kit.worst_first import by_word
+
+WORST = ("unreachable", "refused", "drifted", "held", "behind", "never_pushed", "in_sync")
+
+
+@page
+def index(request: PageRequest) -> HttpResponse:
+    """Every fleet with its nodes, worst first: in sync, behind, drifted, unreachable or held."""
+    operators_only(request.actor, "fleets")
+    actor = request.actor
+    nodes = selectors.node_sync(actor)
+    numbers = observe.node_numbers(actor)
+    syncs = {sync.fleet_id: sync for sync in selectors.fleet_syncs(actor)}
+    words = selectors.sync_words(actor)
+    fleets = [
+        {
+            "fleet": fleet,
+            "sync": syncs.get(fleet.pk),
+            "word": words.get(fleet.pk, "unknown"),
+            "nodes": [(node, numbers.get(node.node_id)) for node in nodes if node.fleet_id == fleet.pk],
+        }
+        for fleet in places.fleets(actor)
+    ]
+    fleets = by_word([(_worst(fleet), fleet) for fleet in fleets], WORST)
+    quarantined = 0 if request.GET.get("partial") else selectors.quarantined(actor).count()
+    return show(request, "pages/fleets/list.html", {"fleets": fleets, "quarantined": quarantined})
+
+
+def _worst(fleet: dict[str, Any]) -> str:
+    """The worst word of a fleet and its nodes."""
+    words = {fleet["word"], *(node.word for node, _ in fleet["nodes"])}
+    return next((word for word in WORST if word in words), "")
+
+
+@require_POST
+@page
+def push_again(request: PageRequest, pk: int) -> HttpResponse:
+    """Try what was refused again, and repair what drifted."""
+    services.push_again(actor=request.actor, fleet_id=pk, reason=request.POST.get("reason", ""))
+    messages.success(request, "Spillway checks every node of the fleet and redeploys where the configuration differs.")
+    return redirect("web:fleets")
+
+
+@require_POST
+@page
+def resume(request: PageRequest, pk: int) -> HttpResponse:
+    """Let the changes that waited go out."""
+    try:
+        services.resume(actor=request.actor, fleet_id=pk, reason=request.POST.get("reason", ""))
+    except Conflict as error:
+        messages.error(request, error.detail)
+    else:
+        messages.success(request, "The fleet follows its definitions again. Queued changes are rolled out together.")
+    return redirect("web:fleets")
+
+
+@page
+def node(request: PageRequest, pk: int) -> HttpResponse:
+    """One node: facts, what it runs against what it should, its last pushes."""
+    operators_only(request.actor, "node")
+    row = only(places.nodes(request.actor), pk)
+    sync = next(each for each in selectors.node_sync(request.actor) if each.node_id == pk)
+    context = {
+        "node": row,
+        "sync": sync,
+        "report": observe.node_numbers(request.actor).get(pk),
+        "troubles": observe.node_troubles(request.actor, pk),
+        "steps": Step.objects.filter(node=pk).select_related("rollout__revision").defer(*HIDDEN).order_by("-id")[:10],
+        **_difference(request, sync),
+    }
+    return show(request, "pages/fleets/node.html", context)
+
+
+HIDDEN = ("rollout__revision__bundle", "rollout__revision__snapshot")
+
+
+def _difference(request: PageRequest, sync: NodeSync) -> dict[str, Any]:
+    """What a push would change on the node; empty when it runs what it should or something that is not ours."""
+    running, wanted = sync.running_revision, sync.wanted_revision
+    if running is None or wanted is None or running == wanted:
+        return {"sentences": (), "files": []}
+    rows = selectors.revisions(request.actor).filter(fleet=sync.fleet_id, number__in=(running, wanted))
+    ids = {row.number: row.pk for row in rows}
+    found = selectors.difference(request.actor, ids[running], ids[wanted])
+    return {"sentences": found.sentences, "files": files_of(found.files)}

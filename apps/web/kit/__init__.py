@@ -1,0 +1,1 @@
+"""SHOW to people: what every page is made of: answering, saving, faults beside fields, charts, figures."""

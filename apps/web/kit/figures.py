@@ -1,0 +1,72 @@
+"""SHOW to people: measured numbers as words, and series as the points of a sparkline; nothing is invented."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from apps.observe.numbers import Numbers
+
+WIDTH, HEIGHT = 100.0, 24.0
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """One object's numbers as text, empty where nothing was measured; `age` is set only when they are stale."""
+
+    requests: str = ""
+    errors: str = ""
+    p95: str = ""
+    connections: str = ""
+    age: str = ""
+    failing: bool = False
+
+
+def figures_of(numbers: Numbers | None) -> Figures:
+    """What a page prints for these numbers; rates per second, errors as the share of 5xx, latency in ms."""
+    if numbers is None or numbers.requests_rps is None:
+        return Figures()
+    errors = numbers.error_rate
+    if errors is None and numbers.errors_rps is not None and numbers.requests_rps:
+        # Routes count requests and errors, not answers of every kind.
+        errors = min(1.0, numbers.errors_rps / numbers.requests_rps)
+    return Figures(
+        requests=amount(numbers.requests_rps),
+        errors=share(errors),
+        p95=amount(numbers.p95_ms),
+        connections="" if numbers.connections is None else f"{numbers.connections:,}",
+        age=f"{numbers.age_s:.0f} s" if numbers.stale and numbers.age_s is not None else "",
+        failing=bool(errors and errors >= 0.01),
+    )
+
+
+def amount(value: float | None) -> str:
+    """A measured amount: counts whole, else one decimal below ten; empty for None."""
+    if value is None:
+        return ""
+    if value == 0 or isinstance(value, int):
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if value < 9.95 else f"{value:,.0f}"
+
+
+def share(value: float | None) -> str:
+    """A share (0–1) in per cent; empty for None."""
+    if value is None:
+        return ""
+    percent = 100 * value
+    if percent == 0:
+        return "0 %"
+    return f"{percent:.2f} %" if percent < 0.95 else f"{percent:.1f} %" if percent < 9.95 else f"{percent:.0f} %"
+
+
+def spark(values: Sequence[float | None]) -> str:
+    """SVG points for `components/sparkline.html` of the last stretch without a gap; empty below two points."""
+    start = next((at + 1 for at in range(len(values) - 2, -1, -1) if values[at] is None), 0)
+    # The newest bucket is often still open: a gap at the very end hides nothing.
+    known = [(at, value) for at, value in enumerate(values) if at >= start and value is not None]
+    if len(known) < 2:
+        return ""
+    top = max(value for _, value in known) or 1.0
+    step = WIDTH / (len(values) - 1)
+    points = [f"{at * step:.1f},{HEIGHT - 2 - (HEIGHT - 4) * value / top:.1f}" for at, value in known]
+    return " ".join([f"{known[0][0] * step:.1f},{HEIGHT:g}", *points, f"{known[-1][0] * step:.1f},{HEIGHT:g}"])

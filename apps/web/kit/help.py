@@ -1,0 +1,67 @@
+"""The `?` of each page: which document explains it."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.http import HttpRequest
+
+# By the beginning of a page's name in urls.py; the longest that fits wins.
+PAGES = {
+    "account": "operate/accounts",
+    "accounts": "operate/accounts",
+    "address-pool": "use/static-ips",
+    "adopt": "use/clouds",
+    "audit": "operate/audit",
+    "blackout": "use/capacity-tests",
+    "capacity": "use/capacity-tests",
+    "certificate": "use/traffic#certificates",
+    "cloud-account": "use/clouds",
+    "fire": "use/schedules",
+    "fleet": "use/rollouts",
+    "grant": "operate/accounts",
+    "hostname": "use/traffic#hostnames",
+    "invit": "operate/accounts",
+    "load-balancer": "use/traffic",
+    "mfa": "operate/accounts",
+    "node": "use/rollouts",
+    "openid": "operate/accounts",
+    "overflow": "use/overflow",
+    "overview": "start/first-change",
+    "own-account": "operate/accounts",
+    "people": "operate/accounts",
+    "person": "operate/accounts",
+    "pool": "use/traffic#pools-and-health-checks",
+    "portability": "use/clouds",
+    "quarantine": "use/rollouts#quarantine",
+    "record": "use/dns",
+    "region": "use/overflow",
+    "roll": "use/rollouts",
+    "route": "use/traffic#routes",
+    "schedule": "use/schedules",
+    "sign": "operate/accounts",
+    "sizing": "use/capacity-tests",
+    "socialaccount": "operate/accounts",
+    "stack": "use/clouds",
+    "static-ip": "use/static-ips",
+    "token": "use/api",
+    "trigger": "use/schedules",
+    "usersessions": "operate/accounts",
+    "webhook": "use/webhooks",
+    "zone": "use/dns",
+}
+
+
+def page_of(url_name: str) -> str:
+    """The document about a page, without `.md`, with an anchor where only a part is about it; empty where none is."""
+    fitting = (name for name in PAGES if url_name.startswith(name))
+    return PAGES.get(max(fitting, key=len, default=""), "")
+
+
+def help_link(request: HttpRequest) -> dict[str, str]:
+    """`help_url` for the frame of every page, where documents can be reached."""
+    match = request.resolver_match
+    if not settings.DOCS_URL or match is None:
+        return {}
+    page, _, anchor = page_of(match.url_name or "").partition("#")
+    path = f"{page}/" if page else ""
+    return {"help_url": settings.DOCS_URL + path + (f"#{anchor}" if anchor else "")}

@@ -1,0 +1,134 @@
+"""DEFINE by people: the one way in which a form's object is saved, and what is shown when two edits met."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpResponse
+
+from apps.core.errors import Conflict, Fault, Invalid, Stale
+from apps.definitions.services import PLATFORM, confirming, delete_object, save_object
+from apps.web.kit.edit_conflicts import meeting
+from apps.web.kit.pages import PageRequest, show
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Typed:
+    """What somebody typed for one object.
+
+    `row` is what it changes, None for a new one, which needs a `name` and may belong to another `account`. Without a
+    `version` it changes whatever the row is by now.
+    """
+
+    kind: str
+    row: Any
+    spec: dict[str, Any]
+    name: str = ""
+    account: str | None = None
+    version: int | None = None
+    reason: str = ""
+
+    @property
+    def owner(self) -> str | None:
+        """The account's name; None: that of whoever saves, or of nobody in particular."""
+        if self.row is None or self.kind in PLATFORM:
+            return self.account or None
+        return str(self.row.account.name)
+
+
+def save(request: PageRequest, typed: Typed) -> Any:
+    """Store what was typed and return the row.
+
+    Raises Stale where somebody else saved meanwhile, and Invalid for everything else that is refused: a conflict of a
+    new object is a fault of its name, one of a stored object of the form as a whole.
+    """
+    row = typed.row
+    lost = [f"{typed.owner}/{row.name}"] if row and request.POST.get("confirm_loss") == "true" else []
+    try:
+        with confirming(lost):
+            return _save_object(request, typed)
+    except Stale:
+        raise
+    except Conflict as error:
+        raise Invalid([Fault("" if row else "/name", "conflict", error.detail)]) from error
+
+
+def _save_object(request: PageRequest, typed: Typed) -> Any:
+    row = typed.row
+    return save_object(
+        actor=request.actor,
+        kind=typed.kind,
+        name=row.name if row else typed.name,
+        account=typed.owner,
+        spec=typed.spec,
+        create_only=row is None,
+        expected_version=typed.version if row else None,
+        reason=typed.reason,
+    )
+
+
+def saved_or_blamed(request: PageRequest, typed: Typed, blame: Callable[[Invalid], None]) -> Any | None:
+    """The stored row; None after `blame` put everything that was refused into the form, a stale version included."""
+    try:
+        return save(request, typed)
+    except Stale as error:
+        blame(Invalid([Fault("", "stale", error.detail)]))
+    except Invalid as error:
+        blame(error)
+    return None
+
+
+def deleted(request: PageRequest, kind: str, row: Any, done: str) -> bool:
+    """Delete a row, and say on the next page that it is `done` or why it stays. Raises NotFound, Forbidden."""
+    account = None if kind in PLATFORM else row.account.name
+    try:
+        delete_object(actor=request.actor, kind=kind, name=row.name, account=account)
+    except Conflict as error:
+        messages.error(request, error.detail)
+        return False
+    messages.success(request, done)
+    return True
+
+
+def tell(request: PageRequest, typed: Typed, saved: Any, done: str) -> None:
+    """Say on the next page that it is `done`, or that there was nothing to do."""
+    if typed.row is not None and saved.version == typed.row.version:
+        messages.info(request, "Nothing to save. There are no changes.")
+    else:
+        messages.success(request, done)
+
+
+def version_sent(request: PageRequest) -> int:
+    """The version that a form carried along; 0, which no stored row has, where it carried none."""
+    text = request.POST.get("version", "")
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else 0
+
+
+def version_shown(request: PageRequest, stored: Any | None) -> int:
+    """What a form carries along: the version that somebody began with, also where the form is shown again.
+
+    So what was stored meanwhile is refused each time, until it was loaded and looked at.
+    """
+    if request.method == "POST":
+        return version_sent(request)
+    return int(stored.version) if stored else 0
+
+
+def two_edits(
+    request: PageRequest,
+    template: str,
+    typed: Typed,
+    *,
+    live: Any,
+    began: str,
+    again: Callable[[dict[str, Any]], dict[str, Any]],
+) -> HttpResponse:
+    """All three sides, and a form that holds both changes; sending it decides over what is `live` now.
+
+    `began` is what the form remembered of its beginning; `again` makes the page's context from the spec of both.
+    """
+    met = meeting(request.actor, typed.kind, live, typed.spec, began)
+    return show(request, template, again(met.merged) | {"meeting": met}, status=409)

@@ -1,0 +1,1 @@
+"""SHOW to people: load balancers, listeners and certificates."""

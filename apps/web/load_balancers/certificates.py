@@ -1,0 +1,161 @@
+"""SHOW to people: certificates and when they expire; a private key comes in here and never goes out again."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.db.models import Q
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
+
+from apps.core.clock import now
+from apps.definitions import selectors
+from apps.definitions.models import Certificate
+from apps.rollouts.selectors import conditions_of
+from apps.web.kit.field_errors import blame
+from apps.web.kit.pages import PageRequest, page, show
+from apps.web.kit.saving import Typed, deleted, saved_or_blamed, tell, version_sent, version_shown
+from apps.web.kit.shape_fields import Text
+
+PER_PAGE = 100
+SOON = 21  # days: authorities that renew by themselves do so earlier
+MAX_PEM_FILE = 200_000  # bytes; what is longer is cut and then refused by its grammar
+
+
+class CertificateForm(forms.Form):
+    """Chain and key as text or as files; the services judge both, and the key is not kept in the page."""
+
+    use_required_attribute = False
+    template = "pages/certificates/form.html"
+
+    def __init__(self, *args: Any, stored: Certificate | None, is_operator: bool, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if stored is None:
+            self.fields["/name"] = forms.CharField(label="Name", help_text="Lowercase letters, digits and hyphens.")
+            if is_operator:
+                hint = "Default: the operator's account."
+                self.fields["/account"] = forms.CharField(label="Account", required=False, help_text=hint)
+        pasted = forms.Textarea(attrs={"rows": 10, "spellcheck": "false", "class": "mono", "autocomplete": "off"})
+        self.fields["/spec/chain"] = Text(
+            label="Chain",
+            widget=pasted,
+            help_text="PEM: the certificate first, then the intermediate certificates.",
+        )
+        self.fields["chain_file"] = forms.FileField(label="… or its file", required=False)
+        self.fields["/spec/key"] = Text(
+            label="Private key",
+            required=stored is None,
+            widget=pasted,
+            help_text="Unencrypted PEM. It is sealed when saved and never shown again, "
+            "not even after an error in this form."
+            + (" Leave empty to keep the stored key, if it matches the new chain." if stored else ""),
+        )
+        self.fields["key_file"] = forms.FileField(label="… or its file", required=False)
+
+    @property
+    def groups(self) -> list[tuple[str, list[forms.BoundField]]]:
+        """The fields by heading."""
+        names = {"Certificate": ("/name", "/account"), "Chain": ("/spec/chain", "chain_file")}
+        names["Key"] = ("/spec/key", "key_file")
+        found = {title: [self[name] for name in each if name in self.fields] for title, each in names.items()}
+        return [(title, fields) for title, fields in found.items() if fields]
+
+    def pem(self, name: str) -> str | None:
+        """The file's text where there is one, else what was pasted; None for nothing."""
+        file = self.cleaned_data.get(f"{name}_file")
+        if file is not None:
+            return bytes(file.read(MAX_PEM_FILE)).decode("utf-8", "replace")
+        return str(self.cleaned_data.get(f"/spec/{name}", "")).strip() or None
+
+    def forget_key(self) -> None:
+        """Take the key out of what is shown again, wherever it was pasted."""
+        self.data = {
+            name: text for name, text in self.data.items() if name != "/spec/key" and "PRIVATE KEY" not in text
+        }
+
+
+@page
+def index(request: PageRequest) -> HttpResponse:
+    """Certificates, soonest expiry first, a keyset page at a time (`?after=` is the last one's id)."""
+    rows = selectors.certificates(request.actor).order_by("not_after", "pk")
+    after = request.GET.get("after", "")
+    last = rows.filter(pk=int(after)).first() if after.isascii() and after.isdecimal() and len(after) < 19 else None
+    if last is not None:
+        rows = rows.filter(Q(not_after__gt=last.not_after) | Q(not_after=last.not_after, pk__gt=last.pk))
+    found = list(rows.defer("chain_pem", "encrypted_key").prefetch_related("listeners__load_balancer")[: PER_PAGE + 1])
+    conditions = conditions_of("Certificate", [certificate.pk for certificate in found[:PER_PAGE]])
+    context = {
+        "rows": [
+            (certificate, *validity(certificate, now()), conditions[certificate.pk]) for certificate in found[:PER_PAGE]
+        ],
+        "after": after,
+        "next_after": found[PER_PAGE - 1].pk if len(found) > PER_PAGE else None,
+    }
+    return show(request, "pages/certificates/list.html", context)
+
+
+def validity(certificate: Certificate, moment: datetime) -> tuple[str, str]:
+    """A state for `components/status.html` and the expiry in words."""
+    if moment < certificate.not_before:
+        return "degraded", "not valid yet"
+    left = certificate.not_after - moment
+    if left.total_seconds() <= 0:
+        return "down", "expired today" if left.days == -1 else f"expired {_days(-left.days - 1)} ago"
+    if left.days < 1:
+        return "down", f"expires in {left.seconds // 3600} h"
+    return "degraded" if left.days <= SOON else "healthy", f"expires in {_days(left.days)}"
+
+
+def _days(count: int) -> str:
+    return "1 day" if count == 1 else f"{count} days"
+
+
+@page
+def new(request: PageRequest) -> HttpResponse:
+    """Upload a chain with its key under a new name."""
+    return _upload(request, None)
+
+
+@page
+def renew(request: PageRequest, pk: int) -> HttpResponse:
+    """Replace the chain of a certificate; listeners that use it keep using it."""
+    return _upload(request, selectors.only(selectors.certificates(request.actor), pk))
+
+
+def _upload(request: PageRequest, stored: Certificate | None) -> HttpResponse:
+    request.actor.may_write()
+    data, files = (request.POST, request.FILES) if request.method == "POST" else (None, None)
+    form = CertificateForm(data, files, stored=stored, is_operator=request.actor.is_operator)
+    if data is not None:
+        if form.is_valid():
+            typed = _typed(request, form, stored)
+            if saved := saved_or_blamed(request, typed, partial(blame, form)):
+                tell(request, typed, saved, f"Certificate {saved.name} is saved. Listeners that use it present it now.")
+                return redirect("web:certificates")
+        form.forget_key()
+    context = {"form": form, "stored": stored, "version": version_shown(request, stored)}
+    return show(request, form.template, context, status=422 if form.is_bound else 200)
+
+
+def _typed(request: PageRequest, form: CertificateForm, stored: Certificate | None) -> Typed:
+    name, account = (form.cleaned_data.get(field, "") for field in ("/name", "/account"))
+    spec = {"chain": form.pem("chain"), "key": form.pem("key")}
+    version = version_sent(request)
+    return Typed(kind="Certificate", row=stored, name=name, account=account, spec=spec, version=version)
+
+
+@require_POST
+@page
+def delete(request: PageRequest, pk: int) -> HttpResponse:
+    """Delete a certificate that no listener uses, once its name was typed."""
+    stored = selectors.only(selectors.certificates(request.actor), pk)
+    if request.POST.get("confirm") != stored.name:
+        messages.error(request, f"Type {stored.name} to delete it.")
+        return redirect("web:certificates")
+    deleted(request, "Certificate", stored, f"Certificate {stored.name} is deleted.")
+    return redirect("web:certificates")

@@ -1,0 +1,111 @@
+"""SHOW to people: load balancers and their listeners: where clients connect, on which nodes, with how much traffic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Count
+from django.http import HttpResponse
+
+from apps.accounts.actors import Actor
+from apps.definitions.models import Listener, LoadBalancer
+from apps.definitions.selectors import load_balancers, only, routes
+from apps.observe.selectors import listener_numbers, series
+from apps.rollouts.selectors import sync_words
+from apps.stacks.selectors import StackState, stack_states
+from apps.web.clouds.stacks import STACKS
+from apps.web.kit.figures import Figures, figures_of, spark
+from apps.web.kit.pages import PageRequest, page, show
+from apps.web.kit.worst_first import by_word
+from apps.web.load_balancers.curl_examples import Place, places_of
+from apps.web.routes.rows import SYNC_ORDER, sync_of
+
+
+@dataclass(frozen=True, slots=True)
+class ListenerRow:
+    """One listener with its numbers and, for operators, every address where clients reach it."""
+
+    listener: Listener
+    certificates: tuple[Any, ...]
+    default_pool: Any
+    places: tuple[Place, ...]
+    figures: Figures
+    points: str = ""
+
+
+@page
+def index(request: PageRequest) -> HttpResponse:
+    """All of them, worst first: there are few, and every account may name them in a route."""
+    actor = request.actor
+    found = list(load_balancers(actor))
+    counts = _route_counts(actor, found)
+    words = sync_of(actor, [balancer.pk for balancer in found])
+    numbers = listener_numbers(actor, [each.pk for balancer in found for each in balancer.listeners.all()])
+    rows = [
+        {
+            "balancer": balancer,
+            "routes": f"{counts.get(balancer.pk, 0):,}",
+            "sync": words.get(balancer.pk, ""),
+            "listeners": [(each, figures_of(numbers.get(each.pk))) for each in balancer.listeners.all()],
+        }
+        for balancer in found
+    ]
+    rows = by_word([(str(row["sync"]), row) for row in rows], SYNC_ORDER)
+    return show(request, "pages/load_balancers/list.html", {"rows": rows})
+
+
+def _routes(count: int) -> str:
+    return f"{count:,} route{'' if count == 1 else 's'}"
+
+
+def _route_counts(actor: Actor, found: Iterable[LoadBalancer]) -> dict[int, int]:
+    rows = routes(actor).prefetch_related(None).order_by().filter(load_balancer__in=[each.pk for each in found])
+    return dict(rows.values("load_balancer").annotate(n=Count("pk")).values_list("load_balancer", "n"))
+
+
+@page
+def detail(request: PageRequest, pk: int) -> HttpResponse:
+    """One load balancer: its listeners, where they are reached, its fleets, and how many routes it serves."""
+    actor = request.actor
+    balancer = only(load_balancers(actor), pk)
+    words = sync_words(actor)
+    context: dict[str, Any] = {
+        "balancer": balancer,
+        "listeners": _listeners(actor, balancer),
+        "fleets": [(fleet, words.get(fleet.pk, "behind")) for fleet in balancer.fleets.all()],
+        "stacks": _stacks(actor, balancer),
+        "routes": _routes(_route_counts(actor, [balancer]).get(pk, 0)),
+    }
+    return show(request, "pages/load_balancers/detail.html", context)
+
+
+def _stacks(actor: Actor, balancer: LoadBalancer) -> list[tuple[StackState, tuple[str, str]]]:
+    """The stacks that it stands in with how they stand; only operators see them."""
+    own = {stack.pk for stack in balancer.stacks.all()}
+    states = stack_states(actor, among=own) if own and actor.is_operator else []
+    return [(state, STACKS[state.word]) for state in states]
+
+
+def _listeners(actor: Actor, balancer: LoadBalancer) -> list[ListenerRow]:
+    own = list(balancer.listeners.all())
+    places = places_of(actor, balancer)
+    numbers = listener_numbers(actor, [listener.pk for listener in own])
+    lines = series(actor, "frontend", [f"lst-{listener.pk}" for listener in own]) if actor.is_operator else {}
+    return [
+        ListenerRow(
+            listener=listener,
+            certificates=tuple(each for each in listener.certificates.all() if _may_see(actor, each)),
+            default_pool=listener.default_pool if _may_see(actor, listener.default_pool) else None,
+            places=tuple(place for place in places if place.listener.pk == listener.pk),
+            figures=figures_of(numbers.get(listener.pk)),
+            points=spark(lines[f"lst-{listener.pk}"].requests) if f"lst-{listener.pk}" in lines else "",
+        )
+        for listener in own
+    ]
+
+
+def _may_see(actor: Actor, row: Any) -> bool:
+    """Certificates and pools of other accounts in a listener are nobody else's business."""
+    return row is not None and (actor.is_operator or row.account_id == actor.account.pk)

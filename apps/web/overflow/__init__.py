@@ -1,0 +1,1 @@
+"""SHOW to people: overflow as it is, was and would be."""

@@ -1,0 +1,160 @@
+"""SHOW to people: overflow: who wants traffic, who serves it and why, how it was, and what would be if."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import HttpResponse, QueryDict
+
+from apps.core.clock import now
+from apps.definitions import selectors as definitions
+from apps.definitions.models import Pool
+from apps.overflow import selectors
+from apps.overflow.flows import Flow
+from apps.web.kit.figures import amount
+from apps.web.kit.pages import PageRequest, page, show
+from apps.web.overflow.parts import compare, shown
+from apps.web.overflow.what_if_form import WhatIfForm
+
+POOLS_SHOWN = 300
+HOUR, DAY = "hour", "day"
+# Minutes that a window spans, seconds of one step in it, its title.
+WINDOWS = {HOUR: (60, 10, "the last hour"), DAY: (24 * 60, 300, "the last day")}
+OLDEST = timedelta(days=2)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What the slider spans, in Unix seconds; `after` is None where the next step would be the future."""
+
+    key: str
+    title: str
+    minutes: int
+    first: int
+    last: int
+    step: int
+    chosen: int
+    before: int
+    after: int | None
+    words: str
+
+
+@page
+def index(request: PageRequest) -> HttpResponse:
+    """The flow of all pools or of one, now or at `?at=` (Unix seconds), and the answer to a what-if."""
+    pool = _pool(request)
+    at = _instant(request.GET.get("at", ""))
+    partial = request.GET.get("partial", "")
+    context: dict[str, Any] = {"pool": pool, "at": at, "window": _window(request.GET.get("window", ""), at)}
+    flow = selectors.flow_of(request.actor, pool) if _needs_now(partial, at) else None
+    if partial in ("", "past", "now"):
+        seen = flow if flow and not at else selectors.flow_of(request.actor, pool, at)
+        context |= {"shown": shown(seen, "overflow", past=at is not None), "kept": _kept(request.GET)}
+    if partial in ("", "history"):
+        context |= _history(request, pool, context["window"])
+    if flow and partial in ("", "predicted"):
+        context["comparison"] = compare(selectors.predicted(request.actor, pool), flow)
+    if flow and not partial:
+        context |= {"pools": _pools(request, pool), **_what_if(request, pool, flow)}
+    response = show(request, "pages/overflow/overflow.html", context)
+    if partial == "past":
+        # The slider's answer: the address bar says what is seen, so that it can be sent to somebody.
+        response["HX-Replace-Url"] = f"{request.path}?{_clean(request.GET)}"
+    return response
+
+
+def _needs_now(partial: str, at: datetime | None) -> bool:
+    return partial in ("", "predicted") or (at is None and partial in ("past", "now"))
+
+
+def _pool(request: PageRequest) -> Pool | None:
+    text = request.GET.get("pool", "")
+    if not text:
+        return None
+    return definitions.only(definitions.pools(request.actor), int(text) if text.isdecimal() and len(text) < 19 else 0)
+
+
+def _pools(request: PageRequest, chosen: Pool | None) -> list[Pool]:
+    """The pools to choose from; the chosen one is always among them."""
+    rows = definitions.pools(request.actor).prefetch_related(None)
+    found = list(rows[:POOLS_SHOWN])
+    return found if chosen is None or chosen in found else [chosen, *found]
+
+
+def _instant(text: str) -> datetime | None:
+    """The time that `?at=` names; None for now, for what is no time and for what is too old to be known."""
+    if not text.isdecimal() or len(text) > 12:
+        return None
+    at = datetime.fromtimestamp(int(text), UTC)
+    return at if now() - OLDEST <= at <= now() - timedelta(seconds=10) else None
+
+
+def _window(key: str, at: datetime | None) -> Window:
+    minutes, step, title = WINDOWS.get(key, WINDOWS[HOUR])
+    last = int(now().timestamp()) // step * step
+    first = last - minutes * 60
+    chosen = min(last, max(first, int(at.timestamp()) // step * step)) if at else last
+    return Window(
+        key=key if key in WINDOWS else HOUR,
+        title=title,
+        minutes=minutes,
+        first=first,
+        last=last,
+        step=step,
+        chosen=chosen,
+        before=max(first, chosen - step),
+        after=chosen + step if at and chosen + step < last else None,
+        words=f"{at:%H:%M:%S} UTC" if at else "now",
+    )
+
+
+def _kept(query: QueryDict) -> list[tuple[str, str]]:
+    """What the slider's form sends along."""
+    return [(name, str(value)) for name in ("pool", "window") if (value := query.get(name))]
+
+
+def _clean(query: QueryDict) -> str:
+    kept = query.copy()
+    kept.pop("partial", None)
+    return kept.urlencode()
+
+
+def _history(request: PageRequest, pool: Pool | None, window: Window) -> dict[str, Any]:
+    points = selectors.history(request.actor, pool, window.minutes)
+    over = [point.overflow_out_rps for point in points if point.overflow_out_rps is not None]
+    chart = {
+        "x": [point.at for point in points],
+        "series": [
+            {"label": "Demand", "values": [point.demand_rps for point in points], "unit": "/s"},
+            {"label": "Overflow", "values": [point.overflow_out_rps for point in points], "unit": "/s"},
+            {"label": "Rejected", "values": [point.rejected_rps for point in points], "unit": "/s"},
+        ],
+    }
+    peak = amount(max(over, default=None))
+    label = f"Demand, overflow and rejected requests per second in {window.title}, overflow at most {peak}"
+    return {"chart": chart if over else None, "peak": peak, "chart_label": label}
+
+
+def _what_if(request: PageRequest, pool: Pool | None, flow: Flow) -> dict[str, Any]:
+    """The form, and once something is asked both flows and what differs."""
+    form = WhatIfForm(request.GET, flow.regions, of_one_pool=pool is not None)
+    context: dict[str, Any] = {"form": form, "presets": _presets(pool, flow)}
+    if question := form.question():
+        current, predicted, differences = selectors.what_if(request.actor, pool, question)
+        context |= {
+            "current": shown(current, "if-current"),
+            "predicted": shown(predicted, "if-predicted"),
+            "differences": differences,
+        }
+    return context
+
+
+def _presets(pool: Pool | None, flow: Flow) -> list[tuple[str, str]]:
+    """Questions that people ask first, as links."""
+    same = {"pool": pool.pk} if pool else {}
+    found = [("+50 % traffic", {"factor": "1.5"}), ("twice the traffic", {"factor": "2"})]
+    found += [(f"{use.name} fails", {"failed_regions": use.region_id}) for use in flow.regions[:4]]
+    return [(words, "?" + urlencode({**same, **query})) for words, query in found]

@@ -1,0 +1,1 @@
+"""SHOW to people: the first pages, incidents and what the command palette finds."""

@@ -1,0 +1,183 @@
+"""SHOW to people: what needs attention, worst first: one entry per cause, with what follows from it beside it."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from django.urls import reverse
+
+from apps.fleet.models import Fleet
+from apps.observe.judge.conditions import Reason
+from apps.observe.numbers import Numbers, Problem, Series
+from apps.overflow.flows import Flow, RegionUse
+from apps.overflow.reasons import urgency
+
+SHOWN = 5
+DOWN, SICK, LOOK = 1, 2, 3
+PAGES = {"node": "web:node", "pool": "web:pool"}
+# A p95 is worth a word when it doubled against the median of the half hour and is that much slower.
+DOUBLED, SLOWER_MS, POINTS = 2.0, 50.0, 10
+NEWEST = 4  # points of the series that may already be part of what is new
+
+
+@dataclass(slots=True)
+class Incident:
+    """One cause: `title` says it, `more` what follows from it; `severity` is 1 (down) to 3 (worth a look).
+
+    `problem` is the verdict that it tells of, `others` those of other objects with the same cause.
+    """
+
+    severity: int
+    title: str
+    url: str = ""
+    traffic: float = 0.0
+    more: list[str] = field(default_factory=list)
+    problem: Problem | None = None
+    others: list[Problem] = field(default_factory=list)
+
+    @property
+    def kind(self) -> str:
+        """Colour of its banner."""
+        return "bad" if self.severity == DOWN else "warn"
+
+    @property
+    def text(self) -> str:
+        """Who else is hit, and what follows."""
+        said = _said_of_others(self.problem, self.others) if self.problem else []
+        return " ".join(dict.fromkeys([*said, *self.more]))
+
+    def take_over(self, other: Incident) -> None:
+        """The other has the same cause: it is told of here."""
+        self.others += [other.problem] if other.problem else []
+        self.more += other.more
+        self.traffic += other.traffic
+
+
+def incidents(
+    problems: Sequence[Problem], flow: Flow, standing: Iterable[Incident] = (), slow: Incident | None = None
+) -> list[Incident]:
+    """Problems of objects, what overflow does, fleets that stand still and a p95 that doubled, worst first."""
+    found: dict[tuple[str, int], Incident] = {}
+    for problem in problems:
+        if not _follows(problem, problems):
+            _add_problem(found, problem)
+    for use in flow.regions if flow.at is not None and not flow.stale else ():
+        _add_overflow(found, flow, use)
+    every = [*_same_cause_once(found.values()), *standing, *([slow] if slow else [])]
+    return sorted(every, key=lambda each: (each.severity, -each.traffic))
+
+
+def _follows(problem: Problem, problems: Sequence[Problem]) -> bool:
+    """A peer that is lost because its node cannot be reached is no second incident."""
+    gone = (Reason.DOES_NOT_ANSWER, Reason.NO_WORKER)
+    silent = [each.label for each in problems if each.kind == "node" and each.reason in gone]
+    return problem.reason == Reason.PEER_LOST and any(f" {label}" in problem.sentence for label in silent)
+
+
+def _add_problem(found: dict[tuple[str, int], Incident], problem: Problem) -> None:
+    """Of one object the worst is the incident; the rest stands beside it."""
+    key = problem.kind, problem.object_id
+    if key in found:
+        found[key].more.append(problem.sentence)
+        return
+    page = PAGES.get(problem.kind)
+    url = reverse(page, args=[problem.object_id]) if page else ""
+    found[key] = Incident(problem.severity, problem.sentence, url, problem=problem)
+
+
+def _add_overflow(found: dict[tuple[str, int], Incident], flow: Flow, use: RegionUse) -> None:
+    if use.drained:
+        if use.sentences:
+            key = "region", int(use.region_id.removeprefix("rgn-"))
+            found[key] = Incident(SICK, use.sentences[0], reverse("web:overflow"), use.demand_rps)
+        return
+    rows = [(each.pool_id, each.use) for each in use.pools] or [(pool, use) for pool in flow.pools]
+    for pool_id, row in rows:
+        worst = urgency(row)[0]
+        if worst == 1 or not row.sentences:
+            continue
+        number = int(pool_id.removeprefix("pool-"))
+        new = Incident(DOWN if worst > 2 else SICK, row.sentences[0], f"{reverse('web:overflow')}?pool={number}")
+        known = found.setdefault(("pool", number), new)
+        known.traffic += row.demand_rps
+        known.severity = min(known.severity, new.severity)
+        known.more += row.sentences[1:] if known is new else row.sentences
+
+
+def _same_cause_once(found: Iterable[Incident]) -> list[Incident]:
+    """Pools that are sick by the same words or by the same servers are one incident, told of the worst of them."""
+    every: list[Incident] = []
+    told: dict[Hashable, Incident] = {}
+    for incident in sorted(found, key=lambda each: each.severity):
+        marks = _marks(incident.problem)
+        known = next((told[mark] for mark in marks if mark in told), None)
+        if known is None:
+            every.append(incident)
+        else:
+            known.take_over(incident)
+        told |= dict.fromkeys(marks, known or incident)
+    return every
+
+
+def _marks(problem: Problem | None) -> list[Hashable]:
+    """By what one knows that two pools are sick for one reason: the verdict's very words, or a failing server."""
+    if problem is None or problem.kind != "pool" or not problem.message:
+        return []
+    return [(problem.reason, problem.message), *problem.at]
+
+
+def _said_of_others(worst: Problem, others: Sequence[Problem]) -> list[str]:
+    """Who is in the same state word for word, and who merely has some of the same servers."""
+    words = worst.reason, worst.message
+    alike = [each.label for each in others if (each.reason, each.message) == words]
+    sharing = [each.label for each in others if (each.reason, each.message) != words]
+    said = [f"The same applies to {_named(alike)}."] if alike else []
+    return said + ([f"The same servers also fail in {_named(sharing)}."] if sharing else [])
+
+
+def _named(labels: Sequence[str]) -> str:
+    more = len(labels) - SHOWN
+    return ", ".join(labels[:SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def standing_still(words: Mapping[int, str], *, own: Iterable[int] | None = None) -> list[Incident]:
+    """Fleets (of `words`: fleet id → how it stands) that do not take what is stored; `own` are those of a customer."""
+    if own is not None:
+        held = any(words.get(pk) == "held" for pk in own)
+        title = "Your changes are queued. The operator holds a fleet at an earlier revision."
+        return (
+            [Incident(SICK, title, more=["Saved changes go live when the operator resumes the fleet."])] if held else []
+        )
+    said = {
+        "held": (
+            SICK,
+            "is held at an earlier revision.",
+            "Later changes queue until someone resumes the fleet.",
+        ),
+        "refused": (DOWN, "rejected the newest revision.", "The previous configuration stays live."),
+    }
+    stuck = {pk: said[word] for pk, word in words.items() if word in said}
+    names = dict(Fleet.objects.filter(pk__in=stuck).values_list("pk", "name")) if stuck else {}
+    return [
+        Incident(severity, f"Fleet {names[pk]} {title}", reverse("web:fleets"), more=[text])
+        for pk, (severity, title, text) in stuck.items()
+        if pk in names
+    ]
+
+
+def slower(numbers: Numbers, series: Series) -> Incident | None:
+    """A p95 that doubled against the half hour before; None where too little was measured."""
+    before = [value for value in series.p95_ms[:-NEWEST] if value is not None]
+    if numbers.p95_ms is None or numbers.stale or len(before) < POINTS:
+        return None
+    usual = statistics.median(before)
+    if numbers.p95_ms < DOUBLED * usual or numbers.p95_ms - usual < SLOWER_MS:
+        return None
+    title = f"The p95 latency is {_ms(numbers.p95_ms)}; in the last half hour it was {_ms(usual)}."
+    return Incident(SICK, title)
+
+
+def _ms(value: float) -> str:
+    return f"{value / 1000:.1f} s" if value >= 1000 else f"{value:.0f} ms"

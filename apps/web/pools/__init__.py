@@ -1,0 +1,1 @@
+"""SHOW to people: pools, their servers and limits."""

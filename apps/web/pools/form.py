@@ -1,0 +1,220 @@
+"""SHOW to people: the form of a pool; every field is named by its JSON pointer, so a refusal finds its field."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from django import forms
+from django.http import QueryDict
+
+from apps.accounts.actors import Actor
+from apps.core.errors import Invalid
+from apps.definitions.models import Pool
+from apps.definitions.reading.describing import describe
+from apps.definitions.shapes.base.fields import field_at, fields_of
+from apps.definitions.shapes.base.words import as_texts
+from apps.definitions.shapes.pool import BackendSpec, HealthCheckSpec, LimitSpec, Overflow, PoolSpec, ServerSpec
+from apps.fleet.models import Region
+from apps.web.kit.edit_conflicts import remember
+from apps.web.kit.shape_fields import Text, form_field, plain_fields, typed, written
+
+Texts = dict[str, str]
+CHECKED = "/spec/health_check"
+SPARE = "__prefix__"  # the row that the page copies when one is added
+WHEN_FULL, ORDER = "/spec/overflow/when_full", "/spec/overflow/order"
+TAGS = "/spec/tags"
+SERVER = tuple(field.name for field in fields_of(ServerSpec))
+
+
+def _pool_fields() -> dict[str, forms.Field]:
+    return plain_fields(PoolSpec, "/spec")
+
+
+def _backend_fields(place: str) -> dict[str, forms.Field]:
+    return plain_fields(LimitSpec, f"{place}/limit") | plain_fields(BackendSpec, place)
+
+
+def _overflow_fields() -> dict[str, forms.Field]:
+    return {WHEN_FULL: form_field(field_at(Overflow, "when_full")), ORDER: form_field(field_at(Overflow, "order"))}
+
+
+def _tags_field() -> Text:
+    return form_field(field_at(PoolSpec, "tags"), forms.TextInput(attrs={"class": "mono"}))
+
+
+def _check_fields() -> dict[str, forms.Field]:
+    switch = forms.BooleanField(label="Enable health checks", required=False, initial=True)
+    return {CHECKED: switch} | plain_fields(HealthCheckSpec, CHECKED)
+
+
+class PoolForm(forms.Form):
+    """A pool as people type it: one group per region, a row per server; empty regions are left out."""
+
+    use_required_attribute = False
+
+    def __init__(
+        self, data: QueryDict | None = None, *, actor: Actor, regions: list[Region], texts: Texts | None = None
+    ) -> None:
+        super().__init__(data, initial=dict(texts or {}))
+        self.regions = regions
+        self.notes: dict[str, str] = {}  # region → where its limit came from
+        for name in ("version", "began"):
+            self.fields[name] = Text(widget=forms.HiddenInput(), required=False)
+        if texts is None:
+            self.fields["/name"] = Text(label="Name", help_text="Lowercase letters, digits and hyphens.")
+            if actor.is_operator:
+                self.fields["/account"] = Text(
+                    label="Account", required=False, help_text="Default: the operator's account."
+                )
+        self.fields.update(_pool_fields() | {TAGS: _tags_field()} | _overflow_fields() | _check_fields())
+        self.rows = {index: self._row_numbers(data, texts or {}, index) for index in range(len(regions))}
+        for index, numbers in self.rows.items():
+            self.fields.update(_backend_fields(f"/spec/backends/{index}"))
+            for number in (*numbers, SPARE):
+                self.fields.update(plain_fields(ServerSpec, f"/spec/backends/{index}/servers/{number}"))
+        self.fields["reason"] = Text(label="Reason", required=False, help_text="Recorded in the audit log.")
+        self._places: list[tuple[str, str]] = []
+
+    @staticmethod
+    def _row_numbers(data: QueryDict | None, texts: Texts, region: int) -> list[str]:
+        """Rows of servers that were sent, else those that are stored; at most 1000."""
+        names = data if data is not None else texts
+        form = re.compile(rf"/spec/backends/{region}/servers/([0-9]{{1,6}})/name")
+        found = [match[1] for name in names if (match := form.fullmatch(name))]
+        return sorted(found, key=int)[:1000]
+
+    def text(self, name: str) -> str:
+        """What stands in a field, without spaces at its ends."""
+        return str(self.cleaned_data.get(name, "")).strip()
+
+    def _value(self, pointer: str) -> Any:
+        """A number where one is wanted and was typed, None where nothing was typed, else the text as it is."""
+        return typed(self.fields[pointer], self.text(pointer))
+
+    def spec(self) -> dict[str, Any]:
+        """The document of what was typed."""
+        spec: dict[str, Any] = {name.removeprefix("/spec/"): self._value(name) for name in _pool_fields()}
+        spec["overflow"] = {"when_full": self._value(WHEN_FULL), "order": re.split(r"[,;\s]+", self.text(ORDER))}
+        spec["overflow"]["order"] = [name for name in spec["overflow"]["order"] if name]
+        spec["tags"] = self._tags()
+        if self.cleaned_data.get(CHECKED):
+            names = [name for name in _check_fields() if name != CHECKED]
+            spec["health_check"] = {name.rpartition("/")[2]: self._value(name) for name in names}
+        spec["backends"] = []
+        for index, region in enumerate(self.regions):
+            place = f"/spec/backends/{index}"
+            servers = list(self._servers(place, self.rows[index], len(spec["backends"])))
+            if servers or self._value(f"{place}/limit/kind") != "none":
+                self._places.append((f"/spec/backends/{len(spec['backends'])}", place))
+                spec["backends"].append(self._backend(place, region) | {"servers": servers})
+        return spec
+
+    def _tags(self) -> dict[str, str] | list[str]:
+        """Key → value; the entries as they are where two have one key, for the document to refuse."""
+        entries = [entry for entry in re.split(r"[,;\s]+", self.text(TAGS)) if entry]
+        pairs = {entry.partition("=")[0]: entry.partition("=")[2] for entry in entries}
+        return pairs if len(pairs) == len(entries) else entries
+
+    def _backend(self, place: str, region: Region) -> dict[str, Any]:
+        limit = {name: self._value(f"{place}/limit/{name}") for name in ("kind", "value", "scope")}
+        if limit["kind"] == "none":
+            limit = {"kind": "none"}
+        scaler: Any = self.text(f"{place}/capacity_scaler")
+        if re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,6})?", scaler):
+            scaler = float(scaler)
+        return {"region": region.name, "limit": limit, "capacity_scaler": scaler or None}
+
+    def _servers(self, place: str, numbers: list[str], backend: int) -> Iterator[dict[str, Any]]:
+        position = 0
+        for number in numbers:
+            row = f"{place}/servers/{number}"
+            server = {field: self._value(f"{row}/{field}") for field in SERVER}
+            if any(server[field] for field in ("name", "address", "port")):
+                self._places.append((f"/spec/backends/{backend}/servers/{position}", row))
+                position += 1
+                yield server
+
+    def blame(self, error: Invalid) -> None:
+        """Put every fault beside its field; one without a field stands at the form's top."""
+        places = sorted(self._places, key=lambda place: len(place[0]), reverse=True)
+        for fault in error.faults:
+            sent, shown = next((place for place in places if f"{fault.pointer}/".startswith(f"{place[0]}/")), ("", ""))
+            name = shown + fault.pointer.removeprefix(sent)
+            name = next((field for field in (ORDER, TAGS) if name.startswith(f"{field}/")), name)
+            error_at = name if name in self.fields else None
+            self.add_error(error_at, forms.ValidationError(fault.detail, code=fault.code))
+
+    @property
+    def head(self) -> list[forms.BoundField]:
+        """Name and account, where they can still be chosen."""
+        return [self[name] for name in ("/name", "/account") if name in self.fields]
+
+    @property
+    def basics(self) -> list[forms.BoundField]:
+        """Fields of the pool itself."""
+        return [self[name] for name in (*_pool_fields(), TAGS)]
+
+    @property
+    def overflow(self) -> list[forms.BoundField]:
+        """Fields of what happens to traffic that a region has no room for."""
+        return [self[name] for name in _overflow_fields()]
+
+    @property
+    def check(self) -> list[forms.BoundField]:
+        """Fields of the health check, its switch first."""
+        return [self[name] for name in _check_fields()]
+
+    @property
+    def reason(self) -> forms.BoundField:
+        """Why."""
+        return self["reason"]
+
+    def groups(self) -> list[dict[str, Any]]:
+        """Per region: its fields, its rows of servers, the row to copy."""
+        return [self._group(index, region) for index, region in enumerate(self.regions)]
+
+    def _group(self, index: int, region: Region) -> dict[str, Any]:
+        place = f"/spec/backends/{index}"
+        rows = [self._row(f"{place}/servers/{number}") for number in self.rows[index]]
+        fields = [self[name] for name in _backend_fields(place)]
+        return {
+            "region": region,
+            "index": index,
+            "fields": fields,
+            "note": self.notes.get(region.name, ""),
+            "rows": rows,
+            "spare": self._row(f"{place}/servers/{SPARE}"),
+            "next": int(self.rows[index][-1]) + 1 if rows else 0,
+            "open": bool(rows) or len(self.regions) <= 3 or any(field.errors for field in fields),
+        }
+
+    def _row(self, place: str) -> list[forms.BoundField]:
+        return [self[f"{place}/{field}"] for field in SERVER]
+
+
+def texts_of_pool(pool: Pool, regions: list[Region], spec: dict[str, Any] | None = None) -> Texts:
+    """The pool as the texts of the form's fields, or `spec` in its place; sending them decides over the pool."""
+    document = dict(spec or describe(pool))
+    check, backends = document.pop("health_check"), {each["region"]: each for each in document.pop("backends")}
+    overflow, tags = document.pop("overflow"), document.pop("tags")
+    texts = {f"/spec/{name}": written(value) for name, value in document.items()}
+    texts |= {WHEN_FULL: overflow["when_full"], ORDER: ", ".join(overflow["order"]), TAGS: ", ".join(as_texts(tags))}
+    texts |= {"version": str(pool.version), "began": remember(pool), CHECKED: "on" if check else ""}
+    texts |= {f"{CHECKED}/{name}": written(value) for name, value in (check or {}).items()}
+    for index, region in enumerate(regions):
+        if region.name in backends:
+            texts |= _texts_of_backend(f"/spec/backends/{index}", backends[region.name])
+    return texts
+
+
+def _texts_of_backend(place: str, backend: dict[str, Any]) -> Texts:
+    limit = backend["limit"]
+    texts = {f"{place}/limit/{name}": written(value) for name, value in limit.items()}
+    if limit["kind"] == "none":
+        texts[f"{place}/limit/value"] = ""
+    texts[f"{place}/capacity_scaler"] = written(backend["capacity_scaler"])
+    for number, server in enumerate(backend["servers"]):
+        texts |= {f"{place}/servers/{number}/{field}": written(server[field]) for field in SERVER}
+    return texts

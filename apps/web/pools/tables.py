@@ -1,0 +1,143 @@
+"""SHOW to people: numbers of pools and servers as the cells and series that the pages of pools draw."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from apps.accounts.actors import Actor
+from apps.capacity.use import staleness
+from apps.definitions.models import Backend, Pool, Server
+from apps.observe.numbers import Numbers, Series, ServerRow
+from apps.web.capacity.measured import Measured, Place
+from apps.web.kit.charts import latency_chart, traffic_chart
+from apps.web.kit.figures import amount, figures_of
+from apps.web.pools.limits import limit_choices, limit_words
+
+__all__ = ["backends_table", "charts", "limit_words", "number_cells"]
+
+MARKS = {
+    "up": ("healthy", "Up"),
+    "down": ("down", "Down"),
+    "drain": ("drain", "Draining"),
+    "maintenance": ("maintenance", "Maintenance"),
+    "unchecked": ("unknown", "Not checked"),
+    "unknown": ("unknown", "Unknown"),
+}
+# What people must see first, where nodes do not agree.
+WORST = ("down", "unknown", "maintenance", "drain", "unchecked", "up")
+
+
+def number_cells(numbers: Numbers) -> dict[str, Any]:
+    """What a row shows: `figures`, and the requests that wait in queues, empty where nothing was measured."""
+    return {"figures": figures_of(numbers), "queue": "" if numbers.queue is None else f"{numbers.queue:,}"}
+
+
+def backends_table(
+    pool: Pool, rows: Iterable[ServerRow], found: Mapping[Place, Measured] | None = None
+) -> list[dict[str, Any]]:
+    """The pool's backends with their servers, each beside what every node says; `found` is what was measured."""
+    seen: dict[int, list[ServerRow]] = defaultdict(list)
+    for row in rows:
+        seen[row.server_id].append(row)
+    return [_backend(backend, seen, (found or {}).get((pool.pk, backend.region_id))) for backend in pool.backends.all()]
+
+
+def _backend(backend: Backend, seen: dict[int, list[ServerRow]], found: Measured | None) -> dict[str, Any]:
+    servers = [_server(server, seen[server.pk]) for server in backend.servers.all()]
+    return {
+        "backend": backend,
+        "limit": limit_words(backend),
+        "measured": found,
+        "scaler": f"{100 * backend.capacity_scaler:g} %",
+        "change": limit_choices(backend),
+        "servers": servers,
+        # Nodes may not measure latency per server; then there is no column of dashes.
+        "latency": any(entry["figures"].p95 for entry in servers),
+        "up": sum(1 for entry in servers if entry["word"] == "up"),
+    }
+
+
+FULL = {
+    "spread": "excess that fits in no region is spread over all regions by capacity",
+    "queue": "excess that fits in no region queues in its local region",
+    "refuse": "excess that fits in no region is rejected with 503 and Retry-After",
+}
+
+
+def policy_of(pool: Pool, actor: Actor) -> dict[str, Any]:
+    """What happens to traffic over a limit, in words, and each limit with where it came from."""
+    order = " → ".join(pool.overflow_order)
+    return {
+        "order": f"{order}, then the nearest" if order else "the nearest region with capacity first",
+        "full": FULL[pool.when_full],
+        "limits": [_limit(backend, actor) for backend in pool.backends.all()],
+    }
+
+
+def _limit(backend: Backend, actor: Actor) -> dict[str, Any]:
+    """A limit with what its measurement is worth; the run is named to those who may see it."""
+    measured, run = staleness.of_limit(backend), staleness.run_behind(backend)
+    seen = run is not None and (actor.is_operator or run.account_id == actor.account.pk)
+    return {
+        "backend": backend,
+        "words": limit_words(backend),
+        "measured": measured,
+        "run": run.pk if run and seen else None,
+    }
+
+
+def _server(server: Server, rows: list[ServerRow]) -> dict[str, Any]:
+    statuses = {row.status for row in rows} or {"unknown"}
+    word = next((word for word in WORST if word in statuses), "unknown")
+    mark, text = MARKS[word]
+    if len(statuses) > 1:
+        count = sum(1 for row in rows if row.status == word)
+        text = f"{text} on {count} of {len(rows)} nodes"
+    return {
+        "server": server,
+        "word": word,
+        "mark": mark,
+        "text": text,
+        "notes": _notes(rows),
+        **number_cells(_together([row.numbers for row in rows])),
+    }
+
+
+def _notes(rows: list[ServerRow]) -> list[tuple[str, str]]:
+    """What the checks said last, with the nodes that said so; the same text is said once."""
+    nodes: dict[str, list[str]] = defaultdict(list)
+    for row in rows:
+        same = row.status == rows[0].status == "up"
+        text = row.check_text or MARKS[row.status][1]
+        nodes[rows[0].check_text if same and rows[0].check_text else text].append(row.node)
+    return [(", ".join(names), text) for text, names in nodes.items()]
+
+
+def _together(parts: list[Numbers]) -> Numbers:
+    """One server on all nodes: rates and counts are added, of percentiles the worst is shown; None stays None."""
+    known = [part for part in parts if part.requests_rps is not None]
+    if not known:
+        return Numbers()
+    latencies = [part.p95_ms for part in known if part.p95_ms is not None]
+    ages = [part.age_s for part in known if part.age_s is not None]
+    return Numbers(
+        requests_rps=sum(part.requests_rps or 0.0 for part in known),
+        errors_rps=sum(part.errors_rps or 0.0 for part in known),
+        p95_ms=max(latencies) if latencies else None,
+        connections=sum(part.connections or 0 for part in known),
+        queue=sum(part.queue or 0 for part in known),
+        age_s=max(ages) if ages else None,
+        stale=any(part.stale for part in known),
+    )
+
+
+def charts(series: Series) -> dict[str, Any]:
+    """Data of the two charts of a pool, with the highest values for those who do not see them."""
+    return {
+        "requests_chart": traffic_chart(series),
+        "latency_chart": latency_chart(series),
+        "peak": amount(max((value for value in series.requests if value is not None), default=None)),
+        "slowest": amount(max((value for value in series.p95_ms if value is not None), default=None)),
+    }

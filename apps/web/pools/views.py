@@ -1,0 +1,273 @@
+"""SHOW to people: pools: the list, one with its servers, its form, and what can be done to servers in a hurry."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+from django.contrib import messages
+from django.db.models import Q
+from django.http import HttpResponse, QueryDict
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
+
+from apps.core.errors import Conflict, Invalid, Stale
+from apps.definitions import selectors
+from apps.definitions.models import Listener, Pool
+from apps.definitions.reading.describing import envelope
+from apps.definitions.services import delete_object, set_server
+from apps.definitions.sharing import must_own
+from apps.fleet.models import Region
+from apps.fleet.selectors import regions
+from apps.observe import selectors as observe
+from apps.overflow import selectors as overflow
+from apps.rollouts.selectors import conditions_of
+from apps.stacks.cloud import health
+from apps.web.capacity.measured import measured
+from apps.web.kit.pages import PageRequest, page, show
+from apps.web.kit.saving import Typed, save, tell, two_edits, version_sent
+from apps.web.kit.worst_first import keyset_page, severity
+from apps.web.overflow.parts import shown
+from apps.web.pools.form import PoolForm, texts_of_pool
+from apps.web.pools.limits import limit_notes
+from apps.web.pools.tables import backends_table, charts, number_cells, policy_of
+from apps.web.sizing.balance import who_works
+
+SHOWN_ROUTES = 50
+ACTIONS = {"ready": "ready", "drain": "draining", "maintenance": "in maintenance"}
+
+
+@page
+def index(request: PageRequest) -> HttpResponse:
+    """Pools a keyset page at a time, the sick ones first, then by account and name; `?q=` looks into both names."""
+    rows = selectors.pools(request.actor)
+    query, after = request.GET.get("q", "").strip()[:63], request.GET.get("after", "")
+    if query and query.isprintable():
+        rows = rows.filter(Q(name__icontains=query) | Q(account__name__icontains=query))
+    sick = severity(observe.sick_pools().values())
+    shown, next_after = keyset_page(rows, sick, ("account__name", "name"), after)
+    numbers = observe.pool_numbers(request.actor, [pool.pk for pool in shown])
+    context = {
+        "rows": [
+            {"pool": pool, "now": numbers[pool.pk], **number_cells(numbers[pool.pk].numbers)}
+            for pool in shown
+            if pool.pk in numbers
+        ],
+        "query": query,
+        "after": after,
+        "next_after": next_after,
+    }
+    return show(request, "pages/pools/list.html", context)
+
+
+@page
+def detail(request: PageRequest, pk: int) -> HttpResponse:
+    """One pool: its verdict, its servers by region as every node sees them, its series, who uses it."""
+    pool = selectors.only(selectors.pools(request.actor), pk)
+    now = observe.pool_numbers(request.actor, [pk])[pk]
+    users = selectors.routes(request.actor).filter(pools__pool=pk)
+    context = {
+        "pool": pool,
+        "may_write": _may_write(request, pool),
+        "conditions": conditions_of("Pool", [pk])[pk] if _is_own(request, pool) else [],
+        "check": getattr(pool, "health_check", None),
+        "now": now,
+        **number_cells(now.numbers),
+        "backends": backends_table(pool, observe.server_rows(request.actor, pk), measured(request.actor, pools=[pk])),
+    }
+    partial = request.GET.get("partial")
+    if partial in (None, "", "overflow"):
+        flow = overflow.flow_of(request.actor, pool)
+        context |= {"shown": shown(flow, "pool-flow"), "policy": policy_of(pool, request.actor)}
+    if partial in (None, "", "balance"):
+        context |= who_works(request.actor, pk)
+    if partial in (None, "", "charts"):
+        series = observe.series(request.actor, "backend", [f"pool-{pk}"], latency=True)
+        context |= charts(series[f"pool-{pk}"])
+    if partial in (None, "", "clouds"):
+        context["clouds"] = health.backends_of_pool(request.actor, pk)
+    if not partial:
+        found = list(users[: SHOWN_ROUTES + 1])
+        context |= {
+            "routes": [(route, _share(route, pk)) for route in found[:SHOWN_ROUTES]],
+            "more_routes": len(found) > SHOWN_ROUTES,
+            "listeners": Listener.objects.filter(default_pool=pk).select_related("load_balancer").order_by("name"),
+            "yaml": yaml.safe_dump({"objects": [envelope(pool)]}, sort_keys=False, allow_unicode=True),
+        }
+    return show(request, "pages/pools/detail.html", context)
+
+
+def _may_write(request: PageRequest, pool: Pool) -> bool:
+    """Whether to offer what changes a pool: not for viewers, and not for one that is only shared."""
+    return _is_own(request, pool) and request.actor.role != "viewer"
+
+
+def _is_own(request: PageRequest, pool: Pool) -> bool:
+    """Whether the pool is the actor's business, and not only shared."""
+    return request.actor.is_operator or pool.account_id == request.actor.account.pk
+
+
+def _own(request: PageRequest, pk: int) -> Pool:
+    """A pool that the actor's account may change. Raises NotFound, Forbidden."""
+    pool = selectors.only(selectors.pools(request.actor), pk)
+    must_own(request.actor, pool)
+    return pool
+
+
+def _share(route: Any, pool_id: int) -> str:
+    """The pool's part of a route's traffic, in words."""
+    weights = {share.pool_id: share.weight for share in route.shares}
+    total = sum(weights.values())
+    return f"{100 * weights[pool_id] / total:.0f} %" if total else "nothing"
+
+
+@page
+def new(request: PageRequest) -> HttpResponse:
+    """The empty form, and creating."""
+    request.actor.may_write()
+    form = PoolForm(request.POST or None, actor=request.actor, regions=_regions(request))
+    if request.method == "POST" and form.is_valid():
+        try:
+            return _saved(
+                request, _typed(request, form, None), "is created and is being rolled out to every fleet that uses it"
+            )
+        except Invalid as error:
+            form.blame(error)
+    return _form_page(request, form, None)
+
+
+@page
+def edit(request: PageRequest, pk: int) -> HttpResponse:
+    """The filled form, and saving; an older version than the stored one is refused."""
+    request.actor.may_write()
+    pool = _own(request, pk)
+    places = _regions(request)
+    texts = texts_of_pool(pool, places)
+    form = PoolForm(request.POST or None, actor=request.actor, regions=places, texts=texts)
+    form.notes = limit_notes(pool)
+    if request.method == "POST" and form.is_valid():
+        typed = _typed(request, form, pool)
+        try:
+            return _saved(request, typed, "is saved and is being rolled out")
+        except Stale:
+            return _two_edits(request, form, typed, places)
+        except Invalid as error:
+            form.blame(error)
+    return _form_page(request, form, pool)
+
+
+def _typed(request: PageRequest, form: PoolForm, pool: Pool | None) -> Typed:
+    return Typed(
+        kind="Pool",
+        row=pool,
+        name=form.text("/name"),
+        account=form.text("/account"),
+        spec=form.spec(),
+        version=version_sent(request),
+        reason=form.text("reason"),
+    )
+
+
+def _saved(request: PageRequest, typed: Typed, done: str) -> HttpResponse:
+    saved: Pool = save(request, typed)
+    tell(request, typed, saved, f"Pool {saved.name} {done}.")
+    return redirect("web:pool", pk=saved.pk)
+
+
+def _two_edits(request: PageRequest, form: PoolForm, typed: Typed, places: list[Region]) -> HttpResponse:
+    live = selectors.only(selectors.pools(request.actor), typed.row.pk)
+
+    def again(spec: dict[str, Any]) -> dict[str, Any]:
+        texts = texts_of_pool(live, places, spec) | {"reason": typed.reason}
+        both = PoolForm(actor=request.actor, regions=places, texts=texts)
+        both.notes = limit_notes(live)
+        return {"form": both, "pool": live}
+
+    return two_edits(request, "pages/pools/form.html", typed, live=live, began=form.text("began"), again=again)
+
+
+def _regions(request: PageRequest) -> list[Region]:
+    return list(regions(request.actor).prefetch_related(None))  # without how far they are from each other
+
+
+def _form_page(request: PageRequest, form: PoolForm, pool: Pool | None) -> HttpResponse:
+    status = 422 if form.is_bound and form.errors else 200
+    return show(request, "pages/pools/form.html", {"form": form, "pool": pool}, status=status)
+
+
+@require_POST
+@page
+def delete(request: PageRequest, pk: int) -> HttpResponse:
+    """Delete a pool that nobody uses, once its name was typed."""
+    pool = _own(request, pk)
+    if request.POST.get("confirm") != pool.name:
+        messages.error(request, f"Type {pool.name} to delete it.")
+        return redirect("web:pool", pk=pk)
+    try:
+        delete_object(actor=request.actor, kind="Pool", name=pool.name, account=pool.account.name)
+    except Conflict as error:
+        messages.error(request, error.detail)
+        return redirect("web:pool", pk=pk)
+    messages.success(request, f"Pool {pool.name} is deleted.")
+    return redirect("web:pools")
+
+
+@require_POST
+@page
+def set_servers(request: PageRequest, pk: int) -> HttpResponse:
+    """State or weight of the chosen servers; asks once more before a region loses its last ready server."""
+    pool = _own(request, pk)
+    request.actor.may_write()
+    chosen = _chosen(pool, request.POST)
+    state, weight, fault = _wanted(request.POST)
+    if not chosen or fault:
+        messages.error(request, fault or "Choose at least one server first.")
+        return redirect("web:pool", pk=pk)
+    lost = _regions_lost(pool, set(chosen), state, weight)
+    if lost and request.POST.get("confirmed") != "yes":
+        context = {"pool": pool, "lost": lost, "servers": list(chosen.items()), "post": request.POST}
+        return show(request, "pages/pools/confirm.html", context)
+    try:
+        for server_id in chosen:
+            set_server(
+                actor=request.actor,
+                server_id=server_id,
+                state=state,
+                weight=weight,
+                reason=request.POST.get("reason", "")[:400],
+            )
+    except (Invalid, Conflict) as error:
+        messages.error(request, error.detail)
+    else:
+        what = ACTIONS[state] if state else f"at weight {weight}"
+        messages.success(request, f"{', '.join(list(chosen.values())[:5])}: {what}.")
+    return redirect("web:pool", pk=pk)
+
+
+def _chosen(pool: Pool, post: QueryDict) -> dict[int, str]:
+    """The pool's own servers among those that were sent, id to name."""
+    wanted = set(post.getlist("server"))
+    servers = [server for backend in pool.backends.all() for server in backend.servers.all()]
+    return {server.pk: server.name for server in servers if str(server.pk) in wanted}
+
+
+def _wanted(post: QueryDict) -> tuple[str | None, int | None, str]:
+    """The state or the weight that was asked for, or what is wrong with the question."""
+    action, weight = post.get("do", ""), post.get("weight", "").strip()
+    if action in ACTIONS:
+        return action, None, ""
+    if action == "weight" and weight.isascii() and weight.isdecimal() and int(weight[:9]) <= 256:
+        return None, int(weight), ""
+    return None, None, "Enter a weight from 0 to 256." if action == "weight" else "Choose an action."
+
+
+def _regions_lost(pool: Pool, chosen: set[int], state: str | None, weight: int | None) -> list[str]:
+    """Regions that have a ready server now and would have none afterwards."""
+    if state == "ready" or weight:
+        return []
+    found = []
+    for backend in pool.backends.all():
+        taking = {server.pk for server in backend.servers.all() if server.state == "ready" and server.weight}
+        if taking and not taking - chosen:
+            found.append(backend.region.name)
+    return found

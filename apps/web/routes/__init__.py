@@ -1,0 +1,1 @@
+"""SHOW to people: routes and the hostnames that they match."""

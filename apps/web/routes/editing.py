@@ -1,0 +1,136 @@
+"""DEFINE by people: new and changed routes, checked while somebody types, and two edits that met."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
+
+from apps.accounts.models import Account
+from apps.accounts.selectors import accounts
+from apps.core.errors import Fault, Invalid, Stale
+from apps.definitions.models import Route
+from apps.definitions.selectors import only, pools, route_conflicts
+from apps.definitions.selectors import routes as visible_routes
+from apps.web.kit.pages import PageRequest, page, show
+from apps.web.kit.saving import Typed, save, tell, two_edits
+from apps.web.routes.form import RouteEntry
+from apps.web.routes.rendering import rendered_route
+
+FORM = "pages/routes/form.html"
+# Names offered while typing; any other name can be typed as well.
+OFFERED_POOLS = 500
+UNNAMED = "unnamed"
+
+
+@page
+def new(request: PageRequest) -> HttpResponse:
+    """A new route; query parameters may fill in hostname, path, pool, load balancer and account."""
+    return _form(request, None)
+
+
+@page
+def edit(request: PageRequest, pk: int) -> HttpResponse:
+    """The same page for a route that is there."""
+    return _form(request, only(visible_routes(request.actor), pk))
+
+
+def _form(request: PageRequest, row: Route | None) -> HttpResponse:
+    request.actor.may_write()
+    if request.method != "POST":
+        entry = RouteEntry(request.actor, row, None, request.GET.dict())
+        return show(request, FORM, _page(request, entry) | _blank_check(entry))
+    entry = RouteEntry(request.actor, row, request.POST, {})
+    if entry.is_valid():
+        typed = _typed(entry)
+        try:
+            return _saved(request, typed)
+        except Stale:
+            return _two_edits(request, entry, typed)
+        except Invalid as error:
+            # Before the faults are noted: a field with a fault is not part of the spec any more.
+            context = _checked(request, entry)
+            entry.add_faults(error.faults)
+    else:
+        context = _checked(request, entry)
+        entry.add_faults(context.get("faults", ()))
+    return show(request, FORM, context | _page(request, entry), status=422)
+
+
+def _typed(entry: RouteEntry) -> Typed:
+    got = entry.head.cleaned_data
+    return Typed(
+        kind="Route",
+        row=entry.row,
+        name=got.get("name", ""),
+        account=got.get("account"),
+        spec=entry.spec(),
+        version=got.get("version") or 0,
+        reason=got.get("reason", ""),
+    )
+
+
+def _saved(request: PageRequest, typed: Typed) -> HttpResponse:
+    saved: Route = save(request, typed)
+    tell(request, typed, saved, f"Route {saved.name} is saved and is being rolled out.")
+    return redirect("web:route", pk=saved.pk)
+
+
+def _two_edits(request: PageRequest, entry: RouteEntry, typed: Typed) -> HttpResponse:
+    live = only(visible_routes(request.actor), typed.row.pk)
+
+    def again(spec: dict[str, Any]) -> dict[str, Any]:
+        both = RouteEntry(request.actor, live, None, {}, spec=spec)
+        both.head.initial["reason"] = typed.reason
+        return _page(request, both) | _blank_check(both)
+
+    return two_edits(request, FORM, typed, live=live, began=entry.head.cleaned_data.get("began", ""), again=again)
+
+
+def _page(request: PageRequest, entry: RouteEntry) -> dict[str, Any]:
+    own = request.actor.account.pk
+    offered = pools(request.actor).prefetch_related(None).filter(protocol="http")[:OFFERED_POOLS]
+    names = [pool.name if pool.account_id == own else f"{pool.account.name}/{pool.name}" for pool in offered]
+    return {"entry": entry, "form": entry.head, "row": entry.row, "pool_names": names}
+
+
+@require_POST
+@page
+def check(request: PageRequest) -> HttpResponse:
+    """The rail beside the form, for what is typed so far: who else matches, and the rendered result."""
+    number = request.POST.get("route", "")
+    row = only(visible_routes(request.actor), int(number)) if number.isdecimal() and len(number) < 19 else None
+    entry = RouteEntry(request.actor, row, request.POST, {})
+    entry.is_valid()
+    return show(request, "pages/routes/check.html", _checked(request, entry))
+
+
+def _blank_check(entry: RouteEntry) -> dict[str, Any]:
+    return {"row": entry.row, "untouched": True}
+
+
+def _checked(request: PageRequest, entry: RouteEntry) -> dict[str, Any]:
+    """`conflicts`, and either `rendered` or the `faults` of what is typed so far."""
+    owner, spec = _owner(request, entry), entry.spec()
+    context: dict[str, Any] = {"row": entry.row}
+    context["conflicts"] = route_conflicts(
+        request.actor, spec, account=owner, exclude_id=entry.row.pk if entry.row else None
+    )
+    if "account" in entry.head.fields and not entry.head.cleaned_data.get("account"):
+        context["faults"] = [Fault("/account", "required", "Choose the account that owns the route.")]
+        return context
+    name = entry.row.name if entry.row else entry.head.cleaned_data.get("name") or UNNAMED
+    try:
+        context["rendered"] = rendered_route(request.actor, spec, name, account=owner)
+    except Invalid as error:
+        context["faults"] = error.faults
+    return context
+
+
+def _owner(request: PageRequest, entry: RouteEntry) -> Account:
+    if entry.row is not None:
+        return entry.row.account
+    name = entry.head.cleaned_data.get("account")
+    return (accounts(request.actor).filter(name=name).first() if name else None) or request.actor.account

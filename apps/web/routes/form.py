@@ -1,0 +1,281 @@
+"""DEFINE by people: the form of a route, as documents want it; every fault goes back to the field that it names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from django import forms
+from django.http import QueryDict
+
+from apps.accounts.actors import Actor
+from apps.accounts.selectors import accounts
+from apps.core.errors import Fault
+from apps.definitions.models import Route
+from apps.definitions.reading.describing import describe
+from apps.definitions.selectors import load_balancers
+from apps.web.kit.edit_conflicts import remember
+
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+ACTIONS = (("pools", "Send to pools"), ("redirect", "Redirect"), ("fixed_response", "Return a fixed response"))
+# Removed rows keep their numbers until the form is sent, so there are more of them than a route may have.
+MOST_ROWS = 200
+CODES = tuple((code, f"{code} {word}") for code, word in (
+    (301, "permanent"), (302, "found"), (303, "see other"), (307, "temporary, same method"),
+    (308, "permanent, same method"),
+))  # fmt: skip
+# Where a fault of the document belongs in this form; pointers to rows are worked out in `RouteEntry`.
+FIELDS = {
+    "/name": "name",
+    "/account": "account",
+    "/spec/load_balancer": "load_balancer",
+    "/spec/hostname": "hostname",
+    "/spec/path": "path",
+    "/spec/path_kind": "path_kind",
+    "/spec/methods": "methods",
+    "/spec/scheme": "scheme",
+    "/spec/prefix_rewrite": "prefix_rewrite",
+    "/spec/action": "action",
+    "/spec/action/redirect": "redirect_host",
+    "/spec/action/redirect/code": "redirect_code",
+    "/spec/action/redirect/scheme": "redirect_scheme",
+    "/spec/action/redirect/host": "redirect_host",
+    "/spec/action/redirect/path": "redirect_path",
+    "/spec/action/fixed_response/status": "fixed_status",
+    "/spec/action/fixed_response/content_type": "fixed_content_type",
+    "/spec/action/fixed_response/body": "fixed_body",
+}
+ROW = re.compile(r"/spec/(?:action/)?(pools|headers)(?:/(\d+)(?:/(pool|weight|name|match|value))?)?")
+
+
+def _needed(label: str, help_text: str = "", **attrs: str) -> forms.CharField:
+    field = _text(label, help_text, mono=True, **attrs)
+    field.required = True
+    field.error_messages["required"] = f"Fill in the {label.lower()}."
+    return field
+
+
+def _text(label: str, help_text: str = "", *, mono: bool = True, **attrs: str) -> forms.CharField:
+    attrs = {"class": "mono", "autocomplete": "off", "spellcheck": "false"} | attrs if mono else attrs
+    return forms.CharField(label=label, required=False, help_text=help_text, widget=forms.TextInput(attrs=attrs))
+
+
+class RouteForm(forms.Form):
+    """Everything of a route that is there once; what values may be is said by the document."""
+
+    version = forms.IntegerField(required=False, widget=forms.HiddenInput)
+    began = forms.CharField(required=False, widget=forms.HiddenInput)
+    name = _needed(
+        "Name", "Used in YAML and the API, e.g. shop-checkout. Can't be changed later.", placeholder="shop-checkout"
+    )
+    account = forms.ChoiceField(label="Account", error_messages={"required": "Choose the account that owns the route."})
+    load_balancer = forms.ChoiceField(label="Load balancer", error_messages={"required": "Choose a load balancer."})
+    hostname = _needed(
+        "Hostname", "One hostname, or *.example.com for any single label.", placeholder="shop.example.com"
+    )
+    path = _needed("Path", placeholder="/")
+    path_kind = forms.ChoiceField(
+        label="Path match",
+        choices=(("prefix", "Prefix: this path and everything below it"), ("exact", "Exact: only this path")),
+    )
+    methods = forms.MultipleChoiceField(
+        label="Methods",
+        required=False,
+        choices=[(method, method) for method in METHODS],
+        widget=forms.CheckboxSelectMultiple,
+        help_text="None selected means all methods.",
+    )
+    scheme = forms.ChoiceField(
+        label="Scheme", required=False, choices=(("", "http and https"), ("https", "https only"), ("http", "http only"))
+    )
+    action = forms.ChoiceField(label="Action", choices=ACTIONS, widget=forms.RadioSelect)
+    prefix_rewrite = _text("Rewrite prefix to", "Servers receive this instead of the matched prefix.", placeholder="/")
+    redirect_code = forms.TypedChoiceField(label="Status", required=False, choices=CODES, coerce=int, empty_value=None)
+    redirect_scheme = forms.ChoiceField(
+        label="Scheme", required=False, choices=(("", "Same as the request"), ("https", "https"), ("http", "http"))
+    )
+    redirect_host = _text(
+        "Redirect host", "Leave empty to keep the host of the request.", placeholder="www.example.com"
+    )
+    redirect_path = _text("Redirect path", "Leave empty to keep the path of the request.", placeholder="/")
+    redirect_keep_query = forms.BooleanField(label="Keep the query string", required=False)
+    fixed_status = forms.IntegerField(label="Status", required=False)
+    fixed_content_type = _text("Content type")
+    fixed_body = forms.CharField(
+        label="Body", required=False, strip=False, widget=forms.Textarea(attrs={"class": "mono", "rows": 4})
+    )
+    reason = _text("Reason", "Recorded in the audit log.", mono=False, maxlength="400")
+
+    def __init__(self, actor: Actor, row: Route | None, **kwargs: Any) -> None:
+        super().__init__(use_required_attribute=False, **kwargs)
+        names = [balancer.name for balancer in load_balancers(actor).prefetch_related(None)]
+        _choices(self.fields["load_balancer"], [("", "Choose one"), *((name, name) for name in names)])
+        if row is not None:
+            del self.fields["name"]
+        if row is not None or not actor.is_operator:
+            del self.fields["account"]
+        else:
+            owners = [(each.name, f"{each.title} ({each.name})") for each in accounts(actor)]
+            _choices(self.fields["account"], [("", "Choose one"), *owners])
+
+
+def _choices(field: forms.Field, choices: list[tuple[str, str]]) -> None:
+    if isinstance(field, forms.ChoiceField):
+        field.choices = choices
+
+
+class PoolForm(forms.Form):
+    """One weighted pool."""
+
+    pool = _needed("Pool", list="pool-names", placeholder="shop")
+    weight = forms.IntegerField(label="Weight", initial=100)
+
+
+class HeaderForm(forms.Form):
+    """One condition on a request header."""
+
+    name = _needed("Header", placeholder="X-Version")
+    match = forms.ChoiceField(
+        label="Condition",
+        initial="equals",
+        choices=(("equals", "equals"), ("present", "is present"), ("absent", "is absent")),
+    )
+    value = _text("Value", placeholder="beta")
+
+
+class _Rows(forms.BaseFormSet):  # type: ignore[type-arg] # not subscriptable when it runs
+    deletion_widget = forms.HiddenInput
+
+
+PoolRows: Any = forms.formset_factory(
+    PoolForm, formset=_Rows, extra=0, can_delete=True, max_num=MOST_ROWS, absolute_max=MOST_ROWS
+)
+HeaderRows: Any = forms.formset_factory(
+    HeaderForm, formset=_Rows, extra=0, can_delete=True, max_num=MOST_ROWS, absolute_max=MOST_ROWS
+)
+
+
+class RouteEntry:
+    """The whole form: head, pools and headers; `row` is the route that is edited, None for a new one."""
+
+    def __init__(
+        self,
+        actor: Actor,
+        row: Route | None,
+        data: QueryDict | None,
+        start: Mapping[str, str],
+        spec: Mapping[str, Any] | None = None,
+    ) -> None:
+        """`data` is what was sent, None for a form that is opened; `spec` is shown instead of what is stored."""
+        self.row = row
+        self.stored = describe(row) if row else {}
+        first = initial_of(spec or self.stored, row) if row else blank(actor, start)
+        self.head = RouteForm(actor, row, data=data, initial=first["head"])
+        # Rows that were sent stand for themselves: one that equals what is stored must not count as left blank.
+        rows = first if data is None else {"pools": None, "headers": None}
+        self.pools = PoolRows(data=data, prefix="pools", initial=rows["pools"])
+        self.headers = HeaderRows(data=data, prefix="headers", initial=rows["headers"])
+
+    def is_valid(self) -> bool:
+        """Whether every field could be read at all; what the values mean is checked when the route is saved."""
+        parts = [self.head.is_valid(), self.headers.is_valid(), self.pools.is_valid() or self._without_pools()]
+        return all(parts)
+
+    def _without_pools(self) -> bool:
+        return self.head.cleaned_data.get("action") in ("redirect", "fixed_response")
+
+    def spec(self) -> dict[str, Any]:
+        """The document's spec, as far as it was filled in."""
+        got = self.head.cleaned_data
+        action = got.get("action") or "pools"
+        spec: dict[str, Any] = {
+            "load_balancer": got.get("load_balancer") or None,
+            "hostname": got.get("hostname") or None,
+            "path": got.get("path") or "/",
+            "path_kind": got.get("path_kind") or "prefix",
+            "methods": got.get("methods") or [],
+            "scheme": got.get("scheme") or None,
+            "headers": [_header(form.cleaned_data) for form in self._kept(self.headers, "name")],
+            "action": {action: self._action(action, got)},
+        }
+        spec["prefix_rewrite"] = (got.get("prefix_rewrite") or None) if action == "pools" else None
+        # What this form does not show stays as it is stored.
+        return {name: value for name, value in self.stored.items() if name not in spec} | spec
+
+    def _action(self, action: str, got: Mapping[str, Any]) -> Any:
+        if action == "redirect":
+            parts = {name: got.get(f"redirect_{name}") or None for name in ("code", "scheme", "host", "path")}
+            return parts | {"keep_query": bool(got.get("redirect_keep_query"))}
+        if action == "fixed_response":
+            body = (got.get("fixed_body") or "").replace("\r\n", "\n")
+            kind = {"content_type": got["fixed_content_type"]} if got.get("fixed_content_type") else {}
+            return {"status": got.get("fixed_status"), "body": body} | kind
+        kept = [form.cleaned_data for form in self._kept(self.pools, "pool")]
+        return [
+            {"pool": each["pool"]} | ({} if each.get("weight") is None else {"weight": each["weight"]}) for each in kept
+        ]
+
+    def _kept(self, rows: Any, field: str) -> list[forms.Form]:
+        """Rows that were filled in and not removed, in the order in which the document has them."""
+        forms_there = [form for form in rows.forms if hasattr(form, "cleaned_data")]
+        return [form for form in forms_there if form.cleaned_data.get(field) and not form.cleaned_data.get("DELETE")]
+
+    def add_faults(self, faults: Iterable[Fault]) -> None:
+        """Put each fault beside the field that it names; what no field shows goes to the top of the form."""
+        for fault in faults:
+            form, field = self._place(fault.pointer)
+            if field is None or field not in form.fields:
+                self.head.add_error(None, fault.detail)
+            elif not form.has_error(field):
+                form.add_error(field, fault.detail)
+
+    def _place(self, pointer: str) -> tuple[forms.Form, str | None]:
+        if pointer.startswith("/spec/methods/"):
+            return self.head, "methods"
+        found = ROW.fullmatch(pointer)
+        if found is None:
+            return self.head, FIELDS.get(pointer)
+        rows, first = (self.pools, "pool") if found[1] == "pools" else (self.headers, "name")
+        kept = self._kept(rows, first) if found[2] else [row for row in rows.forms if not row["DELETE"].value()]
+        index = int(found[2] or 0)
+        return (kept[index], found[3] or first) if index < len(kept) else (self.head, None)
+
+
+def _header(got: Mapping[str, Any]) -> dict[str, Any]:
+    match = got.get("match") or "equals"
+    # A value that was typed before the condition was changed says nothing any more.
+    return {"name": got["name"], "match": match} | ({"value": got.get("value") or None} if match == "equals" else {})
+
+
+def blank(actor: Actor, start: Mapping[str, str]) -> dict[str, Any]:
+    """What a new form begins with; `start` (query parameters) may fill in hostname, path, pool, account and so on.
+
+    Nobody's account is chosen for an operator; a load balancer is, where only one of them stands on fleets.
+    """
+    plain = ("hostname", "path", "load_balancer", "account")
+    serving = load_balancers(actor).prefetch_related(None).exclude(fleets=None).distinct()
+    names = list(serving.values_list("name", flat=True)[:2])
+    head: dict[str, Any] = {"path": "/", "path_kind": "prefix", "action": "pools"}
+    head["load_balancer"] = names[0] if len(names) == 1 else ""
+    head |= {"redirect_code": 301, "redirect_keep_query": True, "fixed_status": 200}
+    head |= {"fixed_content_type": "text/plain; charset=utf-8"}
+    head |= {name: start[name][:255] for name in plain if start.get(name)}
+    return {"head": head, "pools": [{"pool": start.get("pool", "")[:127], "weight": 100}], "headers": []}
+
+
+def initial_of(spec: Mapping[str, Any], row: Route) -> dict[str, Any]:
+    """What the form of this route begins with when it shows `spec`; sending it decides over the row as it is now."""
+    action = spec["action"]
+    redirect, fixed = action.get("redirect", {}), action.get("fixed_response", {})
+    head = {
+        name: spec[name]
+        for name in ("load_balancer", "hostname", "path", "path_kind", "methods", "scheme", "prefix_rewrite")
+    }
+    head |= {"version": row.version, "began": remember(row)}
+    head |= {"action": next(iter(action)), "redirect_keep_query": True}
+    head |= {"redirect_code": 301, "fixed_status": 200, "fixed_content_type": "text/plain; charset=utf-8"}
+    head |= {f"redirect_{name}": value for name, value in redirect.items()}
+    head |= {f"fixed_{name}": value for name, value in fixed.items()}
+    pools = action.get("pools") or [{"pool": "", "weight": 100}]
+    return {"head": head, "pools": pools, "headers": spec["headers"]}

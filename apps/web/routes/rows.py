@@ -1,0 +1,121 @@
+"""SHOW to people: routes as rows of a list: what they match, what happens, how it goes, whether it is live."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from apps.accounts.actors import Actor
+from apps.definitions.models import Route
+from apps.definitions.selectors import load_balancers
+from apps.observe.selectors import pool_numbers, route_numbers
+from apps.rollouts.selectors import sync_words
+from apps.web.kit.figures import Figures, figures_of
+
+# Worst first: a route is as live as the worst of its fleets.
+SYNC_ORDER = ("refused", "held", "behind", "in_sync")
+HEALTH_ORDER = ("down", "degraded", "unknown", "healthy")
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """One pool of a route; `percent` is its part of the traffic, `health` its verdict."""
+
+    pool: Any
+    weight: int
+    percent: str
+    health: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class RouteRow:
+    """One route as pages show it; `health` is empty for routes without pools, `sync` where no fleet runs it.
+
+    `waiting` says that the account has not proved the hostname yet: the route is kept and not served.
+    """
+
+    route: Route
+    where: str
+    conditions: tuple[str, ...]
+    shares: tuple[Share, ...]
+    action: str
+    health: str
+    sync: str
+    figures: Figures
+    waiting: bool
+
+
+def rows_of(actor: Actor, routes: Sequence[Route]) -> list[RouteRow]:
+    """Rows with numbers, health and sync; the number of queries does not depend on how many there are."""
+    numbers = route_numbers(actor, [route.pk for route in routes])
+    pool_ids = {share.pool_id for route in routes for share in route.shares}
+    pools = pool_numbers(actor, sorted(pool_ids))
+    words = sync_of(actor, {route.load_balancer_id for route in routes})
+    found = []
+    for route in routes:
+        shares = _shares(route, pools)
+        found.append(
+            RouteRow(
+                route=route,
+                where=where_of(route),
+                conditions=conditions_of(route),
+                shares=shares,
+                action=action_of(route),
+                health=_worst((share.health for share in shares if share.weight), HEALTH_ORDER),
+                sync=words.get(route.load_balancer_id, ""),
+                figures=figures_of(numbers.get(route.pk)),
+                waiting=not route.hostname.proof,
+            )
+        )
+    return found
+
+
+def sync_of(actor: Actor, balancer_ids: Iterable[int]) -> dict[int, str]:
+    """The worst sync word among the fleets of each load balancer; those without fleets are left out."""
+    rows = load_balancers(actor).prefetch_related(None).prefetch_related("fleets").filter(pk__in=list(balancer_ids))
+    words = sync_words(actor)
+    found = {row.pk: _worst((words.get(fleet.pk, "") for fleet in row.fleets.all()), SYNC_ORDER) for row in rows}
+    return {pk: word for pk, word in found.items() if word}
+
+
+def _worst(words: Iterable[str], order: Sequence[str]) -> str:
+    found = set(words)
+    return next((word for word in order if word in found), "")
+
+
+def _shares(route: Route, pools: dict[int, Any]) -> tuple[Share, ...]:
+    rows = route.shares
+    total = sum(share.weight for share in rows) or 1
+    found = []
+    for share in rows:
+        seen = pools.get(share.pool_id)
+        percent = f"{100 * share.weight / total:.3g} %"
+        health, message = (seen.health, seen.message) if seen else ("unknown", "")
+        found.append(Share(share.pool, share.weight, percent, health, message))
+    return tuple(found)
+
+
+def where_of(route: Route) -> str:
+    """What is matched in one line: an exact path as it is, a prefix with a star for what may follow."""
+    return route.hostname.name + (route.path if route.path_kind == "exact" else f"{route.path.rstrip('/')}/*")
+
+
+def conditions_of(route: Route) -> tuple[str, ...]:
+    """Scheme, methods and header conditions as short words."""
+    signs = {"equals": "{name}: {value}", "present": "has {name}", "absent": "without {name}"}
+    headers = [signs[entry["match"]].format(**entry) for entry in route.headers]
+    scheme = [f"{route.scheme} only"] if route.scheme else []
+    return (*scheme, *([", ".join(route.methods)] if route.methods else []), *headers)
+
+
+def action_of(route: Route) -> str:
+    """What happens where no pool is asked, in one line; empty for pools."""
+    if route.redirect:
+        part = route.redirect
+        target = (f"{part['scheme']}://" if part["scheme"] else "") + (part["host"] or "") + (part["path"] or "")
+        return f"{part['code']} to {target}"
+    if route.fixed_response:
+        return f"{route.fixed_response['status']} fixed response"
+    return ""

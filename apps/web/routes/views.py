@@ -1,0 +1,134 @@
+"""SHOW to people: routes: the list, one route, and the way it is taken away."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.db.models import Exists, OuterRef, QuerySet
+from django.http import HttpResponse
+from django.shortcuts import redirect
+
+from apps.accounts.selectors import accounts
+from apps.audit.selectors import entries_of
+from apps.core.errors import Conflict, Invalid, Stale
+from apps.definitions.models import Route, RoutePool
+from apps.definitions.selectors import describe, filter_routes, load_balancers, only, page_of_routes
+from apps.definitions.selectors import routes as visible_routes
+from apps.definitions.services import delete_object
+from apps.observe.selectors import series, sick_pools
+from apps.rollouts.selectors import conditions_of
+from apps.web.fleets.deployment_status import deployment_status
+from apps.web.kit.charts import traffic_chart
+from apps.web.kit.figures import spark
+from apps.web.kit.pages import PageRequest, page, show
+from apps.web.load_balancers.curl_examples import ways_to_try
+from apps.web.routes.rendering import rendered_route
+from apps.web.routes.rows import rows_of
+
+PER_PAGE = 50
+FILTERS = ("q", "account", "pool", "load_balancer", "action", "hostname")
+ACTIONS = (("pools", "Pools"), ("redirect", "Redirect"), ("fixed_response", "Fixed response"))
+
+
+@page
+def index(request: PageRequest) -> HttpResponse:
+    """Routes of sick pools, then all others by hostname and path, a keyset page at a time, narrowed as in the API."""
+    actor, chosen = request.actor, request.GET
+    context: dict[str, Any] = {
+        "chosen": chosen,
+        "actions": ACTIONS,
+        "filtered": any(chosen.get(name) for name in FILTERS),
+    }
+    try:
+        narrowed = filter_routes(visible_routes(actor), chosen)
+        sick = _of_sick_pools(narrowed)
+        rest = narrowed.exclude(pk__in=[route.pk for route in sick])
+        found = page_of_routes(rest, limit=PER_PAGE, cursor=chosen.get("cursor", ""))
+    except Invalid as error:
+        context |= {"faults": error.faults, "filtered": True}
+        return show(request, "pages/routes/list.html", context | _choices(request), status=422)
+    total = narrowed.prefetch_related(None).count()
+    shown = found.rows if chosen.get("cursor") else [*sick, *found.rows]
+    context |= {"rows": rows_of(actor, shown), "next_cursor": found.next_cursor}
+    context["count"] = f"{len(shown)} of {total:,} route{'' if total == 1 else 's'}"
+    return show(request, "pages/routes/list.html", context | _choices(request))
+
+
+def _of_sick_pools(rows: QuerySet[Route]) -> list[Route]:
+    """Routes that send to pools that are down, then those of degraded ones; a page of them at most."""
+    pools = sick_pools()
+    shares = RoutePool.objects.filter(weight__gt=0)
+    if not any(pools.values()):
+        return []
+    down = shares.filter(route=OuterRef("pk"), pool__in=pools["down"])
+    found = rows.filter(pk__in=shares.filter(pool__in=[*pools["down"], *pools["degraded"]]).values("route"))
+    return list(found.annotate(down=Exists(down)).order_by("-down", "hostname__name", "path", "pk")[:PER_PAGE])
+
+
+def _choices(request: PageRequest) -> dict[str, Any]:
+    """What the filters offer; a refreshed part of the page has no filters."""
+    if request.GET.get("partial"):
+        return {}
+    balancers = load_balancers(request.actor).prefetch_related(None)
+    return {"balancers": balancers, "accounts": accounts(request.actor) if request.actor.is_operator else ()}
+
+
+@page
+def detail(request: PageRequest, pk: int) -> HttpResponse:
+    """One route: what it matches, what happens, how it goes, where it is live, and how to try it."""
+    actor = request.actor
+    route = only(visible_routes(actor), pk)
+    conditions = conditions_of("Route", [pk])[pk]
+    context: dict[str, Any] = {"route": route, "row": rows_of(actor, [route])[0], "conditions": conditions}
+    context["live"] = deployment_status(actor, route, refusing={each.fleet for each in conditions})
+    partial = request.GET.get("partial", "")
+    if partial != "live":
+        line = series(actor, "route", [f"route-{pk}"])[f"route-{pk}"]
+        context |= {"chart": traffic_chart(line), "points": spark(line.requests), "measured": any(line.requests)}
+    if not partial:
+        context |= {"ways": ways_to_try(actor, route), "entries": entries_of(actor, "Route", pk, limit=8)}
+        context["rendered"] = rendered_route(actor, describe(route), route.name, account=route.account)
+    return show(request, "pages/routes/detail.html", context)
+
+
+@page
+def delete(request: PageRequest, pk: int) -> HttpResponse:
+    """Ask for the name, then take the route away."""
+    request.actor.may_write()
+    route = only(visible_routes(request.actor), pk)
+    context: dict[str, Any] = {
+        "route": route,
+        "row": rows_of(request.actor, [route])[0],
+        "reason": request.POST.get("reason", ""),
+    }
+    if request.method != "POST":
+        return show(request, "pages/routes/delete.html", context)
+    context["typed"] = request.POST.get("confirm", "")
+    if context["typed"] != route.name:
+        context["fault"] = f"Type {route.name}, the name of the route, to delete it."
+        return show(request, "pages/routes/delete.html", context, status=422)
+    try:
+        _take_away(request, route)
+    except Stale:
+        messages.error(request, "Someone changed this route while you viewed it. Review it again before you delete it.")
+        return redirect("web:route", pk=pk)
+    except (Conflict, Invalid) as error:
+        context["fault"] = error.detail
+        return show(request, "pages/routes/delete.html", context, status=409)
+    messages.success(
+        request, f"Route {route.name} is deleted. Its requests go to other routes as soon as the change is live."
+    )
+    return redirect("web:routes")
+
+
+def _take_away(request: PageRequest, route: Route) -> None:
+    version = request.POST.get("version", "")
+    delete_object(
+        actor=request.actor,
+        kind="Route",
+        name=route.name,
+        account=route.account.name,
+        expected_version=int(version) if version.isdecimal() and len(version) < 10 else None,
+        reason=request.POST.get("reason", "").strip()[:400],
+    )

@@ -1,0 +1,1 @@
+"""SHOW to people: schedules and their calendar."""

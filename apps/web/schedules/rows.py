@@ -1,0 +1,150 @@
+"""SHOW to people: schedules as lists show them: narrowed by the query of the page, a keyset page at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
+
+from apps.accounts.actors import Actor
+from apps.core.clock import now
+from apps.core.errors import Fault, Invalid
+from apps.definitions.models import Schedule
+from apps.schedules.models import Fire
+from apps.web.schedules.words import FIRES, TARGETS, Mark, sentence, state_of, target_of
+
+MOST_TEXT = 253
+RELATIVE = timedelta(days=7)
+A_DAY = timedelta(days=1)
+BAD = (Fire.State.DEAD, Fire.State.MISSED)
+MOST_TROUBLED = 5
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+NO_INSTANT = {"cron": "", "every_s": None, "at": ""}
+_GAVE_UP = Exists(Fire.objects.filter(schedule=OuterRef("pk"), state=Fire.State.DEAD))
+# What `?state=` may say, each with its word and the rows that it means.
+STATES: dict[str, tuple[str, Callable[[QuerySet[Schedule]], QuerySet[Schedule]]]] = {
+    "on": ("Active", lambda rows: rows.filter(paused=False).filter(Q(next_at__isnull=False) | Q(**NO_INSTANT))),
+    "paused": ("Paused", lambda rows: rows.filter(paused=True)),
+    "ended": ("No upcoming runs", lambda rows: rows.filter(paused=False, next_at=None).exclude(**NO_INSTANT)),
+    "gave-up": ("Has failed runs", lambda rows: rows.filter(_GAVE_UP)),
+    "missed": ("Has missed runs", lambda rows: rows.filter(missed__gt=0)),
+}
+FILTERS = ("q", "state", "target", "account")
+
+
+@dataclass(frozen=True, slots=True)
+class ListedSchedule:
+    """A schedule as a line: in words, with its state, whether it is due so soon that pages count, and its last fire."""
+
+    row: Schedule
+    sentence: str
+    target: str
+    state: Mark
+    soon: bool
+    last: Fire | None
+    last_mark: Mark | None
+
+
+def narrowed(rows: QuerySet[Schedule], chosen: Mapping[str, str]) -> QuerySet[Schedule]:
+    """Narrow by `q` (name, target), `state`, `target` and `account`. Raises Invalid naming what cannot be used."""
+    text = _text(chosen, "q")
+    if text:
+        rows = rows.filter(Q(name__icontains=text) | Q(target__icontains=text))
+    if account := _text(chosen, "account"):
+        rows = rows.filter(account__name=account)
+    if target := chosen.get("target", ""):
+        rows = rows.filter(target_kind=_one_of("target", target, TARGETS))
+    if state := chosen.get("state", ""):
+        rows = STATES[_one_of("state", state, STATES)][1](rows)
+    return rows
+
+
+def _text(chosen: Mapping[str, str], name: str) -> str:
+    text = chosen.get(name, "").strip()
+    if len(text) > MOST_TEXT or not text.isprintable():
+        detail = f"Search for at most {MOST_TEXT} printable characters."
+        raise Invalid([Fault(f"/{name}", "filter", detail)])
+    return text
+
+
+def _one_of(name: str, value: str, known: Iterable[str]) -> str:
+    if value not in known:
+        raise Invalid([Fault(f"/{name}", "filter", f"Choose one of {', '.join(known)} for {name}.")])
+    return value
+
+
+def page_of(rows: QuerySet[Schedule], after: str, limit: int) -> tuple[list[Schedule], str]:
+    """Schedules by name from the cursor `after` on, and the cursor of the page that follows, empty on the last."""
+    name, _, number = after.rpartition(".")
+    if after:
+        if not (name.isprintable() and number.isascii() and number.isdecimal() and len(number) < 19):
+            raise Invalid([Fault("/after", "filter", "This page does not exist. Start with the first page.")])
+        rows = rows.filter(Q(name__gt=name) | Q(name=name, pk__gt=int(number)))
+    found = list(rows.order_by("name", "pk")[: limit + 1])
+    last = found[limit - 1] if len(found) > limit else None
+    return found[:limit], f"{last.name}.{last.pk}" if last else ""
+
+
+def listed(rows: list[Schedule]) -> list[ListedSchedule]:
+    """The rows in words, with two more queries however many they are."""
+    last = last_fires([row.pk for row in rows])
+    return [_listed(row, last.get(row.pk)) for row in rows]
+
+
+def _listed(row: Schedule, last: Fire | None) -> ListedSchedule:
+    return ListedSchedule(
+        row=row,
+        sentence=sentence(row),
+        target=target_of(row.target_kind, row.target),
+        state=state_of(row),
+        soon=row.next_at is not None and row.next_at - now() < RELATIVE,
+        last=last,
+        last_mark=FIRES[Fire.State(last.state)] if last else None,
+    )
+
+
+def last_fires(ids: list[int]) -> dict[int, Fire]:
+    """The newest fire of each schedule that has one, by the schedule's id."""
+    newest = Fire.objects.filter(schedule=OuterRef("pk")).order_by("-scheduled_at").values("pk")[:1]
+    numbers = Schedule.objects.filter(pk__in=ids).order_by().values_list(Subquery(newest), flat=True)
+    return {fire.schedule_id: fire for fire in Fire.objects.filter(pk__in=[number for number in numbers if number])}
+
+
+def page_of_fires(rows: QuerySet[Fire], state: str, before: str, limit: int) -> tuple[list[Fire], str]:
+    """Fires of one schedule, newest first, below the cursor `before` (microseconds); and the cursor that follows."""
+    if state in Fire.State.values:
+        rows = rows.filter(state=state)
+    if before.isascii() and before.isdecimal() and len(before) < 18:
+        rows = rows.filter(scheduled_at__lt=_moment(int(before)))
+    found = list(rows.order_by("-scheduled_at")[: limit + 1])
+    return found[:limit], str(_micros(found[limit - 1].scheduled_at)) if len(found) > limit else ""
+
+
+def _micros(moment: datetime) -> int:
+    return (moment - EPOCH) // timedelta(microseconds=1)
+
+
+def _moment(micros: int) -> datetime:
+    return EPOCH + timedelta(microseconds=micros)
+
+
+class Trouble(NamedTuple):
+    """A schedule with how often it gave up, and was missed, within the last day."""
+
+    pk: int
+    name: str
+    gave_up: int
+    missed: int
+
+
+def troubled(actor: Actor) -> list[Trouble]:
+    """Schedules with which something went wrong within a day, the worst first."""
+    bad = actor.visible(Fire.objects.filter(state__in=BAD, scheduled_at__gte=now() - A_DAY)).order_by()
+    counts = bad.values("schedule", "schedule__name").annotate(
+        gave_up=Count("pk", filter=Q(state=Fire.State.DEAD)), missed=Count("pk", filter=Q(state=Fire.State.MISSED))
+    )
+    rows = counts.order_by("-gave_up", "-missed", "schedule__name")[:MOST_TROUBLED]
+    return [Trouble(row["schedule"], row["schedule__name"], row["gave_up"], row["missed"]) for row in rows]

@@ -1,0 +1,268 @@
+"""SHOW to people: schedules: the list, one schedule with its history, and what can be done with it at once."""
+
+from __future__ import annotations
+
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import yaml
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
+
+from apps.accounts.selectors import accounts
+from apps.audit.selectors import entries_of
+from apps.calendars import CalendarError
+from apps.core.clock import now
+from apps.core.errors import Conflict, Invalid, NotFound
+from apps.definitions.freezing.timing import timing_of
+from apps.definitions.models import Schedule
+from apps.definitions.selectors import only
+from apps.definitions.selectors import schedules as visible_schedules
+from apps.definitions.services import delete_object
+from apps.schedules import selectors, services
+from apps.schedules.models import Fire, Trigger
+from apps.schedules.triggers.services import GRACE_S
+from apps.web.kit.pages import PageRequest, page, show
+from apps.web.schedules.rows import FILTERS, STATES, last_fires, listed, narrowed, page_of, page_of_fires
+from apps.web.schedules.triggers import GRACES
+from apps.web.schedules.words import (
+    CAUSES,
+    FIRES,
+    TARGETS,
+    next_instants,
+    sentence,
+    span,
+    state_of,
+    target_of,
+    zone_of,
+)
+
+PER_PAGE = 50
+FIRES_SHOWN = 25
+MOST_AT_ONCE = 200
+MOST_REASON = 400
+# What `result` of a fire may name, and the page that shows it.
+RESULTS = {"run": "web:capacity-run", "rollout": "web:rollout"}
+CHANGED = {
+    "Pool": "web:pool",
+    "Route": "web:route",
+    "LoadBalancer": "web:load-balancer",
+    "CapacityTest": "web:capacity-test",
+}
+
+
+@page
+def index(request: PageRequest) -> HttpResponse:
+    """Schedules by name, narrowed by the query of the page, a keyset page at a time."""
+    actor, chosen = request.actor, request.GET
+    context: dict[str, Any] = {
+        "chosen": chosen,
+        "filtered": any(chosen.get(name) for name in FILTERS),
+        "states": [(value, word) for value, (word, _) in STATES.items()],
+        "targets": TARGETS.items(),
+        "accounts": accounts(actor) if actor.is_operator and not chosen.get("partial") else (),
+    }
+    try:
+        rows = narrowed(visible_schedules(actor), chosen.dict())
+        found, context["next_after"] = page_of(rows, chosen.get("after", ""), PER_PAGE)
+    except Invalid as error:
+        return show(request, "pages/schedules/list.html", context | {"faults": error.faults}, status=422)
+    total = rows.count()
+    context["rows"] = listed(found)
+    context["count"] = f"{len(found)} of {total:,} schedule{'' if total == 1 else 's'}"
+    return show(request, "pages/schedules/list.html", context)
+
+
+@require_POST
+@page
+def bulk(request: PageRequest) -> HttpResponse:
+    """Pause or resume the chosen schedules; each that is refused is named with its reason."""
+    request.actor.may_write()
+    do = {"pause": services.pause, "resume": services.resume}.get(request.POST.get("do", ""))
+    chosen = [int(text) for text in request.POST.getlist("schedule")[:MOST_AT_ONCE] if _is_id(text)]
+    if do is None or not chosen:
+        messages.error(request, "Choose at least one schedule first, then pause or resume.")
+        return redirect("web:schedules")
+    done, refused = 0, []
+    for pk in chosen:
+        try:
+            do(actor=request.actor, schedule_id=pk, reason=_reason(request))
+            done += 1
+        except (Conflict, Invalid, NotFound) as error:
+            refused.append(error.detail)
+    word = "paused" if do is services.pause else "resumed"
+    if done:
+        messages.success(request, f"{done} schedule{'' if done == 1 else 's'} {word}.")
+    for detail in refused[:3]:
+        messages.error(request, detail)
+    return redirect("web:schedules")
+
+
+def _is_id(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) < 19
+
+
+def _reason(request: PageRequest) -> str:
+    return request.POST.get("reason", "").strip()[:MOST_REASON]
+
+
+@page
+def detail(request: PageRequest, pk: int) -> HttpResponse:
+    """One schedule: what it does, its next instants, its history, what gave up, and its triggers."""
+    actor = request.actor
+    row = only(visible_schedules(actor), pk)
+    context = {"row": row, "state": state_of(row)}
+    partial = request.GET.get("partial", "")
+    if partial != "history":
+        context |= _facts(row)
+    if partial != "facts":
+        context |= _history(request, row)
+    if not partial:
+        context |= _around(request, row)
+    return show(request, "pages/schedules/detail.html", context)
+
+
+def _facts(row: Schedule) -> dict[str, Any]:
+    """What it does, when next, and how the last time went."""
+    timing = timing_of(row)
+    context: dict[str, Any] = {"sentence": sentence(row), "target": target_of(row.target_kind, row.target)}
+    context["kind_word"] = TARGETS[row.target_kind]
+    context["spans"] = {name: span(getattr(row, f"{name}_s")) for name in ("window", "jitter", "backoff", "timeout")}
+    context["spans"]["catch_up"] = span(row.catch_up_window_s)
+    context["change_text"] = yaml.safe_dump(row.target, sort_keys=False, allow_unicode=True)
+    last = last_fires([row.pk]).get(row.pk)
+    context |= {"last": last, "last_mark": FIRES[Fire.State(last.state)] if last else None}
+    try:
+        context["instants"] = next_instants(timing, now())
+    except CalendarError as error:
+        context["unreadable"] = error.detail
+    return context
+
+
+def _history(request: PageRequest, row: Schedule) -> dict[str, Any]:
+    """Fires, newest first; `?state=` narrows, `?before=` goes on."""
+    rows, zone = selectors.fires(request.actor).filter(schedule=row), zone_of(row.zone)
+    state, before = request.GET.get("state", ""), request.GET.get("before", "")
+    state = state if state in Fire.State.values else ""
+    found, next_before = page_of_fires(rows, state, before, FIRES_SHOWN)
+    gave_up = list(rows.filter(state=Fire.State.DEAD).order_by("-scheduled_at")[: FIRES_SHOWN + 1])
+    return {
+        "fires": [_fire(each, zone) for each in found],
+        "fire_states": [(value, FIRES[value].word) for value in Fire.State],
+        "chosen_state": state,
+        "before": before,
+        "next_before": next_before,
+        "gave_up": len(gave_up),
+        "more_gave_up": len(gave_up) > FIRES_SHOWN,
+    }
+
+
+def _fire(fire: Fire, zone: ZoneInfo) -> dict[str, Any]:
+    """A fire as a line: state, why it came about, how late it began, how long it took, where it led."""
+    return {
+        "fire": fire,
+        "mark": FIRES[Fire.State(fire.state)],
+        "cause": CAUSES[Fire.Cause(fire.cause)],
+        "local": f"{fire.scheduled_at.astimezone(zone):%a %Y-%m-%d %H:%M:%S}",
+        "lag": _seconds((fire.started_at - fire.due_at).total_seconds()) if fire.started_at else "",
+        "took": _took(fire),
+        "links": _links(fire.result),
+    }
+
+
+def _links(result: dict[str, Any]) -> list[tuple[str, int, str]]:
+    """Pages of what a fire led to: the page's name, its id, and words for it."""
+    links = [
+        (page_name, result[name], f"{name} {result[name]}") for name, page_name in RESULTS.items() if name in result
+    ]
+    if result.get("kind") in CHANGED and "id" in result:
+        links.append((CHANGED[result["kind"]], result["id"], str(result.get("name", ""))))
+    return links
+
+
+def _took(fire: Fire) -> str:
+    if fire.started_at is None or fire.finished_at is None:
+        return ""
+    return _seconds((fire.finished_at - fire.started_at).total_seconds())
+
+
+def _seconds(value: float) -> str:
+    return f"{max(value, 0.0):.2f} s" if value < 10 else f"{value:,.0f} s"
+
+
+def _around(request: PageRequest, row: Schedule) -> dict[str, Any]:
+    """What does not change while somebody looks: triggers and the record."""
+    return {
+        "triggers": list(selectors.triggers(request.actor).filter(schedule=row)),
+        "senders": [(value, Trigger.Sender(value).label) for value in Trigger.Sender.values],
+        "graces": GRACES,
+        "grace": GRACE_S,
+        "entries": entries_of(request.actor, "Schedule", row.pk, limit=8),
+    }
+
+
+def _done(request: PageRequest, pk: int, do: Any, said: str, **more: Any) -> HttpResponse:
+    """Call a service for one schedule and go back to its page with what came of it."""
+    try:
+        do(actor=request.actor, **more)
+    except (Conflict, Invalid) as error:
+        messages.error(request, error.detail)
+    else:
+        messages.success(request, said)
+    return redirect("web:schedule", pk=pk)
+
+
+@require_POST
+@page
+def run(request: PageRequest, pk: int) -> HttpResponse:
+    """Let it happen now, once, whatever the calendar says."""
+    said = "The run starts now. Its result appears in the history below."
+    return _done(request, pk, services.run_now, said, schedule_id=pk, reason=_reason(request))
+
+
+@require_POST
+@page
+def pause(request: PageRequest, pk: int) -> HttpResponse:
+    """Nothing happens any more until somebody resumes it."""
+    return _done(request, pk, services.pause, "The schedule is paused.", schedule_id=pk, reason=_reason(request))
+
+
+@require_POST
+@page
+def resume(request: PageRequest, pk: int) -> HttpResponse:
+    """On again from the next instant; what fell into the pause is not made up for."""
+    return _done(request, pk, services.resume, "The schedule is active again.", schedule_id=pk, reason=_reason(request))
+
+
+@require_POST
+@page
+def retry(request: PageRequest, pk: int) -> HttpResponse:
+    """Try once more what gave up; `pk` is the fire's."""
+    fire = only(selectors.fires(request.actor), pk)
+    return _done(request, fire.schedule_id, services.retry_fire, "The run is retried.", fire_id=pk)
+
+
+@require_POST
+@page
+def delete(request: PageRequest, pk: int) -> HttpResponse:
+    """Take it away with its history, once its name was typed."""
+    row = only(visible_schedules(request.actor), pk)
+    request.actor.may_write()
+    if request.POST.get("confirm") != row.name:
+        messages.error(request, f"Type {row.name} to delete it.")
+        return redirect("web:schedule", pk=pk)
+    try:
+        delete_object(
+            actor=request.actor,
+            kind="Schedule",
+            name=row.name,
+            account=row.account.name,
+            reason=_reason(request),
+        )
+    except (Conflict, Invalid) as error:
+        messages.error(request, error.detail)
+        return redirect("web:schedule", pk=pk)
+    messages.success(request, f"Schedule {row.name} is deleted.")
+    return redirect("web:schedules")

@@ -1,0 +1,1 @@
+"""SHOW to people: signing in, one's own account and sessions."""

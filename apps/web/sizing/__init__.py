@@ -1,0 +1,1 @@
+"""SHOW to people: how many servers a pool needs."""

@@ -1,0 +1,1 @@
+"""SHOW to people: DNS zones and records."""

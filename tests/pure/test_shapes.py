@@ -1,0 +1,138 @@
+"""DEFINE: shapes read documents, say every fault at once, and write documents again."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import pytest
+
+from apps.core.errors import Fault
+from apps.definitions.reading.documents import READERS
+from apps.definitions.shapes.base.fields import Field, fields_of
+from apps.definitions.shapes.base.pages import example
+from apps.definitions.shapes.base.reading import read
+from apps.definitions.shapes.base.shape import SORTED, About, Data, Distinct, Shape
+from apps.definitions.shapes.base.words import LISTED, Boolean, Name
+from apps.definitions.shapes.base.writing import settled, write
+from apps.definitions.shapes.kinds import SHAPES
+from apps.definitions.shapes.pool import PoolSpec
+from tests.hostile.fields import POOL
+
+# Kinds whose fields still stand in several places. Take away what you declare; add nothing.
+BY_HAND = {
+    "Account", "Region", "Fleet", "Node", "CloudAccount", "Stack", "AddressPool", "StaticIP", "Grant", "Certificate",
+    "LoadBalancer", "Route", "Zone", "Record", "CapacityTest", "Schedule",
+}  # fmt: skip
+
+
+def faults_of(shape: type[Shape], document: object) -> list[Fault]:
+    """What is wrong with a document."""
+    faults: list[Fault] = []
+    assert (read(shape, document, "/spec", faults) is None) == bool(faults)
+    return faults
+
+
+def all_fields(shape: type[Shape]) -> Iterator[Field]:
+    """Every field of a shape and of the objects in it."""
+    for field in fields_of(shape):
+        yield field
+        if field.child:
+            yield from all_fields(field.child)
+
+
+def test_each_kind_is_declared_as_a_shape_or_named_as_one_that_is_not() -> None:
+    assert set(READERS) - set(SHAPES) == BY_HAND
+    assert {kind: READERS[kind] for kind in SHAPES} == SHAPES
+
+
+@pytest.mark.parametrize("kind", SHAPES)
+def test_every_field_of_a_kind_says_what_it_is_for(kind: str) -> None:
+    assert [field.name for field in all_fields(SHAPES[kind]) if not field.about.help] == []
+
+
+@pytest.mark.parametrize("kind", SHAPES)
+def test_the_example_of_a_kind_is_read_and_its_document_again_gives_the_same(kind: str) -> None:
+    faults: list[Fault] = []
+    found = read(SHAPES[kind], example(SHAPES[kind]), "/spec", faults)
+    assert found is not None, faults
+    assert read(SHAPES[kind], write(SHAPES[kind], found), "/spec", faults) == found
+
+
+def test_every_fault_of_a_document_is_said_at_once_with_where_it_stands() -> None:
+    pool: Any = copy.deepcopy(POOL) | {"protocol": "https", "queue_timeout_ms": "1", "tags": {"A": None}}
+    pool["health_check"] = {"intervall_ms": 1, "rise": 0}
+    server = pool["backends"][0]["servers"][0]
+    pool["backends"][0]["servers"] += [server, {"name": "other"}, 5]
+    pool["backends"] += [{"region": "us-central1", "limit": {"kind": "rate"}}]
+    assert [(fault.pointer, fault.code) for fault in faults_of(PoolSpec, pool)] == [
+        ("/spec/protocol", "choice"),
+        ("/spec/queue_timeout_ms", "not_integer"),
+        ("/spec/health_check/rise", "out_of_range"),
+        ("/spec/health_check/intervall_ms", "unknown_field"),
+        ("/spec/backends/0/servers/2/address", "missing"),
+        ("/spec/backends/0/servers/2/port", "missing"),
+        ("/spec/backends/0/servers/3", "not_object"),
+        ("/spec/backends/0/servers/1/name", "twice"),
+        ("/spec/backends/0/servers/1/address", "twice"),
+        ("/spec/backends/1/limit/value", "limit"),
+        ("/spec/backends/1/region", "twice"),
+        ("/spec/tags/A", "tag"),
+        ("/spec/tags/A", "missing"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("field", "hint"), [("queue_timeot_ms", "did you mean queue_timeout_ms?"), ("zzz", "known are protocol, balance,")]
+)
+def test_an_unknown_field_is_told_the_nearest_or_all_that_there_are(field: str, hint: str) -> None:
+    (fault,) = faults_of(PoolSpec, {field: None})
+    assert (fault.pointer, fault.code) == (f"/spec/{field}", "unknown_field")
+    assert hint in fault.detail
+
+
+def test_null_says_the_same_as_nothing() -> None:
+    faults: list[Fault] = []
+    assert read(PoolSpec, dict.fromkeys(POOL), "/spec", faults) == PoolSpec() == read(PoolSpec, {}, "/spec", faults)
+
+
+def test_a_list_that_is_none_or_too_long_is_one_fault() -> None:
+    for servers, code in (("abc", "not_list"), ([{"name": "a", "address": "10.0.0.1", "port": 1}] * 1001, "too_many")):
+        pool = {"backends": [{"region": "eu", "servers": servers}]}
+        assert [fault.code for fault in faults_of(PoolSpec, pool)] == [code]
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket(Shape):
+    """A shape for tests: exactly one of two names, words in any order, and what stays as it is."""
+
+    name: Annotated[Name, About("One name.")] | None = None
+    other: Annotated[Name, About("Another.")] | None = None
+    words: Annotated[tuple[Name, ...], LISTED, Distinct(), SORTED, About("Any.")] = ()
+    paused: Annotated[Boolean | None, About("Whether it waits.", stays=False)] = None
+
+    @classmethod
+    def together(cls, sent: Data) -> list[Fault]:
+        """Exactly one of the two."""
+        return [] if ("name" in sent) != ("other" in sent) else [Fault("", "one_of", "Name exactly one.")]
+
+
+def test_what_concerns_the_whole_object_is_said_beside_the_faults_of_its_fields() -> None:
+    found = [(fault.pointer, fault.code) for fault in faults_of(Ticket, {"words": ["b", "b", "B"], "naem": "x"})]
+    assert found == [
+        ("/spec/words/2", "name"),
+        ("/spec/words", "twice"),
+        ("/spec/naem", "unknown_field"),
+        ("/spec", "one_of"),
+    ]
+
+
+def test_a_list_without_an_order_is_sorted_and_what_is_left_out_stays() -> None:
+    ticket = read(Ticket, {"name": "a", "words": ["b", "a"]}, "/spec", [])
+    assert ticket is not None
+    said = write(Ticket, ticket)
+    assert said == {"name": "a", "other": None, "words": ["a", "b"]}
+    assert settled(Ticket, {}, said)["paused"] is False
+    assert settled(Ticket, {"paused": True}, said)["paused"] is True
