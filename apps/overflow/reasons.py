@@ -169,8 +169,8 @@ def _misfits(after: Sequence[RegionUse], pool: str) -> list[str]:
             limit = f"its limit for {pool}" if pool else "its limit"
             found.append(f"{use.name} is {number(_excess(use))} requests/s over {limit}, because every region is full.")
         if use.usable and use.capacity_rps is None and use.flight_limit is not None and use.served_rps > NEARLY:
-            how_long = "the duration of its requests is unknown"
-            found.append(f"It is unknown whether {use.name} has capacity{of_pool}: {how_long}.")
+            room = f"{use.name} has capacity" + (f" for {pool}" if pool else "")
+            found.append(f"It is unknown whether {room}: the duration of its requests is unknown.")
     return found
 
 

@@ -99,11 +99,11 @@ def test_sizing_counts_per_server_of_the_last_run_and_borrows_for_the_rest(acme:
     assert here.per_server == pytest.approx(run.result["capacity"] / here.servers)
     answer = sizing.sizing(acme, pool.pk, 30)
     assert answer.possible
-    assert any("Never measured" in doubt for doubt in answer.doubts)
+    assert any("Not measured" in doubt for doubt in answer.doubts)
 
 
 def test_without_a_run_sizing_says_that_nothing_was_measured(acme: Actor, globex: Actor, pool: Pool) -> None:
-    assert "No capacity tests yet" in sizing.sizing(acme, pool.pk, 30).message
+    assert "There is no measured capacity yet" in sizing.sizing(acme, pool.pk, 30).message
     with pytest.raises(NotFound):
         sizing.sizing(globex, pool.pk, 30)
 

@@ -240,7 +240,7 @@ def test_it_is_never_lowered_below_what_its_clients_asked_for(limited: World, as
     observed(asked)
     sentence = limits.apply_automatically(with_test(limited, capacity=4.0))
     assert backend().limit_value == value
-    assert "Held back" in sentence
+    assert "Not applied" in sentence
 
 
 def test_what_the_test_itself_sent_is_nobodys_wish(limited: World) -> None:
@@ -279,7 +279,7 @@ def test_an_answer_that_is_not_certain_is_left_to_people(limited: World) -> None
     run = with_test(limited)
     run.result = {**(run.result or {}), "limited_by": "max_rate"}
     run.save()
-    assert "decide by hand" in limits.apply_automatically(run)
+    assert "set the limit manually" in limits.apply_automatically(run)
     assert backend().limit_value == 10
 
 

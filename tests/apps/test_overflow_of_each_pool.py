@@ -76,7 +76,7 @@ def test_a_drain_that_every_pool_has_room_for_fits(world: World) -> None:
 def test_what_is_not_known_is_not_said_to_fit(world: World) -> None:
     Backend.objects.filter(pool=world.pools["acme"]).update(limit_kind="connections", limit_value=100)
     _, _, words = selectors.what_if(world.operator, None, drained(world, "us"))
-    assert any(sentence.startswith("Whether eu has room of acme/acme-web is not known") for sentence in words)
+    assert any(sentence.startswith("It is unknown whether eu has capacity for acme/acme-web") for sentence in words)
 
 
 def test_a_pool_without_servers_in_a_region_has_no_usable_server_there(world: World) -> None:

@@ -185,7 +185,7 @@ def test_a_schedule_goes_with_its_history_but_not_while_it_owes_a_change(acme: A
     fields = {"schedule": row, "account": acme.account, "due_at": moment, "next_try_at": moment}
     Fire.objects.create(scheduled_at=moment, **fields)
     owed = Fire.objects.create(scheduled_at=moment + timedelta(seconds=1), cause=Fire.Cause.RESTORE, **fields)
-    with pytest.raises(Conflict, match="takes back"):
+    with pytest.raises(Conflict, match="restores"):
         delete_object(actor=acme, kind="Schedule", name="nightly")
     Fire.objects.filter(pk=owed.pk).update(state=Fire.State.DONE)
     delete_object(actor=acme, kind="Schedule", name="nightly")

@@ -57,7 +57,7 @@ def test_it_stays_told_after_the_repair_of_what_was_changed_beside_it(world: Wor
     world.policy("automatic")
     world.cloud.resources["terraform_data.a"]["input"] = "by hand"
     run = look(world)
-    assert run.message == f"Somebody changed a. {TOLD}"
+    assert run.message == f"Someone changed a. {TOLD}"
     assert (world.run().kind, world.run().state, run.drifted) == ("change", "done", 2)
     assert selectors.stack_state(world.actor, world.stack.pk).word == "drifted"
 
@@ -86,4 +86,6 @@ def test_what_is_below_somebody_elses_thing_is_not_told(world: World) -> None:
 
 def test_many_are_cut_and_counted() -> None:
     told = [{"kind": "", "id": str(number), "label": "front", "message": f"rule {number}"} for number in range(5)]
-    assert sentence(told).startswith("Somebody added rule 0 to front, rule 1 to front, rule 2 to front and 2 more:")
+    assert sentence(told).startswith(
+        "Someone added rule 0 to front, rule 1 to front, rule 2 to front and 2 more in the cloud:"
+    )

@@ -101,7 +101,7 @@ def test_rolling_back_by_page_holds_the_fleet_and_keeps_the_reason(world: World)
     client = client_of(world.operator)
     url = reverse("web:roll-back", args=[first.pk])
     refused = client.post(url, {"reason": " "}, follow=True)
-    assert "Say why" in refused.content.decode()
+    assert "Give a reason" in refused.content.decode()
     assert FleetSync.objects.get().held_at is None
     page = client.post(url, {"reason": "too many errors"}, follow=True).content.decode()
     assert "held at revision 1" in page

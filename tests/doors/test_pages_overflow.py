@@ -164,7 +164,7 @@ def test_a_region_shows_which_peers_its_nodes_have_lost(world: World) -> None:
 
 def test_draining_shows_first_where_the_traffic_would_go(world: World) -> None:
     page = text(world, "/regions/us/drain")
-    assert "No changes yet" in page
+    assert "Nothing has changed yet" in page
     assert 'id="drain-predicted-wide"' in page
     assert re.search(r"eu would be at [\d.,]+ of 10 requests/s of acme/acme-web\.", page)
 

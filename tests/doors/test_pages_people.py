@@ -206,7 +206,7 @@ def test_people_and_open_invitations_count_against_the_quota(acme: Actor) -> Non
     client = client_of(acme)
     invited(acme)
     answer = client.post("/people/invite", {"/email": "bob@example.com", "/role": "viewer"})
-    assert (answer.status_code, "Acme may have 2 people" in answer.content.decode()) == (422, True)
+    assert (answer.status_code, "The quota of Acme is 2 people" in answer.content.decode()) == (422, True)
 
 
 def test_who_is_taken_out_does_not_come_back_through_a_link_of_their_own(acme: Actor) -> None:

@@ -180,7 +180,7 @@ def test_a_fault_without_a_field_stands_at_the_top_of_the_form(shop: Pool, tutor
     client, url = client_of(tutorial_world), reverse("web:pool-edit", args=[shop.pk])
     answer = client.post(url, form_data(client, url) | {"/spec/protocol": "tcp"})
     assert answer.status_code == 422
-    assert "keeps its protocol" in answer.content.decode()
+    assert "protocol of a pool in use cannot change" in answer.content.decode()
 
 
 def test_an_edit_of_an_older_version_shows_all_three_sides_and_holds_both_changes(
@@ -208,7 +208,7 @@ def test_a_customer_makes_a_pool_of_its_own_and_a_taken_name_is_said_at_the_name
     assert client.post(url, data).status_code == 302
     assert Pool.objects.get(name="search").account == acme.account
     again = client.post(url, data)
-    assert "There is a Pool search already." in again.context["form"].errors["/name"][0]
+    assert "A Pool named search already exists." in again.context["form"].errors["/name"][0]
 
 
 def test_viewers_see_no_buttons_and_may_not_write(shop: Pool, acme: Actor) -> None:

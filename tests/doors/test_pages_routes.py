@@ -143,7 +143,7 @@ def test_other_actions_need_no_pool(
         ({"path": "no-slash"}, "Begin the path with a slash."),
         ({"pools__0__pool": "absent"}, "There is no pool absent."),
         ({"pools__0__weight": "1001"}, "Use a number from 0 to 1000"),
-        ({"name": "shop"}, "There is a Route shop already."),
+        ({"name": "shop"}, "A Route named shop already exists."),
         ({"action": "redirect", "redirect_code": "301"}, "Set at least one of scheme, host and path"),
         ({"action": "fixed_response", "fixed_status": "999"}, "Use a number from"),
         ({"prefix_rewrite": "/x", "path_kind": "exact"}, "Only a prefix route to pools can rewrite its prefix."),

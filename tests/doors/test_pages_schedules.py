@@ -177,7 +177,7 @@ def test_a_person_runs_pauses_and_resumes(client: Client, acme: Actor) -> None:
     row = make(acme)
     assert "The run starts now" in client.post(f"/schedules/{row.pk}/run", follow=True).content.decode()
     assert Fire.objects.get().cause == Fire.Cause.BY_HAND
-    assert "still open" in client.post(f"/schedules/{row.pk}/run", follow=True).content.decode()
+    assert "still active" in client.post(f"/schedules/{row.pk}/run", follow=True).content.decode()
     assert "Paused." in client.post(f"/schedules/{row.pk}/pause", follow=True).content.decode()
     assert Schedule.objects.get().paused
     client.post(f"/schedules/{row.pk}/resume")

@@ -100,7 +100,7 @@ def test_an_edit_shows_what_is_there_and_refuses_a_stale_one(client: Client, acm
     assert (hook.url, hook.event_types) == (URL + "y", ["*"])
     off = {name: value for name, value in form.items() if name != "/spec/enabled"} | {"version": "2"}
     client.post(f"/webhooks/{hook.pk}/edit", off)
-    assert "switched off" in client.post(f"/webhooks/{hook.pk}/test", follow=True).content.decode()
+    assert "is disabled" in client.post(f"/webhooks/{hook.pk}/test", follow=True).content.decode()
 
 
 def test_a_rotation_shows_the_new_secret_and_says_until_when_there_are_two(client: Client, acme: Actor) -> None:

@@ -198,7 +198,7 @@ def test_guessing_the_password_when_asked_again_is_slowed(ada: User) -> None:
     browser = signed_in()
     for _ in range(limits.PER_NAME_AND_ADDRESS):
         assert browser.post("/sign-in/again", {"password": "wrong"}).status_code == 200
-    assert "Too many tries" in browser.post("/sign-in/again", {"password": PASSWORD}).content.decode()
+    assert "Too many failed attempts" in browser.post("/sign-in/again", {"password": PASSWORD}).content.decode()
 
 
 @pytest.mark.parametrize(("asked", "led"), [("", False), ("operators", True), ("everyone", True)])

@@ -174,7 +174,7 @@ def test_tokens_are_made_listed_and_revoked_and_a_narrow_one_changes_nothing(spi
         row for row in json.loads(spillway("token", "list", "--output", "json").stdout) if row["name"] == "reader"
     )
     assert spillway("token", "revoke", str(row["id"])).returncode == 0
-    assert "not valid any more" in spillway("status", SPILLWAY_TOKEN=token).stderr
+    assert "no longer valid" in spillway("status", SPILLWAY_TOKEN=token).stderr
 
 
 @pytest.mark.exhaustive  # of the words alone it is asked in tests/apps
