@@ -314,7 +314,7 @@ def test_sizing_says_how_many_servers_and_what_it_does_not_know(shop_test: Capac
     page = text(client, f"/sizing?pool={pool}&rate=40&margin=10&n_minus_1=1&cost=100")
     assert "40 requests/s if any one region fails need" in page
     assert "assumes the capacity per server of us-central1" in page
-    assert "Who does the work" in page
+    assert "Load distribution" in page
     assert "Enter a number" in text(client, f"/sizing?pool={pool}&rate=many")
     assert "Choose a time of the last two days" in text(client, f"/sizing?pool={pool}&changed=2001-01-01T00:00")
     assert "Enter a time such as" in text(client, f"/sizing?pool={pool}&changed=yesterday")
