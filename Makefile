@@ -13,8 +13,8 @@ PIP := .venv/bin/pip install -q --disable-pip-version-check --require-hashes
 	$(PIP) -r requirements.txt
 	touch $@
 
-.venv/.stamp-tests: .venv/.stamp tests/requirements.txt
-	$(PIP) -r requirements.txt -r tests/requirements.txt
+.venv/.stamp-tests: .venv/.stamp requirements-aws.txt requirements-google.txt frontend/requirements.txt tests/requirements.txt
+	$(PIP) -r requirements.txt -r requirements-aws.txt -r requirements-google.txt -r frontend/requirements.txt -r tests/requirements.txt
 	touch $@
 
 var/docs-venv/.stamp: docs/requirements.txt
@@ -27,13 +27,13 @@ var/site/docs/index.html: var/docs-venv/.stamp mkdocs.yml $(shell find docs -nam
 
 docs: var/site/docs/index.html ## build the site of the documents, which the console serves below /docs/; broken links fail
 
-lock: .venv/.stamp-tests ## compile requirements.in, tests/requirements.in and docs/requirements.in with hashes
+lock: .venv/.stamp-tests ## compile every requirements*.in with hashes
 	.venv/bin/pip install -q uv
-	.venv/bin/uv pip compile -q --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --python-version 3.11 requirements.in -o requirements.txt
-	.venv/bin/uv pip compile -q --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --python-version 3.11 tests/requirements.in -o tests/requirements.txt
-	.venv/bin/uv pip compile -q --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --python-version 3.11 docs/requirements.in -o docs/requirements.txt
+	for each in requirements requirements-aws requirements-google frontend/requirements tests/requirements docs/requirements; do \
+		.venv/bin/uv pip compile -q --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --python-version 3.11 $$each.in -o $$each.txt || exit 1; done
 
-frontend/static/vendor/.stamp: .venv/.stamp frontend/package.json frontend/package-lock.json frontend/install.py frontend/static/icons/lucide.txt
+frontend/static/vendor/.stamp: .venv/.stamp frontend/requirements.txt frontend/package.json frontend/package-lock.json frontend/install.py frontend/static/icons/lucide.txt
+	$(PIP) -r frontend/requirements.txt
 	$(PY) frontend/install.py
 	touch $@
 
@@ -47,6 +47,9 @@ packages: ## install haproxy, redis and python3-venv where they are missing (apt
 
 up: packages .venv/.stamp frontend/static/vendor/.stamp docs ## the demo: two regions, real traffic; DETACH=1 for the background
 	@$(PY) -m deploy.demo up $(if $(DETACH),--detach)
+
+dev: .venv/.stamp ## beside a demo that runs: Django on port 8010 with its data, anew for each saved file; PORT=8010
+	@$(PY) -m deploy.demo manage runserver $(or $(PORT),8010)
 
 down: ## stop a demo that runs in the background
 	@if [ -x $(PY) ]; then $(PY) -m deploy.demo down; else echo "Spillway does not run here."; fi
@@ -145,4 +148,4 @@ fmt: .venv/.stamp-tests ## put the code in order
 clean: down ## remove what was made: the demo's data, caches, fetched assets; the venv stays
 	rm -rf var frontend/static/vendor frontend/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-.PHONY: help docs lock openapi bench-stack-kills bench-synthesis bench-schedules bench-calendars bench-api-fuzz check frontend packages up down traffic kill seed quick test test-all attacks mutants bench fmt clean agent
+.PHONY: help dev docs lock openapi bench-stack-kills bench-synthesis bench-schedules bench-calendars bench-api-fuzz check frontend packages up down traffic kill seed quick test test-all attacks mutants bench fmt clean agent

@@ -1,4 +1,4 @@
-"""Wiring of Celery: tasks are wake-ups, the database is the record of the work (docs/decisions)."""
+"""Celery: tasks are wake-ups, the database is the record of the work (docs/decisions)."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Wiring of the environment as a page: `python -m controlplane.configuration` prints docs/operate/configuration.md."""
+"""The environment as a page: `python -m controlplane.configuration` prints docs/operate/configuration.md."""
 
 from __future__ import annotations
 

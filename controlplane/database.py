@@ -1,4 +1,4 @@
-"""Wiring of the database: what every connection that Spillway opens says of itself, whatever stands in the URL.
+"""The database: what every connection that Spillway opens says of itself, whatever stands in the URL.
 
 A machine that loses its network in the middle of a transaction says nothing more: PostgreSQL would keep what it locked
 for as long as TCP believes in it, which is hours, and everybody who writes would wait that long.

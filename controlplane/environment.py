@@ -1,4 +1,4 @@
-"""Wiring of the environment: every variable that the settings read, with its default and what it is for.
+"""The environment: every variable that the settings read, with its default and what it is for.
 
 A variable that is empty counts as not set. `configuration.py` makes a page of them.
 """

@@ -1,4 +1,4 @@
-"""Wiring of the event stream for uvicorn: `uvicorn controlplane.events:app`."""
+"""The event stream for uvicorn: `uvicorn controlplane.events:app`."""
 
 import os
 

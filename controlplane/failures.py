@@ -1,4 +1,4 @@
-"""Wiring of what nobody caught: each door says it in its own way, as 503 where only the moment is to blame."""
+"""What nobody caught: each interface says it in its own way, as 503 where only the moment is to blame."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wiring of Django: every setting that differs between places is read from the environment here, nowhere else."""
+"""Every setting that differs between places is read from the environment here, nowhere else."""
 
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -110,7 +110,7 @@ MIDDLEWARE = [
     "apps.web.sign_in.session_age.SessionAge",
     "apps.web.sign_in.second_factor.SecondFactorRequired",
     "apps.core.secrets.keys.KeyFits",
-    "apps.api.v1.protocol.middleware.ApiDoor",
+    "apps.api.v1.protocol.middleware.ApiMiddleware",
 ]
 
 ROOT_URLCONF = "controlplane.urls"
@@ -339,7 +339,7 @@ CELERY_TASK_ROUTES = {
     "apps.stacks.tasks.read_stack": {"queue": "clouds"},
     "apps.stacks.tasks.*": {"queue": "terraform"},
     "apps.dns.tasks.*": {"queue": "dns"},
-    "apps.definitions.tasks.*": {"queue": "proofs"},
+    "apps.definitions.tasks.*": {"queue": "verifications"},
     "apps.webhooks.tasks.*": {"queue": "webhooks"},
     "apps.schedules.tasks.*": {"queue": "schedules"},
     "apps.capacity.tasks.*": {"queue": "capacity"},
@@ -384,14 +384,16 @@ environment.group("Webhooks, hostnames and zones")
 OUTBOUND_NETWORKS = environment.listed(
     "SPILLWAY_WEBHOOK_NETWORKS",
     "127.0.0.0/8,::1/128" if DEVELOPMENT else "",
-    "private networks that webhooks and proofs of hostnames may call; in production none by default",
+    "private networks that webhooks and the verification of hostnames may call; in production none by default",
 )
 RESOLVERS = environment.listed(
-    "SPILLWAY_RESOLVERS", "", "name servers (`address` or `address:port`) that are asked for proofs; else the machine's"
+    "SPILLWAY_RESOLVERS",
+    "",
+    "name servers (`address` or `address:port`) that are asked to verify hostnames; else the machine's",
 )
 DNS_LOOK_S = environment.whole("SPILLWAY_DNS_LOOK_S", 60, "seconds between two looks at what a zone's server serves", 1)
-HOSTNAME_GRACE_DAYS = environment.whole(
-    "SPILLWAY_HOSTNAME_GRACE_DAYS", 7, "days before another account may claim a released hostname"
+HOSTNAME_COOLDOWN_DAYS = environment.whole(
+    "SPILLWAY_HOSTNAME_COOLDOWN_DAYS", 7, "days before another account may claim a released hostname"
 )
 
 environment.group("Logs")

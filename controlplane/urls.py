@@ -1,4 +1,4 @@
-"""Wiring of URLs: the API below /api/v1/, everything else is pages."""
+"""The URLs: the API below /api/v1/, everything else is pages."""
 
 from django.urls import include, path, re_path
 

@@ -1,4 +1,4 @@
-"""PUSH, packed: puts `apps/agent` into one .pyz that runs with nothing but python3 and haproxy."""
+"""Packed: puts `apps/agent` into one .pyz that runs with nothing but python3 and haproxy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW: installs the locked third-party parts of the pages and copies what browsers are served to static/vendor."""
+"""Installs the locked third-party parts of the pages and copies what browsers are served to static/vendor."""
 
 from __future__ import annotations
 

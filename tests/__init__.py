@@ -1,1 +1,1 @@
-"""The suite: pure, golden, apps, doors, conformance, architecture, e2e; bench is run by `make bench`."""
+"""The suite: pure, golden, apps, interfaces, conformance, architecture, e2e; bench is run by `make bench`."""

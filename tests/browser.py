@@ -1,4 +1,4 @@
-"""CHECK in a real Chromium: opened pages, their complaints, what axe-core finds; shared by all browser tests.
+"""In a real Chromium: opened pages, their complaints, what axe-core finds; shared by all browser tests.
 
 There is one Chromium for the whole session (the fixture `chromium`); a test makes its own contexts in it.
 """

@@ -20,7 +20,7 @@ from pytest_django.fixtures import Settings
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Membership
 from tests import emptying
-from tests.remembering import Remembered
+from tests.fixture_cache import CachedFixture
 from tests.servers import redis
 
 # No example of a property is judged by how long a busy machine takes for it.
@@ -117,13 +117,13 @@ def apply_tutorial() -> None:
     apply_document(actor=actor_of("operator", Account.Kind.OPERATOR), objects=copy.deepcopy(_tutorial_objects()))
 
 
-_TUTORIAL = Remembered(apply_tutorial)
+_TUTORIAL = CachedFixture(apply_tutorial)
 
 
 @pytest.fixture
 def operator(db: None, request: pytest.FixtureRequest) -> Actor:
     """An admin of the operator account; before anything else, the tutorial's world is put where a test wants it."""
-    if "tutorial_world" in request.fixturenames:
+    if "tutorial_env" in request.fixturenames:
         _TUTORIAL.put()
     return actor_of("operator", Account.Kind.OPERATOR)
 
@@ -153,7 +153,7 @@ def _tutorial_objects() -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-def tutorial_world(operator: Actor) -> Actor:
+def tutorial_env(operator: Actor) -> Actor:
     """The tutorial's world as the operator applied it, who is returned."""
     return operator
 

@@ -1,4 +1,4 @@
-"""CHECK, ports for the tests: free, below those that the kernel gives to outgoing connections, never given twice."""
+"""Ports for the tests: free, below those that the kernel gives to outgoing connections, never given twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CHECK, a receiver of webhooks: a real HTTP server on loopback that keeps what it hears and answers as told."""
+"""A receiver of webhooks: a real HTTP server on loopback that keeps what it hears and answers as told."""
 
 from __future__ import annotations
 

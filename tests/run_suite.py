@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parents[1]
 LEDGERS = ROOT / "var" / "suite"
 WORKERS = os.environ.get("SPILLWAY_TEST_WORKERS") or str(len(os.sched_getaffinity(0)))
 PURE = ("tests/pure", "tests/golden", "tests/architecture")
-COMPUTING = (*PURE, "tests/apps", "tests/doors", "tests/hostile", "tests/permissions")
+COMPUTING = (*PURE, "tests/apps", "tests/interfaces", "tests/hostile", "tests/permissions")
 ATTACKS = ("requests", "poison", "machines")
 PROCESSES = ("tests/architecture", "tests/conformance", "tests/e2e")
 # Images for containers often say that modules are read anew by each process: here very many are started.

@@ -1,4 +1,4 @@
-"""CHECK, a private PostgreSQL and a private Redis for tests and benches, each in a folder of its own."""
+"""A private PostgreSQL and a private Redis for tests and benches, each in a folder of its own."""
 
 from __future__ import annotations
 

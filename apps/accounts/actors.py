@@ -20,7 +20,7 @@ class Actor:
     """Somebody with a name, an account and a role in it; every selector and service takes one.
 
     `scopes` narrow the role (`routes:write`, `*:read`), None narrows nothing; `token` is the key id of a program's
-    token, `user_id` the row of a person; `viewing` says that an operator looks at the account as its viewer.
+    token, `user_id` the row of a person; `impersonating` says that an operator sees the account as its viewer.
     """
 
     name: str
@@ -29,7 +29,7 @@ class Actor:
     scopes: frozenset[str] | None = None
     token: str = ""
     user_id: int | None = None
-    viewing: bool = False
+    impersonating: bool = False
 
     @property
     def is_operator(self) -> bool:
@@ -49,8 +49,8 @@ class Actor:
             raise Forbidden(f"This token does not have the scope {noun}:write; create a token with this scope.")
 
     def must_be_active(self) -> None:
-        """Raise Forbidden while the account is suspended; an operator may still look at it as its viewer."""
-        if self.account.suspended_at is not None and not self.viewing:
+        """Raise Forbidden while the account is suspended; an operator may still impersonate its viewer."""
+        if self.account.suspended_at is not None and not self.impersonating:
             raise Forbidden(
                 "This account is suspended: its traffic is not affected, but the console "
                 "and changes are blocked. Ask an operator."
@@ -117,10 +117,10 @@ def actor_among(user: User, memberships: Sequence[Membership], account_id: int |
     return Actor(user.get_username(), membership.account, membership.role, user_id=user.pk)
 
 
-def viewer_of(operator: Actor, account: Account) -> Actor:
-    """The operator who looks at an account as its viewer: reads what its people read, changes nothing."""
+def impersonator_of(operator: Actor, account: Account) -> Actor:
+    """An operator who impersonates a viewer of the account: reads what its people read, changes nothing."""
     name = f"{operator.name} ({operator.account.name}) as {account.name}"
-    return Actor(name, account, Membership.Role.VIEWER, user_id=operator.user_id, viewing=True)
+    return Actor(name, account, Membership.Role.VIEWER, user_id=operator.user_id, impersonating=True)
 
 
 def actor_of_token(token: ApiToken) -> Actor:

@@ -1,4 +1,4 @@
-"""Tenants, the beginning: the operator account, its first person, and the first tokens; run again it repairs them."""
+"""The beginning: the operator account, its first person, and the first tokens; run again it repairs them."""
 
 from __future__ import annotations
 

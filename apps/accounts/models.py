@@ -1,4 +1,4 @@
-"""Tenants as rows: accounts, people and their roles, invitations, API tokens, hostname claims, grants."""
+"""Rows: accounts, people and their roles, invitations, API tokens, hostname claims, grants."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class ApiToken(models.Model):
 class Grant(models.Model):
     """What an operator lets an account use, in one row: hostname or tag, and with it routes, certificate, load tests.
 
-    `hostname` (canonical, `*.` for every name below) makes names of that domain the account's without further proof;
+    `hostname` (canonical, `*.` for every name below) verifies names of that domain for the account;
     `tag` (`key=value`) shares every pool and zone that carries it. Exactly one of the two is set.
     """
 
@@ -150,14 +150,14 @@ class Grant(models.Model):
 class Hostname(models.Model):
     """A DNS name that an account claims; canonical: lower case, IDNA, no final dot, `*.` for a wildcard.
 
-    Many accounts may claim one name, one of them has proved it.
+    Many accounts may claim one name, one of them has verified it.
 
-    `proof` says how the account showed that the name is its own, blank until it did; routes of a name without proof
-    are kept but not served. `explicit` tells a claim that was made by itself from one that came with a
-    route. A released claim rests until the grace period is over (hostnames/claims.py), then anybody may have the name.
+    `verification` says how the account showed that the name is its own, blank until it did; routes of an unverified
+    name are kept but not served. `explicit` tells a claim that was made by itself from one that came with a route.
+    A released claim is kept until its cooldown is over (hostnames/claims.py), then anybody may have the name.
     """
 
-    class Proof(models.TextChoices):
+    class Verification(models.TextChoices):
         NONE = ""
         DNS = "dns"
         HTTP = "http"
@@ -167,8 +167,8 @@ class Hostname(models.Model):
     account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="hostnames")
     name = models.CharField(max_length=253, db_index=True)
     challenge = models.CharField(max_length=64, default=_challenge)
-    proof = models.CharField(max_length=8, choices=Proof.choices, blank=True, default="")
-    proved_at = models.DateTimeField(null=True)
+    verification = models.CharField(max_length=8, choices=Verification.choices, blank=True, default="")
+    verified_at = models.DateTimeField(null=True)
     checked_at = models.DateTimeField(null=True)
     last_check_message = models.CharField(max_length=400, blank=True, default="")
     explicit = models.BooleanField(default=False)
@@ -180,7 +180,9 @@ class Hostname(models.Model):
         ordering = ("name", "id")
         constraints = (
             models.UniqueConstraint(fields=("account", "name"), name="claimed_once_by_account"),
-            models.UniqueConstraint(fields=("name",), condition=~models.Q(proof=""), name="proved_by_one_account"),
+            models.UniqueConstraint(
+                fields=("name",), condition=~models.Q(verification=""), name="verified_by_one_account"
+            ),
         )
 
     def __str__(self) -> str:

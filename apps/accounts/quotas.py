@@ -1,11 +1,11 @@
-"""Tenants: how many objects an account may have, and what its traffic may take; operator accounts have no quotas."""
+"""How many objects an account may have, and what its traffic may take; operator accounts have no quotas."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from apps.accounts.models import Account
-from apps.core.errors import Fault, Invalid
+from apps.core.errors import FieldError, Invalid
 
 DEFAULTS = {
     "routes": 1000,
@@ -64,7 +64,7 @@ def lock_quotas(*accounts: Account) -> None:
     list(rows.values_list("pk"))
 
 
-def fault_over(account: Account, name: str, count: int) -> Fault | None:
+def fault_over(account: Account, name: str, count: int) -> FieldError | None:
     """What is wrong with an account that has `count` of `name`, None within the quota."""
     most = quota(account, name)
     if most is None or count <= most:
@@ -73,7 +73,7 @@ def fault_over(account: Account, name: str, count: int) -> Fault | None:
         f"The quota of {account.title} is {most:,} {name}; this would make {count:,}. "
         f"Delete some, or ask an operator to raise the quota."
     )
-    return Fault("", "quota", detail)
+    return FieldError("", "quota", detail)
 
 
 def refuse_over_quota(account: Account, name: str, count: int) -> None:

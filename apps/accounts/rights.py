@@ -1,4 +1,4 @@
-"""Tenants, pure questions: what grants and proved hostnames let an account do; nothing is changed here."""
+"""Pure questions: what grants and verified hostnames let an account do; nothing is changed here."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def claims_under(account: Account, hostname: str) -> QuerySet[Hostname]:
 def may_load_test(account: Account, hostname: str) -> bool:
     """Whether the account may send test load to a canonical hostname.
 
-    It must have proved the name or a wildcard over it and not released it. Where a grant is the proof, that grant
+    It must have verified the name or a wildcard over it and not released it. Where only grants verify it, one of them
     must be in force and say so.
     """
     claims = Hostname.objects.filter(account=account, released_at=None, name__in=[hostname, *wildcards_over(hostname)])
-    proofs = set(claims.exclude(proof="").values_list("proof", flat=True))
-    if proofs - {Hostname.Proof.GRANT}:
+    verifications = set(claims.exclude(verification="").values_list("verification", flat=True))
+    if verifications - {Hostname.Verification.GRANT}:
         return True
-    return bool(proofs) and grants_over(account, hostname).filter(in_force(), may_load_test=True).exists()
+    return bool(verifications) and grants_over(account, hostname).filter(in_force(), may_load_test=True).exists()

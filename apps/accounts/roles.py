@@ -1,4 +1,4 @@
-"""Tenants: what a role is called; rows keep one word per rank, people read the word of their kind of account."""
+"""What a role is called; rows keep one word per rank, people read the word of their kind of account."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tenants: what a token may be narrowed to: a noun of the API, or `*` for all of them, with read or write."""
+"""What a token may be narrowed to: a noun of the API, or `*` for all of them, with read or write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW, tenants: an operator sees every account, a customer its own."""
+"""An operator sees every account, a customer its own."""
 
 from __future__ import annotations
 

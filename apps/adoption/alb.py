@@ -1,4 +1,4 @@
-"""ADOPT from AWS: a described Application or Network Load Balancer as a load balancer with its routes and pools.
+"""A described Application or Network Load Balancer as a load balancer with its routes and pools.
 
 `described` is what `drivers/clouds/aws_describing.py` reads. ALB asks rules in the order of their priority, routes of
 ours win by what they say: where that is another order the report says so, and a rule that was never reached is left

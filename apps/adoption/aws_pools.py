@@ -1,4 +1,4 @@
-"""ADOPT from AWS: target groups with their targets and health checks as pools."""
+"""Target groups with their targets and health checks as pools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ADOPT from AWS: one rule of a listener as hosts, and requests that it takes, in our words.
+"""One rule of a listener as hosts, and requests that it takes, in our words.
 
 A rule of an ALB asks for several conditions at once, each with alternative values in which `*` and `?` are wildcards
 ("Condition types for listener rules" in AWS's guide); a route of ours has one host and one path. So a rule becomes a

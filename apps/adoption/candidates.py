@@ -1,4 +1,4 @@
-"""ADOPT, routes to be: what a rule of a cloud takes and does, in our words, before it has a name."""
+"""Routes to be: what a rule of a cloud takes and does, in our words, before it has a name."""
 
 from __future__ import annotations
 

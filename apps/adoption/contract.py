@@ -1,4 +1,4 @@
-"""ADOPT, the promise of every mapping: documents of ours, and a line for everything that was found.
+"""The promise of every mapping: documents of ours, and a line for everything that was found.
 
 A mapping is a pure function `adopt(found: FoundLoadBalancer, wish: Wish) -> Adoption`. It never guesses: a condition
 that we cannot say is left out with its route, since a route without it would take more than the cloud's rule did.

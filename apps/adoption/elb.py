@@ -1,4 +1,4 @@
-"""ADOPT from AWS: a described Classic Load Balancer as a load balancer with a pool for each port of its machines.
+"""A described Classic Load Balancer as a load balancer with a pool for each port of its machines.
 
 A Classic Load Balancer has no rules: every listener leads to one port of the same machines, so there are no routes and
 each listener of ours has a default pool.

@@ -1,4 +1,4 @@
-"""ADOPT from Google: a described URL map, or a proxy of TCP, as a load balancer with its routes and pools.
+"""A described URL map, or a proxy of TCP, as a load balancer with its routes and pools.
 
 `described` is what `drivers/clouds/google.py` reads, in the words of Google's REST API: `urlMap`, `proxies` (with
 `protocol` http, https or tcp), `forwardingRules`, and by name `backendServices`, `groups` and `healthChecks`.

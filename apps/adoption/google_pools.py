@@ -1,4 +1,4 @@
-"""ADOPT from Google: backend services with their groups of endpoints and health checks as pools."""
+"""Backend services with their groups of endpoints and health checks as pools."""
 
 from __future__ import annotations
 

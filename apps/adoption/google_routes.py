@@ -1,4 +1,4 @@
-"""ADOPT from Google: host rules and path matchers of a URL map as routes.
+"""Host rules and path matchers of a URL map as routes.
 
 1. Every host gets the rules of its path matcher; path rules are put in the order of their length first.
 2. Rules that the matcher of an exact host has in common with that of its wildcard, at its end, are the wildcard's:

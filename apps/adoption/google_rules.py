@@ -1,4 +1,4 @@
-"""ADOPT from Google: one rule of a URL map as requests that it takes and what it does with them, in our words.
+"""One rule of a URL map as requests that it takes and what it does with them, in our words.
 
 A rule's match rules are alternatives, a route of ours has one path. So a rule becomes one :class:`Part` for each
 alternative; parts that differ in their method alone, and the two halves of a prefix (`/a` and what begins with `/a/`),

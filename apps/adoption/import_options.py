@@ -1,4 +1,4 @@
-"""ADOPT, the order: which load balancer of a cloud shall be which of ours, read strictly; and what of it had no use."""
+"""The order: which load balancer of a cloud shall be which of ours, read strictly; and what of it had no use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from apps.adoption.contract import Adoption, ReportLine, Verdict, Wish
 from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
-from apps.core.errors import Fault, Invalid
+from apps.core.errors import FieldError, Invalid
 from apps.definitions.reading.clouds import cloud_region
 from apps.definitions.reading.fields import Reader
 from apps.definitions.shapes.base.words import MAX_LIST
@@ -35,7 +35,7 @@ def read_order(data: object, *, account: str) -> Order:
 
     `regions`, `certificates` and `addresses` map the cloud's words to names of ours. Raises Invalid with every fault.
     """
-    faults: list[Fault] = []
+    faults: list[FieldError] = []
     reader = Reader(data, "", faults)
     if reader.data.get("name") is None:
         reader.fault("name", "missing", "Fill in the name of the load balancer in Spillway.")

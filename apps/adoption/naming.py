@@ -1,4 +1,4 @@
-"""ADOPT, names: what people called things in the cloud as names of ours, each once."""
+"""Names: what people called things in the cloud as names of ours, each once."""
 
 from __future__ import annotations
 

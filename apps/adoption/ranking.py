@@ -1,4 +1,4 @@
-"""ADOPT, order: which of two candidates of one host comes first here, and whether they meet at all."""
+"""Order: which of two candidates of one host comes first here, and whether they meet at all."""
 
 from __future__ import annotations
 

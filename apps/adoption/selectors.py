@@ -1,4 +1,4 @@
-"""ADOPT, for people and programs: what a cloud has already, and what one of it would be here; nothing is written.
+"""What a cloud has already, and what one of it would be here; nothing is written.
 
 The documents that come out are applied like any others, after a look at the plan.
 """
@@ -14,7 +14,7 @@ from apps.adoption import alb, elb, google
 from apps.adoption.contract import Adoption, Wish
 from apps.adoption.import_options import Order, unused
 from apps.compiler.grammar import GrammarError
-from apps.core.errors import Conflict, Fault, Invalid, NotFound
+from apps.core.errors import Conflict, FieldError, Invalid, NotFound
 from apps.definitions.reading.clouds import cloud_region
 from apps.drivers.clouds.contract import CloudError, CloudPlace, CloudReader, FoundLoadBalancer
 from apps.drivers.clouds.registry import open_reader
@@ -66,11 +66,11 @@ def _reader(actor: Actor, cloud_account_id: int, region: str) -> CloudReader:
     if account is None:
         raise NotFound("There is no such cloud account, or you may not see it.")
     if not region:
-        raise Invalid([Fault("/region", "missing", "Name the cloud region to search.")])
+        raise Invalid([FieldError("/region", "missing", "Name the cloud region to search.")])
     try:
         return open_reader(_place(account, cloud_region(region)))
     except GrammarError as error:
-        raise Invalid([Fault("/region", error.code, error.message)]) from error
+        raise Invalid([FieldError("/region", error.code, error.message)]) from error
     except CloudError as error:
         raise Conflict(error.message) from error
 

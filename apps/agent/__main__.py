@@ -1,4 +1,4 @@
-"""PUSH + OBSERVE on the node, the start: `python -m apps.agent --name us-1 --state-dir DIR --unix PATH`."""
+"""The start: `python -m apps.agent --name us-1 --state-dir DIR --unix PATH`."""
 
 from __future__ import annotations
 
@@ -21,9 +21,12 @@ from apps.agent.events import Events
 from apps.agent.node import Node
 from apps.agent.process.drift import find_drift
 from apps.agent.process.proxy import Proxy
+from apps.agent.push import Push
+from apps.agent.recovery import recover
 from apps.agent.server import HTTPServer, listen_tls, listen_unix
 from apps.agent.settings import Settings, default_user
 from apps.agent.static_ips.addresses import Addresses
+from apps.agent.tending import tend
 
 TICK = 0.2
 
@@ -143,8 +146,8 @@ def settings_from(words: argparse.Namespace) -> Settings:
     if not settings.interface and settings.own_ip is not None:
         settings = dataclasses.replace(settings, interface=interface_of(str(settings.own_ip)))
     problems = settings.problems()
-    no_door = words.stop or words.drain or words.undrain
-    if not no_door and bool(words.unix) == bool(words.listen):
+    no_server = words.stop or words.drain or words.undrain
+    if not no_server and bool(words.unix) == bool(words.listen):
         problems.append("Give either --unix or --listen.")
     if words.listen and not (words.ca and words.certificate and words.key):
         problems.append("--listen needs --ca, --certificate and --key.")
@@ -174,12 +177,12 @@ def set_maintenance(settings: Settings, on: bool) -> int:
     return 0
 
 
-def listen(words: argparse.Namespace, node: Node) -> HTTPServer:
+def listen(words: argparse.Namespace, push: Push) -> HTTPServer:
     """The socket that was asked for."""
     if words.unix:
-        return listen_unix(words.unix.absolute(), node)
+        return listen_unix(words.unix.absolute(), push)
     host, _, port = words.listen.rpartition(":")
-    return listen_tls((host.strip("[]"), int(port)), node, words.ca, words.certificate, words.key)
+    return listen_tls((host.strip("[]"), int(port)), push, words.ca, words.certificate, words.key)
 
 
 def watch(node: Node, ended: threading.Event) -> None:
@@ -187,7 +190,7 @@ def watch(node: Node, ended: threading.Event) -> None:
     pause, until_drift = TICK, node.settings.drift_every
     while not ended.wait(pause):
         try:
-            well = node.tend()
+            well = tend(node)
             until_drift -= pause
             if until_drift <= 0:
                 until_drift = node.settings.drift_every
@@ -213,8 +216,8 @@ def main(words: list[str] | None = None) -> int:
         return 0
     events = Events()
     node = Node(settings, events)
-    node.recover()
-    server = listen(given, node)
+    recover(node)
+    server = listen(given, Push(node))
     ended = threading.Event()
 
     def end(_number: int, _frame: types.FrameType | None) -> None:

@@ -1,4 +1,4 @@
-"""PUSH, the way in: JSON bodies become checked plain data, or are refused before anything is touched."""
+"""The way in: JSON bodies become checked plain data, or are refused before anything is touched."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PUSH, the refusals: what the agent answers when it does not do what it was asked."""
+"""The refusals: what the agent answers when it does not do what it was asked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OBSERVE on the node: the last few hundred things that happened, for `GET /v1/events`."""
+"""The last few hundred things that happened, for `GET /v1/events`."""
 
 from __future__ import annotations
 

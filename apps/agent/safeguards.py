@@ -1,4 +1,4 @@
-"""PUSH, the safeguards: everything that stands between a request and what runs, handed to the node at its making.
+"""The safeguards: everything that stands between a request and what runs, handed to the node at its making.
 
 The agent always has all of them. A test builds a node that lacks one and shows what goes wrong: a safeguard whose
 absence nobody notices guards nothing.

@@ -1,4 +1,4 @@
-"""PUSH + OBSERVE, the agent's server: HTTP with JSON over a Unix socket or mutual TLS."""
+"""The agent's server: HTTP with JSON over a Unix socket or mutual TLS."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from urllib.parse import parse_qs, urlsplit
 
 from apps.agent.bodies import read_runtime
 from apps.agent.errors import Malformed, Missing, Refusal, Superseded, Unavailable, unavailable
-from apps.agent.node import Node
+from apps.agent.push import Push
 
 LARGEST_BODY = 256 * 1024 * 1024
 STREAM_TICK = 5.0
 
 
 class Handler(BaseHTTPRequestHandler):
-    """One request. The node hangs on the server object."""
+    """One request. What it may ask of the node hangs on the server object."""
 
     protocol_version = "HTTP/1.1"
     server_version = "spillway-agent"
@@ -47,9 +47,9 @@ class Handler(BaseHTTPRequestHandler):
         """State, samples, events."""
         path = urlsplit(self.path).path
         if path == "/v1/state":
-            self._answer(self.server.node.state)
+            self._answer(self.server.push.node.state)
         elif path == "/v1/samples":
-            self._answer(self.server.node.samples)
+            self._answer(self.server.push.node.samples)
         elif path == "/v1/events":
             self._stream()
         else:
@@ -65,9 +65,9 @@ class Handler(BaseHTTPRequestHandler):
             self._answer(lambda: self._take(body))
 
     def _take(self, body: bytes) -> dict[str, Any]:
-        node = self.server.node
-        bundle = node.read(body)
-        return node.check(bundle) if bundle.only_check else node.push(bundle)
+        push = self.server.push
+        bundle = push.read(body)
+        return push.check(bundle) if bundle.only_check else push.push(bundle)
 
     def do_POST(self) -> None:
         """Runtime operations."""
@@ -76,7 +76,7 @@ class Handler(BaseHTTPRequestHandler):
             return
         body = self._body()
         if body is not None:
-            self._answer(lambda: self.server.node.operate(read_runtime(body)))
+            self._answer(lambda: self.server.push.operate(read_runtime(body)))
 
     def _refuse_path(self) -> None:
         self.close_connection = True
@@ -96,7 +96,7 @@ class Handler(BaseHTTPRequestHandler):
         except (Refusal, Unavailable, Superseded, Malformed, Missing) as error:
             status, answer = error.status, error.body()
         except OSError as error:
-            self.server.node.events.add("error", f"{self.command} {self.path}: {error}")
+            self.server.push.node.events.add("error", f"{self.command} {self.path}: {error}")
             status, answer = Unavailable.status, unavailable(error, "").body()
         self._send(status, answer)
 
@@ -118,7 +118,7 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("transfer-encoding", "chunked")
         self.end_headers()
         while True:
-            found = self.server.node.events.since(number, STREAM_TICK if follow else 0)
+            found = self.server.push.node.events.since(number, STREAM_TICK if follow else 0)
             number = found[-1]["id"] if found else number
             self._chunk(b"".join(json.dumps(each).encode() + b"\n" for each in found) or b"\n")
             if not follow:
@@ -135,7 +135,7 @@ class HTTPServer(socketserver.ThreadingMixIn, socketserver.TCPServer):
     daemon_threads = True
     allow_reuse_address = True
     request_queue_size = 64
-    node: Node
+    push: Push
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A broken connection or a refused handshake is the other side's business."""
@@ -159,14 +159,14 @@ class UnixHTTPServer(HTTPServer):
         draft.replace(path)
 
 
-def listen_unix(path: Path, node: Node) -> HTTPServer:
+def listen_unix(path: Path, push: Push) -> HTTPServer:
     """Listen on a Unix socket."""
     server = UnixHTTPServer(str(path), Handler)  # type: ignore[arg-type]  # typeshed knows internet addresses only
-    server.node = node
+    server.push = push
     return server
 
 
-def listen_tls(address: tuple[str, int], node: Node, ca: str, certificate: str, key: str) -> HTTPServer:
+def listen_tls(address: tuple[str, int], push: Push, ca: str, certificate: str, key: str) -> HTTPServer:
     """Listen with mutual TLS: a peer needs a client certificate of our authority."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -175,5 +175,5 @@ def listen_tls(address: tuple[str, int], node: Node, ca: str, certificate: str, 
     context.load_cert_chain(certificate, key)
     server = HTTPServer(address, Handler)
     server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
-    server.node = node
+    server.push = push
     return server

@@ -1,4 +1,4 @@
-"""PUSH, the node's own facts: what the agent was told on its command line."""
+"""The node's own facts: what the agent was told on its command line."""
 
 from __future__ import annotations
 

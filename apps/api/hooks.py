@@ -1,4 +1,4 @@
-"""SHOW to machines: `POST /hooks/<key id>`: somebody outside fires a schedule, with a secret or a signature.
+"""`POST /hooks/<key id>`: somebody outside fires a schedule, with a secret or a signature.
 
 No token and no session stand behind it, so it tells outsiders nothing: 404 for whatever they do not know, 429 for who
 guesses on.
@@ -14,7 +14,7 @@ from rest_framework.exceptions import APIException
 from apps.api.v1.protocol import rate_limits
 from apps.api.v1.protocol.problems import problem_answer
 from apps.core.addresses import client_address
-from apps.core.errors import Fault, Invalid, NotFound, SpillwayError
+from apps.core.errors import FieldError, Invalid, NotFound, SpillwayError
 from apps.schedules.triggers import services as triggers
 
 WAIT_S = 60
@@ -41,7 +41,7 @@ def fire(request: HttpRequest, key_id: str) -> HttpResponse:
 def _fired(request: HttpRequest, key_id: str) -> HttpResponse:
     if request.META.get("QUERY_STRING"):
         detail = "Send the secret in a header: URLs end up in the logs of every proxy on the way."
-        raise Invalid([Fault("", "query", detail)])
+        raise Invalid([FieldError("", "query", detail)])
     body = request.read(triggers.MOST_BYTES + 1)
     if len(body) > triggers.MOST_BYTES:
         raise TooLarge(f"Send at most {triggers.MOST_BYTES} bytes.")

@@ -1,4 +1,4 @@
-"""SHOW, the record: the one set of filters of the audit record, shared by the page, its exports and the API."""
+"""The record: the one set of filters of the audit record, shared by the page, its exports and the API."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import django_filters as filters
 from django.db.models import Q, QuerySet
 
 from apps.audit.models import Entry
-from apps.core.errors import Fault, Invalid
+from apps.core.errors import FieldError, Invalid
 
 
 class EntryFilter(filters.FilterSet):  # type: ignore[misc] # django-filter carries no types
@@ -44,7 +44,7 @@ def filter_entries(rows: QuerySet[Entry], data: Any) -> QuerySet[Entry]:
     found = EntryFilter(data, queryset=rows)
     if not found.is_valid():
         raise Invalid(
-            Fault(f"/{field}", "filter", f"{field}: {' '.join(str(message) for message in messages)}")
+            FieldError(f"/{field}", "filter", f"{field}: {' '.join(str(message) for message in messages)}")
             for field, messages in found.errors.items()
         )
     narrowed: QuerySet[Entry] = found.qs

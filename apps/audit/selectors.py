@@ -1,4 +1,4 @@
-"""SHOW, the record: who changed what; customers read what happened to objects of their own."""
+"""The record: who changed what; customers read what happened to objects of their own."""
 
 from __future__ import annotations
 

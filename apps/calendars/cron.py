@@ -1,4 +1,4 @@
-"""CALENDARS, the cron expression: five fields, or six with the seconds first, read into sets of bits.
+"""The cron expression: five fields, or six with the seconds first, read into sets of bits.
 
 Fields are second, minute, hour, day of month, month and day of week (0 and 7 are Sunday). Each is a list of `*`, `?`
 (days only), a value, a range `a-b` (which may wrap, as FRI-MON), and steps `*/n`, `a/n`, `a-b/n`. Names of months and

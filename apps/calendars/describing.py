@@ -1,4 +1,4 @@
-"""CALENDARS, for people: a timing in one sentence."""
+"""A timing in one sentence."""
 
 from __future__ import annotations
 

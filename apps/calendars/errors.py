@@ -1,4 +1,4 @@
-"""CALENDARS: what is wrong with a timing, where, and what to do about it."""
+"""What is wrong with a timing, where, and what to do about it."""
 
 from __future__ import annotations
 

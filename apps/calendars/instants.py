@@ -1,4 +1,4 @@
-"""CALENDARS, the question that matters: when next? UTC in, UTC out, whole seconds."""
+"""The question that matters: when next? UTC in, UTC out, whole seconds."""
 
 from __future__ import annotations
 

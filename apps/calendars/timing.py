@@ -1,4 +1,4 @@
-"""CALENDARS, what a schedule says about time, and the check of it."""
+"""What a schedule says about time, and the check of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CALENDARS, local time: the next time on the wall that a cron expression names; clock changes are not known here."""
+"""Local time: the next time on the wall that a cron expression names; clock changes are not known here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CALENDARS, clock changes: which instant a local time is.
+"""Clock changes: which instant a local time is.
 
 A local time that the clocks skip is the first instant after the change; one that comes twice is the first of the two.
 """

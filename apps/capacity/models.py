@@ -1,4 +1,4 @@
-"""CAPACITY as rows: runs of tests with what they measured, second by second and step by step."""
+"""Rows: runs of tests with what they measured, second by second and step by step."""
 
 from __future__ import annotations
 

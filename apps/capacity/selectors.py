@@ -1,4 +1,4 @@
-"""CAPACITY, reads: runs with what they measured, comparisons, blackouts; foreign rows do not exist."""
+"""Runs with what they measured, comparisons, blackouts; foreign rows do not exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CAPACITY, writes: a run is asked for, approved, stopped, and given up; blackouts are set and ended.
+"""A run is asked for, approved, stopped, and given up; blackouts are set and ended.
 
 A request that is wrong in itself is refused (Invalid, Forbidden, NotFound). A test that may not run as things are now
 becomes a run that is REFUSED, with the message, so that whoever looks at the history of a schedule sees it.
@@ -21,9 +21,9 @@ from apps.capacity.run import bypass_tokens, claims
 from apps.capacity.run.checking import checks, refusal
 from apps.capacity.run.targets import target_of
 from apps.core.clock import database_now, now
-from apps.core.errors import Conflict, Fault, Forbidden, Invalid
+from apps.core.errors import Conflict, FieldError, Forbidden, Invalid
 from apps.core.events import publish_after_commit
-from apps.core.queue import wake, wake_after_commit
+from apps.core.queue import enqueue, enqueue_on_commit
 from apps.definitions.models import CapacityTest
 from apps.definitions.reading.describing import describe
 from apps.definitions.selectors import capacity_tests, only
@@ -106,7 +106,7 @@ def _request(
     run.save()
     _record(actor, "request", run, {"state": run.state, "message": run.message}, reason)
     if run.begin_by:
-        wake_after_commit(RUN_TASK, run.pk)
+        enqueue_on_commit(RUN_TASK, run.pk)
     return run
 
 
@@ -121,7 +121,7 @@ def _refused(test: CapacityTest, instant: datetime, scheduled_at: datetime | Non
 def _approval(run: Run, test: CapacityTest) -> str:
     """Why an operator's word is needed, as the rest of a sentence, empty where it is not; the run has the address."""
     target = target_of(test)
-    run.direct_address = target.unproved
+    run.direct_address = target.unverified
     fast = run.plan["guards"]["max_rate"] > settings.TEST_APPROVAL_RATE
     above = f"above {settings.TEST_APPROVAL_RATE:,} requests/s a test needs approval." if fast else ""
     return " And ".join(why for why in (above, target.approval) if why)
@@ -137,7 +137,7 @@ def approve_run(*, actor: Actor, run_id: int, reason: str = "") -> Run:
         if not waiting.update(begin_by=until, approved_by=actor.name[:150], phase=""):
             raise Conflict(f"{run.name} is not waiting for approval: it is {run.state}.")
         _record(actor, "approve", run, {"approved_by": actor.name}, reason)
-        wake_after_commit(RUN_TASK, run.pk)
+        enqueue_on_commit(RUN_TASK, run.pk)
     run.refresh_from_db()
     return run
 
@@ -175,7 +175,7 @@ def sweep() -> None:
     if late:
         publish_after_commit("runs")
     for pk in waiting.filter(begin_by__gte=instant).values_list("pk", flat=True):
-        wake(RUN_TASK, pk)
+        enqueue(RUN_TASK, pk)
 
 
 def _give_up(run: Run) -> None:
@@ -193,12 +193,12 @@ def set_blackout(*, actor: Actor, starts_at: datetime, ends_at: datetime, reason
     actor.must_operate("blackouts of capacity tests")
     faults = []
     if ends_at <= starts_at or ends_at <= now():
-        faults.append(Fault("/ends_at", "order", "Let the blackout end after its start, and not in the past."))
+        faults.append(FieldError("/ends_at", "order", "Let the blackout end after its start, and not in the past."))
     elif ends_at - starts_at > LONGEST_BLACKOUT:
-        faults.append(Fault("/ends_at", "too_long", "A blackout lasts at most a year; set another one later."))
+        faults.append(FieldError("/ends_at", "too_long", "A blackout lasts at most a year; set another one later."))
     if not 0 < len(reason.strip()) <= 200 or not reason.isprintable():
         faults.append(
-            Fault(
+            FieldError(
                 "/reason",
                 "missing",
                 "Give a reason of at most 200 characters; it is shown to anyone whose test is rejected.",

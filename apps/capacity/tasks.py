@@ -1,4 +1,4 @@
-"""CAPACITY, the wake-ups: Celery carries them, the database knows the runs."""
+"""The wake-ups: Celery carries them, the database knows the runs."""
 
 from __future__ import annotations
 

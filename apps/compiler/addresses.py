@@ -1,4 +1,4 @@
-"""DEFINE + CHECK: which addresses may stand behind a pool or be called by us, and why the others may not."""
+"""Which addresses may stand behind a pool or be called by us, and why the others may not."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def refusal_of_private(address: Address, allowed: Iterable[Network]) -> str | No
 
 
 def refusal_of_target(address: Address, *, allowed: Iterable[Network] = ()) -> str | None:
-    """Why we may not call this address (webhooks, proofs of hostnames), as the end of a sentence; None when we may.
+    """Why we may not call this address (webhooks, hostname verification), as the end of a sentence; None when we may.
 
     `allowed` networks of the installation may be private or loopback; metadata services and the like stay refused.
     """

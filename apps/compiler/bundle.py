@@ -1,4 +1,4 @@
-"""COMPILE, the output: the exact files that a HAProxy node runs, and their digest.
+"""The output: the exact files that a HAProxy node runs, and their digest.
 
 A bundle does not know where it will lie: `haproxy.cfg` names its maps relative to itself
 (`default-path config`) and takes every address, directory and number that differs from node to node from

@@ -1,4 +1,4 @@
-"""COMPILE, for the revision store: snapshots as plain JSON data and bundles as bytes.
+"""For the revision store: snapshots as plain JSON data and bundles as bytes.
 
 Both ways are stable: equal objects give equal bytes, and what comes back is equal to what went in.
 """

@@ -1,4 +1,4 @@
-"""COMPILE, the door: a snapshot goes in, the sealed bundle and all that must be said about it come out."""
+"""The entry point: a snapshot goes in, the sealed bundle and all that must be said about it come out."""
 
 from __future__ import annotations
 

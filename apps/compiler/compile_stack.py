@@ -1,4 +1,4 @@
-"""COMPILE for clouds, the door: a stack's snapshot goes in, what Terraform must make and what must be said come out."""
+"""A stack's snapshot goes in, what Terraform must make and what must be said come out."""
 
 from __future__ import annotations
 

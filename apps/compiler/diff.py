@@ -1,4 +1,4 @@
-"""SHOW, the differences: between two snapshots as sentences, between two bundles as text without secrets."""
+"""The differences: between two snapshots as sentences, between two bundles as text without secrets."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""DEFINE + CHECK: the one allow-list grammar of every field, asked at every door and again at render time.
+"""The one allow-list grammar of every field, asked at every entry point and again at render time.
 
 Each function takes one value, returns it unchanged when it is allowed, and raises :class:`GrammarError` with a
 sentence that says what to do. Nothing is repaired silently: an upper-case host name is refused, with the spelling
-to use in the message, because two spellings of one name are two owners of one name. :func:`canonical_hostname`
-is for comparing and looking up names that others wrote, never for storing them.
+to use in the message, because two spellings of one name are two owners of one name.
 
 All text is ASCII and compared with `fullmatch`; `$` and `\\d` would let a final newline and `٨` through.
 """
@@ -183,17 +182,6 @@ def digest(value: object) -> str:
     if not _DIGEST.fullmatch(text):
         raise GrammarError("digest", "A digest is 64 hexadecimal digits in lower case.")
     return text
-
-
-def canonical_hostname(value: str) -> str:
-    """The spelling in which two names are compared: lower case, IDNA, no final dot. Never raises, never validates."""
-    text = value.strip().removesuffix(".").lower()
-    if text.isascii():
-        return text
-    try:
-        return text.encode("idna").decode("ascii")
-    except UnicodeError:
-        return text
 
 
 @lru_cache(maxsize=200_000)

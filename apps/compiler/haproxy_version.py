@@ -1,4 +1,4 @@
-"""COMPILE + PUSH: which HAProxy versions can take a bundle, by the version that a node reports, never assumed."""
+"""Which HAProxy versions can take a bundle, by the version that a node reports, never assumed."""
 
 from __future__ import annotations
 

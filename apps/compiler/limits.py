@@ -1,4 +1,4 @@
-"""COMPILE, limits: what a backend may take as the numbers that a proxy counts against; pure arithmetic.
+"""Limits: what a backend may take as the numbers that a proxy counts against; pure arithmetic.
 
 A rate is kept in two windows at once, because each alone fails (measured, see ADR 0010): a long one admits the bursts
 of ordinary traffic but also several seconds' worth after a quiet time, a short one does neither. The short one allows
@@ -17,7 +17,6 @@ from math import ceil, floor, sqrt
 from apps.compiler.model.fleet import Limit, LimitKind, LimitScope, Pool
 
 LONG_WINDOW_S = 10
-SHORT_WINDOW_S = 1
 DEVIATIONS = 3
 MOST_BURST = 1.5
 SHARES = 1000

@@ -1,4 +1,4 @@
-"""PUSH, the decision: what brings a running bundle to the wanted one, at the lowest price.
+"""The decision: what brings a running bundle to the wanted one, at the lowest price.
 
 Pure: it compares the files of two bundles and nothing else, so it cannot know more than the node does. The files
 on disk are always brought to the wanted state as well; every operation here leaves the running process in the state

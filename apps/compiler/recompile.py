@@ -1,4 +1,4 @@
-"""COMPILE, the short way: a few plain routes changed since the last compilation, so only their map lines are rewritten.
+"""The short way: a few plain routes changed since the last compilation, so only their map lines are rewritten.
 
 It gives the same bytes as :func:`compile_snapshot`, which it calls whenever a change is not of the simplest kind. The
 two snapshots should share their unchanged objects; equal copies are found as well, only slower.

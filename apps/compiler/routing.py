@@ -1,4 +1,4 @@
-"""COMPILE, the precedence: which of a load balancer's routes gets a request, written down once for every target.
+"""The precedence: which of a load balancer's routes gets a request, written down once for every target.
 
 Among the routes whose host, path, methods and headers all match, the first one by this order wins:
 

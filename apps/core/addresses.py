@@ -1,4 +1,4 @@
-"""Kernel: where a request came from, believing only our own front."""
+"""Where a request came from, believing only our own front."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernel: Django's cache in Redis that forgives: a Redis that is away is a miss, never an error."""
+"""Django's cache in Redis that forgives: a Redis that is away is a miss, never an error."""
 
 from __future__ import annotations
 

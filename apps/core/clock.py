@@ -1,4 +1,4 @@
-"""Kernel: the one place that asks what time it is, by the clock of the database that all machines share."""
+"""The one place that asks what time it is, by the clock of the database that all machines share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernel: the errors that services raise and doors translate (422, 404, 409)."""
+"""The errors that services raise and interfaces translate (422, 404, 409)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class FieldError:
     """One thing wrong with what was sent.
 
     `pointer` is a JSON pointer into the document (`/spec/hostname`), `code` a stable word for programs,
@@ -36,7 +36,7 @@ class Invalid(SpillwayError):
     status = 422
     title = "Invalid input"
 
-    def __init__(self, faults: Iterable[Fault]) -> None:
+    def __init__(self, faults: Iterable[FieldError]) -> None:
         self.faults = tuple(faults)
         super().__init__(" ".join(fault.detail for fault in self.faults))
 
@@ -80,7 +80,7 @@ class Managed(Conflict):
 
     def __init__(self, detail: str) -> None:
         super().__init__(detail)
-        self.faults = (Fault("/break_glass", "managed", detail),)
+        self.faults = (FieldError("/break_glass", "managed", detail),)
 
 
 class Malformed(SpillwayError):
@@ -94,7 +94,7 @@ class Unavailable(SpillwayError):
     """Something that this needs is away or taken for the moment; the same may be asked again after `wait_s`."""
 
     status = 503
-    title = "Not available at the moment"
+    title = "Temporarily unavailable"
 
     def __init__(self, detail: str, wait_s: int = 2) -> None:
         super().__init__(detail)

@@ -1,4 +1,4 @@
-"""Kernel: tell open pages over Redis that something moved; losing an event only delays a page."""
+"""Tell open pages over Redis that something moved; losing an event only delays a page."""
 
 from __future__ import annotations
 

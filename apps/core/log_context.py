@@ -1,4 +1,4 @@
-"""Kernel: what a line of the log is about: the account and the rollout that the process works on just now."""
+"""What a line of the log is about: the account and the rollout that the process works on just now."""
 
 from __future__ import annotations
 

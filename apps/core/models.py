@@ -1,4 +1,4 @@
-"""Kernel: the one row by which a process finds out at once whether its key opens what is stored."""
+"""The one row by which a process finds out at once whether its key opens what is stored."""
 
 from __future__ import annotations
 

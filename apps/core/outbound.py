@@ -1,6 +1,6 @@
-"""Kernel: call an address that somebody else chose, and never a private one: resolve once, check, connect to that.
+"""Call an address that somebody else chose, and never a private one: resolve once, check, connect to that.
 
-Webhooks and proofs of hostnames speak over this and over nothing else. The name is resolved once and the connection
+Webhooks and hostname verification speak over this and over nothing else. The name is resolved once and the connection
 goes to the very address that was checked, so a name cannot turn into another machine in between; TLS still proves the
 name. Redirects are answers like others, proxies of the environment are not asked, and everything ends at one deadline.
 """
@@ -12,44 +12,24 @@ import functools
 import http.client
 import ipaddress
 import queue
-import re
 import socket
 import ssl
 import threading
 import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from django.conf import settings
 
 from apps.compiler.addresses import Address, refusal_of_target
+from apps.core.called_urls import DEFAULT_PORTS, Refused, Target, address_of, read_url
 
-DEFAULT_PORTS = {"https": 443, "http": 80}
-_PRINTABLE = re.compile(r"[!-~]{1,2048}")
-_HOST = re.compile(r"(?!-)[a-z0-9-]{1,63}(?<!-)(\.(?!-)[a-z0-9-]{1,63}(?<!-))*")
-# Forms of an IPv4 address that only some programs understand (127.1, 0177.0.0.1, 0x7f.1): the last label tells.
-_NUMBER = re.compile(r"(0x[0-9a-f]*|[0-9]+)")
 # What names of this machine mean, whatever its resolver says.
 _OWN_NAMES = {name: ipaddress.IPv4Address("127.0.0.1") for name in ("localhost", "localdomain", "ip6-localhost")}
 
 
-class Refused(Exception):
-    """We do not call this; the text is a sentence for the person who gave the URL."""
-
-
 class Unreachable(Exception):
     """The other side gave no answer that counts: no address, no connection, no TLS, no HTTP, or too late."""
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """A URL taken apart: `host` is a lower-case name or an address without brackets, `path` includes the query."""
-
-    scheme: str
-    host: str
-    port: int
-    path: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,30 +43,9 @@ class Answer:
     address: str
 
 
-def read_url(url: str, *, schemes: Collection[str] = ("https",)) -> Target:
-    """Take an absolute URL apart, strictly; raises Refused with what to write instead. Resolves nothing."""
-    if not _PRINTABLE.fullmatch(url):
-        raise Refused("Write a URL of at most 2 048 printable ASCII characters, without blanks.")
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError:
-        raise Refused("Write an absolute URL such as https://hooks.example.com/spillway.") from None
-    if parts.scheme not in schemes:
-        raise Refused(f"Begin the URL with {' or '.join(f'{scheme}://' for scheme in schemes)}.")
-    if parts.netloc.startswith("[") and ":" not in (parts.hostname or ""):
-        raise Refused("Write an address in brackets or a name without them.")
-    if "@" in parts.netloc or "#" in url or "\\" in url:
-        raise Refused("Leave user names, passwords, backslashes and #fragments out of the URL.")
-    if port == 0:
-        raise Refused("Choose a port from 1 to 65535.")
-    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    return Target(parts.scheme, _host(parts.hostname or ""), port or DEFAULT_PORTS[parts.scheme], path)
-
-
 def check_target(target: Target) -> None:
     """Raise Refused for an address literal, or a name known as local, that we would not call; resolves nothing."""
-    address = _literal(target.host) or _OWN_NAMES.get(target.host.rpartition(".")[2])
+    address = address_of(target.host) or _OWN_NAMES.get(target.host.rpartition(".")[2])
     reason = refusal_of_target(address, allowed=_allowed()) if address else None
     if reason:
         raise Refused(f"Choose another address; {target.host} {reason}.")
@@ -194,7 +153,7 @@ def _resolve(host: str, port: int, timeout: float) -> list[Address]:
         except (OSError, UnicodeError) as error:
             found.put(error if isinstance(error, OSError) else OSError("not a host name"))
 
-    literal = _literal(host)
+    literal = address_of(host)
     if literal is not None:
         return [literal]
     threading.Thread(target=ask, daemon=True, name="resolve").start()
@@ -205,22 +164,6 @@ def _resolve(host: str, port: int, timeout: float) -> list[Address]:
     if isinstance(answer, OSError) or not answer:
         raise Unreachable(f"The name {host} has no address.") from None
     return list(dict.fromkeys(answer))
-
-
-def _host(text: str) -> str:
-    address = _literal(text)
-    if address is not None:
-        return str(address)
-    if not _HOST.fullmatch(text) or len(text) > 253 or _NUMBER.fullmatch(text.rpartition(".")[2]):
-        raise Refused("Write a plain host name (letters, digits, hyphens and dots) or an address in its usual form.")
-    return text
-
-
-def _literal(text: str) -> Address | None:
-    try:
-        return ipaddress.ip_address(text)
-    except ValueError:
-        return None
 
 
 def _allowed() -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:

@@ -1,4 +1,4 @@
-"""Kernel: wake a worker by task name once the transaction is committed, and survive a dead Redis."""
+"""Enqueue a task by name once the transaction is committed, and survive a dead Redis."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from redis.exceptions import RedisError
 logger = logging.getLogger(__name__)
 
 
-def wake_after_commit(task_name: str, *args: int | str) -> None:
+def enqueue_on_commit(task_name: str, *args: int | str) -> None:
     """Send the task by name after commit; a broker that is away costs a delay until the next sweep, not the work."""
-    transaction.on_commit(functools.partial(wake, task_name, *args))
+    transaction.on_commit(functools.partial(enqueue, task_name, *args))
 
 
-def wake(task_name: str, *args: int | str, expires_s: float | None = None) -> bool:
+def enqueue(task_name: str, *args: int | str, expires_s: float | None = None) -> bool:
     """Send the task by name now; never raises when the broker is away, but says False.
 
     Workers drop a wake-up that is older than `expires_s`, where one is as good as the next.
@@ -29,7 +29,7 @@ def wake(task_name: str, *args: int | str, expires_s: float | None = None) -> bo
         except (OperationalError, RedisError, OSError) as error:
             # The first failure may be a connection that died with an earlier Redis.
             if last:
-                logger.warning("could not wake %s%s, the sweep will find the work: %s", task_name, args, error)
+                logger.warning("could not enqueue %s%s, the sweep will find the work: %s", task_name, args, error)
         else:
             return True
     return False

@@ -1,4 +1,4 @@
-"""Kernel: how the log is written: without secrets that stand in paths (links of invitations) and without tokens."""
+"""How the log is written: without secrets that stand in paths (links of invitations) and without tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernel: what is known of the request being served: its id, and where its changes come from."""
+"""What is known of the request being served: its id, and where its changes come from."""
 
 from __future__ import annotations
 

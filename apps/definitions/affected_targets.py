@@ -1,4 +1,4 @@
-"""DEFINE, reads: which stacks and which zones a change of a row concerns, as `fleets_of` says it of fleets.
+"""Which stacks and which zones a change of a row concerns, as `fleets_of` says it of fleets.
 
 A stack runs the load balancers that stand in it with all that they lead to, its static IPs, and zones on Route 53; a
 zone serves its records, some of which follow static IPs and load balancers.

@@ -1,4 +1,4 @@
-"""DEFINE, reads: the one set of filters of route lists, shared by the pages and the API."""
+"""The one set of filters of route lists, shared by the pages and the API."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import django_filters as filters
 from django.db.models import Q, QuerySet
 
-from apps.core.errors import Fault, Invalid
+from apps.core.errors import FieldError, Invalid
 from apps.definitions.models import Route
 
 
@@ -43,7 +43,7 @@ def filter_routes(rows: QuerySet[Route], data: Any) -> QuerySet[Route]:
     found = RouteFilter(data, queryset=rows)
     if not found.is_valid():
         raise Invalid(
-            Fault(f"/{field}", "filter", " ".join(str(message) for message in messages))
+            FieldError(f"/{field}", "filter", " ".join(str(message) for message in messages))
             for field, messages in found.errors.items()
         )
     narrowed: QuerySet[Route] = found.qs

@@ -1,4 +1,4 @@
-"""DEFINE, reads: routes as long lists show them, straight from columns; whole rows of the ORM cost thrice as much."""
+"""Routes as long lists show them, straight from columns; whole rows of the ORM cost thrice as much."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ class ListedShare(NamedTuple):
 
 
 class ListedHostname(NamedTuple):
-    """The hostname of a route; an empty proof says that its account has not proved it."""
+    """The hostname of a route; an empty verification says that its account has not verified it."""
 
     name: str
-    proof: str
+    verification: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class ListedRoute:
 
 _COLUMNS = (
     *("pk", "name", "account_id", "account__name", "version", "manager", "load_balancer_id", "load_balancer__name"),
-    *("hostname_id", "hostname__name", "hostname__proof", "path", "path_kind", "methods", "headers", "scheme"),
+    *("hostname_id", "hostname__name", "hostname__verification", "path", "path_kind", "methods", "headers", "scheme"),
     *("action", "redirect", "fixed_response", "prefix_rewrite", "assertions"),
 )
 _SHARES = ("route_id", "pool__account_id", "pool__account__name", "pool__name", "weight")
@@ -94,7 +94,7 @@ def _shares_of(ids: Iterable[int]) -> dict[int, list[ListedShare]]:
 
 
 def _route(columns: tuple[Any, ...], shares: list[ListedShare]) -> ListedRoute:
-    pk, name, owner, account, version, manager, balancer, front, hostname_id, host, proof, *rest = columns
+    pk, name, owner, account, version, manager, balancer, front, hostname_id, host, verification, *rest = columns
     path, path_kind, methods, headers, scheme, action, redirect, fixed_response, prefix_rewrite, assertions = rest
     return ListedRoute(
         pk=pk,
@@ -104,7 +104,7 @@ def _route(columns: tuple[Any, ...], shares: list[ListedShare]) -> ListedRoute:
         manager=manager,
         load_balancer=Named(balancer, front),
         hostname_id=hostname_id,
-        hostname=ListedHostname(host, proof),
+        hostname=ListedHostname(host, verification),
         path=path,
         path_kind=path_kind,
         methods=methods,

@@ -1,4 +1,4 @@
-"""DEFINE as rows: what should be balanced, exactly as people and pipelines said it.
+"""Rows: what should be balanced, exactly as people and pipelines said it.
 
 Every row belongs to an account and carries a `version` that rises with each change: the ETag of the API and
 the conflict check of the pages. Choices are those of `apps.compiler.model.fleet`, so there is one list of each.
@@ -15,6 +15,7 @@ from apps.accounts.models import Account, Hostname
 from apps.compiler.model import fleet as model
 from apps.compiler.model.stack import RecordType
 from apps.definitions.shapes.pool import LimitSpec, Overflow
+from apps.definitions.shapes.zone import ZoneDriver
 from apps.fleet.models import Fleet, Region, Stack, StaticIP
 
 
@@ -42,7 +43,7 @@ class Definition(models.Model):
 
 
 class Certificate(Definition):
-    """A PEM chain with its private key; the key is encrypted at rest and never read back through any door."""
+    """A PEM chain with its private key; the key is encrypted at rest and never read back through any interface."""
 
     chain_pem = models.TextField()
     encrypted_key = models.BinaryField()
@@ -333,14 +334,10 @@ class Zone(Definition):
     served (`address` or `address:port`). `desired_generation` rises with every change of the zone or its records.
     """
 
-    class Driver(models.TextChoices):
-        RFC2136 = "rfc2136"
-        POWERDNS = "powerdns"
-        ROUTE53 = "route53"
-        MEMORY = "memory"
+    Driver = ZoneDriver
 
     domain = models.CharField(max_length=253, unique=True)
-    driver = models.CharField(max_length=8, choices=Driver.choices)
+    driver = models.CharField(max_length=8, choices=[(each.value, each.name.title()) for each in Driver])
     server = models.CharField(max_length=400, blank=True, default="")
     key_name = models.CharField(max_length=253, blank=True, default="")
     key_algorithm = models.CharField(max_length=20, blank=True, default="hmac-sha256")

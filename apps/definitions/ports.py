@@ -1,4 +1,4 @@
-"""DEFINE, the ports: what apps above this one know and snapshots, zones and dry runs ask for; set once, in `ready()`.
+"""The ports: what apps above this one know and snapshots, zones and dry runs ask for; set once, in `ready()`.
 
 Imports point downwards only, so these calls are all that goes up. A port that nobody has taken knows nothing.
 """

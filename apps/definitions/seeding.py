@@ -1,4 +1,4 @@
-"""DEFINE, for looking at pages under load: documents of many customers with pools and routes of every form."""
+"""Documents of many customers with pools and routes of every form."""
 
 from __future__ import annotations
 

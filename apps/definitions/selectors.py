@@ -1,4 +1,4 @@
-"""DEFINE, reads: the actor comes first, and rows that the actor may not see do not exist.
+"""The actor comes first, and rows that the actor may not see do not exist.
 
 Every queryset brings along what `describe` needs, so the number of queries does not grow with the rows.
 Load balancers and regions belong to the operator and may be seen by everybody, because routes and pools name them.
@@ -18,7 +18,7 @@ from django.db.models import Model, Prefetch, Q, QuerySet
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Grant, Hostname
 from apps.compiler.model.fleet import Protocol
-from apps.core.errors import Fault, Invalid, NotFound
+from apps.core.errors import FieldError, Invalid, NotFound
 from apps.definitions.filters import filter_routes
 from apps.definitions.listing import ListedRoute, listed
 from apps.definitions.models import (
@@ -79,7 +79,7 @@ R = TypeVar("R", Route, ListedRoute)
 
 # What lists show of the objects that a route names: whole rows of them would cost more than the routes themselves.
 _NAMED_BY_ROUTES = (
-    *("account__name", "account__title", "account__kind", "hostname__name", "hostname__proof"),
+    *("account__name", "account__title", "account__kind", "hostname__name", "hostname__verification"),
     *("hostname__account", "hostname__released_at", "load_balancer__name", "load_balancer__account"),
 )
 _OF_SHARES = ("route", "weight", "pool__name", "pool__account__name", "pool__account__title", "pool__protocol")
@@ -274,7 +274,7 @@ def page_of_plans(actor: Actor, *, limit: int, cursor: str = "") -> PageOfPlans:
         except ValueError:
             made = None
         if made is None or made.tzinfo is None:
-            raise Invalid([Fault("/cursor", "cursor", "Take the cursor from next_cursor of the page before.")])
+            raise Invalid([FieldError("/cursor", "cursor", "Take the cursor from next_cursor of the page before.")])
         rows = rows.filter(Q(created_at__lt=made) | Q(created_at=made, pk__gt=pk))
     found = list(rows[: limit + 1])
     last = found[limit - 1] if len(found) > limit else None
@@ -295,9 +295,9 @@ def read_cursor(text: str) -> RouteKey:
     except (ValueError, TypeError, RecursionError):
         host = path = pk = None
     if not (isinstance(host, str) and isinstance(path, str) and type(pk) is int and 0 < pk < 2**63):
-        raise Invalid([Fault("/cursor", "cursor", "Take the cursor from next_cursor of the page before.")])
+        raise Invalid([FieldError("/cursor", "cursor", "Take the cursor from next_cursor of the page before.")])
     if not (host + path).isprintable():
-        raise Invalid([Fault("/cursor", "cursor", "Take the cursor from next_cursor of the page before.")])
+        raise Invalid([FieldError("/cursor", "cursor", "Take the cursor from next_cursor of the page before.")])
     return host, path, pk
 
 

@@ -1,4 +1,4 @@
-"""DEFINE, writes: each is one transaction of change, audit entry and intent (a higher desired generation)."""
+"""Each is one transaction of change, audit entry and intent (a higher desired generation)."""
 
 from apps.definitions.writing.actions.limits import set_limit
 from apps.definitions.writing.actions.moving import move_static_ip, release_static_ip
@@ -11,7 +11,7 @@ from apps.definitions.writing.dry_runs.dry_runs import DryRun, dry_run
 from apps.definitions.writing.dry_runs.fleet_differences import FleetDifference
 from apps.definitions.writing.dry_runs.stack_differences import Decision, StackDifference
 from apps.definitions.writing.dry_runs.zone_differences import RecordDifference, ZoneDifference
-from apps.definitions.writing.intent import want_zone_push
+from apps.definitions.writing.intent import request_zone_push
 from apps.definitions.writing.kinds.registry import KINDS, PLATFORM
 from apps.definitions.writing.objects import Change, FieldChange
 from apps.definitions.writing.plans import apply_plan, store_plan
@@ -44,12 +44,12 @@ __all__ = [
     "move_static_ip",
     "plan_document",
     "release_static_ip",
+    "request_zone_push",
     "revert_change",
     "save_object",
     "set_latency",
     "set_limit",
     "set_server",
     "store_plan",
-    "want_zone_push",
     "write_batch",
 ]

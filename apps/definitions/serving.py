@@ -1,4 +1,4 @@
-"""DEFINE, a question to the rows: which pools only clouds serve, so that no fleet's node can judge them."""
+"""A question to the rows: which pools only clouds serve, so that no fleet's node can judge them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DEFINE, reads: pools and zones that an operator shares with an account by a tag.
+"""Pools and zones that an operator shares with an account by a tag.
 
 The account reads a shared pool and may route to it; it keeps records of its own in a shared zone. Only the operator's
 own objects can be shared: a tag that another customer puts on its pool shares nothing.

@@ -1,4 +1,4 @@
-"""DEFINE, the wake-ups: Celery carries them, the database knows the work."""
+"""The wake-ups: Celery carries them, the database knows the work."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from apps.definitions.writing.kinds import hostnames
 
 @shared_task(name=hostnames.CHECK_TASK)
 def check_hostname(hostname_id: int) -> None:  # noqa: ARG001 - whose turn it is, the database says
-    """Look for proofs of claimed hostnames, account by account."""
+    """Verify claimed hostnames, account by account."""
     hostnames.check_in_turns()

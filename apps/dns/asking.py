@@ -1,4 +1,4 @@
-"""OBSERVE zones: asks resolvers what they really answer, so that a page can show wanted against served.
+"""Asks resolvers what they really answer, so that a page can show wanted against served.
 
 Each record is asked for at each resolver of its zone every five minutes, sooner while it is not served as wanted.
 Nothing is asked while a transaction is open.

@@ -1,4 +1,4 @@
-"""SHOW to Prometheus: zones by how far they have come, records that drifted, stand in the way, or are not served."""
+"""Zones by how far they have come, records that drifted, stand in the way, or are not served."""
 
 from __future__ import annotations
 

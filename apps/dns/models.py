@@ -1,4 +1,4 @@
-"""PUSH of zones as rows: how far each zone has come, what each push did, what drifted, what resolvers answer."""
+"""Rows: how far each zone has come, what each push did, what drifted, what resolvers answer."""
 
 from __future__ import annotations
 

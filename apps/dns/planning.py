@@ -1,4 +1,4 @@
-"""PUSH of zones, the decision: what to write so that a server serves what is wanted; pure.
+"""The decision: what to write so that a server serves what is wanted; pure.
 
 Three sides are compared for each name and type: what is wanted now, what the server last took from us, what it serves.
 

@@ -1,4 +1,4 @@
-"""PUSH of zones, one holder's work: read, plan, write, read again, note what came of it."""
+"""One holder's work: read, plan, write, read again, note what came of it."""
 
 from __future__ import annotations
 

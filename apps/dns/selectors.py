@@ -1,4 +1,4 @@
-"""SHOW zones: how far they have come and what is served, to operators wholly, to others as far as it is theirs."""
+"""How far they have come and what is served, to operators wholly, to others as far as it is theirs."""
 
 from __future__ import annotations
 
@@ -28,11 +28,6 @@ class RecordState:
     in_the_way: dict[str, Any] | None = None
     refused: str = ""
     pushed: bool = False
-
-    @property
-    def is_served(self) -> bool | None:
-        """Whether every resolver that was asked answers as wanted; None when nobody was asked yet."""
-        return all(each.as_wanted for each in self.served) if self.served else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""PUSH of zones: brings every zone's server to what the definitions say, again and again, until nothing differs.
+"""Brings every zone's server to what the definitions say, again and again, until nothing differs.
 
 `reconcile_zone` may be called at any time, by anybody, as often as they like; it is driven by what differs:
 
@@ -28,8 +28,8 @@ from apps.audit import services as audit
 from apps.core.clock import database_now
 from apps.core.concurrency.fairness import Owners, Seats, in_turns
 from apps.core.concurrency.leases import LeaseLost, take
-from apps.core.errors import Conflict, Fault, Invalid, NotFound
-from apps.core.queue import wake_after_commit
+from apps.core.errors import Conflict, FieldError, Invalid, NotFound
+from apps.core.queue import enqueue_on_commit
 from apps.definitions.models import Record, Zone
 from apps.dns import pushing
 from apps.dns.models import ServedRecord, ZonePush, ZoneSync
@@ -138,10 +138,10 @@ def repair(
     mine = {key_of(zone, row) for row in Record.objects.filter(zone=zone) if actor.is_operator or _owns(actor, row)}
     foreign = [index for index, key in enumerate(keys) if key not in mine]
     if foreign:
-        raise Invalid([Fault(f"/keys/{index}", "unknown", "There is no such record.") for index in foreign])
+        raise Invalid([FieldError(f"/keys/{index}", "unknown", "There is no such record.") for index in foreign])
     wanted = sorted(keys or mine)
     if not wanted:
-        raise Invalid([Fault("/keys", "empty", "You have no records in this zone.")])
+        raise Invalid([FieldError("/keys", "empty", "You have no records in this zone.")])
     with transaction.atomic():
         ZoneSync.objects.get_or_create(zone=zone)
         sync = ZoneSync.objects.select_for_update().get(zone=zone)
@@ -159,7 +159,7 @@ def repair(
             after=asked,
             reason=reason,
         )
-        wake_after_commit(RECONCILE_ZONE_TASK, zone.pk)
+        enqueue_on_commit(RECONCILE_ZONE_TASK, zone.pk)
     return sync
 
 

@@ -1,4 +1,4 @@
-"""PUSH of zones: how to reach a zone's server; the secret is looked up here, for one call, and kept nowhere.
+"""How to reach a zone's server; the secret is looked up here, for one call, and kept nowhere.
 
 A reference `env:NAME` stands for the environment variable `SPILLWAY_DNS_NAME` of this process: a prefix, so that nobody
 can point a zone at another secret of the process. `SPILLWAY_DNS_NAME_SERVERS` beside it says at which servers it may be

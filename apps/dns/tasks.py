@@ -1,4 +1,4 @@
-"""PUSH of zones, the wake-ups: Celery carries them, the database knows the work."""
+"""The wake-ups: Celery carries them, the database knows the work."""
 
 from __future__ import annotations
 

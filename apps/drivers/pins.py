@@ -1,4 +1,4 @@
-"""PUSH + OBSERVE, whom a secret may be shown to: the environment that holds it names the servers, and nobody else does.
+"""Whom a secret may be shown to: the environment that holds it names the servers, and nobody else does.
 
 A definition says which secret to use (`env:NAME`) and at which server. Whoever may write definitions could so send
 somebody else's secret to a server of their own; therefore the server must stand in the environment, beside the secret.

@@ -1,4 +1,4 @@
-"""COMPILE, before it: how far regions are from each other, in ms, and from where each number comes; pure arithmetic.
+"""How far regions are from each other, in ms, and from where each number comes; pure arithmetic.
 
 What somebody set counts first, then what nodes measured, then an estimate by coordinates. A number of one direction
 holds for the other one as well, unless that has its own of the same kind.

@@ -1,4 +1,4 @@
-"""PUSH, the keys: an authority, certificates for agents and one for the control plane, as pure functions."""
+"""The keys: an authority, certificates for agents and one for the control plane, as pure functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW, places: regions are known to everybody, fleets, nodes, clouds and pools of addresses to operators.
+"""Places: regions are known to everybody, fleets, nodes, clouds and pools of addresses to operators.
 
 A static IP is known to operators and to the account that it was given to.
 """

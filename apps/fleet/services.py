@@ -9,7 +9,7 @@ from django.db.models import F
 
 from apps.core.clock import now
 from apps.core.events import publish_after_commit
-from apps.core.queue import wake_after_commit
+from apps.core.queue import enqueue_on_commit
 from apps.fleet.distances import noticeably_differs
 from apps.fleet.models import Fleet, Region, RegionLatency, Stack
 from apps.fleet.selectors import overflow_orders
@@ -20,7 +20,7 @@ STACK_TASK = "apps.stacks.tasks.reconcile_stack"
 MEASURED_AGAIN_S = 60
 
 
-def want_push(fleets: Iterable[Fleet]) -> None:
+def request_push(fleets: Iterable[Fleet]) -> None:
     """Raise the desired generation of the fleets and wake a worker for each after commit.
 
     Call it inside the transaction of the change: that row is the intent, the wake-up only saves the wait
@@ -28,15 +28,15 @@ def want_push(fleets: Iterable[Fleet]) -> None:
     """
     for fleet_id in sorted({fleet.pk for fleet in fleets}):
         Fleet.objects.filter(pk=fleet_id).update(desired_generation=F("desired_generation") + 1)
-        wake_after_commit(CHANGED_TASK, fleet_id)
+        enqueue_on_commit(CHANGED_TASK, fleet_id)
     publish_after_commit("definitions")
 
 
-def want_stack_push(stacks: Iterable[Stack]) -> None:
-    """As `want_push`, for stacks: raise their desired generation, wake a worker for each after commit."""
+def request_stack_push(stacks: Iterable[Stack]) -> None:
+    """As `request_push`, for stacks: raise their desired generation, wake a worker for each after commit."""
     for stack_id in sorted({stack.pk for stack in stacks}):
         Stack.objects.filter(pk=stack_id).update(desired_generation=F("desired_generation") + 1)
-        wake_after_commit(STACK_TASK, stack_id)
+        enqueue_on_commit(STACK_TASK, stack_id)
     publish_after_commit("definitions")
 
 
@@ -63,5 +63,5 @@ def record_latency(*, from_region_id: int, to_region_id: int, ms: float) -> None
             from_region_id=ids[0], to_region_id=ids[1], defaults={"measured_ms": float(ms), "measured_at": moment}
         )
         if overflow_orders() != before:
-            want_push(Fleet.objects.all())
-            want_stack_push(Stack.objects.all())
+            request_push(Fleet.objects.all())
+            request_stack_push(Stack.objects.all())

@@ -1,1 +1,1 @@
-"""Who is in which account: people, invitations, API tokens, and operators who look at an account as its viewer."""
+"""Who is in which account: people, invitations, API tokens, and operators who impersonate a viewer of it."""

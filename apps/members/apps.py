@@ -11,7 +11,7 @@ class MembersConfig(AppConfig):
 
     def ready(self) -> None:
         """Listen for what other apps only announce."""
-        from apps.members import invitations, viewing
+        from apps.members import impersonation, invitations
 
         invitations.listen()
-        viewing.listen()
+        impersonation.listen()

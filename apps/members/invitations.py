@@ -1,4 +1,4 @@
-"""Members, writes: inviting by link or mail, taking back, and coming in as a new person."""
+"""Inviting by link or mail, taking back, and coming in as a new person."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from apps.accounts.quotas import lock_quotas, refuse_over_quota
 from apps.accounts.sign_in import invitations
 from apps.audit import services as audit
 from apps.core.clock import now
-from apps.core.errors import Conflict, Fault, Invalid, NotFound
+from apps.core.errors import Conflict, FieldError, Invalid, NotFound
 from apps.members import reading, selectors
 
 NOUN = "invitations"
@@ -47,7 +47,7 @@ def invite(
     actor.may_write(NOUN)
     target = reading.account_named(actor, account)
     actor.must_manage(target, "people", NOUN)
-    faults: list[Fault] = []
+    faults: list[FieldError] = []
     address, wanted = reading.email(email, faults), reading.role_named(target, role, faults)
     reading.not_above_own_scopes(actor, wanted, faults)
     if faults:
@@ -128,24 +128,24 @@ def _check(user: User, password: str) -> None:
         if not 1 <= len(user.username) <= 150:
             raise ValidationError("Use at most 150 characters.")
     except ValidationError as error:
-        faults.append(Fault("/username", "username", str(error.messages[0])))
+        faults.append(FieldError("/username", "username", str(error.messages[0])))
     else:
         if User.objects.filter(username__iexact=user.username).exists():
             faults.append(_taken_name())
     try:
         validate_password(password, user)
     except ValidationError as error:
-        faults += [Fault("/password", "password", str(message)) for message in error.messages]
+        faults += [FieldError("/password", "password", str(message)) for message in error.messages]
     if faults:
         raise Invalid(faults)
 
 
-def _taken_name() -> Fault:
-    return Fault("/username", "taken", "This username is taken; choose another.")
+def _taken_name() -> FieldError:
+    return FieldError("/username", "taken", "This username is taken; choose another.")
 
 
 def listen() -> None:
-    """Record every acceptance, whichever door it came through."""
+    """Record every acceptance, whichever page it came through."""
     invitations.accepted.connect(_record_acceptance, dispatch_uid="members")
 
 

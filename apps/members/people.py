@@ -1,4 +1,4 @@
-"""Members, writes: another role for a person, or none; an account never loses the last one who manages it."""
+"""Another role for a person, or none; an account never loses the last one who manages it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from apps.accounts.quotas import lock_quotas
 from apps.accounts.sign_in.invitations import open_ones
 from apps.audit import services as audit
 from apps.core.clock import now
-from apps.core.errors import Conflict, Fault, Invalid
+from apps.core.errors import Conflict, FieldError, Invalid
 from apps.members import reading, selectors
 
 NOUN = "memberships"
@@ -23,7 +23,7 @@ def change_role(
 ) -> Membership:
     """Give a person another role (a word of roles.py). Raises NotFound, Forbidden, Invalid, Stale, Conflict."""
     row = _taken(actor, membership_id, expected_version)
-    faults: list[Fault] = []
+    faults: list[FieldError] = []
     wanted = reading.role_named(row.account, role, faults)
     reading.not_above_own_scopes(actor, wanted, faults)
     if faults:
@@ -61,7 +61,7 @@ def remove_person(
 def _taken(actor: Actor, pk: int, expected_version: int | None, *, may_leave: bool = False) -> Membership:
     """The row, with changes of its account's people held off until the end of the transaction."""
     row = selectors.one(selectors.memberships(actor), pk)
-    leaves = may_leave and actor.user_id == row.user_id and not actor.viewing
+    leaves = may_leave and actor.user_id == row.user_id and not actor.impersonating
     if not leaves:
         actor.must_manage(row.account, "people", NOUN)
     lock_quotas(row.account)

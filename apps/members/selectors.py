@@ -1,4 +1,4 @@
-"""SHOW, members: people, invitations and tokens; an operator sees those of every account, a customer its own."""
+"""People, invitations and tokens; an operator sees those of every account, a customer its own."""
 
 from __future__ import annotations
 

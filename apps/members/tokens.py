@@ -1,4 +1,4 @@
-"""Members, writes: tokens for programs, never with more rights than whoever makes them."""
+"""Tokens for programs, never with more rights than whoever makes them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from apps.accounts.scopes import covers
 from apps.accounts.tokens import new_token
 from apps.audit import services as audit
 from apps.core.clock import now
-from apps.core.errors import Fault, Invalid, NotFound
+from apps.core.errors import FieldError, Invalid, NotFound
 from apps.members import reading, selectors
 
 NOUN = "tokens"
@@ -56,7 +56,7 @@ def make_token(
     actor.may_write(NOUN)
     target = reading.account_named(actor, account)
     actor.must_manage(target, "tokens", NOUN)
-    faults: list[Fault] = []
+    faults: list[FieldError] = []
     wanted = Wanted(
         reading.name_of_token(name, faults),
         reading.role_named(target, role, faults),
@@ -106,46 +106,46 @@ def document(row: ApiToken) -> dict[str, Any]:
     }
 
 
-def _lifetime(account: Account, days: object, faults: list[Fault]) -> timedelta | None:
+def _lifetime(account: Account, days: object, faults: list[FieldError]) -> timedelta | None:
     if days is None:
         if not account.is_operator:
-            faults.append(Fault("/expires_in_days", "out_of_range", f"Use 1 to {MOST_DAYS} days."))
+            faults.append(FieldError("/expires_in_days", "out_of_range", f"Use 1 to {MOST_DAYS} days."))
         return None
     if type(days) is not int or not 1 <= days <= MOST_DAYS:
         never = ", or null for never" if account.is_operator else ""
-        faults.append(Fault("/expires_in_days", "out_of_range", f"Use 1 to {MOST_DAYS} days{never}."))
+        faults.append(FieldError("/expires_in_days", "out_of_range", f"Use 1 to {MOST_DAYS} days{never}."))
         return None
     return timedelta(days=days)
 
 
-def _name_taken(account: Account, name: str) -> list[Fault]:
+def _name_taken(account: Account, name: str) -> list[FieldError]:
     if not selectors.live_tokens(account).filter(name=name).exists():
         return []
     detail = f"A token named {name} already exists: choose another name, or revoke that token first."
-    return [Fault("/name", "taken", detail)]
+    return [FieldError("/name", "taken", detail)]
 
 
-def _more_than_own(actor: Actor, target: Account, wanted: Wanted) -> list[Fault]:
+def _more_than_own(actor: Actor, target: Account, wanted: Wanted) -> list[FieldError]:
     """What the new token could that its maker cannot."""
     faults = []
     if target.pk == actor.account.pk and RANKS.index(wanted.role) > RANKS.index(Membership.Role(actor.role)):
-        faults.append(Fault("/role", "more_than_own", "Choose a role that is not above your own."))
+        faults.append(FieldError("/role", "more_than_own", "Choose a role that is not above your own."))
     if actor.scopes is not None and not (wanted.scopes and all(covers(actor.scopes, scope) for scope in wanted.scopes)):
         known = ", ".join(sorted(actor.scopes))
-        faults.append(Fault("/scopes", "more_than_own", f"Choose scopes within those of your token: {known}."))
+        faults.append(FieldError("/scopes", "more_than_own", f"Choose scopes within those of your token: {known}."))
     if own := ApiToken.objects.filter(key_id=actor.token).first() if actor.token else None:
         faults += _wider_than(own, wanted)
     return faults
 
 
-def _wider_than(own: ApiToken, wanted: Wanted) -> list[Fault]:
+def _wider_than(own: ApiToken, wanted: Wanted) -> list[FieldError]:
     faults = []
     if own.networks and not (wanted.networks and all(_inside(network, own.networks) for network in wanted.networks)):
         detail = f"Choose networks within those of your token: {', '.join(own.networks)}."
-        faults.append(Fault("/networks", "more_than_own", detail))
+        faults.append(FieldError("/networks", "more_than_own", detail))
     if own.expires_at and (wanted.lifetime is None or now() + wanted.lifetime > own.expires_at):
         detail = f"Your token expires at {own.expires_at:%Y-%m-%d %H:%M} UTC; create one that expires no later."
-        faults.append(Fault("/expires_in_days", "more_than_own", detail))
+        faults.append(FieldError("/expires_in_days", "more_than_own", detail))
     return faults
 
 

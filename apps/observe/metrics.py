@@ -1,4 +1,4 @@
-"""SHOW to Prometheus: what the nodes counted, who is up, what waits; one registry, filled when somebody asks.
+"""What the nodes counted, who is up, what waits; one registry, filled when somebody asks.
 
 Counters are the nodes' own, per node, because each node begins again at zero when its HAProxy reloads and
 Prometheus repairs that per series only: `sum by (pool, region) (rate(spillway_requests_total[1m]))`.

@@ -1,4 +1,4 @@
-"""OBSERVE as rows: samples in time buckets, the last report of every node, conditions."""
+"""Rows: samples in time buckets, the last report of every node, conditions."""
 
 from __future__ import annotations
 

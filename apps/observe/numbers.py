@@ -1,4 +1,4 @@
-"""SHOW: the shapes in which observed numbers reach pages, the API and metrics; plain data."""
+"""The shapes in which observed numbers reach pages, the API and metrics; plain data."""
 
 from __future__ import annotations
 

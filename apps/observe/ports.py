@@ -1,4 +1,4 @@
-"""OBSERVE, the port of metrics: apps above this one set, in `ready()`, what stands beside the metrics of nodes."""
+"""The port of metrics: apps above this one set, in `ready()`, what stands beside the metrics of nodes."""
 
 from __future__ import annotations
 

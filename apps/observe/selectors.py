@@ -1,4 +1,4 @@
-"""SHOW, the reads: live numbers, series, verdicts and problems, narrowed to what the actor may see."""
+"""The reads: live numbers, series, verdicts and problems, narrowed to what the actor may see."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OBSERVE, the writes: what nodes said, in the rows that pages and rollouts read."""
+"""The writes: what nodes said, in the rows that pages and rollouts read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to machines that watch: liveness, readiness and metrics."""
+"""Liveness, readiness and metrics."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""SHOW to machines that watch: is the process alive, can it work, what does it count."""
+"""Is the process alive, can it work, what does it count."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW, pure: how far what the nodes did is from what the planner said."""
+"""How far what the nodes did is from what the planner said."""
 
 from __future__ import annotations
 

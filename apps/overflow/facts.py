@@ -1,4 +1,4 @@
-"""OBSERVE → SHOW: definitions and rates of some pools, brought together region by region."""
+"""Definitions and rates of some pools, brought together region by region."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW, the shapes in which overflow reaches pages and the API; plain data.
+"""The shapes in which overflow reaches pages and the API; plain data.
 
 Regions are named by model ids (`rgn-2`) and by their names; rates are requests/s (connections/s for tcp pools).
 """

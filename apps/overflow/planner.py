@@ -1,4 +1,4 @@
-"""SHOW, pure: offered traffic, limits, orders and a policy go in; where every request goes comes out.
+"""Offered traffic, limits, orders and a policy go in; where every request goes comes out.
 
 It says what the data plane does in a steady state, so that it can be compared with what the samples say, and asked what
 would be if.

@@ -1,4 +1,4 @@
-"""SHOW, before a change goes out: would a region be over its limit afterwards, at the traffic of now?"""
+"""Before a change goes out: would a region be over its limit afterwards, at the traffic of now?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW, pure: why traffic goes where it goes, in one sentence per fact."""
+"""Why traffic goes where it goes, in one sentence per fact."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW, the reads: flows as they are or were, as the planner predicts them, and as they would be if."""
+"""The reads: flows as they are or were, as the planner predicts them, and as they would be if."""
 
 from __future__ import annotations
 

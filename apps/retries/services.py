@@ -18,7 +18,7 @@ from datetime import timedelta
 
 from apps.accounts.actors import Actor
 from apps.core.clock import now
-from apps.core.errors import Conflict, Fault, Invalid
+from apps.core.errors import Conflict, FieldError, Invalid
 from apps.core.secrets.sealing import Unsealable, seal, unseal
 from apps.retries.models import KeyedRequest
 
@@ -61,7 +61,9 @@ def claim(*, actor: Actor, key: str, fingerprint: str) -> Claim | Answer:
     if made:
         return Claim(row.pk, turn)
     if row.fingerprint != fingerprint:
-        raise Invalid([Fault("/Idempotency-Key", "key_used", "This key belongs to another request; make a new one.")])
+        raise Invalid(
+            [FieldError("/Idempotency-Key", "key_used", "This key belongs to another request; make a new one.")]
+        )
     if row.status is not None:
         return _answer(row)
     return _taken_over(row, turn)

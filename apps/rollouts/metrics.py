@@ -1,4 +1,4 @@
-"""SHOW to Prometheus: rollouts by state, the age of the oldest that is not over, and fleets that are behind."""
+"""Rollouts by state, the age of the oldest that is not over, and fleets that are behind."""
 
 from __future__ import annotations
 

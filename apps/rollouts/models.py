@@ -1,4 +1,4 @@
-"""PUSH as rows: immutable revisions, rollouts and their steps, and how far each fleet has come."""
+"""Rows: immutable revisions, rollouts and their steps, and how far each fleet has come."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW, what is pushed: revisions, rollouts and how far each node and fleet has come; operators see all of it."""
+"""What is pushed: revisions, rollouts and how far each node and fleet has come; operators see all of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PUSH: brings every node of a fleet to what the definitions say, again and again, until nothing differs.
+"""Brings every node of a fleet to what the definitions say, again and again, until nothing differs.
 
 `reconcile_fleet` may be called at any time, by anybody, as often as they like; it is driven by what differs and not by
 what happened:
@@ -31,10 +31,10 @@ from django.db import transaction
 from apps.accounts.actors import Actor
 from apps.audit import services as audit
 from apps.core.clock import database_now, now
-from apps.core.errors import Conflict, Fault, Invalid, NotFound
-from apps.core.queue import wake_after_commit
+from apps.core.errors import Conflict, FieldError, Invalid, NotFound
+from apps.core.queue import enqueue_on_commit
 from apps.fleet.models import Fleet
-from apps.fleet.services import RECONCILE_TASK, want_push
+from apps.fleet.services import RECONCILE_TASK, request_push
 from apps.rollouts.culprits import quarantine
 from apps.rollouts.models import FleetSync, Quarantine, Revision, Rollout
 from apps.rollouts.push import claims, compiling, lifecycle, reconciling
@@ -106,7 +106,7 @@ def roll_back(*, actor: Actor, revision_id: int, reason: str) -> Rollout:
             reason=reason,
         )
         _record(actor, "roll_back", revision.fleet, before, _describe(sync), reason)
-        wake_after_commit(RECONCILE_TASK, sync.fleet_id)
+        enqueue_on_commit(RECONCILE_TASK, sync.fleet_id)
     return rollout
 
 
@@ -122,7 +122,7 @@ def resume(*, actor: Actor, fleet_id: int, reason: str) -> None:
         sync.held_at, sync.held_by = None, ""
         sync.save(update_fields=("held_at", "held_by"))
         _record(actor, "resume", fleet, before, _describe(sync), reason)
-        want_push([fleet])
+        request_push([fleet])
 
 
 def push_again(*, actor: Actor, fleet_id: int, reason: str = "") -> None:
@@ -135,7 +135,7 @@ def push_again(*, actor: Actor, fleet_id: int, reason: str = "") -> None:
         sync.refused_digest, sync.asked_again_at = "", now()
         sync.save(update_fields=("refused_digest", "asked_again_at"))
         _record(actor, "push_again", fleet, before, _describe(sync) | {"quarantined": []}, reason)
-        want_push([fleet])
+        request_push([fleet])
 
 
 def try_again(*, actor: Actor, quarantine_id: int, reason: str = "") -> str:
@@ -151,13 +151,13 @@ def try_again(*, actor: Actor, quarantine_id: int, reason: str = "") -> str:
         sync.refused_digest, sync.asked_again_at = "", now()
         sync.save(update_fields=("refused_digest", "asked_again_at"))
         _record(actor, "push_again", row.fleet, before, _describe(sync) | {"quarantined": []}, reason)
-        want_push([row.fleet])
+        request_push([row.fleet])
     return row.label
 
 
 def _must_say_why(reason: str) -> None:
     if not reason.strip():
-        raise Invalid([Fault("/reason", "missing", "Give a reason; it is shown with the rollout.")])
+        raise Invalid([FieldError("/reason", "missing", "Give a reason; it is shown with the rollout.")])
 
 
 def _fleet(fleet_id: int) -> Fleet:

@@ -1,10 +1,10 @@
-"""PUSH, the wake-ups: Celery carries them, the database knows the work."""
+"""The wake-ups: Celery carries them, the database knows the work."""
 
 from __future__ import annotations
 
 from celery import shared_task
 
-from apps.core.queue import wake
+from apps.core.queue import enqueue
 from apps.fleet.services import CHANGED_TASK, RECONCILE_TASK
 from apps.rollouts import services
 
@@ -25,4 +25,4 @@ def reconcile_changed(fleet_id: int) -> None:
 def sweep() -> None:
     """Wake a worker for every fleet on which there is something to do."""
     for fleet_id in services.fleets_to_sweep():
-        wake(RECONCILE_TASK, fleet_id)
+        enqueue(RECONCILE_TASK, fleet_id)

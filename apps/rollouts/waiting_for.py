@@ -1,4 +1,4 @@
-"""SHOW, what a change still waits for: which fleet and why, which nodes, which objects were left out."""
+"""What a change still waits for: which fleet and why, which nodes, which objects were left out."""
 
 from __future__ import annotations
 

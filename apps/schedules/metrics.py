@@ -1,4 +1,4 @@
-"""SHOW to Prometheus: fires by state, how late they begin, what was missed, and how far behind the schedulers are."""
+"""Fires by state, how late they begin, what was missed, and how far behind the schedulers are."""
 
 from __future__ import annotations
 

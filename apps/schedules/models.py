@@ -1,4 +1,4 @@
-"""SCHEDULES as rows: every occurrence of a schedule, and the doors through which the outside fires one."""
+"""Rows: every occurrence of a schedule, and the triggers through which the outside fires one."""
 
 from __future__ import annotations
 

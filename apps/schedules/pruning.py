@@ -1,4 +1,4 @@
-"""SCHEDULES: forget fires that ended long ago, but always keep some of every schedule."""
+"""Forget fires that ended long ago, but always keep some of every schedule."""
 
 from __future__ import annotations
 

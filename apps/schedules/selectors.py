@@ -1,4 +1,4 @@
-"""SCHEDULES, reads: the actor comes first, and rows that the actor may not see do not exist."""
+"""The actor comes first, and rows that the actor may not see do not exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SCHEDULES, what people and callers do: run one now, pause, resume, try a dead fire again."""
+"""What people and callers do: run one now, pause, resume, try a dead fire again."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from apps.audit import services as audit
 from apps.calendars import next_after
 from apps.core.clock import database_now
 from apps.core.errors import Conflict, NotFound, Stale
-from apps.core.queue import wake_after_commit
+from apps.core.queue import enqueue_on_commit
 from apps.definitions.freezing.timing import timing_of
 from apps.definitions.models import Schedule
 from apps.definitions.writing.change_set import ChangeSet
-from apps.definitions.writing.rules.managed import check_manager, reason_of
+from apps.definitions.writing.objects import save_partial
 from apps.definitions.writing.transactions import change_set
 from apps.schedules.models import Fire
 from apps.schedules.run.booking import open_fires
@@ -66,9 +66,7 @@ def pause(*, actor: Actor, schedule_id: int, expected_version: int | None = None
     """
     with change_set(actor, reason=reason) as changes:
         schedule = _taken(actor, schedule_id, expected_version)
-        check_manager(changes, schedule)
-        if not schedule.paused:
-            _change(changes, "pause", schedule, paused=True)
+        _change(changes, "pause", schedule, paused=True)
     return schedule
 
 
@@ -76,10 +74,8 @@ def resume(*, actor: Actor, schedule_id: int, expected_version: int | None = Non
     """Book instants again, from now on: what passed while it was paused is neither caught up nor counted as missed."""
     with change_set(actor, reason=reason) as changes:
         schedule = _taken(actor, schedule_id, expected_version)
-        check_manager(changes, schedule)
-        if schedule.paused:
-            following = next_after(timing_of(schedule), database_now())
-            _change(changes, "resume", schedule, paused=False, next_at=following)
+        following = next_after(timing_of(schedule), database_now())
+        _change(changes, "resume", schedule, paused=False, next_at=following)
     return schedule
 
 
@@ -99,7 +95,7 @@ def retry_fire(*, actor: Actor, fire_id: int, reason: str = "") -> Fire:
         fire.state, fire.next_try_at, fire.finished_at = Fire.State.WAITING, database_now(), None
         fire.save(update_fields=("state", "next_try_at", "finished_at"))
         _record(actor, "retry", fire.schedule, reason)
-        wake_after_commit(WORK_TASK)
+        enqueue_on_commit(WORK_TASK)
     return fire
 
 
@@ -126,7 +122,7 @@ def _booked(schedule: Schedule, cause: str, caller: str, *, skipped: str = "", *
     if skipped:
         columns |= {"state": Fire.State.SKIPPED, "message": skipped, "finished_at": moment}
     else:
-        wake_after_commit(WORK_TASK)
+        enqueue_on_commit(WORK_TASK)
     return Fire.objects.create(
         schedule=schedule,
         account=schedule.account,
@@ -139,24 +135,19 @@ def _booked(schedule: Schedule, cause: str, caller: str, *, skipped: str = "", *
     )
 
 
-def _change(changes: ChangeSet, action: str, schedule: Schedule, **columns: Any) -> None:
-    before = {"paused": schedule.paused}
-    for name, value in columns.items():
-        setattr(schedule, name, value)
-    schedule.version += 1  # the row is locked
-    schedule.save(update_fields=(*columns, "version", "updated_at"))
-    after, reason = {"paused": schedule.paused}, reason_of(changes, schedule)
-    _record(changes.actor, action, schedule, reason, before=before, after=after)
+def _change(changes: ChangeSet, action: str, schedule: Schedule, *, paused: bool, **columns: Any) -> None:
+    def patch() -> tuple[dict[str, Any], dict[str, Any]]:
+        before = {"paused": schedule.paused}
+        if schedule.paused != paused:
+            for name, value in {"paused": paused, **columns}.items():
+                setattr(schedule, name, value)
+            schedule.save(update_fields=("paused", *columns, "updated_at"))
+        return before, {"paused": paused}
+
+    save_partial(changes, schedule, patch, action=action)
 
 
-def _record(
-    actor: Actor,
-    action: str,
-    schedule: Schedule,
-    reason: str,
-    before: dict[str, Any] | None = None,
-    after: dict[str, Any] | None = None,
-) -> None:
+def _record(actor: Actor, action: str, schedule: Schedule, reason: str) -> None:
     audit.record(
         actor=actor,
         action=action,
@@ -164,8 +155,6 @@ def _record(
         object_id=schedule.pk,
         label=f"{schedule.account.name}/{schedule.name}",
         account=schedule.account,
-        before=before,
-        after=after,
         version=schedule.version,
         reason=reason,
     )

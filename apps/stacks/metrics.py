@@ -1,4 +1,4 @@
-"""SHOW to Prometheus: runs of stacks by state, targets as their clouds see them, requests of the newest minute."""
+"""Runs of stacks by state, targets as their clouds see them, requests of the newest minute."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PUSH to clouds as rows: revisions of a stack, their runs, Terraform's state with its history and its lock."""
+"""Rows: revisions of a stack, their runs, Terraform's state with its history and its lock."""
 
 from __future__ import annotations
 

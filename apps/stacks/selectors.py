@@ -1,4 +1,4 @@
-"""SHOW stacks: how far each has come, its runs with their plans in our words, its states and its lock."""
+"""Stacks: how far each has come, its runs with their plans in our words, its states and its lock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PUSH to clouds: brings every stack to what the definitions say; somebody lets it happen, exactly that happens.
+"""Brings every stack to what the definitions say; somebody lets it happen, exactly that happens.
 
 `reconcile_stack` may be called at any time, by anybody, as often as they like:
 
@@ -28,11 +28,11 @@ from apps.accounts.actors import Actor
 from apps.audit import services as audit
 from apps.core.clock import database_now
 from apps.core.concurrency.leases import LeaseLost, take
-from apps.core.errors import Conflict, Fault, Invalid, NotFound
+from apps.core.errors import Conflict, FieldError, Invalid, NotFound
 from apps.core.events import publish_after_commit
-from apps.core.queue import wake_after_commit
+from apps.core.queue import enqueue_on_commit
 from apps.fleet.models import Stack, StaticIP
-from apps.fleet.services import STACK_TASK, want_stack_push
+from apps.fleet.services import STACK_TASK, request_stack_push
 from apps.stacks.models import StackRun, StackSync, StateLock, StateVersion
 from apps.stacks.run import lifecycle, reconciling
 from apps.stacks.run.due import due_stacks
@@ -84,7 +84,7 @@ def plan_now(*, actor: Actor, stack_id: int, reason: str = "") -> StackRun | Non
         run = lifecycle.open_run(stack_id)
         _record(actor, "plan", stack, None, {"revision": sync.wanted.number if sync.wanted else None}, reason)
         if sync.wanted is None:
-            want_stack_push([stack])
+            request_stack_push([stack])
             return None
         if run is None:
             run = lifecycle.begin(revision=sync.wanted, kind=StackRun.Kind.CHANGE, actor=actor.name, reason=reason)
@@ -92,7 +92,7 @@ def plan_now(*, actor: Actor, stack_id: int, reason: str = "") -> StackRun | Non
             raise Conflict(f"Run {run.pk} is {run.state}: wait for its end, or cancel it.")
         elif run.state == S.PLANNED:
             lifecycle.move(run, S.WAITING, f"{actor.name} requested a new plan.")
-        wake_after_commit(STACK_TASK, stack_id)
+        enqueue_on_commit(STACK_TASK, stack_id)
     return run
 
 
@@ -111,7 +111,7 @@ def approve(*, actor: Actor, run_id: int, plan_digest: str, reason: str = "") ->
         run.approved_by, run.approved_at = actor.name[:150], database_now()
         lifecycle.move(run, S.APPROVED)
         _record_run(actor, "approve", run, reason)
-        wake_after_commit(STACK_TASK, run.stack_id)
+        enqueue_on_commit(STACK_TASK, run.stack_id)
     return run
 
 
@@ -143,7 +143,7 @@ def cancel(*, actor: Actor, run_id: int, reason: str = "") -> StackRun:
             lifecycle.move(run, S.DISCARDED, f"{actor.name} stopped it.")
         _record_run(actor, "cancel", run, reason)
         publish_after_commit("stacks", id=run.stack_id, run=run.pk)
-        wake_after_commit(STACK_TASK, run.stack_id)
+        enqueue_on_commit(STACK_TASK, run.stack_id)
     return run
 
 
@@ -156,7 +156,7 @@ def retry(*, actor: Actor, run_id: int, reason: str = "") -> StackRun:
             raise Conflict("Only the last run can be retried, and only if it failed.")
         again = lifecycle.begin(revision=run.revision, kind=run.kind, actor=actor.name, reason=reason, after=run)
         _record_run(actor, "retry", again, reason)
-        wake_after_commit(STACK_TASK, run.stack_id)
+        enqueue_on_commit(STACK_TASK, run.stack_id)
     return again
 
 
@@ -175,7 +175,7 @@ def destroy(*, actor: Actor, stack_id: int, reason: str) -> StackRun:
         assert sync.wanted is not None  # noqa: S101 - asked for in the line above
         run = lifecycle.begin(revision=sync.wanted, kind=StackRun.Kind.DESTROY, actor=actor.name, reason=reason)
         _record(actor, "destroy", stack, None, {"run": run.pk, "revision": sync.wanted.number}, reason)
-        wake_after_commit(STACK_TASK, stack_id)
+        enqueue_on_commit(STACK_TASK, stack_id)
     return run
 
 
@@ -208,7 +208,7 @@ def check_drift(*, actor: Actor, stack_id: int) -> StackRun:
             )
         run = lifecycle.begin(revision=sync.applied, kind=StackRun.Kind.CHECK, actor=actor.name)
         _record(actor, "check", stack, None, {"run": run.pk}, "")
-        wake_after_commit(STACK_TASK, stack_id)
+        enqueue_on_commit(STACK_TASK, stack_id)
     return run
 
 
@@ -249,7 +249,7 @@ def read_state(*, actor: Actor, stack_id: int, number: int) -> dict[str, Any]:
 
 def _must_say_why(reason: str) -> None:
     if not reason.strip():
-        raise Invalid([Fault("/reason", "missing", "Give a reason; it is recorded in the audit log.")])
+        raise Invalid([FieldError("/reason", "missing", "Give a reason; it is recorded in the audit log.")])
 
 
 def _stack(stack_id: int) -> Stack:

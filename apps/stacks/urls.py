@@ -1,4 +1,4 @@
-"""PUSH to clouds: where Terraform finds the state of a stack."""
+"""Where Terraform finds the state of a stack."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""SHOW to people: every page by noun; a noun's views stand in the module of its name."""
+"""Every page by noun; a noun's views stand in the module of its name."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ urlpatterns = [
     path("sign-out", sessions.sign_out, name="sign-out"),
     path("invitations/<str:secret>", invitations.accept, name="invitation"),
     path("switch", accounts.switch, name="switch-account"),
-    path("stop-looking", accounts.stop_looking, name="stop-looking"),
+    path("stop-impersonating", accounts.stop_impersonating, name="stop-impersonating"),
     path("", overview.overview, name="overview"),
     path("account", accounts.own, name="own-account"),
     path("accounts", accounts.index, name="accounts"),
@@ -72,7 +72,7 @@ urlpatterns = [
     path("accounts/<slug:name>", accounts.detail, name="account"),
     path("accounts/<slug:name>/edit", accounts.edit, name="account-edit"),
     path("accounts/<slug:name>/suspend", accounts.suspend, name="account-suspend"),
-    path("accounts/<slug:name>/look", accounts.look, name="account-look"),
+    path("accounts/<slug:name>/impersonate", accounts.impersonate, name="account-impersonate"),
     path("people", people.index, name="people"),
     path("people/invite", people.invite, name="invite"),
     path("people/<int:pk>/role", people.change_role, name="person-role"),
@@ -107,7 +107,7 @@ urlpatterns = [
     path("hostnames/new", hostnames.new, name="hostname-new"),
     path("hostnames/<int:pk>", hostnames.detail, name="hostname"),
     path("hostnames/<int:pk>/check", hostnames.check, name="hostname-check"),
-    path("hostnames/<int:pk>/prove", hostnames.prove, name="hostname-prove"),
+    path("hostnames/<int:pk>/verify", hostnames.verify, name="hostname-verify"),
     path("hostnames/<int:pk>/release", hostnames.release, name="hostname-release"),
     path("overflow", overflow.index, name="overflow"),
     path("regions", regions.index, name="regions"),

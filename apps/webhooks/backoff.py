@@ -1,4 +1,4 @@
-"""Webhooks: when to try again, for how long, and when to give an endpoint up; pure."""
+"""When to try again, for how long, and when to give an endpoint up; pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Webhooks, second half: send what waits for one endpoint, in order, and write down what came of it.
+"""Second half: send what waits for one endpoint, in order, and write down what came of it.
 
 1. Claim the endpoint with a lease (compare and set, by the database's clock). One worker at a time speaks to one
    endpoint, so a slow one keeps one worker; nobody else's waits for that, its own account's for one time-out.
@@ -22,9 +22,10 @@ from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Membership
 from apps.audit.exporting import visible
 from apps.core import outbound
+from apps.core.called_urls import Refused
 from apps.core.clock import database_now, now
 from apps.core.concurrency.fairness import Owners, Seats, in_turns
-from apps.core.queue import wake
+from apps.core.queue import enqueue
 from apps.webhooks import backoff, events, services
 from apps.webhooks.models import Attempt, Delivery, Webhook
 from apps.webhooks.signing import signed_headers
@@ -92,7 +93,7 @@ def deliver(*, webhook_id: int) -> float:
         longest = max(longest, time.monotonic() - began)
     Webhook.objects.filter(pk=webhook_id, turn=turn).update(claimed_until=None)
     if more or webhook_id in due_webhooks():
-        wake(services.DELIVER_TASK, webhook_id)
+        enqueue(services.DELIVER_TASK, webhook_id)
     return longest
 
 
@@ -148,7 +149,7 @@ def attempt(delivery: Delivery) -> Outcome:
             limit=ANSWER_BYTES,
             schemes=services.schemes(),
         )
-    except (outbound.Refused, outbound.Unreachable) as error:
+    except (Refused, outbound.Unreachable) as error:
         return Outcome(None, round((time.monotonic() - began) * 1000), error=str(error)[:400])
     text = visible(answer.body.decode(errors="replace"))
     return Outcome(answer.status, answer.milliseconds, "", text, backoff.retry_after(answer.headers, now()))

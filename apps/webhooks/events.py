@@ -1,4 +1,4 @@
-"""Webhooks: entries of the audit record as events: what they are called, who asked for them, what is sent."""
+"""Entries of the audit record as events: what they are called, who asked for them, what is sent."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from apps.audit.exporting import fields_of
 from apps.audit.models import Entry
-from apps.core.errors import Fault
+from apps.core.errors import FieldError
 
 ALL = "*"
 TEST = "webhook.test"
@@ -36,19 +36,19 @@ DONE = {
     "call": "called",
     "disable": "disabled",
     "move": "moved",
-    "prove": "proved",
-    "lose_proof": "proof_lost",
+    "verify": "verified",
+    "lose_verification": "verification_lost",
     "claim": "claimed",
     "release": "released",
-    "end_rest": "rest_ended",
+    "end_cooldown": "cooldown_ended",
     "quarantine": "quarantined",
     "finish": "finished",
     "request": "requested",
     "compare": "requested",
     "approve": "approved",
     "stop": "stopped",
-    "view_as": "viewed",
-    "stop_viewing": "viewing_stopped",
+    "impersonate": "impersonated",
+    "stop_impersonating": "impersonation_stopped",
     "sign_in": "signed_in",
     "sign_out": "signed_out",
     "end_sessions": "sessions_ended",
@@ -68,7 +68,7 @@ CATALOGUE: dict[str, tuple[str, ...]] = {
     "server": (*_USUAL, "quarantined"),
     "limit": ("changed",),
     "certificate": (*_USUAL, "quarantined"),
-    "hostname": ("claimed", "proved", "proof_lost", "released", "rest_ended"),
+    "hostname": ("claimed", "verified", "verification_lost", "released", "cooldown_ended"),
     "rollout": ("finished",),
     "load_balancer": _USUAL,
     "region": (*_USUAL, "drained", "undrained"),
@@ -80,7 +80,7 @@ CATALOGUE: dict[str, tuple[str, ...]] = {
     "static_ip": (*_USUAL, "moved", "released"),
     "zone": _USUAL,
     "record": _USUAL,
-    "account": (*_USUAL, "viewed", "viewing_stopped"),
+    "account": (*_USUAL, "impersonated", "impersonation_stopped"),
     "grant": _USUAL,
     "token": ("created", "deleted"),
     "invitation": ("created", "deleted"),
@@ -116,10 +116,12 @@ def wanted(patterns: Iterable[str], event: str) -> bool:
     return not {ALL, f"{noun}.*", event}.isdisjoint(patterns)
 
 
-def read_types(values: object, pointer: str, faults: list[Fault]) -> list[str]:
+def read_types(values: object, pointer: str, faults: list[FieldError]) -> list[str]:
     """Patterns from outside; each one that could never match is a fault."""
     if not isinstance(values, list) or not 0 < len(values) <= MOST_TYPES:
-        faults.append(Fault(pointer, "list", f'Write a list of 1 to {MOST_TYPES} event types; ["*"] asks for all.'))
+        faults.append(
+            FieldError(pointer, "list", f'Write a list of 1 to {MOST_TYPES} event types; ["*"] asks for all.')
+        )
         return []
     found = []
     for index, value in enumerate(values):
@@ -127,7 +129,7 @@ def read_types(values: object, pointer: str, faults: list[Fault]) -> list[str]:
             found.append(value)
         else:
             detail = "Use *, a noun with a star such as route.*, or one event such as route.updated."
-            faults.append(Fault(f"{pointer}/{index}", "choice", detail))
+            faults.append(FieldError(f"{pointer}/{index}", "choice", detail))
     return list(dict.fromkeys(found))
 
 

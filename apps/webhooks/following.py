@@ -1,4 +1,4 @@
-"""Webhooks, first half: follow the audit record in the order of its positions and note who is to be told.
+"""First half: follow the audit record in the order of its positions and note who is to be told.
 
 The deliveries of an entry and the follower's step past it are one transaction: an entry is either not followed yet, or
 all its deliveries are there. `manage.py schedule` does this each second; Redis, workers and it may die at any time, it
@@ -16,7 +16,7 @@ from apps.audit.chain import head
 from apps.audit.models import Entry
 from apps.core.clock import now
 from apps.core.concurrency.locks import try_word
-from apps.core.queue import wake
+from apps.core.queue import enqueue
 from apps.webhooks import events
 from apps.webhooks.models import Delivery, Follower, Webhook
 from apps.webhooks.services import DELIVER_TASK
@@ -35,7 +35,7 @@ def follow(*, limit: int = AT_ONCE) -> bool:
     with transaction.atomic():
         told, more = _step(last, limit) if try_word("webhooks follower") else (set(), False)
     for webhook_id in sorted(told):
-        wake(DELIVER_TASK, webhook_id)
+        enqueue(DELIVER_TASK, webhook_id)
     return more
 
 

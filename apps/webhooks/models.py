@@ -1,4 +1,4 @@
-"""Webhooks as rows: endpoints, how far the audit record was followed, and every delivery with its attempts."""
+"""Rows: endpoints, how far the audit record was followed, and every delivery with its attempts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Webhooks, reads: an operator sees those of every account, a customer its own."""
+"""An operator sees those of every account, a customer its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Webhooks, writes: endpoints of an account, their secrets, tests, and sending something again."""
+"""Endpoints of an account, their secrets, tests, and sending something again."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from apps.accounts.quotas import lock_quotas, refuse_over_quota
 from apps.audit import services as audit
 from apps.compiler import grammar
 from apps.core import outbound
+from apps.core.called_urls import Refused, read_url
 from apps.core.clock import now
-from apps.core.errors import Conflict, Fault, Invalid, Stale
-from apps.core.queue import wake_after_commit
+from apps.core.errors import Conflict, FieldError, Invalid, Stale
+from apps.core.queue import enqueue_on_commit
 from apps.core.secrets.sealing import seal, unseal
 from apps.members.reading import account_named
 from apps.webhooks import events, selectors
@@ -45,7 +46,7 @@ def make_webhook(
     """
     actor.may_write(NOUN)
     owner = account_named(actor, account)
-    faults: list[Fault] = []
+    faults: list[FieldError] = []
     plain, wanted = _name(name, faults), _read(spec, {"event_types": [events.ALL], "enabled": True}, faults)
     if faults:
         raise Invalid(faults)
@@ -71,7 +72,7 @@ def change_webhook(
     """
     actor.may_write(NOUN)
     row = _locked(actor, webhook_id, expected_version)
-    before, faults = document(row), list[Fault]()
+    before, faults = document(row), list[FieldError]()
     wanted = _read(spec, before, faults)
     if faults:
         raise Invalid(faults)
@@ -181,25 +182,25 @@ def _must_be_on(row: Webhook) -> None:
 def _at_once(row: Webhook) -> None:
     """A person waits for it: the pause after failures does not hold it back."""
     Webhook.objects.filter(pk=row.pk).update(not_before=None)
-    wake_after_commit(DELIVER_TASK, row.pk)
+    enqueue_on_commit(DELIVER_TASK, row.pk)
 
 
-def _name(value: object, faults: list[Fault]) -> str:
+def _name(value: object, faults: list[FieldError]) -> str:
     try:
         return grammar.name(value)
     except grammar.GrammarError as error:
-        faults.append(Fault("/name", error.code, error.message))
+        faults.append(FieldError("/name", error.code, error.message))
         return ""
 
 
-def _read(spec: object, present: dict[str, Any], faults: list[Fault]) -> dict[str, Any]:
+def _read(spec: object, present: dict[str, Any], faults: list[FieldError]) -> dict[str, Any]:
     """The fields of a specification over those that are there."""
     if not isinstance(spec, dict):
-        faults.append(Fault("/spec", "not_object", "Send spec as an object: {url, event_types, enabled}."))
+        faults.append(FieldError("/spec", "not_object", "Send spec as an object: {url, event_types, enabled}."))
         return {}
     for field in sorted(map(str, set(spec) - set(_FIELDS))):
         detail = f"There is no such field here; known are {', '.join(_FIELDS)}."
-        faults.append(Fault(f"/spec/{field[:63]}", "unknown_field", detail))
+        faults.append(FieldError(f"/spec/{field[:63]}", "unknown_field", detail))
     wanted = {field: present.get(field) for field in _FIELDS} | {key: spec[key] for key in _FIELDS if key in spec}
     return {
         "url": _url(wanted["url"], faults),
@@ -208,19 +209,19 @@ def _read(spec: object, present: dict[str, Any], faults: list[Fault]) -> dict[st
     }
 
 
-def _url(value: object, faults: list[Fault]) -> str:
+def _url(value: object, faults: list[FieldError]) -> str:
     try:
         text = value if isinstance(value, str) else ""
-        outbound.check_target(outbound.read_url(text, schemes=schemes()))
-    except outbound.Refused as refusal:
-        faults.append(Fault("/spec/url", "url", str(refusal)))
+        outbound.check_target(read_url(text, schemes=schemes()))
+    except Refused as refusal:
+        faults.append(FieldError("/spec/url", "url", str(refusal)))
         return ""
     return text
 
 
-def _flag(value: object, faults: list[Fault]) -> bool:
+def _flag(value: object, faults: list[FieldError]) -> bool:
     if not isinstance(value, bool):
-        faults.append(Fault("/spec/enabled", "not_boolean", "Use true or false."))
+        faults.append(FieldError("/spec/enabled", "not_boolean", "Use true or false."))
     return value is True
 
 

@@ -1,4 +1,4 @@
-"""Webhooks, the wake-up: Celery carries it, the database knows the work."""
+"""The wake-up: Celery carries it, the database knows the work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wiring of PostgreSQL: connections to a host that fell silent are refused at once for a moment, and then tried again.
+"""PostgreSQL: connections to a host that fell silent are refused at once for a moment, and then tried again.
 
 libpq gives a connection no less than two seconds, and Django opens a second one where the first is broken: whoever asks
 while the host is silent would wait for both.

@@ -1,4 +1,4 @@
-"""DEFINE → SHOW in one command: `python -m deploy.demo up`, `down`, `status`; `make up` and `make down` call it."""
+"""`python -m deploy.demo up`, `down`, `status`; `make up` and `make down` call it."""
 
 from __future__ import annotations
 

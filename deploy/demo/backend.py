@@ -1,4 +1,4 @@
-"""OBSERVE, the observed: a server that behaves like the tutorial's virtual machine.
+"""The observed: a server that behaves like the tutorial's virtual machine.
 
 Google's capacity tutorial measures an `n1-standard-1` that needs 384 ms of CPU for a request and gives in at about
 5 requests/s. Two *lanes* (hyper-threads) that each work 384 ms on one request at a time, first come first served, are

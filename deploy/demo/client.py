@@ -1,4 +1,4 @@
-"""OBSERVE, the clients: small steady traffic to every node, so that every page of the demo shows life.
+"""The clients: small steady traffic to every node, so that every page of the demo shows life.
 
 Open loop: requests leave by the clock (Poisson) whether or not answers come back, as people do. Nodes of a region
 are asked in turn. The rate of each region is bounded by `--most` and can be changed at run time:
@@ -122,7 +122,7 @@ class Region:
 
 
 class Traffic:
-    """All regions, and the small HTTP door that changes their rates."""
+    """All regions, and the small HTTP server that changes their rates."""
 
     def __init__(self, regions: dict[str, Region], most: float) -> None:
         self.regions, self.most = regions, most

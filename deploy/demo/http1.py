@@ -1,4 +1,4 @@
-"""SHOW, the demo's wire: just enough HTTP/1.1 over asyncio streams for our own backends and clients."""
+"""The demo's wire: just enough HTTP/1.1 over asyncio streams for our own backends and clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DEFINE, the demo's place: which directories and ports it uses, read from the environment in one go."""
+"""The demo's place: which directories and ports it uses, read from the environment in one go."""
 
 from __future__ import annotations
 

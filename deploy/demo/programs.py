@@ -1,4 +1,4 @@
-"""PUSH, the demo's processes: every program that supervisord keeps running, with its command and environment."""
+"""The demo's processes: every program that supervisord keeps running, with its command and environment."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _control_plane(place: Place, environment: dict[str, str]) -> Iterator[Progra
         "worker", [*worker, "-Q", "default,push", "--without-mingle"], "control-plane", environment, stop_wait=20
     )
     webhooks = [_tool("celery"), "-A", "controlplane.celery", "worker", "--pool", "threads", "--concurrency", "28"]
-    webhooks += ["-Q", "webhooks,schedules,dns,clouds,proofs", "--without-mingle"]
+    webhooks += ["-Q", "webhooks,schedules,dns,clouds,verifications", "--without-mingle"]
     yield Program("webhook-worker", webhooks, "control-plane", environment, stop_wait=15)
     # Terraform for stacks: two at a time on a machine, since a plan may need a gigabyte.
     terraform = [_tool("celery"), "-A", "controlplane.celery", "worker", "--pool", "threads", "--concurrency", "2"]

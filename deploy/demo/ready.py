@@ -1,4 +1,4 @@
-"""SHOW, the demo's first words: loads the tutorial through the API, waits until traffic flows, says where to go."""
+"""The demo's first words: loads the tutorial through the API, waits until traffic flows, says where to go."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def is_welcome(place: Place, token: str) -> bool:
 
 
 def apply(world: World, token: str) -> None:
-    """Send the document through the same door that users have. Raises NotReady with the answer when refused."""
+    """Send the document through the same API that users have. Raises NotReady with the answer when refused."""
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
     url = f"{world.place.console_url}/api/v1/apply"
     status, text = call(url, "PUT", headers=headers, body=json.dumps(world.document))

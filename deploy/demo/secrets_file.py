@@ -1,4 +1,4 @@
-"""DEFINE, the demo's secrets: made of chance on the first start, kept for the owner alone, never a default."""
+"""The demo's secrets: made of chance on the first start, kept for the owner alone, never a default."""
 
 from __future__ import annotations
 

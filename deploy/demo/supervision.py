@@ -1,4 +1,4 @@
-"""PUSH, the demo's supervisor: starts supervisord, finds what runs, and ends all of it, grandchildren included."""
+"""The demo's supervisor: starts supervisord, finds what runs, and ends all of it, grandchildren included."""
 
 from __future__ import annotations
 

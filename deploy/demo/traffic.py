@@ -1,4 +1,4 @@
-"""OBSERVE, the clients' control: raises or lowers what the clients of one region send, and says what to expect."""
+"""The clients' control: raises or lowers what the clients of one region send, and says what to expect."""
 
 from __future__ import annotations
 

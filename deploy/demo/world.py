@@ -1,4 +1,4 @@
-"""DEFINE, the demo's world: the tutorial's document with this machine's ports, and what must run to make it true."""
+"""The demo's world: the tutorial's document with this machine's ports, and what must run to make it true."""
 
 from __future__ import annotations
 

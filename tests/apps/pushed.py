@@ -18,7 +18,7 @@ from apps.drivers.proxy.memory import MemoryNode, forget_memory_nodes, memory_no
 from apps.fleet.models import Fleet, Node
 from apps.rollouts import services
 from tests.conftest import actor_of
-from tests.remembering import Remembered
+from tests.fixture_cache import CachedFixture
 
 PREFIX = "pushed"
 
@@ -110,7 +110,7 @@ def remove_object(operator: Actor, kind: str, name: str) -> None:
     delete_object(actor=operator, kind=kind, name=name)
 
 
-def make_world(operator: Actor, prefix: str) -> World:
+def make_env(operator: Actor, prefix: str) -> World:
     """Apply the document."""
     apply_document(actor=operator, objects=document(prefix))
     return World(operator, Fleet.objects.get(name="here"), (memory_node(f"{prefix}-n1"), memory_node(f"{prefix}-n2")))
@@ -120,7 +120,7 @@ class NodesRemembered:
     """A world whose nodes in memory are remembered as well: what `build` pushed to them they run again."""
 
     def __init__(self, build: Callable[[], object]) -> None:
-        self._rows = Remembered(build)
+        self._rows = CachedFixture(build)
         self._nodes: list[MemoryNode] | None = None
 
     def put(self) -> None:
@@ -145,7 +145,7 @@ def remembered(then: Callable[[World], object] | None = None) -> NodesRemembered
     """The world of the document, and what `then` makes of it; built once in each process."""
 
     def build() -> None:
-        world = make_world(actor_of("operator", Account.Kind.OPERATOR), PREFIX)
+        world = make_env(actor_of("operator", Account.Kind.OPERATOR), PREFIX)
         if then is not None:
             then(world)
 
@@ -155,7 +155,7 @@ def remembered(then: Callable[[World], object] | None = None) -> NodesRemembered
 APPLIED = remembered()
 
 
-def put_world(world: NodesRemembered) -> World:
+def put_env(world: NodesRemembered) -> World:
     """Have it in an empty database."""
     world.put()
     nodes = memory_node(f"{PREFIX}-n1"), memory_node(f"{PREFIX}-n2")

@@ -1,4 +1,4 @@
-"""DEFINE: quotas of accounts hold at creation, for whole documents, and for many who create at once."""
+"""Quotas of accounts hold at creation, for whole documents, and for many who create at once."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_an_operator_who_writes_for_a_customer_is_bound_by_its_quota_but_not_for
     pool(operator, "a")
 
 
-def test_hostnames_count_when_a_route_brings_a_new_one(tutorial_world: Actor, acme: Actor) -> None:
+def test_hostnames_count_when_a_route_brings_a_new_one(tutorial_env: Actor, acme: Actor) -> None:
     have = Hostname.objects.filter(account=acme.account).count()
     limited(acme, hostnames=have + 1)
     save_object(actor=acme, kind="Route", name="one", spec=route("one.acme.example"))

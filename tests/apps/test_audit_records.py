@@ -31,8 +31,8 @@ def test_a_change_says_the_version_that_it_made_and_a_deletion_the_next_one(acme
     assert newest().before is not None
 
 
-def test_draining_a_region_says_the_version_of_the_region(tutorial_world: Actor) -> None:
-    row = drain_region(actor=tutorial_world, region="us-central1", drained=True, reason="heat")
+def test_draining_a_region_says_the_version_of_the_region(tutorial_env: Actor) -> None:
+    row = drain_region(actor=tutorial_env, region="us-central1", drained=True, reason="heat")
     assert (newest().action, newest().version, newest().after) == ("drain", row.version, {"drained": True})
 
 

@@ -18,7 +18,7 @@ from apps.capacity.run.checking import Check, among_others, refusal
 from apps.core.clock import now
 from apps.drivers.load.memory import forget_memory_backends, memory_backend
 from tests.apps.at_once import PATIENCE_S, at_once
-from tests.apps.capacity_world import QUOTAS, Watched, a_test, put, stepwise
+from tests.apps.capacity_env import QUOTAS, Watched, a_test, put, stepwise
 
 pytestmark = pytest.mark.both_engines
 HOLD = {"kind": "constant", "rate": 10, "duration_s": 1, "arrivals": "constant"}

@@ -15,9 +15,9 @@ from apps.capacity.use import balance, before_after, sizing
 from apps.core.clock import now
 from apps.core.errors import Forbidden, Invalid, NotFound
 from apps.definitions.models import CapacityTest, Pool, Server
-from tests.doors.capacity_world import make_run, make_test, make_work
+from tests.interfaces.capacity_env import make_run, make_test, make_work
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("tutorial_world")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("tutorial_env")]
 
 
 @pytest.fixture

@@ -18,14 +18,14 @@ from apps.capacity.run.checking import checks_of
 from apps.core.errors import Forbidden
 from apps.definitions.models import Server
 from apps.drivers.load.memory import MemoryBackend, forget_memory_backends, memory_backend
-from tests.apps.capacity_world import Watched, a_test, put, stepwise
+from tests.apps.capacity_env import Watched, a_test, put, stepwise
 from tests.conftest import actor_of
-from tests.doors.people import client_of
+from tests.interfaces.people import client_of
 
 HOLD = {"kind": "constant", "rate": 10, "duration_s": 5, "arrivals": "constant"}
 # Public addresses that nobody in these tests has; whatever stands there is in memory.
 PUBLIC, OTHER, NAME = "93.184.215.14", "93.184.215.15", "shop.provider.example"
-WHY = f"{PUBLIC}:19101 receives requests directly, not through the load balancer, and its ownership is not verified."
+WHY = f"{PUBLIC}:19101 is asked directly, past the load balancer, and nobody verified whose address it is."
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""CAPACITY, the loop: what a run found becomes a limit, by hand or within bounds; and what a number is worth."""
+"""The loop: what a run found becomes a limit, by hand or within bounds; and what a number is worth."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from apps.definitions.services import save_object, set_limit
 from apps.fleet.models import Node, Region
 from apps.observe.collect.buckets import LONG
 from apps.observe.models import Condition, Sample
-from tests.apps.pushed import World, pool_spec, put_world, remembered
+from tests.apps.pushed import World, pool_spec, put_env, remembered
 from tests.conftest import actor_of
 
 AUTOMATIC = {"apply": "automatic", "margin": 0.1, "max_change": 0.2}
@@ -39,7 +39,7 @@ LIMITED = remembered(limit_blue)
 @pytest.fixture
 def limited(db: None) -> World:
     """The pool blue has a limit."""
-    return put_world(LIMITED)
+    return put_env(LIMITED)
 
 
 def backend() -> Backend:

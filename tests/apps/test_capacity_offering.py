@@ -14,8 +14,8 @@ from apps.capacity.models import Run
 from apps.capacity.run import running
 from apps.drivers.load.contract import LoadError
 from apps.drivers.load.memory import MemoryBackend, MemoryGenerator, forget_memory_backends, memory_backend
-from tests.apps.capacity_world import Watched, a_test, put, stepwise
-from tests.doors.people import client_of
+from tests.apps.capacity_env import Watched, a_test, put, stepwise
+from tests.interfaces.people import client_of
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""CAPACITY, passes: the nodes of a region know a run's word while it is active, and only then."""
+"""Passes: the nodes of a region know a run's word while it is active, and only then."""
 
 from __future__ import annotations
 

@@ -21,9 +21,9 @@ from apps.definitions.models import Server
 from apps.drivers.load.memory import MemoryBackend, forget_memory_backends, memory_backend
 from apps.fleet.models import Region
 from apps.observe.collect.deltas import Counts
-from tests.apps.capacity_world import Watched, a_test, put, stepwise
+from tests.apps.capacity_env import Watched, a_test, put, stepwise
 from tests.conftest import actor_of
-from tests.doors.people import client_of
+from tests.interfaces.people import client_of
 
 HOLD = {"kind": "constant", "rate": 10, "duration_s": 5, "arrivals": "constant"}
 

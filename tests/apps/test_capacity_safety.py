@@ -26,7 +26,7 @@ from apps.drivers.load import maximum
 from apps.drivers.load.contract import Maximum
 from apps.drivers.load.memory import MemoryBackend, forget_memory_backends, memory_backend
 from apps.fleet.models import Fleet, Node
-from tests.apps.capacity_world import HOSTNAME, Watched, a_test, put, stepwise
+from tests.apps.capacity_env import HOSTNAME, Watched, a_test, put, stepwise
 from tests.conftest import actor_of
 
 # A public address that nobody in these tests has: what stands there is in memory, and counts.
@@ -111,8 +111,8 @@ def nodes(editor: Actor, monkeypatch: pytest.MonkeyPatch) -> Watched:
     return stepwise(monkeypatch)
 
 
-def unproved() -> None:
-    Hostname.objects.filter(name=HOSTNAME).update(proof="")
+def unverified() -> None:
+    Hostname.objects.filter(name=HOSTNAME).update(verification="")
 
 
 def released() -> None:
@@ -124,7 +124,7 @@ def handed_on() -> None:
 
 
 def grant_ended() -> None:
-    Hostname.objects.filter(name=HOSTNAME).update(proof=Hostname.Proof.GRANT)
+    Hostname.objects.filter(name=HOSTNAME).update(verification=Hostname.Verification.GRANT)
     account = Account.objects.get(name="acme")
     Grant.objects.create(
         name=secrets.token_hex(4), account=account, hostname=HOSTNAME, may_load_test=True,
@@ -133,7 +133,7 @@ def grant_ended() -> None:
 
 
 def grant_without_the_right() -> None:
-    Hostname.objects.filter(name=HOSTNAME).update(proof=Hostname.Proof.GRANT)
+    Hostname.objects.filter(name=HOSTNAME).update(verification=Hostname.Verification.GRANT)
     account = Account.objects.get(name="acme")
     Grant.objects.create(name=secrets.token_hex(4), account=account, hostname=HOSTNAME, may_load_test=False)
 
@@ -177,7 +177,7 @@ def blacked_out() -> None:
 
 
 WRONGS: tuple[Callable[[], None], ...] = (
-    *(unproved, released, handed_on, grant_ended, grant_without_the_right, suspended, without_quota, below_quota),
+    *(unverified, released, handed_on, grant_ended, grant_without_the_right, suspended, without_quota, below_quota),
     *(loopback_in_production, metadata_service, routed_elsewhere, blacked_out),
 )
 # Wrong through the load balancer and directly, or directly only.

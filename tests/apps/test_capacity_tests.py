@@ -1,4 +1,4 @@
-"""Capacity tests as definitions: what may be stored, by whom, and that every bound is a sentence at its field."""
+"""What may be stored, by whom, and that every bound is a sentence at its field."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def faults(actor: Actor, **parts: Any) -> dict[str, str]:
     return {fault.pointer: fault.code for fault in caught.value.faults}
 
 
-def test_a_test_is_stored_with_every_default_and_read_again(tutorial_world: Actor, acme: Actor) -> None:
-    Hostname.objects.filter(name="shop.acme.example").update(proof="dns")
+def test_a_test_is_stored_with_every_default_and_read_again(tutorial_env: Actor, acme: Actor) -> None:
+    Hostname.objects.filter(name="shop.acme.example").update(verification="dns")
     row = saved(acme, guards={"max_rate": 40})
     document = describe(row)
     assert document["target"] == TARGET | {"path": "/", "server": ""}
@@ -54,7 +54,7 @@ def test_a_test_is_stored_with_every_default_and_read_again(tutorial_world: Acto
         ({"load": {"kind": "ramp", "rate": 9, "to_rate": 5, "step": 1}}, "/spec/load/to_rate", "ramp"),
         ({"load": {"kind": "soak", "rate": 1, "duration_s": 900}}, "/spec/load/duration_s", "guard"),
         ({"load": {"users": 3}}, "/spec/load/users", "kind"),
-        ({"load": {"protocol": "http2"}}, "/spec/load/tls", "http2"),
+        ({"load": {"protocol": "http2"}}, "/spec/load/protocol", "choice"),
         ({"load": {"method": "DELETE"}}, "/spec/load/method", "choice"),
         ({"objective": {"percentile": 50}}, "/spec/objective/percentile", "choice"),
         ({"policy": {"max_change": 0.21}}, "/spec/policy/max_change", "out_of_range"),
@@ -69,30 +69,30 @@ def test_a_test_is_stored_with_every_default_and_read_again(tutorial_world: Acto
     ],
 )
 def test_every_bound_is_a_fault_at_its_field(
-    tutorial_world: Actor, acme: Actor, parts: dict[str, Any], pointer: str, code: str
+    tutorial_env: Actor, acme: Actor, parts: dict[str, Any], pointer: str, code: str
 ) -> None:
-    Hostname.objects.filter(account=acme.account).update(proof="dns")
+    Hostname.objects.filter(account=acme.account).update(verification="dns")
     assert faults(acme, **parts)[pointer] == code
     assert not CapacityTest.objects.filter(name="nightly").exists()
 
 
-def test_a_name_that_is_not_proved_cannot_be_tested(tutorial_world: Actor, acme: Actor) -> None:
-    Hostname.objects.filter(account=acme.account).update(proof="")
+def test_a_name_that_is_not_verified_cannot_be_tested(tutorial_env: Actor, acme: Actor) -> None:
+    Hostname.objects.filter(account=acme.account).update(verification="")
     assert faults(acme) == {"/spec/target/hostname": "not_yours"}
-    Hostname.objects.filter(account=acme.account).update(proof="dns")
+    Hostname.objects.filter(account=acme.account).update(verification="dns")
     assert saved(acme).hostname in capacity_tests.testable_hostnames(acme.account)
 
 
-def test_no_customer_has_more_tests_than_its_quota(tutorial_world: Actor, acme: Actor) -> None:
-    Hostname.objects.filter(account=acme.account).update(proof="dns")
+def test_no_customer_has_more_tests_than_its_quota(tutorial_env: Actor, acme: Actor) -> None:
+    Hostname.objects.filter(account=acme.account).update(verification="dns")
     acme.account.quotas = {"capacity_tests": 2}  # one is the tutorial's
     acme.account.save()
     saved(acme)
     assert faults(acme, name="second") == {"": "quota"}
 
 
-def test_a_pool_with_a_test_is_not_deleted(tutorial_world: Actor, acme: Actor) -> None:
-    Hostname.objects.filter(account=acme.account).update(proof="dns")
+def test_a_pool_with_a_test_is_not_deleted(tutorial_env: Actor, acme: Actor) -> None:
+    Hostname.objects.filter(account=acme.account).update(verification="dns")
     saved(acme)
     with pytest.raises(Conflict, match="capacity test nightly"):
         delete_object(actor=acme, kind="Pool", name="shop")
@@ -104,9 +104,9 @@ def test_a_pool_with_a_test_is_not_deleted(tutorial_world: Actor, acme: Actor) -
     ("begins_s", "ends_s", "free"), [(-9, 9, False), (99, 999, False), (-99, 0, True), (120, 999, True)]
 )
 def test_a_run_that_would_meet_a_blackout_is_kept_back(
-    tutorial_world: Actor, acme: Actor, begins_s: int, ends_s: int, free: bool
+    tutorial_env: Actor, acme: Actor, begins_s: int, ends_s: int, free: bool
 ) -> None:
-    Hostname.objects.filter(name="shop.acme.example").update(proof="dns")
+    Hostname.objects.filter(name="shop.acme.example").update(verification="dns")
     row, instant = saved(acme, guards={"max_duration_s": 120}), now()
     window = (instant + timedelta(seconds=begins_s), instant + timedelta(seconds=ends_s))
     Blackout.objects.create(starts_at=window[0], ends_at=window[1], reason="The sale", set_by="operator")

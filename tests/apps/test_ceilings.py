@@ -1,4 +1,4 @@
-"""DEFINE → COMPILE: an account's share of a node is a quota, in force on every node that serves the account."""
+"""An account's share of a node is a quota, in force on every node that serves the account."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def us(tutorial_world: Actor) -> Fleet:
+def us(tutorial_env: Actor) -> Fleet:
     """A fleet that serves acme."""
     return Fleet.objects.get(name="us-central1")
 
@@ -35,11 +35,11 @@ def give(operator: Actor, **quotas: int) -> None:
     save_object(actor=operator, kind="Account", name="acme", spec=spec)
 
 
-def test_a_customer_has_a_quarter_of_a_node_unless_an_operator_says_otherwise(us: Fleet, tutorial_world: Actor) -> None:
+def test_a_customer_has_a_quarter_of_a_node_unless_an_operator_says_otherwise(us: Fleet, tutorial_env: Actor) -> None:
     assert shares(us)["acme"].percent == 25
     assert shares(us)["acme"].rps == 5000
     before = Fleet.objects.get(pk=us.pk).desired_generation
-    give(tutorial_world, node_share_percent=60, node_rps=40_000)
+    give(tutorial_env, node_share_percent=60, node_rps=40_000)
     assert shares(us)["acme"].percent == 60
     assert shares(us)["acme"].rps == 40_000
     assert Fleet.objects.get(pk=us.pk).desired_generation > before
@@ -61,19 +61,19 @@ def test_pools_of_operators_have_no_ceiling(us: Fleet) -> None:
     ],
 )
 def test_what_an_account_may_have_of_a_node_has_bounds(
-    us: Fleet, tutorial_world: Actor, quota: str, value: int, allowed: str
+    us: Fleet, tutorial_env: Actor, quota: str, value: int, allowed: str
 ) -> None:
     with pytest.raises(Invalid) as caught:
-        give(tutorial_world, **{quota: value})
+        give(tutorial_env, **{quota: value})
     (fault,) = caught.value.faults
     assert fault.pointer == f"/spec/quotas/{quota}"
     assert allowed in fault.detail
 
 
 @pytest.mark.parametrize("quotas", [{"node_share_percent": 60}, {"node_rps": 100}, {"node_share_percent": 100}])
-def test_another_share_is_a_change_of_a_map_alone(us: Fleet, tutorial_world: Actor, quotas: dict[str, int]) -> None:
+def test_another_share_is_a_change_of_a_map_alone(us: Fleet, tutorial_env: Actor, quotas: dict[str, int]) -> None:
     before = compile_snapshot(snapshot_of(us)).bundle.files
-    give(tutorial_world, **quotas)
+    give(tutorial_env, **quotas)
     after = compile_snapshot(snapshot_of(us)).bundle.files
     changed = {path for path in after if path != "manifest.json" and before.get(path) != after[path]}
     assert changed == {CEILINGS_MAP}

@@ -1,18 +1,18 @@
-"""DEFINE: every certificate of a chain is looked at before it is stored, and what is wrong is said by field."""
+"""Every certificate of a chain is looked at before it is stored, and what is wrong is said by field."""
 
 from __future__ import annotations
 
 import pytest
 
 from apps.accounts.actors import Actor
-from apps.core.errors import Fault, Invalid
+from apps.core.errors import FieldError, Invalid
 from apps.definitions.models import Certificate
 from apps.definitions.services import save_object
 from apps.definitions.values.certificates import MAX_KEY
 from tests.conformance import certificate_cases as made
 
 
-def faults(actor: Actor, chain: str, key: str) -> list[Fault]:
+def faults(actor: Actor, chain: str, key: str) -> list[FieldError]:
     """What is said against the upload."""
     try:
         save_object(actor=actor, kind="Certificate", name="shop", spec={"chain": chain, "key": key})

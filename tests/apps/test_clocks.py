@@ -1,4 +1,4 @@
-"""OBSERVE: no verdict depends on another machine's clock, and a clock that is off is named."""
+"""No verdict depends on another machine's clock, and a clock that is off is named."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from apps.observe import selectors, services
 from apps.observe.collect import consoles, lease
 from apps.observe.live.windows import STALE
 from apps.observe.models import Console, NodeReport
-from tests.apps.observe_world import World, make_world, state
+from tests.apps.observe_env import World, make_env, state
 
 TEN_MINUTES = timedelta(minutes=10)
 SetOff = Callable[[timedelta], None]
@@ -23,7 +23,7 @@ SetOff = Callable[[timedelta], None]
 
 @pytest.fixture
 def world(db: None) -> World:
-    return make_world()
+    return make_env()
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ def said(*words: str) -> tuple[str, str]:
     return out.getvalue(), err.getvalue()
 
 
-def test_it_prints_the_file_that_a_push_would_bring(tutorial_world: Actor) -> None:
+def test_it_prints_the_file_that_a_push_would_bring(tutorial_env: Actor) -> None:
     bundle = compile_snapshot(snapshot_of(Fleet.objects.get(name=FLEET))).bundle
     assert said(FLEET, "--show") == (bundle.files["haproxy.cfg"].decode(), "")
     listed, _ = said(FLEET)
@@ -31,7 +31,7 @@ def test_it_prints_the_file_that_a_push_would_bring(tutorial_world: Actor) -> No
     assert all(path in listed for path in bundle.files)
 
 
-def test_it_names_what_was_left_out(tutorial_world: Actor) -> None:
+def test_it_names_what_was_left_out(tutorial_env: Actor) -> None:
     Server.objects.filter(name="us-vm-1").update(address="169.254.169.254")
     assert "left out: " in said(FLEET)[1]
 
@@ -45,6 +45,6 @@ def test_it_names_what_was_left_out(tutorial_world: Actor) -> None:
         ((FLEET, "--show", "certs/cert-1.pem"), "Only nodes may read"),
     ],
 )
-def test_what_it_cannot_show_is_said(tutorial_world: Actor, words: tuple[str, ...], sentence: str) -> None:
+def test_what_it_cannot_show_is_said(tutorial_env: Actor, words: tuple[str, ...], sentence: str) -> None:
     with pytest.raises(CommandError, match=sentence):
         said(*words)

@@ -1,4 +1,4 @@
-"""Kernel: keys at rest rotate, and a key that opens nothing is said at once (apps/core/secrets/)."""
+"""Keys at rest rotate, and a key that opens nothing is said at once (apps/core/secrets/)."""
 
 from __future__ import annotations
 

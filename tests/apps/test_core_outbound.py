@@ -17,8 +17,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from pytest_django.fixtures import Settings
 
 from apps.core import outbound
+from apps.core.called_urls import Refused, read_url
 from apps.core.clock import now
-from apps.core.outbound import Refused, Unreachable, fetch, read_url
+from apps.core.outbound import Unreachable, fetch
 
 HTTP = ("http", "https")
 PATIENCE_S = 30.0  # of a busy machine; what drips goes on for ever

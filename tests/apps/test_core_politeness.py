@@ -1,4 +1,4 @@
-"""Kernel: SQLite under load: who writes much keeps nobody out (apps/core/concurrency/politeness.py)."""
+"""SQLite under load: who writes much keeps nobody out (apps/core/concurrency/politeness.py)."""
 
 from __future__ import annotations
 

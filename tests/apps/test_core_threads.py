@@ -1,4 +1,4 @@
-"""Kernel: one thread of a process never waits (apps/core/concurrency/threads.py)."""
+"""One thread of a process never waits (apps/core/concurrency/threads.py)."""
 
 from __future__ import annotations
 

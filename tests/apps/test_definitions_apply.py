@@ -1,4 +1,4 @@
-"""DEFINE: a whole document at once: idempotent, all or nothing, planned without storing, pruned by manager."""
+"""A whole document at once: idempotent, all or nothing, planned without storing, pruned by manager."""
 
 from __future__ import annotations
 

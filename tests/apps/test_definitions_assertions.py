@@ -1,4 +1,4 @@
-"""DEFINE: assertions are kept with their route, refuse changes that break them, and hold back what would."""
+"""Assertions are kept with their route, refuse changes that break them, and hold back what would."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def faults(refused: pytest.ExceptionInfo[Invalid]) -> list[tuple[str, str]]:
     return [(fault.pointer, fault.code) for fault in refused.value.faults]
 
 
-def test_assertions_are_stored_shown_and_left_as_they_are_where_left_out(tutorial_world: Actor, acme: Actor) -> None:
+def test_assertions_are_stored_shown_and_left_as_they_are_where_left_out(tutorial_env: Actor, acme: Actor) -> None:
     sent = {
         "method": "POST",
         "path": "/api",
@@ -64,7 +64,7 @@ def test_assertions_are_stored_shown_and_left_as_they_are_where_left_out(tutoria
     ],
 )
 def test_what_is_no_assertion_is_refused_by_its_field(
-    tutorial_world: Actor, acme: Actor, assertion: dict[str, Any], pointer: str
+    tutorial_env: Actor, acme: Actor, assertion: dict[str, Any], pointer: str
 ) -> None:
     with pytest.raises(Invalid) as refused:
         save_object(actor=acme, kind="Route", name="new", spec=spec(assertions=[assertion]))
@@ -72,7 +72,7 @@ def test_what_is_no_assertion_is_refused_by_its_field(
 
 
 def test_an_assertion_that_its_own_route_breaks_is_refused_with_what_happens_instead(
-    tutorial_world: Actor, acme: Actor
+    tutorial_env: Actor, acme: Actor
 ) -> None:
     wrong = [TO_SHOP, {"path": "/", "expect": {"status": 404}}]
     with pytest.raises(Invalid) as refused:
@@ -82,9 +82,7 @@ def test_an_assertion_that_its_own_route_breaks_is_refused_with_what_happens_ins
     assert not Route.objects.filter(name="new").exists()
 
 
-def test_another_route_that_takes_the_request_away_is_refused_in_every_way_in(
-    tutorial_world: Actor, acme: Actor
-) -> None:
+def test_another_route_that_takes_the_request_away_is_refused_in_every_way_in(tutorial_env: Actor, acme: Actor) -> None:
     save_object(actor=acme, kind="Route", name="new", spec=spec(assertions=[TO_SHOP]))
     thief = spec(path="/api", action={"redirect": {"code": 302, "path": "/gone"}})
     with pytest.raises(Invalid) as refused:
@@ -99,7 +97,7 @@ def test_another_route_that_takes_the_request_away_is_refused_in_every_way_in(
     save_object(actor=acme, kind="Route", name="bystander", spec=spec(path="/elsewhere"))
 
 
-def test_a_route_that_an_assertion_needs_is_not_deleted(tutorial_world: Actor, acme: Actor) -> None:
+def test_a_route_that_an_assertion_needs_is_not_deleted(tutorial_env: Actor, acme: Actor) -> None:
     needed = {"path": "/api", "expect": {"route": "api"}}
     both = [
         {"kind": "Route", "name": "new", "spec": spec(assertions=[needed])},
@@ -112,7 +110,7 @@ def test_a_route_that_an_assertion_needs_is_not_deleted(tutorial_world: Actor, a
     delete_object(actor=acme, kind="Route", name="api")
 
 
-def test_a_wildcard_and_a_name_below_it_are_one_neighbourhood(tutorial_world: Actor, acme: Actor) -> None:
+def test_a_wildcard_and_a_name_below_it_are_one_neighbourhood(tutorial_env: Actor, acme: Actor) -> None:
     below = {"host": "x.wide.acme.example", "path": "/", "expect": {"pool": "shop"}}
     save_object(actor=acme, kind="Route", name="wide", spec=spec(hostname="*.wide.acme.example", assertions=[below]))
     thief = spec(hostname="x.wide.acme.example", action={"fixed_response": {"status": 503}})
@@ -121,8 +119,8 @@ def test_a_wildcard_and_a_name_below_it_are_one_neighbourhood(tutorial_world: Ac
     save_object(actor=acme, kind="Route", name="other", spec=thief | {"hostname": "y.wide.acme.example"})
 
 
-def test_a_revision_in_which_an_assertion_fails_is_refused_before_any_node(tutorial_world: Actor, acme: Actor) -> None:
-    save_object(actor=tutorial_world, account="acme", kind="Route", name="new", spec=spec(assertions=[TO_SHOP]))
+def test_a_revision_in_which_an_assertion_fails_is_refused_before_any_node(tutorial_env: Actor, acme: Actor) -> None:
+    save_object(actor=tutorial_env, account="acme", kind="Route", name="new", spec=spec(assertions=[TO_SHOP]))
     fleet = Fleet.objects.select_related("region").earliest("pk")
     assert guards.failed_assertions(snapshot_of(fleet), ()) == []
     broken: list[dict[str, Any]] = [

@@ -1,4 +1,4 @@
-"""DEFINE: of two who write in the same moment, the second knows what the first has done."""
+"""Of two who write in the same moment, the second knows what the first has done."""
 
 from __future__ import annotations
 

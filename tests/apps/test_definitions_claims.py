@@ -1,4 +1,4 @@
-"""DEFINE: a hostname belongs to the first account that proves it, whatever is tried at the same time."""
+"""A hostname belongs to the first account that verifies it, whatever is tried at the same time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.db import connection, transaction
 
 from apps.accounts.actors import Actor
 from apps.accounts.hostnames import claims
-from apps.accounts.hostnames.claims import HostnameTaken, claim_hostname, prove_hostname, wildcards_over
+from apps.accounts.hostnames.claims import HostnameTaken, claim_hostname, verify_hostname, wildcards_over
 from apps.accounts.models import Account, Hostname
 from apps.definitions.services import delete_object, save_object
 from tests.apps.at_once import PATIENCE_S, at_once, wait_for
@@ -24,17 +24,17 @@ def route(hostname: str, path: str = "/") -> dict[str, object]:
     return {"load_balancer": "front", "hostname": hostname, "path": path, "action": {"fixed_response": {"status": 200}}}
 
 
-def claims_at_once(names: list[str], proof: str = "") -> list[bool]:
+def claims_at_once(names: list[str], verification: str = "") -> list[bool]:
     """Each name claimed by an account of its own, all at the same time; True where the claim is the account's."""
     accounts = [Account.objects.create(name=f"a{number}", title="A", kind="customer") for number in range(len(names))]
 
     def claim(number: int) -> tuple[int, bool]:
         try:
             with transaction.atomic():
-                found = claim_hostname(account=accounts[number], name=names[number], proof=proof)
+                found = claim_hostname(account=accounts[number], name=names[number], verification=verification)
         except HostnameTaken:
             return number, False
-        return number, found.proof == proof
+        return number, found.verification == verification
 
     def work(first: int) -> list[tuple[int, bool]]:
         return [claim(number) for number in range(first, len(names), WORKERS)]
@@ -46,23 +46,23 @@ def claims_at_once(names: list[str], proof: str = "") -> list[bool]:
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("racers", [20, pytest.param(200, marks=pytest.mark.exhaustive)])
 def test_of_many_racing_claims_of_one_hostname_exactly_one_wins(racers: int) -> None:
-    won = claims_at_once(["race.example.com"] * racers, proof="dns")
+    won = claims_at_once(["race.example.com"] * racers, verification="dns")
     assert (len(won), won.count(True)) == (racers, 1)
     assert Hostname.objects.get().account.name == f"a{won.index(True)}"
 
 
 @pytest.mark.both_engines
 @pytest.mark.django_db(transaction=True)
-def test_claims_that_nobody_proved_keep_nobody_out_of_the_very_same_name() -> None:
+def test_claims_that_nobody_verified_keep_nobody_out_of_the_very_same_name() -> None:
     assert claims_at_once(["race.example.com"] * 20).count(True) == 20
-    assert Hostname.objects.filter(name="race.example.com", proof="").count() == 20
+    assert Hostname.objects.filter(name="race.example.com", verification="").count() == 20
 
 
 @pytest.mark.both_engines
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("racers", [20, pytest.param(40, marks=pytest.mark.exhaustive)])
 def test_a_wildcard_and_names_under_it_that_are_verified_and_race_end_with_one_owner(racers: int) -> None:
-    won = claims_at_once(["*.example.com", "a.example.com"] * (racers // 2), proof="dns")
+    won = claims_at_once(["*.example.com", "a.example.com"] * (racers // 2), verification="dns")
     assert any(won)
     names = {claim.name: claim.account_id for claim in Hostname.objects.all()}
     assert len(set(names.values())) == 1
@@ -81,7 +81,7 @@ def owners_of_two_claims_that_pass_each_other() -> int:
 
     def first() -> None:
         with transaction.atomic():
-            claim_hostname(account=accounts[0], name="*.passing.example", proof="dns")
+            claim_hostname(account=accounts[0], name="*.passing.example", verification="dns")
             first_has_claimed.set()
             wait_for(second_is_done)
 
@@ -89,7 +89,7 @@ def owners_of_two_claims_that_pass_each_other() -> int:
         first_has_claimed.wait(PATIENCE_S)
         try:
             with transaction.atomic():
-                claim_hostname(account=accounts[1], name="a.passing.example", proof="dns")
+                claim_hostname(account=accounts[1], name="a.passing.example", verification="dns")
         except HostnameTaken:
             pass
         second_is_done.set()
@@ -119,19 +119,17 @@ def test_wildcards_over_a_name_stop_before_the_top_level() -> None:
 
 
 @pytest.mark.parametrize("hostname", ["shop.acme.example", "*.acme.example", "nobodys.example.com"])
-def test_a_claim_does_not_tell_whether_somebody_has_the_name(
-    tutorial_world: Actor, globex: Actor, hostname: str
-) -> None:
+def test_a_claim_does_not_tell_whether_somebody_has_the_name(tutorial_env: Actor, globex: Actor, hostname: str) -> None:
     made = save_object(actor=globex, kind="Route", name="mine", spec=route(hostname))
     claim = Hostname.objects.get(account=globex.account, name=hostname)
-    assert (made.hostname_id, claim.proof, claim.last_check_message) == (claim.pk, "", "")
+    assert (made.hostname_id, claim.verification, claim.last_check_message) == (claim.pk, "", "")
 
 
 def test_with_a_look_at_claims_that_wait_they_would_keep_others_out(
     acme: Actor, globex: Actor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def kept(account: Account, name: str, *, proof: str = "") -> bool:
-        del proof
+    def kept(account: Account, name: str, *, verification: str = "") -> bool:
+        del verification
         return Hostname.objects.filter(name=name).exclude(account=account).exists()
 
     for patched in (False, True):
@@ -140,22 +138,22 @@ def test_with_a_look_at_claims_that_wait_they_would_keep_others_out(
         if patched:
             monkeypatch.setattr(claims, "is_kept_by_others", kept)
         mine = claim_hostname(account=globex.account, name=name)
-        prove_hostname(mine, "dns")
-        assert (mine.proof == "") is patched
+        verify_hostname(mine, "dns")
+        assert (mine.verification == "") is patched
 
 
 @pytest.mark.parametrize("hostname", ["new.acme.example", "deep.new.acme.example", "*.new.acme.example"])
 def test_names_under_a_wildcard_belong_to_its_owner(
-    tutorial_world: Actor, acme: Actor, globex: Actor, hostname: str
+    tutorial_env: Actor, acme: Actor, globex: Actor, hostname: str
 ) -> None:
-    save_object(actor=tutorial_world, kind="Route", name="all", account="acme", spec=route("*.acme.example"))
+    save_object(actor=tutorial_env, kind="Route", name="all", account="acme", spec=route("*.acme.example"))
     save_object(actor=globex, kind="Route", name="steal", spec=route(hostname))
     save_object(actor=acme, kind="Route", name="own", spec=route(hostname))
-    found = Hostname.objects.filter(name=hostname).values_list("account__name", "proof")
+    found = Hostname.objects.filter(name=hostname).values_list("account__name", "verification")
     assert dict(found) == {"globex": "", "acme": "operator"}
 
 
-def test_the_last_route_of_a_hostname_gives_the_claim_up(tutorial_world: Actor, acme: Actor) -> None:
+def test_the_last_route_of_a_hostname_gives_the_claim_up(tutorial_env: Actor, acme: Actor) -> None:
     save_object(actor=acme, kind="Route", name="one", spec=route("free.example.com"))
     save_object(actor=acme, kind="Route", name="two", spec=route("free.example.com", "/two"))
     delete_object(actor=acme, kind="Route", name="one")
@@ -164,7 +162,7 @@ def test_the_last_route_of_a_hostname_gives_the_claim_up(tutorial_world: Actor, 
     assert not Hostname.objects.filter(name="free.example.com").exists()
 
 
-def test_a_route_that_moves_to_another_hostname_gives_the_old_one_up(tutorial_world: Actor, acme: Actor) -> None:
+def test_a_route_that_moves_to_another_hostname_gives_the_old_one_up(tutorial_env: Actor, acme: Actor) -> None:
     save_object(actor=acme, kind="Route", name="one", spec=route("old.example.com"))
     save_object(actor=acme, kind="Route", name="one", spec=route("new.example.com"))
     assert not Hostname.objects.filter(name="old.example.com").exists()

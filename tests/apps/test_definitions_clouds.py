@@ -1,4 +1,4 @@
-"""DEFINE: clouds and static IPs: allotted without twins, kept while protected, moved in one document; the snapshot."""
+"""Clouds and static IPs: allotted without twins, kept while protected, moved in one document; the snapshot."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from apps.definitions.services import apply_document, delete_object, save_object
 from apps.definitions.writing.kinds.static_ips import holds, lowest_free
 from apps.fleet.models import Stack, StaticIP
 from apps.fleet.selectors import static_ips
-from tests.apps.clouds_world import NETWORK, STACK, ZONE, give_real_addresses, operator_of, remembered, spec_of
+from tests.apps.clouds_env import NETWORK, STACK, ZONE, give_real_addresses, operator_of, remembered, spec_of
 from tests.conftest import apply_tutorial
-from tests.remembering import Remembered
+from tests.fixture_cache import CachedFixture
 
 pytestmark = pytest.mark.django_db
-CLOUDS, TUTORIAL = remembered(), Remembered(apply_tutorial)
+CLOUDS, TUTORIAL = remembered(), CachedFixture(apply_tutorial)
 EXAMPLE = Path(__file__).resolve().parents[2] / "deploy" / "examples" / "cloud.yaml"
 VIP: dict[str, Any] = {"kind": "vip", "pool": "addresses", "region": "us-central1"}
 
@@ -285,11 +285,11 @@ def test_a_stack_freezes_to_what_the_compiler_takes(
     assert Zone.objects.get(name="aws").desired_generation > 0
 
 
-def test_the_example_of_a_cloud_is_applied_and_compiles_without_a_refusal(tutorial_world: Actor) -> None:
+def test_the_example_of_a_cloud_is_applied_and_compiles_without_a_refusal(tutorial_env: Actor) -> None:
     objects = yaml.safe_load(EXAMPLE.read_text())["objects"]
-    plan = apply_document(actor=tutorial_world, objects=objects)
+    plan = apply_document(actor=tutorial_env, objects=objects)
     assert plan.counts["create"] == len(objects)
-    assert apply_document(actor=tutorial_world, objects=objects).counts["unchanged"] == len(objects)
+    assert apply_document(actor=tutorial_env, objects=objects).counts["unchanged"] == len(objects)
     snapshot, _ = freeze_stack(Stack.objects.get(name="aws-frankfurt").pk)
     assert compile_stack(snapshot).refused == ()
     assert StaticIP.objects.get(name="vip-1").address == "203.0.113.1"

@@ -1,4 +1,4 @@
-"""DEFINE → COMPILE, overflow: limits, policy, distances and draining, and what each fleet must know of the others."""
+"""Overflow: limits, policy, distances and draining, and what each fleet must know of the others."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def add_region(actor: Actor, name: str, latitude: float, longitude: float, *, no
     return region
 
 
-def test_a_fleet_knows_the_nodes_of_every_region_by_their_own_ports(tutorial_world: Actor) -> None:
+def test_a_fleet_knows_the_nodes_of_every_region_by_their_own_ports(tutorial_env: Actor) -> None:
     Fleet.objects.filter(name="europe-west1").update(peer_port=9000, overflow_port=9001, overflow_tcp_port=9002)
     found = snapshot()
     assert found.region_id == region_id("us-central1")
@@ -76,7 +76,7 @@ def test_a_fleet_knows_the_nodes_of_every_region_by_their_own_ports(tutorial_wor
     assert snapshot("europe-west1").regions == found.regions
 
 
-def test_the_key_is_the_same_for_all_fleets_and_not_the_secret_key(tutorial_world: Actor, settings: Any) -> None:
+def test_the_key_is_the_same_for_all_fleets_and_not_the_secret_key(tutorial_env: Actor, settings: Any) -> None:
     key = snapshot().overflow_key
     assert re.fullmatch(r"[0-9a-f]{64}", key)
     assert key == snapshot("europe-west1").overflow_key
@@ -85,9 +85,7 @@ def test_the_key_is_the_same_for_all_fleets_and_not_the_secret_key(tutorial_worl
     assert snapshot().overflow_key != key
 
 
-def test_a_pool_knows_its_limits_elsewhere_and_how_many_servers_take_traffic(
-    tutorial_world: Actor, acme: Actor
-) -> None:
+def test_a_pool_knows_its_limits_elsewhere_and_how_many_servers_take_traffic(tutorial_env: Actor, acme: Actor) -> None:
     far = pool_of("us-central1").elsewhere
     assert [share.region_id for share in far] == [region_id("europe-west1")]
     assert (far[0].limit, far[0].ready_servers) == (Limit(LimitKind.RATE, 10), 3)
@@ -96,7 +94,7 @@ def test_a_pool_knows_its_limits_elsewhere_and_how_many_servers_take_traffic(
     assert pool_of("us-central1").elsewhere == (replace(far[0], ready_servers=2),)
 
 
-def test_a_drained_region_takes_nothing_in_its_own_eyes_and_in_those_of_others(tutorial_world: Actor) -> None:
+def test_a_drained_region_takes_nothing_in_its_own_eyes_and_in_those_of_others(tutorial_env: Actor) -> None:
     Region.objects.filter(name="europe-west1").update(drained=True)
     assert pool_of("us-central1").elsewhere[0].capacity_scaler == 0
     assert pool_of("europe-west1").capacity_scaler == 0
@@ -104,15 +102,15 @@ def test_a_drained_region_takes_nothing_in_its_own_eyes_and_in_those_of_others(t
     assert pool_of("europe-west1").elsewhere[0].capacity_scaler == 1
 
 
-def test_a_region_without_nodes_gets_no_overflow(tutorial_world: Actor) -> None:
-    add_region(tutorial_world, "moon", 0, 0, node=False)
+def test_a_region_without_nodes_gets_no_overflow(tutorial_env: Actor) -> None:
+    add_region(tutorial_env, "moon", 0, 0, node=False)
     assert len(snapshot().regions) == 2
     assert [share.region_id for share in pool_of("us-central1").elsewhere] == [region_id("europe-west1")]
 
 
-def test_overflow_goes_to_the_nearest_region_unless_somebody_ordered_it(tutorial_world: Actor) -> None:
-    add_region(tutorial_world, "asia", 35.68, 139.69)
-    add_region(tutorial_world, "dallas", 32.78, -96.8)
+def test_overflow_goes_to_the_nearest_region_unless_somebody_ordered_it(tutorial_env: Actor) -> None:
+    add_region(tutorial_env, "asia", 35.68, 139.69)
+    add_region(tutorial_env, "dallas", 32.78, -96.8)
 
     def order(fleet: str = "us-central1") -> list[str]:
         names = {f"rgn-{pk}": name for pk, name in Region.objects.values_list("pk", "name")}
@@ -128,14 +126,14 @@ def test_overflow_goes_to_the_nearest_region_unless_somebody_ordered_it(tutorial
     assert order("asia") == ["europe-west1", "us-central1", "dallas"]
 
 
-def test_a_pool_that_routes_lead_to_is_carried_where_it_has_no_servers(tutorial_world: Actor, acme: Actor) -> None:
+def test_a_pool_that_routes_lead_to_is_carried_where_it_has_no_servers(tutorial_env: Actor, acme: Actor) -> None:
     Backend.objects.filter(pool__name="shop", region__name="us-central1").delete()
     pool = pool_of("us-central1")
     assert (pool.servers, len(pool.elsewhere)) == ((), 1)
 
 
 @pytest.mark.parametrize("policy", ["spread", "queue", "refuse"])
-def test_what_happens_when_all_are_full_is_said_to_every_fleet(tutorial_world: Actor, policy: str) -> None:
+def test_what_happens_when_all_are_full_is_said_to_every_fleet(tutorial_env: Actor, policy: str) -> None:
     PoolRow.objects.filter(name="shop").update(when_full=policy)
     assert {pool_of(fleet).when_full for fleet in ("us-central1", "europe-west1")} == {policy}
 
@@ -173,7 +171,7 @@ def shop_in(region: str) -> Backend:
     return Backend.objects.get(pool__name="shop", region__name=region)
 
 
-def test_a_limit_is_set_by_one_small_call_with_who_and_why(tutorial_world: Actor, acme: Actor) -> None:
+def test_a_limit_is_set_by_one_small_call_with_who_and_why(tutorial_env: Actor, acme: Actor) -> None:
     pool = PoolRow.objects.get(name="shop")
     with pushes(*BOTH):
         set_limit(actor=acme, pool_id=pool.pk, region="us-central1", value=12, capacity_scaler=0.5, reason="tuned")
@@ -189,17 +187,17 @@ def test_a_limit_is_set_by_one_small_call_with_who_and_why(tutorial_world: Actor
     assert PoolRow.objects.get(pk=pool.pk).version == pool.version + 1
 
 
-def test_setting_the_same_limit_again_changes_nothing_not_even_who_set_it(tutorial_world: Actor, acme: Actor) -> None:
+def test_setting_the_same_limit_again_changes_nothing_not_even_who_set_it(tutorial_env: Actor, acme: Actor) -> None:
     pool, before = PoolRow.objects.get(name="shop"), shop_in("us-central1")
     with pushes():
         set_limit(actor=acme, pool_id=pool.pk, region="us-central1", kind="rate", value=10)
     after = shop_in("us-central1")
     assert (after.limit_set_by, after.limit_set_at) == (before.limit_set_by, before.limit_set_at)
     set_limit(actor=acme, pool_id=pool.pk, region="us-central1", capacity_scaler=0.25)
-    assert shop_in("us-central1").limit_set_by == tutorial_world.name
+    assert shop_in("us-central1").limit_set_by == tutorial_env.name
 
 
-def test_a_measured_limit_says_so_until_somebody_sets_another(tutorial_world: Actor, acme: Actor) -> None:
+def test_a_measured_limit_says_so_until_somebody_sets_another(tutorial_env: Actor, acme: Actor) -> None:
     pool_id = PoolRow.objects.get(name="shop").pk
     where: Spec = {"actor": acme, "pool_id": pool_id, "region": "us-central1"}
     set_limit(**where, value=14, measured_by="run-7")
@@ -231,7 +229,7 @@ def test_a_measured_limit_says_so_until_somebody_sets_another(tutorial_world: Ac
     ],
 )
 def test_a_limit_that_cannot_be_is_refused_by_field(
-    tutorial_world: Actor, acme: Actor, wrong: Spec, pointer: str
+    tutorial_env: Actor, acme: Actor, wrong: Spec, pointer: str
 ) -> None:
     pool_id = PoolRow.objects.get(name="shop").pk
     with pushes(), pytest.raises(Invalid) as caught:
@@ -240,7 +238,7 @@ def test_a_limit_that_cannot_be_is_refused_by_field(
 
 
 def test_nobody_sets_a_limit_of_another_account_or_of_a_region_that_is_not_there(
-    tutorial_world: Actor, acme: Actor, globex: Actor
+    tutorial_env: Actor, acme: Actor, globex: Actor
 ) -> None:
     pool = PoolRow.objects.get(name="shop")
     for actor, region in ((globex, "us-central1"), (acme, "moon")):
@@ -254,7 +252,7 @@ def test_nobody_sets_a_limit_of_another_account_or_of_a_region_that_is_not_there
     assert shop_in("us-central1").limit_value == 10
 
 
-def test_waiting_in_a_queue_needs_limits_of_connections(tutorial_world: Actor, acme: Actor) -> None:
+def test_waiting_in_a_queue_needs_limits_of_connections(tutorial_env: Actor, acme: Actor) -> None:
     spec = spec_of(acme)
     spec["overflow"] = {"when_full": "queue"}
     with pytest.raises(Invalid, match="limit by connections") as caught:
@@ -268,7 +266,7 @@ def test_waiting_in_a_queue_needs_limits_of_connections(tutorial_world: Actor, a
     assert pointers(caught) == ["/kind"]
 
 
-def test_the_order_of_overflow_names_regions_once(tutorial_world: Actor, acme: Actor) -> None:
+def test_the_order_of_overflow_names_regions_once(tutorial_env: Actor, acme: Actor) -> None:
     spec = spec_of(acme)
     for order, pointer in (
         (["moon"], "/spec/overflow/order/0"),
@@ -285,43 +283,43 @@ def test_the_order_of_overflow_names_regions_once(tutorial_world: Actor, acme: A
 
 
 @pytest.mark.both_engines
-def test_a_region_that_an_order_names_is_not_deleted(tutorial_world: Actor, acme: Actor) -> None:
-    save_object(actor=tutorial_world, kind="Region", name="moon", spec={"title": "Moon"})
+def test_a_region_that_an_order_names_is_not_deleted(tutorial_env: Actor, acme: Actor) -> None:
+    save_object(actor=tutorial_env, kind="Region", name="moon", spec={"title": "Moon"})
     save_object(actor=acme, kind="Pool", name="shop", spec=spec_of(acme) | {"overflow": {"order": ["moon"]}})
     with pytest.raises(Conflict, match="overflow order of pool shop"):
-        delete_object(actor=tutorial_world, kind="Region", name="moon")
+        delete_object(actor=tutorial_env, kind="Region", name="moon")
 
 
-def test_draining_a_region_concerns_every_fleet_and_twice_is_as_good_as_once(tutorial_world: Actor) -> None:
+def test_draining_a_region_concerns_every_fleet_and_twice_is_as_good_as_once(tutorial_env: Actor) -> None:
     with pushes(*BOTH):
-        drain_region(actor=tutorial_world, region="europe-west1", drained=True, reason="heat")
+        drain_region(actor=tutorial_env, region="europe-west1", drained=True, reason="heat")
     entry = Entry.objects.first()
     assert entry is not None
     assert (entry.action, entry.object_label, entry.reason) == ("drain", "europe-west1", "heat")
     with pushes():
-        drain_region(actor=tutorial_world, region="europe-west1", drained=True)
+        drain_region(actor=tutorial_env, region="europe-west1", drained=True)
     assert pool_of("us-central1").elsewhere[0].capacity_scaler == 0
     with pushes(*BOTH):
-        drain_region(actor=tutorial_world, region="europe-west1", drained=False)
+        drain_region(actor=tutorial_env, region="europe-west1", drained=False)
     assert Region.objects.get(name="europe-west1").version == 3
 
 
 def test_a_document_that_says_nothing_of_draining_and_distances_leaves_them(
-    tutorial_world: Actor, tutorial_document: list[Spec]
+    tutorial_env: Actor, tutorial_document: list[Spec]
 ) -> None:
-    drain_region(actor=tutorial_world, region="us-central1", drained=True)
-    set_latency(actor=tutorial_world, from_region="us-central1", to_region="europe-west1", ms=55)
+    drain_region(actor=tutorial_env, region="us-central1", drained=True)
+    set_latency(actor=tutorial_env, from_region="us-central1", to_region="europe-west1", ms=55)
     with pushes():
-        apply_document(actor=tutorial_world, objects=tutorial_document)
+        apply_document(actor=tutorial_env, objects=tutorial_document)
     assert region_spec("us-central1")["drained"] is True
     assert region_spec("us-central1")["latency"] == [{"to": "europe-west1", "ms": 55}]
     with pushes(*BOTH):
         spec = {"title": "Iowa", "latitude": 41.26, "longitude": -95.86, "drained": False, "latency": []}
-        save_object(actor=tutorial_world, kind="Region", name="us-central1", spec=spec)
+        save_object(actor=tutorial_env, kind="Region", name="us-central1", spec=spec)
     assert region_spec("us-central1") == spec
 
 
-def test_customers_drain_nothing(tutorial_world: Actor, acme: Actor) -> None:
+def test_customers_drain_nothing(tutorial_env: Actor, acme: Actor) -> None:
     with pytest.raises(Forbidden):
         drain_region(actor=acme, region="us-central1", drained=True)
     with pytest.raises(Forbidden):
@@ -329,9 +327,9 @@ def test_customers_drain_nothing(tutorial_world: Actor, acme: Actor) -> None:
     assert not Region.objects.filter(drained=True).exists()
 
 
-def test_a_distance_wants_a_push_only_when_another_region_becomes_the_nearest(tutorial_world: Actor) -> None:
-    add_region(tutorial_world, "asia", 35.68, 139.69)
-    where: Spec = {"actor": tutorial_world, "from_region": "us-central1"}
+def test_a_distance_wants_a_push_only_when_another_region_becomes_the_nearest(tutorial_env: Actor) -> None:
+    add_region(tutorial_env, "asia", 35.68, 139.69)
+    where: Spec = {"actor": tutorial_env, "from_region": "us-central1"}
     with pushes():
         set_latency(**where, to_region="asia", ms=160)
     with pushes(*BOTH, "asia"):
@@ -348,8 +346,8 @@ def test_a_distance_wants_a_push_only_when_another_region_becomes_the_nearest(tu
             set_latency(**where, to_region=to, ms=ms)
 
 
-def test_what_nodes_measure_is_kept_and_wants_a_push_only_when_it_matters(tutorial_world: Actor) -> None:
-    asia = add_region(tutorial_world, "asia", 35.68, 139.69)
+def test_what_nodes_measure_is_kept_and_wants_a_push_only_when_it_matters(tutorial_env: Actor) -> None:
+    asia = add_region(tutorial_env, "asia", 35.68, 139.69)
     home = Region.objects.get(name="us-central1")
 
     def measure(ms: int) -> RegionLatency:
@@ -386,17 +384,17 @@ def test_regions_of_one_document_may_name_each_other(operator: Actor, tutorial_d
         assert [(fault.pointer, fault.code) for fault in caught.value.faults] == [("/spec/latency/0/to", code)]
 
 
-def test_nodes_and_their_ports_concern_every_fleet(tutorial_world: Actor) -> None:
+def test_nodes_and_their_ports_concern_every_fleet(tutorial_env: Actor) -> None:
     spec = {"fleet": "us-central1", "url": "memory://us-3", "address": "127.0.0.3"}
     with pushes(*BOTH):
-        save_object(actor=tutorial_world, kind="Node", name="us-3", spec=spec)
+        save_object(actor=tutorial_env, kind="Node", name="us-3", spec=spec)
     with pushes(*BOTH):
-        save_object(actor=tutorial_world, kind="Node", name="us-3", spec=spec | {"address": "127.0.0.4"})
+        save_object(actor=tutorial_env, kind="Node", name="us-3", spec=spec | {"address": "127.0.0.4"})
     with pushes(*BOTH):
-        delete_object(actor=tutorial_world, kind="Node", name="us-3")
+        delete_object(actor=tutorial_env, kind="Node", name="us-3")
     with pushes(*BOTH):
         ports = {"region": "us-central1", "local_development": True, "peer_port": 9003}
-        save_object(actor=tutorial_world, kind="Fleet", name="us-central1", spec=ports)
+        save_object(actor=tutorial_env, kind="Fleet", name="us-central1", spec=ports)
 
 
 @pytest.mark.parametrize(
@@ -408,23 +406,23 @@ def test_nodes_and_their_ports_concern_every_fleet(tutorial_world: Actor) -> Non
         ({"overflow_port": 8080}, "/spec/overflow_port"),
     ],
 )
-def test_ports_of_a_fleet_collide_with_nothing(tutorial_world: Actor, ports: Spec, pointer: str) -> None:
+def test_ports_of_a_fleet_collide_with_nothing(tutorial_env: Actor, ports: Spec, pointer: str) -> None:
     spec = {"region": "us-central1", "local_development": True} | ports
     with pytest.raises(Invalid) as caught:
-        save_object(actor=tutorial_world, kind="Fleet", name="us-central1", spec=spec)
+        save_object(actor=tutorial_env, kind="Fleet", name="us-central1", spec=spec)
     assert pointers(caught) == [pointer]
 
 
-def test_a_listener_leaves_the_ports_of_the_nodes_among_themselves_alone(tutorial_world: Actor) -> None:
+def test_a_listener_leaves_the_ports_of_the_nodes_among_themselves_alone(tutorial_env: Actor) -> None:
     port = Fleet.objects.get(name="us-central1").overflow_port
     spec = {"fleets": ["us-central1"], "listeners": [{"name": "x", "protocol": "http", "port": port}]}
     with pytest.raises(Invalid, match="internally") as caught:
-        save_object(actor=tutorial_world, kind="LoadBalancer", name="second", spec=spec)
+        save_object(actor=tutorial_env, kind="LoadBalancer", name="second", spec=spec)
     assert pointers(caught) == ["/spec/listeners/0/port"]
 
 
 def test_the_last_server_of_a_region_concerns_the_others_and_one_of_several_does_not(
-    tutorial_world: Actor, acme: Actor
+    tutorial_env: Actor, acme: Actor
 ) -> None:
     servers = list(shop_in("europe-west1").servers.all())
     for server in servers[:2]:
@@ -439,8 +437,8 @@ def test_the_last_server_of_a_region_concerns_the_others_and_one_of_several_does
         set_server(actor=acme, server_id=servers[2].pk, weight=3)
 
 
-def test_describing_regions_and_fleets_and_reading_them_again_gives_the_same_document(tutorial_world: Actor) -> None:
-    drain_region(actor=tutorial_world, region="us-central1", drained=True)
-    rows: list[Region | Fleet] = [*regions(tutorial_world), *fleets(tutorial_world)]
+def test_describing_regions_and_fleets_and_reading_them_again_gives_the_same_document(tutorial_env: Actor) -> None:
+    drain_region(actor=tutorial_env, region="us-central1", drained=True)
+    rows: list[Region | Fleet] = [*regions(tutorial_env), *fleets(tutorial_env)]
     for row in rows:
         assert document(read_spec(type(row).__name__, describe(row))) == describe(row)

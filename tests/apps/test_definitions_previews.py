@@ -1,4 +1,4 @@
-"""DEFINE: a dry run says what a plan of a stack would hold and what a zone would serve, to each what is theirs."""
+"""A dry run says what a plan of a stack would hold and what a zone would serve, to each what is theirs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from apps.stacks.models import StackSync
 from apps.stacks.review.replacements import NOTICED
 from apps.stacks.run import compiling
 from apps.stacks.state import revision_store
-from tests.apps.clouds_world import RECORD, STACK, give_real_addresses, operator_of, remembered, spec_of
+from tests.apps.clouds_env import RECORD, STACK, give_real_addresses, operator_of, remembered, spec_of
 
 pytestmark = pytest.mark.django_db
 FRONT = {"stacks": ["aws-eu"], "listeners": [{"name": "web", "protocol": "http", "port": 80}]}

@@ -23,7 +23,7 @@ TO_HTTPS = ROUTE | {"action": {"redirect": {"code": 308, "scheme": "https"}}}
 
 
 @pytest.fixture
-def both_listeners(tutorial_world: Actor) -> Actor:
+def both_listeners(tutorial_env: Actor) -> Actor:
     """The tutorial's load balancer listens for https as well."""
     chain, key = pem_pair("shop.acme.example")
     listeners = [
@@ -32,8 +32,8 @@ def both_listeners(tutorial_world: Actor) -> Actor:
     ]
     spec = {"fleets": ["us-central1", "europe-west1"], "listeners": listeners}
     certificate = {"kind": "Certificate", "name": "shop", "spec": {"chain": chain, "key": key}}
-    apply_document(actor=tutorial_world, objects=[certificate, {"kind": "LoadBalancer", "name": "front", "spec": spec}])
-    return tutorial_world
+    apply_document(actor=tutorial_env, objects=[certificate, {"kind": "LoadBalancer", "name": "front", "spec": spec}])
+    return tutorial_env
 
 
 def save(actor: Actor, **specs: dict[str, Any]) -> None:
@@ -65,7 +65,7 @@ def test_a_redirect_that_leads_to_itself_is_refused_with_what_to_do(both_listene
     assert not Route.objects.filter(name="moved").exists()
 
 
-def test_where_only_http_is_spoken_it_is_taken(tutorial_world: Actor, acme: Actor) -> None:
+def test_where_only_http_is_spoken_it_is_taken(tutorial_env: Actor, acme: Actor) -> None:
     save(acme, moved=TO_HTTPS)
     assert Route.objects.get(name="moved").scheme == ""
 
@@ -77,7 +77,7 @@ def test_routes_of_different_schemes_are_not_identical_and_of_one_they_are(both_
 
 
 def test_a_redirect_of_before_that_only_changes_the_scheme_becomes_one_of_the_other(
-    tutorial_world: Actor, acme: Actor
+    tutorial_env: Actor, acme: Actor
 ) -> None:
     elsewhere = ROUTE | {"path": "/else", "action": {"redirect": {"code": 308, "scheme": "https", "host": "b.example"}}}
     save(acme, moved=TO_HTTPS, elsewhere=elsewhere)

@@ -1,4 +1,4 @@
-"""DEFINE: one write is one change, one audit entry, one raised generation; what cannot work is refused by field."""
+"""One write is one change, one audit entry, one raised generation; what cannot work is refused by field."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def pem_pair(*names: str, days: int = 30) -> tuple[str, str]:
     return certificate.public_bytes(Encoding.PEM).decode(), private.decode()
 
 
-def test_a_write_is_one_version_one_audit_entry_and_one_generation(tutorial_world: Actor, acme: Actor) -> None:
+def test_a_write_is_one_version_one_audit_entry_and_one_generation(tutorial_env: Actor, acme: Actor) -> None:
     before, entries = generation(), Entry.objects.count()
     spec = spec_of(acme, "shop") | {"methods": ["GET"]}
     row = save_object(actor=acme, kind="Route", name="shop", spec=spec, expected_version=1, reason="fewer methods")
@@ -70,7 +70,7 @@ def test_a_write_is_one_version_one_audit_entry_and_one_generation(tutorial_worl
     assert (*before_and_after, entry.reason) == ([], ["GET"], "fewer methods")
 
 
-def test_saving_what_is_already_so_is_no_change(tutorial_world: Actor, acme: Actor) -> None:
+def test_saving_what_is_already_so_is_no_change(tutorial_env: Actor, acme: Actor) -> None:
     before, entries = generation(), Entry.objects.count()
     rows: list[Route | Pool] = [*selectors.routes(acme), *selectors.pools(acme)]
     for row in rows:
@@ -79,16 +79,16 @@ def test_saving_what_is_already_so_is_no_change(tutorial_world: Actor, acme: Act
     assert (generation(), Entry.objects.count()) == (before, entries)
 
 
-def test_describing_a_row_and_reading_it_again_gives_the_same_document(tutorial_world: Actor) -> None:
-    rows: list[Route | Pool | LoadBalancer] = [*selectors.routes(tutorial_world), *selectors.pools(tutorial_world)]
-    rows += selectors.load_balancers(tutorial_world)
+def test_describing_a_row_and_reading_it_again_gives_the_same_document(tutorial_env: Actor) -> None:
+    rows: list[Route | Pool | LoadBalancer] = [*selectors.routes(tutorial_env), *selectors.pools(tutorial_env)]
+    rows += selectors.load_balancers(tutorial_env)
     assert len(rows) == 9
     for row in rows:
         assert document(read_spec(type(row).__name__, describe(row))) == describe(row)
 
 
 @pytest.mark.both_engines
-def test_a_stale_version_changes_nothing(tutorial_world: Actor, acme: Actor) -> None:
+def test_a_stale_version_changes_nothing(tutorial_env: Actor, acme: Actor) -> None:
     spec = spec_of(acme, "shop")
     save_object(actor=acme, kind="Route", name="shop", spec=spec | {"methods": ["GET"]}, expected_version=1)
     with pytest.raises(Stale):
@@ -99,23 +99,23 @@ def test_a_stale_version_changes_nothing(tutorial_world: Actor, acme: Actor) -> 
 
 
 @pytest.mark.both_engines
-def test_creating_what_is_there_is_a_conflict(tutorial_world: Actor, acme: Actor) -> None:
+def test_creating_what_is_there_is_a_conflict(tutorial_env: Actor, acme: Actor) -> None:
     with pytest.raises(Conflict):
         save_object(actor=acme, kind="Route", name="shop", spec=spec_of(acme, "shop"), create_only=True)
 
 
-def test_what_is_in_use_is_not_deleted_and_its_users_are_named(tutorial_world: Actor, acme: Actor) -> None:
+def test_what_is_in_use_is_not_deleted_and_its_users_are_named(tutorial_env: Actor, acme: Actor) -> None:
     with pytest.raises(Conflict, match="route checkout, route shop"):
         delete_object(actor=acme, kind="Pool", name="shop")
     with pytest.raises(Conflict, match="in use by"):
-        delete_object(actor=tutorial_world, kind="LoadBalancer", name="front")
+        delete_object(actor=tutorial_env, kind="LoadBalancer", name="front")
     for kind in ("Region", "Fleet"):
         with pytest.raises(Conflict, match="in use by"):
-            delete_object(actor=tutorial_world, kind=kind, name="us-central1")
+            delete_object(actor=tutorial_env, kind=kind, name="us-central1")
 
 
 @pytest.mark.parametrize("kind", ["Pool", "Route"])
-def test_a_foreign_object_is_as_missing_as_a_missing_one(tutorial_world: Actor, acme: Actor, kind: str) -> None:
+def test_a_foreign_object_is_as_missing_as_a_missing_one(tutorial_env: Actor, acme: Actor, kind: str) -> None:
     messages = set()
     for name in ("api", "never-there"):
         with pytest.raises(NotFound) as caught:
@@ -125,7 +125,7 @@ def test_a_foreign_object_is_as_missing_as_a_missing_one(tutorial_world: Actor, 
 
 
 def test_a_pool_of_another_account_is_unknown_in_the_same_words_as_a_missing_one(
-    tutorial_world: Actor, acme: Actor
+    tutorial_env: Actor, acme: Actor
 ) -> None:
     spec, details = spec_of(acme, "shop"), set()
     for reference in ("globex/api", "globex/nope"):
@@ -138,7 +138,7 @@ def test_a_pool_of_another_account_is_unknown_in_the_same_words_as_a_missing_one
 
 
 @pytest.mark.parametrize("account", ["globex", "never-there"])
-def test_a_customer_writes_into_its_own_account_only(tutorial_world: Actor, acme: Actor, account: str) -> None:
+def test_a_customer_writes_into_its_own_account_only(tutorial_env: Actor, acme: Actor, account: str) -> None:
     with pytest.raises(Invalid) as caught:
         save_object(actor=acme, kind="Pool", name="x", spec={}, account=account)
     assert pointers(caught) == ["/account"]
@@ -149,28 +149,28 @@ def test_a_customer_writes_into_its_own_account_only(tutorial_world: Actor, acme
     ("kind", "spec"),
     [("Region", {"title": "X"}), ("LoadBalancer", {"fleets": ["us-central1"]}), ("Account", {"title": "X"})],
 )
-def test_customers_do_not_change_the_platform(tutorial_world: Actor, acme: Actor, kind: str, spec: Spec) -> None:
+def test_customers_do_not_change_the_platform(tutorial_env: Actor, acme: Actor, kind: str, spec: Spec) -> None:
     with pytest.raises(Forbidden):
         save_object(actor=acme, kind=kind, name="x", spec=spec)
 
 
-def test_a_viewer_changes_nothing(tutorial_world: Actor, acme: Actor) -> None:
+def test_a_viewer_changes_nothing(tutorial_env: Actor, acme: Actor) -> None:
     viewer = Actor("looks", acme.account, "viewer")
     with pytest.raises(Forbidden):
         delete_object(actor=viewer, kind="Route", name="shop")
 
 
-def test_a_port_in_use_on_the_same_fleet_is_refused_with_its_field(tutorial_world: Actor) -> None:
+def test_a_port_in_use_on_the_same_fleet_is_refused_with_its_field(tutorial_env: Actor) -> None:
     spec = {"fleets": ["us-central1"], "listeners": [{"name": "x", "protocol": "http", "port": 8080}]}
     with pytest.raises(Invalid) as caught:
-        save_object(actor=tutorial_world, kind="LoadBalancer", name="second", spec=spec)
+        save_object(actor=tutorial_env, kind="LoadBalancer", name="second", spec=spec)
     assert pointers(caught) == ["/spec/listeners/0/port"]
     assert "listener http of front" in caught.value.faults[0].detail
     spec["listeners"] = [{"name": "x", "protocol": "http", "port": 8081}]
-    assert save_object(actor=tutorial_world, kind="LoadBalancer", name="second", spec=spec).pk
+    assert save_object(actor=tutorial_env, kind="LoadBalancer", name="second", spec=spec).pk
 
 
-def test_a_route_that_matches_the_same_requests_as_another_is_refused(tutorial_world: Actor, acme: Actor) -> None:
+def test_a_route_that_matches_the_same_requests_as_another_is_refused(tutorial_env: Actor, acme: Actor) -> None:
     with pytest.raises(Invalid) as caught:
         save_object(actor=acme, kind="Route", name="twin", spec=spec_of(acme, "checkout"))
     assert pointers(caught) == ["/spec/path"]
@@ -178,16 +178,16 @@ def test_a_route_that_matches_the_same_requests_as_another_is_refused(tutorial_w
     assert save_object(actor=acme, kind="Route", name="twin", spec=spec_of(acme, "checkout") | {"methods": ["PUT"]}).pk
 
 
-def test_loopback_needs_a_local_development_fleet(tutorial_world: Actor, acme: Actor) -> None:
-    save_object(actor=tutorial_world, kind="Region", name="far", spec={"title": "Far"})
-    save_object(actor=tutorial_world, kind="Fleet", name="far", spec={"region": "far"})
+def test_loopback_needs_a_local_development_fleet(tutorial_env: Actor, acme: Actor) -> None:
+    save_object(actor=tutorial_env, kind="Region", name="far", spec={"title": "Far"})
+    save_object(actor=tutorial_env, kind="Fleet", name="far", spec={"region": "far"})
     spec = {"backends": [{"region": "far", "servers": [{"name": "s", "address": "127.0.0.1", "port": 80}]}]}
     with pytest.raises(Invalid) as caught:
         save_object(actor=acme, kind="Pool", name="x", spec=spec)
     assert pointers(caught) == ["/spec/backends/0/servers/0/address"]
 
 
-def test_a_server_keeps_its_id_as_long_as_it_keeps_its_name(tutorial_world: Actor, acme: Actor) -> None:
+def test_a_server_keeps_its_id_as_long_as_it_keeps_its_name(tutorial_env: Actor, acme: Actor) -> None:
     pool = selectors.pools(acme).get(name="shop")
     spec = copy.deepcopy(describe(pool))
     servers = spec["backends"][1]["servers"]
@@ -199,7 +199,7 @@ def test_a_server_keeps_its_id_as_long_as_it_keeps_its_name(tutorial_world: Acto
     assert describe(selectors.pools(acme).get(name="shop")) == spec
 
 
-def test_setting_a_server_raises_the_generation_of_its_region_only(tutorial_world: Actor, acme: Actor) -> None:
+def test_setting_a_server_raises_the_generation_of_its_region_only(tutorial_env: Actor, acme: Actor) -> None:
     before = dict(Fleet.objects.values_list("name", "desired_generation"))
     server = Server.objects.get(name="us-vm-1", account=acme.account)
     set_server(actor=acme, server_id=server.pk, state="drain", weight=7)
@@ -211,7 +211,7 @@ def test_setting_a_server_raises_the_generation_of_its_region_only(tutorial_worl
 
 
 @pytest.mark.parametrize("wrong", [{"state": "dead"}, {"weight": 257}, {"weight": "1"}, {"state": True}])
-def test_setting_a_server_to_nonsense_is_refused_by_field(tutorial_world: Actor, acme: Actor, wrong: Spec) -> None:
+def test_setting_a_server_to_nonsense_is_refused_by_field(tutorial_env: Actor, acme: Actor, wrong: Spec) -> None:
     server = Server.objects.filter(account=acme.account).first()
     assert server is not None
     with pytest.raises(Invalid) as caught:
@@ -219,14 +219,14 @@ def test_setting_a_server_to_nonsense_is_refused_by_field(tutorial_world: Actor,
     assert pointers(caught) == [f"/{next(iter(wrong))}"]
 
 
-def test_a_foreign_server_does_not_exist(tutorial_world: Actor, acme: Actor, globex: Actor) -> None:
+def test_a_foreign_server_does_not_exist(tutorial_env: Actor, acme: Actor, globex: Actor) -> None:
     server = Server.objects.filter(account=acme.account).first()
     assert server is not None
     with pytest.raises(NotFound):
         set_server(actor=globex, server_id=server.pk, weight=0)
 
 
-def test_a_private_key_is_sealed_and_shown_nowhere(tutorial_world: Actor, acme: Actor) -> None:
+def test_a_private_key_is_sealed_and_shown_nowhere(tutorial_env: Actor, acme: Actor) -> None:
     chain, key = pem_pair("shop.acme.example")
     row = save_object(actor=acme, kind="Certificate", name="shop", spec={"chain": chain, "key": key})
     secret = key.splitlines()[1]
@@ -237,13 +237,13 @@ def test_a_private_key_is_sealed_and_shown_nowhere(tutorial_world: Actor, acme: 
         {"name": "http", "protocol": "http", "port": 8080},
         {"name": "https", "protocol": "https", "port": 8443, "certificates": ["acme/shop"]},
     ]}  # fmt: skip
-    save_object(actor=tutorial_world, kind="LoadBalancer", name="front", spec=spec)
+    save_object(actor=tutorial_env, kind="LoadBalancer", name="front", spec=spec)
     snapshot, _ = freeze(Fleet.objects.get(name="us-central1").pk)
     assert secret in snapshot.certificates[0].pem
 
 
 @pytest.mark.parametrize("case", ["mismatch", "expired", "no_names", "garbage", "two_keys", "missing"])
-def test_a_certificate_that_cannot_work_is_refused(tutorial_world: Actor, acme: Actor, case: str) -> None:
+def test_a_certificate_that_cannot_work_is_refused(tutorial_env: Actor, acme: Actor, case: str) -> None:
     chain, key = pem_pair(*([] if case == "no_names" else ["a.acme.example"]), days=-1 if case == "expired" else 9)
     other = pem_pair("b.acme.example")[1]
     spec = {
@@ -260,7 +260,7 @@ def test_a_certificate_that_cannot_work_is_refused(tutorial_world: Actor, acme: 
 
 
 def test_lists_and_snapshots_ask_the_same_number_of_questions_whatever_their_size(
-    tutorial_world: Actor, acme: Actor, django_assert_num_queries: DjangoAssertNumQueries
+    tutorial_env: Actor, acme: Actor, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     def look(rows: int) -> None:
         with django_assert_num_queries(2):
@@ -270,7 +270,7 @@ def test_lists_and_snapshots_ask_the_same_number_of_questions_whatever_their_siz
         with django_assert_num_queries(3):
             assert [describe(row) for row in selectors.pools(acme)]
         with django_assert_num_queries(5):
-            assert [describe(row) for row in selectors.load_balancers(tutorial_world)]
+            assert [describe(row) for row in selectors.load_balancers(tutorial_env)]
         with django_assert_num_queries(1):
             selectors.route_conflicts(acme, spec_of_shop)
         with django_assert_num_queries(25):
@@ -284,7 +284,7 @@ def test_lists_and_snapshots_ask_the_same_number_of_questions_whatever_their_siz
 
 
 @pytest.mark.both_engines
-def test_pages_of_routes_show_each_route_once(tutorial_world: Actor, acme: Actor) -> None:
+def test_pages_of_routes_show_each_route_once(tutorial_env: Actor, acme: Actor) -> None:
     spec = spec_of(acme, "shop")
     for number in range(7):
         save_object(actor=acme, kind="Route", name=f"r{number}", spec=spec | {"path": f"/r{number}"})
@@ -298,12 +298,12 @@ def test_pages_of_routes_show_each_route_once(tutorial_world: Actor, acme: Actor
 
 
 @pytest.mark.parametrize("cursor", ["x", "e30", "W10", "WyJhIiwiYiIsIjEiXQ", "\0"])
-def test_a_false_cursor_is_refused(tutorial_world: Actor, acme: Actor, cursor: str) -> None:
+def test_a_false_cursor_is_refused(tutorial_env: Actor, acme: Actor, cursor: str) -> None:
     with pytest.raises(Invalid):
         selectors.page_of_routes(selectors.routes(acme), limit=3, cursor=cursor)
 
 
-def test_a_preview_shows_the_map_line_of_the_route_and_stores_nothing(tutorial_world: Actor, acme: Actor) -> None:
+def test_a_preview_shows_the_map_line_of_the_route_and_stores_nothing(tutorial_env: Actor, acme: Actor) -> None:
     spec = spec_of(acme, "shop") | {"path": "/new"}
     shown = preview_route(acme, spec, "new")
     assert any("shop.acme.example/new/ route-0" in line for line in shown["maps"])
@@ -311,18 +311,18 @@ def test_a_preview_shows_the_map_line_of_the_route_and_stores_nothing(tutorial_w
     assert not Route.objects.filter(name="new").exists()
 
 
-def test_conflicts_tell_who_else_matches(tutorial_world: Actor, acme: Actor) -> None:
+def test_conflicts_tell_who_else_matches(tutorial_env: Actor, acme: Actor) -> None:
     kinds = {conflict.label: conflict.kind for conflict in selectors.route_conflicts(acme, spec_of(acme, "checkout"))}
     assert kinds == {"acme/shop": "takes_part", "acme/checkout": "identical"}
     foreign = {"hostname": "api.globex.example"}
-    taken = selectors.route_conflicts(tutorial_world, foreign, account=acme.account)
+    taken = selectors.route_conflicts(tutorial_env, foreign, account=acme.account)
     assert ("taken", None) in [(conflict.kind, conflict.route_id) for conflict in taken]
     assert selectors.route_conflicts(acme, foreign) == [], "whose name it is, is not a customer's to know"
 
 
-def test_a_load_balancer_that_loses_a_fleet_pushes_to_it_as_well(tutorial_world: Actor) -> None:
+def test_a_load_balancer_that_loses_a_fleet_pushes_to_it_as_well(tutorial_env: Actor) -> None:
     before = generation()
     row = LoadBalancer.objects.get(name="front")
     spec = describe(row) | {"fleets": ["europe-west1"]}
-    save_object(actor=tutorial_world, kind="LoadBalancer", name="front", spec=spec)
+    save_object(actor=tutorial_env, kind="LoadBalancer", name="front", spec=spec)
     assert generation() == before + 1

@@ -1,4 +1,4 @@
-"""DEFINE: what the clouds of a load balancer cannot do is refused where it is written, with its reason."""
+"""What the clouds of a load balancer cannot do is refused where it is written, with its reason."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from apps.core.errors import Invalid
 from apps.definitions.models import LoadBalancer, Route
 from apps.definitions.previewing.portability import portability_of
 from apps.definitions.services import apply_document, save_object
-from tests.apps.clouds_world import give_real_addresses, operator_of, remembered, spec_of
+from tests.apps.clouds_env import give_real_addresses, operator_of, remembered, spec_of
 
 pytestmark = pytest.mark.django_db
 ABSENT = {"headers": [{"name": "X-Beta", "match": "absent"}], "path": "/beta"}

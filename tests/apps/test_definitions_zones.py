@@ -1,4 +1,4 @@
-"""DEFINE: zones and records: whose names are whose in a shared zone, and what a zone may hold."""
+"""Zones and records: whose names are whose in a shared zone, and what a zone may hold."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from apps.definitions.freezing.zone_records import wanted_records
 from apps.definitions.models import Record, Zone
 from apps.definitions.services import apply_document, delete_object, save_object
 from apps.fleet.models import StaticIP
-from tests.apps.clouds_world import RECORD, ZONE, operator_of, remembered, spec_of
+from tests.apps.clouds_env import RECORD, ZONE, operator_of, remembered, spec_of
 
 pytestmark = pytest.mark.django_db
 
@@ -131,9 +131,9 @@ def test_a_name_of_the_zones_owner_is_not_taken_but_his_wildcard_is_no_name(shar
 def test_a_hostname_that_another_account_verified_is_not_available(both: Actor, acme: Actor, globex: Actor) -> None:
     with transaction.atomic():
         for name in ("www.shared.example.net", "*.apps.shared.example.net"):
-            claim_hostname(account=globex.account, name=name, proof="dns")
+            claim_hostname(account=globex.account, name=name, verification="dns")
         claim_hostname(account=globex.account, name="waits.shared.example.net")
-    assert record(acme, "waits", label="waits")  # what nobody proved keeps nobody out
+    assert record(acme, "waits", label="waits")  # what nobody verified keeps nobody out
     assert refused(acme) == TAKEN
     assert refused(acme, label="one.apps") == TAKEN
     assert refused(acme, label="_acme-challenge.www", type="TXT", values=['"x"']) == TAKEN
@@ -249,6 +249,32 @@ def test_a_quota_counts_records(shared: Actor, acme: Actor) -> None:
     acme.account.refresh_from_db()
     record(acme, "one", label="one")
     assert refused(acme, label="two") == {"": "quota"}
+
+
+POWERDNS = {"driver": "powerdns", "credentials": "env:PDNS"}
+
+
+@pytest.mark.parametrize(
+    ("change", "faults"),
+    [
+        ({"driver": "memory"}, {"/spec/driver": "choice"}),
+        (POWERDNS | {"server": "http://dns.example.org:8081"}, {"/spec/server": "url"}),
+        (POWERDNS | {"server": "http://localhost.example.org"}, {"/spec/server": "url"}),
+        (POWERDNS | {"server": "http://127.0.0.1:8081"}, {}),
+        (POWERDNS | {"server": "http://[::1]:8081"}, {}),
+        (POWERDNS | {"server": "https://dns.example.org:8081"}, {}),
+    ],
+)
+def test_an_installation_keeps_no_zone_in_memory_and_sends_no_key_in_the_clear(
+    shared: Actor, settings: Any, change: dict[str, str], faults: dict[str, str]
+) -> None:
+    settings.DEVELOPMENT = False
+    found: dict[str, str] = {}
+    try:
+        save_object(actor=shared, kind="Zone", name="other", spec={"domain": "other.example.net"} | change)
+    except Invalid as invalid:
+        found = {fault.pointer: fault.code for fault in invalid.faults}
+    assert found == faults
 
 
 @pytest.mark.parametrize(

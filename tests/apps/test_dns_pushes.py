@@ -1,4 +1,4 @@
-"""PUSH of zones: claims, failures, drift, repairs, and what each account may see of a shared zone."""
+"""Claims, failures, drift, repairs, and what each account may see of a shared zone."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DOMAIN = "example.test"
 
 @pytest.fixture(autouse=True)
 def _no_wakes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(services, "wake_after_commit", lambda *_: None)
+    monkeypatch.setattr(services, "enqueue_on_commit", lambda *_: None)
 
 
 @pytest.fixture

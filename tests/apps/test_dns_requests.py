@@ -1,4 +1,4 @@
-"""PUSH of zones: repairs that several people ask for, and resolvers that are asked."""
+"""Repairs that several people ask for, and resolvers that are asked."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from apps.core.clock import now
 from apps.core.concurrency.leases import take
 from apps.core.errors import Conflict
 from apps.definitions.models import Record, Zone
-from apps.definitions.reading.outside import resolver
+from apps.definitions.shapes.base.outside import resolver
 from apps.dns import asking, pushing, selectors, services
 from apps.dns.models import ServedRecord, ZoneSync
 from apps.drivers.dns.contract import RecordSet, Refused
@@ -26,7 +26,7 @@ DOMAIN = "example.test"
 
 @pytest.fixture(autouse=True)
 def _no_wakes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(services, "wake_after_commit", lambda *_: None)
+    monkeypatch.setattr(services, "enqueue_on_commit", lambda *_: None)
 
 
 @pytest.fixture

@@ -19,11 +19,11 @@ from apps.definitions.freezing import snapshot as definitions
 from apps.definitions.services import save_object
 from apps.drivers.proxy.memory import MemoryDriver
 from apps.fleet.models import Fleet
-from apps.fleet.services import CHANGED_TASK, RECONCILE_TASK, want_push
+from apps.fleet.services import CHANGED_TASK, RECONCILE_TASK, request_push
 from apps.rollouts import services
 from apps.rollouts.models import Rollout
 from apps.rollouts.push import compiling, lifecycle, revision_store
-from tests.apps.pushed import World, add_route, pool_spec, put_world, remembered
+from tests.apps.pushed import World, add_route, pool_spec, put_env, remembered
 
 pytestmark = pytest.mark.django_db
 FLOOD, SMALL_FLOOD, ROUNDS, LATE = 1000, 30, 5, 3
@@ -52,7 +52,7 @@ WORLD = remembered(with_another_fleet)
 @pytest.fixture
 def world(db: None) -> World:
     """Two fleets that run what is wanted."""
-    return put_world(WORLD)
+    return put_env(WORLD)
 
 
 class Worker:
@@ -83,7 +83,7 @@ def worker(monkeypatch: pytest.MonkeyPatch) -> Worker:
         reach(driver)
 
     monkeypatch.setattr(MemoryDriver, "_reach", reached)
-    monkeypatch.setattr(queue, "wake", lambda task, fleet: found.waiting.append((task, fleet)))
+    monkeypatch.setattr(queue, "enqueue", lambda task, fleet: found.waiting.append((task, fleet)))
     monkeypatch.setattr(events, "publish", lambda *_, **__: None)
     return found
 
@@ -100,7 +100,7 @@ def behind(committed: Committed, worker: Worker, world: World, flood: int, balan
         if flood:
             add_route(world.operator, f"flood-{flood}", f"/flood-{flood}")
         for _ in range(flood):
-            want_push([world.fleet])
+            request_push([world.fleet])
         save_object(actor=world.operator, kind="Pool", name="red", spec=pool_spec() | {"balance": balance})
     return worker.until(lambda: is_out(other))
 

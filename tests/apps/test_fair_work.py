@@ -35,9 +35,9 @@ from apps.stacks.models import StackSync
 from apps.stacks.run import turns
 from apps.webhooks import delivering
 from apps.webhooks.models import Delivery, Webhook
-from tests.apps.schedules_world import Notes, a_schedule, ago, notes
-from tests.apps.stacks_world import a_run as a_stack_run
-from tests.apps.stacks_world import a_stack
+from tests.apps.schedules_env import Notes, a_schedule, ago, notes
+from tests.apps.stacks_env import a_run as a_stack_run
+from tests.apps.stacks_env import a_stack
 from tests.conftest import actor_of
 
 __all__ = ["notes"]
@@ -155,7 +155,7 @@ def a_stack_to_plan(actor: Actor, name: str) -> int:
 
 QUEUES: dict[str, tuple[ModuleType, Callable[[], int], Callable[[Actor, str], int]]] = {
     "webhooks": (delivering, delivering.deliver_in_turns, a_webhook),
-    "proofs": (hostnames, hostnames.check_in_turns, a_claim),
+    "verifications": (hostnames, hostnames.check_in_turns, a_claim),
     "zones": (dns, dns.reconcile_in_turns, a_zone),
     "clouds": (reading, reading.read_in_turns, a_stack_to_read),
     "stacks": (turns, turns.reconcile_in_turns, a_stack_to_plan),
@@ -169,7 +169,7 @@ def test_a_flood_of_one_delays_nobody_else(
     queue: str, acme: Actor, globex: Actor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module, run, one = QUEUES[queue]
-    under_way: set[int] = {"proofs": hostnames._looked_at, "capacity": running._begun}.get(queue, set())
+    under_way: set[int] = {"verifications": hostnames._looked_at, "capacity": running._begun}.get(queue, set())
     with transaction.atomic():
         alone = tasks_of(module, run).lag(lambda: one(globex, "alone"))
         transaction.set_rollback(True)
@@ -186,7 +186,7 @@ def test_a_flood_of_one_delays_nobody_else(
 @pytest.mark.parametrize("queue", QUEUES)
 def test_many_slow_accounts_together_delay_none_that_is_well(queue: str, globex: Actor) -> None:
     module, run, one = QUEUES[queue]
-    under_way: set[int] = {"proofs": hostnames._looked_at, "capacity": running._begun}.get(queue, set())
+    under_way: set[int] = {"verifications": hostnames._looked_at, "capacity": running._begun}.get(queue, set())
     for number in range(THREADS):
         one(actor_of(f"slow-{number}", "customer"), f"flood-{number}")
     lags = []

@@ -1,4 +1,4 @@
-"""DEFINE → COMPILE: listeners present the certificates of the accounts that they serve, each for proved names only."""
+"""Listeners present the certificates of the accounts they serve, each for verified names only."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ def upload(actor: Actor, name: str, *names: str) -> Certificate:
     return row
 
 
-def route(actor: Actor, name: str, hostname: str, *, proved: bool = True) -> None:
-    """A route of the actor's account, with its name proved."""
+def route(actor: Actor, name: str, hostname: str, *, verified: bool = True) -> None:
+    """A route of the actor's account, with its name verified."""
     save_object(actor=actor, kind="Route", name=name, spec=answer(hostname))
-    if proved:
-        Hostname.objects.filter(name=hostname).update(proof="dns")
+    if verified:
+        Hostname.objects.filter(name=hostname).update(verification="dns")
 
 
 @pytest.fixture
-def house(tutorial_world: Actor) -> Certificate:
+def house(tutorial_env: Actor) -> Certificate:
     """The operator's certificate, which the https listener of the tutorial's load balancer names."""
-    row = upload(tutorial_world, "house", "console.spillway.example", "*.shared.example")
+    row = upload(tutorial_env, "house", "console.spillway.example", "*.shared.example")
     listeners: list[dict[str, Any]] = [
         {"name": "http", "protocol": "http", "port": 8080},
         {"name": "https", "protocol": "https", "port": 8443, "certificates": ["house"]},
     ]
     spec = {"fleets": ["us-central1", "europe-west1"], "listeners": listeners}
-    save_object(actor=tutorial_world, kind="LoadBalancer", name="front", spec=spec)
+    save_object(actor=tutorial_env, kind="LoadBalancer", name="front", spec=spec)
     return row
 
 
@@ -60,19 +60,19 @@ def presented() -> dict[str, set[str]]:
 HOUSE = {"operator/house": {"console.spillway.example", "*.shared.example"}}
 
 
-def test_an_uploaded_certificate_is_presented_for_the_proved_names_of_its_account(house: Any, acme: Actor) -> None:
-    route(acme, "proved", "a.acme-two.example")
-    route(acme, "waiting", "b.acme-two.example", proved=False)
+def test_an_uploaded_certificate_is_presented_for_the_verified_names_of_its_account(house: Any, acme: Actor) -> None:
+    route(acme, "verified", "a.acme-two.example")
+    route(acme, "waiting", "b.acme-two.example", verified=False)
     assert presented() == HOUSE
     upload(acme, "own", "a.acme-two.example", "b.acme-two.example", "c.elsewhere.example")
     assert presented() == HOUSE | {"acme/own": {"a.acme-two.example"}}
 
 
-def test_a_wildcard_certificate_answers_for_the_names_that_are_proved(house: Any, acme: Actor) -> None:
+def test_a_wildcard_certificate_answers_for_the_names_that_are_verified(house: Any, acme: Actor) -> None:
     route(acme, "one", "a.wild.example")
     row = upload(acme, "own", "*.wild.example")
     assert presented()["acme/own"] == {"a.wild.example"}
-    Hostname.objects.create(name="*.wild.example", account=row.account, proof="dns")
+    Hostname.objects.create(name="*.wild.example", account=row.account, verification="dns")
     assert presented()["acme/own"] == {"*.wild.example"}
 
 
@@ -86,7 +86,7 @@ def test_a_certificate_for_the_name_of_somebody_else_is_never_presented(house: A
 
 
 def test_an_account_without_a_route_on_the_load_balancer_presents_nothing(house: Any, acme: Actor) -> None:
-    Hostname.objects.create(name="idle.example", account=acme.account, proof="dns")
+    Hostname.objects.create(name="idle.example", account=acme.account, verification="dns")
     upload(acme, "own", "idle.example")
     assert "acme/own" in presented()  # the tutorial's routes are acme's
     for row in list(acme.account.route_set.all()):
@@ -101,9 +101,9 @@ def test_the_newest_certificate_answers_for_a_name_and_the_older_one_goes(house:
     assert presented() == HOUSE | {"acme/new": {"a.renew.example"}}
 
 
-def test_the_operators_certificate_leaves_a_name_to_its_owner(house: Any, acme: Actor, tutorial_world: Actor) -> None:
-    grant(tutorial_world, hostname="*.shared.example")
-    Hostname.objects.create(name="*.shared.example", account=acme.account, proof="grant")
+def test_the_operators_certificate_leaves_a_name_to_its_owner(house: Any, acme: Actor, tutorial_env: Actor) -> None:
+    grant(tutorial_env, hostname="*.shared.example")
+    Hostname.objects.create(name="*.shared.example", account=acme.account, verification="grant")
     save_object(actor=acme, kind="Route", name="shared", spec=answer("*.shared.example"))
     assert presented() == HOUSE
     upload(acme, "own", "*.shared.example")
@@ -133,9 +133,9 @@ def fingerprint(port: int, name: str) -> str | None:
 
 
 def test_a_real_haproxy_presents_each_account_its_own(
-    house: Certificate, acme: Actor, globex: Actor, tutorial_world: Actor, tmp_path: Path
+    house: Certificate, acme: Actor, globex: Actor, tutorial_env: Actor, tmp_path: Path
 ) -> None:
-    grant(tutorial_world, hostname="acme.shared.example")
+    grant(tutorial_env, hostname="acme.shared.example")
     route(acme, "shared", "acme.shared.example")
     route(acme, "own", "acme-own.example")
     route(globex, "own", "globex-own.example")

@@ -1,4 +1,4 @@
-"""DEFINE: grants give hostnames and share pools by tag; nothing is pulled from under a route that uses it."""
+"""Grants give hostnames and share pools by tag; nothing is pulled from under a route that uses it."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ def text(days: int) -> str:
 
 
 @pytest.fixture
-def search(tutorial_world: Actor) -> Pool:
+def search(tutorial_env: Actor) -> Pool:
     """A pool of the operator that carries a tag."""
     spec = SPEC | {"tags": {"customer": "acme", "tier": "1"}}
-    saved: Pool = save_object(actor=tutorial_world, kind="Pool", name="search", spec=spec)
+    saved: Pool = save_object(actor=tutorial_env, kind="Pool", name="search", spec=spec)
     return saved
 
 
@@ -102,10 +102,10 @@ def test_a_grant_and_tags_are_documents_that_read_back_as_they_are_described(sea
     ],
 )
 def test_what_is_no_grant_is_refused_by_field(
-    tutorial_world: Actor, spec: dict[str, Any], pointer: str, code: str
+    tutorial_env: Actor, spec: dict[str, Any], pointer: str, code: str
 ) -> None:
     with pytest.raises(Invalid) as caught:
-        grant(tutorial_world, **spec)
+        grant(tutorial_env, **spec)
     assert faults(caught)[pointer] == code
     assert not Grant.objects.exists()
 
@@ -122,74 +122,74 @@ def test_what_is_no_grant_is_refused_by_field(
         ({f"k{number}": "v" for number in range(21)}, "/spec/tags"),
     ],
 )
-def test_tags_are_plain_words(tutorial_world: Actor, tags: object, pointer: str) -> None:
+def test_tags_are_plain_words(tutorial_env: Actor, tags: object, pointer: str) -> None:
     with pytest.raises(Invalid) as caught:
-        save_object(actor=tutorial_world, kind="Pool", name="tagged", spec=SPEC | {"tags": tags})
+        save_object(actor=tutorial_env, kind="Pool", name="tagged", spec=SPEC | {"tags": tags})
     assert pointer in faults(caught)
 
 
-def test_only_operators_grant(tutorial_world: Actor, acme: Actor) -> None:
+def test_only_operators_grant(tutorial_env: Actor, acme: Actor) -> None:
     for spec in ({"account": "acme", "hostname": "victim.example"}, {"account": "acme", "tag": "a=b"}):
         with pytest.raises(Forbidden):
             save_object(actor=acme, kind="Grant", name="mine", spec=spec)
-    grant(tutorial_world, tag="a=b")
+    grant(tutorial_env, tag="a=b")
     with pytest.raises(Forbidden):
         delete_object(actor=acme, kind="Grant", name="for-acme")
 
 
-def test_a_granted_hostname_is_proved_at_once_with_all_names_below(tutorial_world: Actor, acme: Actor) -> None:
+def test_a_granted_hostname_is_verified_at_once_with_all_names_below(tutorial_env: Actor, acme: Actor) -> None:
     save_object(actor=acme, kind="Route", name="waits", spec=answer("early.granted.example"))
     save_object(actor=acme, kind="Route", name="other", spec=answer("elsewhere.example"))
     assert not served("waits")
     before = Fleet.objects.get(name="us-central1").desired_generation
-    grant(tutorial_world, hostname="*.granted.example")
+    grant(tutorial_env, hostname="*.granted.example")
     save_object(actor=acme, kind="Route", name="later", spec=answer("late.granted.example"))
-    assert Hostname.objects.get(name="early.granted.example").proof == "grant"
+    assert Hostname.objects.get(name="early.granted.example").verification == "grant"
     assert Fleet.objects.get(name="us-central1").desired_generation == before + 2
     assert [served(name) for name in ("waits", "later", "other")] == [True, True, False]
 
 
-def test_a_grant_of_one_account_proves_nothing_for_another(tutorial_world: Actor, globex: Actor) -> None:
-    grant(tutorial_world, hostname="*.granted.example")
+def test_a_grant_of_one_account_verifies_nothing_for_another(tutorial_env: Actor, globex: Actor) -> None:
+    grant(tutorial_env, hostname="*.granted.example")
     save_object(actor=globex, kind="Route", name="sly", spec=answer("sly.granted.example"))
     assert not served("sly")
 
 
-def test_a_hostname_of_one_customer_is_not_granted_to_another(tutorial_world: Actor, globex: Actor) -> None:
+def test_a_hostname_of_one_customer_is_not_granted_to_another(tutorial_env: Actor, globex: Actor) -> None:
     save_object(actor=globex, kind="Route", name="waits", spec=answer("waits.example"))
-    grant(tutorial_world, "of-waits", hostname="waits.example")
-    save_object(actor=tutorial_world, kind="Route", name="mine", account="globex", spec=answer("mine.example"))
+    grant(tutorial_env, "of-waits", hostname="waits.example")
+    save_object(actor=tutorial_env, kind="Route", name="mine", account="globex", spec=answer("mine.example"))
     with pytest.raises(Invalid) as caught:
-        grant(tutorial_world, hostname="mine.example")
+        grant(tutorial_env, hostname="mine.example")
     assert faults(caught) == {"/spec/hostname": "hostname_taken"}
-    grant(tutorial_world, hostname="free.example")
+    grant(tutorial_env, hostname="free.example")
     with pytest.raises(Invalid) as caught:
-        grant(tutorial_world, "second", account="globex", hostname="free.example")
+        grant(tutorial_env, "second", account="globex", hostname="free.example")
     assert faults(caught) == {"/spec/hostname": "granted"}
 
 
-def test_a_grant_that_proves_the_name_of_a_route_stays_until_the_route_is_gone(
-    tutorial_world: Actor, acme: Actor
+def test_a_grant_that_verifies_the_name_of_a_route_stays_until_the_route_is_gone(
+    tutorial_env: Actor, acme: Actor
 ) -> None:
-    grant(tutorial_world, hostname="granted.example")
+    grant(tutorial_env, hostname="granted.example")
     save_object(actor=acme, kind="Route", name="user", spec=answer("granted.example"))
     with pytest.raises(Conflict, match="acme/user"):
-        delete_object(actor=tutorial_world, kind="Grant", name="for-acme")
+        delete_object(actor=tutorial_env, kind="Grant", name="for-acme")
     with pytest.raises(Conflict, match="acme/user"):
-        grant(tutorial_world, hostname="another.example")
-    grant(tutorial_world, "wider", hostname="*.example.org")
-    grant(tutorial_world, "twin", hostname="granted.example")
-    delete_object(actor=tutorial_world, kind="Grant", name="for-acme")  # the twin holds the name
+        grant(tutorial_env, hostname="another.example")
+    grant(tutorial_env, "wider", hostname="*.example.org")
+    grant(tutorial_env, "twin", hostname="granted.example")
+    delete_object(actor=tutorial_env, kind="Grant", name="for-acme")  # the twin holds the name
     delete_object(actor=acme, kind="Route", name="user")
-    delete_object(actor=tutorial_world, kind="Grant", name="twin")
+    delete_object(actor=tutorial_env, kind="Grant", name="twin")
     claim = Hostname.objects.filter(name="granted.example").first()
-    assert claim is None or claim.proof == ""
+    assert claim is None or claim.verification == ""
 
 
-def test_an_ended_grant_proves_nothing_new_and_its_routes_go_on(tutorial_world: Actor, acme: Actor) -> None:
-    grant(tutorial_world, hostname="*.granted.example")
+def test_an_ended_grant_verifies_nothing_new_and_its_routes_go_on(tutorial_env: Actor, acme: Actor) -> None:
+    grant(tutorial_env, hostname="*.granted.example")
     save_object(actor=acme, kind="Route", name="old", spec=answer("old.granted.example"))
-    grant(tutorial_world, hostname="*.granted.example", expires_at=text(-1))
+    grant(tutorial_env, hostname="*.granted.example", expires_at=text(-1))
     save_object(actor=acme, kind="Route", name="new", spec=answer("new.granted.example"))
     assert (served("old"), served("new")) == (True, False)
 
@@ -219,7 +219,7 @@ def test_a_tag_of_another_customer_shares_nothing(search: Pool, operator: Actor,
 
 
 @pytest.mark.both_engines
-def test_numbers_and_words_of_json_are_tags_like_others(operator: Actor, tutorial_world: Actor, acme: Actor) -> None:
+def test_numbers_and_words_of_json_are_tags_like_others(operator: Actor, tutorial_env: Actor, acme: Actor) -> None:
     for number, key in enumerate(("0", "contains", "isnull", "7")):
         save_object(actor=operator, kind="Pool", name=f"p{number}", spec=SPEC | {"tags": {key: "1"}})
         grant(operator, f"g{number}", tag=f"{key}=1")
@@ -287,12 +287,12 @@ def test_after_a_grant_ended_its_routes_can_be_edited_and_no_new_one_uses_the_po
     assert not Route.objects.filter(name="new").exists()
 
 
-def test_a_grant_stays_with_its_account_and_stands_in_the_record_of_it(tutorial_world: Actor, acme: Actor) -> None:
-    grant(tutorial_world, tag="customer=acme")
+def test_a_grant_stays_with_its_account_and_stands_in_the_record_of_it(tutorial_env: Actor, acme: Actor) -> None:
+    grant(tutorial_env, tag="customer=acme")
     with pytest.raises(Invalid) as caught:
-        grant(tutorial_world, account="globex", tag="customer=acme")
+        grant(tutorial_env, account="globex", tag="customer=acme")
     assert faults(caught) == {"/spec/account": "account"}
-    delete_object(actor=tutorial_world, kind="Grant", name="for-acme")
+    delete_object(actor=tutorial_env, kind="Grant", name="for-acme")
     rows = Entry.objects.filter(object_kind="Grant").order_by("id").values_list("account__name", "action")
     assert list(rows) == [("acme", "create"), ("acme", "delete")]
 
@@ -335,16 +335,16 @@ def test_without_the_lock_they_would_pass_each_other(
     assert uses_left_without_a_grant(operator, acme) == 1
 
 
-def test_load_may_be_tested_where_a_name_is_proved_or_a_grant_says_so(tutorial_world: Actor, acme: Actor) -> None:
+def test_load_may_be_tested_where_a_name_is_verified_or_a_grant_says_so(tutorial_env: Actor, acme: Actor) -> None:
     account = Account.objects.get(name="acme")
-    assert may_load_test(account, "shop.acme.example")  # an operator's document proved it
+    assert may_load_test(account, "shop.acme.example")  # an operator's document verified it
     save_object(actor=acme, kind="Route", name="waits", spec=answer("waiting.example"))
     assert not may_load_test(account, "waiting.example")
-    grant(tutorial_world, hostname="*.granted.example", may_load_test=False)
+    grant(tutorial_env, hostname="*.granted.example", may_load_test=False)
     save_object(actor=acme, kind="Route", name="granted", spec=answer("a.granted.example"))
     assert not may_load_test(account, "a.granted.example")
-    grant(tutorial_world, hostname="*.granted.example")
+    grant(tutorial_env, hostname="*.granted.example")
     assert may_load_test(account, "a.granted.example")
     assert not may_load_test(Account.objects.get(name="globex"), "a.granted.example")
-    grant(tutorial_world, hostname="*.granted.example", expires_at=text(-1))
+    grant(tutorial_env, hostname="*.granted.example", expires_at=text(-1))
     assert not may_load_test(account, "a.granted.example")

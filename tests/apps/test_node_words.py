@@ -1,4 +1,4 @@
-"""DEFINE: what nodes say is put into people's words, and names of one customer are told to no other."""
+"""What nodes say is put into people's words, and names of one customer are told to no other."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from apps.observe.judge.judging import Bench
 from apps.observe.models import NodeReport
 from apps.observe.services import report_of
 from apps.rollouts.models import Quarantine, Rollout, Step
-from tests.apps.pushed import APPLIED, World, put_world
+from tests.apps.pushed import APPLIED, World, put_env
 from tests.apps.test_definitions_services import pem_pair
 from tests.said import unsaid
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def world(db: None) -> World:
     """A fleet, and a certificate."""
-    found = put_world(APPLIED)
+    found = put_env(APPLIED)
     chain, key = pem_pair("www.example.org")
     save_object(actor=found.operator, kind="Certificate", name="site", spec={"chain": chain, "key": key})
     return found

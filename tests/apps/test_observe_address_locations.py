@@ -1,4 +1,4 @@
-"""OBSERVE: where static IPs are now, by the word of the nodes, for operators."""
+"""Where static IPs are now, by the word of the nodes, for operators."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from apps.drivers.proxy.registry import open_driver
 from apps.observe.models import NodeReport
 from apps.observe.services import note_report, report_of, store_reports
 from apps.observe.show.address_locations import address_locations
-from tests.apps.observe_world import World, make_world, state
+from tests.apps.observe_env import World, make_env, state
 
 VIP = "10.9.0.7"
 
@@ -23,7 +23,7 @@ VIP = "10.9.0.7"
 @pytest.fixture
 def world(db: None) -> Iterator[World]:
     forget_memory_nodes()
-    yield make_world()
+    yield make_env()
     forget_memory_nodes()
 
 

@@ -1,4 +1,4 @@
-"""OBSERVE: the collector reads every node, is never held up by one, and survives what it depends on."""
+"""The collector reads every node, is never held up by one, and survives what it depends on."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from apps.observe.collect.recorder import Recorder
 from apps.observe.judge.conditions import Type
 from apps.observe.live import store as live
 from apps.observe.models import CollectorLease, Condition, NodeReport, Sample
-from tests.apps.observe_world import START, World, make_world, reading, row, state
+from tests.apps.observe_env import START, World, make_env, reading, row, state
 
 DEAD_REDIS = "redis://127.0.0.1:1/0"
 T = TypeVar("T")
@@ -36,7 +36,7 @@ T = TypeVar("T")
 @pytest.fixture
 def world(db: None) -> Iterator[World]:
     forget_memory_nodes()
-    yield make_world()
+    yield make_env()
     forget_memory_nodes()
 
 
@@ -196,7 +196,7 @@ def test_trouble_is_logged_when_it_begins_and_when_it_ends(caplog: pytest.LogCap
 @pytest.fixture
 def committed(transactional_db: None) -> Iterator[World]:
     forget_memory_nodes()
-    world = make_world()
+    world = make_env()
     for node in world.nodes:
         there = memory_node(f"observe-{node.name}")
         there.generation, there.rows = 3, rows_of(world, 10)

@@ -1,4 +1,4 @@
-"""OBSERVE: flows become samples, what nodes count together and how far regions are is kept for who watches overflow."""
+"""Flows become samples, what nodes count together and how far regions are is kept for who watches overflow."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from apps.observe.collect.readings import Reading
 from apps.observe.collect.recorder import Recorder
 from apps.observe.live import store as live
 from apps.observe.models import NodeReport, Sample
-from tests.apps.observe_world import START, World, make_world, reading, row
+from tests.apps.observe_env import START, World, make_env, reading, row
 
 pytestmark = pytest.mark.django_db
 TO, BOUNCE = "pool-1/to/rgn-2/rate", "pool-1/bounce/rgn-1/rate"
@@ -22,7 +22,7 @@ TO, BOUNCE = "pool-1/to/rgn-2/rate", "pool-1/bounce/rgn-1/rate"
 
 @pytest.fixture
 def world(db: None) -> World:
-    return make_world()
+    return make_env()
 
 
 def flow(key: str, requests: int) -> CounterRow:

@@ -1,4 +1,4 @@
-"""OBSERVE: pages get live numbers, series and verdicts of what the actor may see, and old ones are never live."""
+"""Pages get live numbers, series and verdicts of what the actor may see, and old ones are never live."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from apps.observe.judge.conditions import Reason, Type, Verdict
 from apps.observe.live import store as live
 from apps.observe.live.store import LiveNode
 from apps.observe.show import history as observed
-from tests.apps.observe_world import World, make_world, state
+from tests.apps.observe_env import World, make_env, state
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
 def world(db: None) -> World:
-    found = make_world()
+    found = make_env()
     lease.hold(0, "a test")
     return found
 

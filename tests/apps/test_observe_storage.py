@@ -1,4 +1,4 @@
-"""OBSERVE: what is stored is stored once, rolled up, pruned, and says since when."""
+"""What is stored is stored once, rolled up, pruned, and says since when."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from apps.observe.collect import lease
 from apps.observe.collect.deltas import Counts
 from apps.observe.judge.conditions import Reason, Type, Verdict
 from apps.observe.models import CollectorLease, Condition, NodeReport, Sample
-from tests.apps.observe_world import START, World, make_world, state
+from tests.apps.observe_env import START, World, make_env, state
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_engines]  # upserts, bulk deletes, a lease
 AT = int(START.timestamp())
@@ -21,7 +21,7 @@ AT = int(START.timestamp())
 
 @pytest.fixture
 def world(db: None) -> World:
-    return make_world()
+    return make_env()
 
 
 def stored(world: World, at: int, requests: int, resolution: int = 10) -> None:

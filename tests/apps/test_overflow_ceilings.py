@@ -10,7 +10,7 @@ from apps.core.clock import now
 from apps.observe.collect.buckets import SHORT, start_of
 from apps.observe.collect.recorder import Recorder
 from apps.overflow import selectors
-from tests.apps.observe_world import World, make_world, reading, row
+from tests.apps.observe_env import World, make_env, reading, row
 
 pytestmark = pytest.mark.django_db
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 def world(live_redis: object) -> World:
     """us is asked 10/s for acme's pool and refuses 4/s of them, 3/s because there are too many at once."""
     del live_redis
-    made = make_world()
+    made = make_env()
     start = datetime.fromtimestamp(start_of(now().timestamp(), SHORT) - 2 * SHORT, UTC)
     _, us = made.regions
     pool = f"pool-{made.pools['acme'].pk}"

@@ -15,9 +15,9 @@ from apps.observe.models import Condition
 from apps.overflow import facts, reasons, selectors
 from apps.overflow.flows import Flow, RegionUse, WhatIf
 from apps.web.overflow.words import use_kind, use_note, use_words
-from tests.apps.observe_world import World
-from tests.apps.overflow_world import make_spilling
-from tests.doors.people import client_of
+from tests.apps.observe_env import World
+from tests.apps.overflow_env import make_spilling
+from tests.interfaces.people import client_of
 
 pytestmark = pytest.mark.django_db
 

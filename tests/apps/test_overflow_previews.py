@@ -9,8 +9,8 @@ import pytest
 from apps.definitions.models import Backend
 from apps.definitions.services import set_limit
 from apps.overflow.preview import overloads
-from tests.apps.observe_world import World, make_world
-from tests.apps.overflow_world import make_spilling
+from tests.apps.observe_env import World, make_env
+from tests.apps.overflow_env import make_spilling
 
 pytestmark = pytest.mark.django_db
 
@@ -38,5 +38,5 @@ def test_a_limit_that_makes_room_is_no_matter(world: World) -> None:
 
 
 def test_without_traffic_nobody_can_say_anything() -> None:
-    world = make_world()
+    world = make_env()
     assert overloads(world.operator, to(world, 1)) == ()

@@ -12,8 +12,8 @@ from apps.observe.collect.buckets import SHORT
 from apps.observe.models import Sample
 from apps.overflow import selectors
 from apps.overflow.flows import WhatIf
-from tests.apps.observe_world import World, make_world
-from tests.apps.overflow_world import make_spilling
+from tests.apps.observe_env import World, make_env
+from tests.apps.overflow_env import make_spilling
 
 pytestmark = pytest.mark.django_db
 
@@ -97,7 +97,7 @@ def test_customers_see_the_flow_of_their_own_pools_only(spilling: World) -> None
 
 
 def test_without_traffic_nothing_is_invented() -> None:
-    world = make_world()
+    world = make_env()
     flow = selectors.flow_of(world.operator, None)
     assert (flow.at, flow.lanes) == (None, ())
 

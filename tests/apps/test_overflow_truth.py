@@ -21,8 +21,8 @@ from apps.observe.show.flows import overflowing_since
 from apps.overflow import reasons, selectors
 from apps.overflow.flows import Flow, WhatIf
 from apps.overflow.preview import overloads
-from tests.apps.observe_world import World
-from tests.apps.overflow_world import make_spilling
+from tests.apps.observe_env import World
+from tests.apps.overflow_env import make_spilling
 
 pytestmark = pytest.mark.django_db
 

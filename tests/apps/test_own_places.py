@@ -1,4 +1,4 @@
-"""DEFINE: where the installation itself is reached no server may be, when it is written and when it is compiled."""
+"""Where the installation itself is reached no server may be, when it is written and when it is compiled."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def places(tutorial_world: Actor) -> None:
+def places(tutorial_env: Actor) -> None:
     """A node and its agent, a static IP of each kind, and a pool of addresses."""
     owner = Account.objects.get(kind="operator")
     node = Node.objects.order_by("id")[0]
@@ -40,7 +40,7 @@ OWN = ("10.9.0.5", "agent-5.example", "10.9.0.7", "198.51.100.7", "198.51.100.8"
 
 @pytest.mark.parametrize("address", OWN)
 def test_a_server_where_we_are_reached_ourselves_is_refused(places: None, acme: Actor, address: str) -> None:
-    Hostname.objects.filter(name="shop.acme.example").update(proof="dns")
+    Hostname.objects.filter(name="shop.acme.example").update(verification="dns")
     with pytest.raises(Invalid) as caught:
         save(acme, address)
     (fault,) = caught.value.faults

@@ -1,4 +1,4 @@
-"""DEFINE: in which private networks a fleet's servers may be, by its operator's policy, when written and compiled."""
+"""In which private networks a fleet's servers may be, by its operator's policy, when written and compiled."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def allow(operator: Actor, *networks: str) -> Fleet:
 
 @pytest.mark.parametrize("address", ["10.9.0.5", "192.168.0.1", "100.64.0.1", "fd00::1"])
 def test_a_private_address_outside_of_the_policy_is_refused_with_the_field(
-    tutorial_world: Actor, acme: Actor, address: str
+    tutorial_env: Actor, acme: Actor, address: str
 ) -> None:
     save(acme, address, name="before")
-    allow(tutorial_world, "10.1.0.0/16", "fd01::/16")
+    allow(tutorial_env, "10.1.0.0/16", "fd01::/16")
     with pytest.raises(Invalid) as caught:
         save(acme, address)
     (fault,) = caught.value.faults
@@ -41,23 +41,23 @@ def test_a_private_address_outside_of_the_policy_is_refused_with_the_field(
 
 @pytest.mark.parametrize("address", ["10.1.0.5", "fd01::1", "203.0.113.9", "2001:db8::1", "shop.internal"])
 def test_what_the_policy_allows_what_is_public_and_names_are_stored(
-    tutorial_world: Actor, acme: Actor, address: str
+    tutorial_env: Actor, acme: Actor, address: str
 ) -> None:
-    allow(tutorial_world, "10.1.0.0/16", "fd01::/16")
+    allow(tutorial_env, "10.1.0.0/16", "fd01::/16")
     save(acme, address)
 
 
-def test_one_fleet_of_a_region_that_refuses_is_enough(tutorial_world: Actor, acme: Actor) -> None:
+def test_one_fleet_of_a_region_that_refuses_is_enough(tutorial_env: Actor, acme: Actor) -> None:
     spec = {"region": REGION, "private_networks": [], "local_development": True}
-    save_object(actor=tutorial_world, kind="Fleet", name="strict", spec=spec)
+    save_object(actor=tutorial_env, kind="Fleet", name="strict", spec=spec)
     with pytest.raises(Invalid):
         save(acme, "10.1.0.5")
 
 
-def test_a_server_that_a_later_policy_refuses_is_left_out_and_named(tutorial_world: Actor, acme: Actor) -> None:
+def test_a_server_that_a_later_policy_refuses_is_left_out_and_named(tutorial_env: Actor, acme: Actor) -> None:
     save(acme, "10.9.0.5")
-    assert not compile_snapshot(snapshot_of(allow(tutorial_world, "10.9.0.0/16"))).quarantined
-    found = compile_snapshot(snapshot_of(allow(tutorial_world))).quarantined
+    assert not compile_snapshot(snapshot_of(allow(tutorial_env, "10.9.0.0/16"))).quarantined
+    found = compile_snapshot(snapshot_of(allow(tutorial_env))).quarantined
     assert {("self", "address_refused")} <= {(finding.label.rpartition("/")[2], finding.code) for finding in found}
 
 
@@ -69,10 +69,10 @@ def test_a_server_that_a_later_policy_refuses_is_left_out_and_named(tutorial_wor
         ("10.0.0.0/8", "not_list"), ([f"10.{number}.0.0/16" for number in range(65)], "too_many"),
     ],
 )  # fmt: skip
-def test_a_policy_that_is_none_is_refused_with_its_place(tutorial_world: Actor, networks: Any, code: str) -> None:
+def test_a_policy_that_is_none_is_refused_with_its_place(tutorial_env: Actor, networks: Any, code: str) -> None:
     spec = {"region": REGION, "private_networks": networks}
     with pytest.raises(Invalid) as caught:
-        save_object(actor=tutorial_world, kind="Fleet", name="other", spec=spec)
+        save_object(actor=tutorial_env, kind="Fleet", name="other", spec=spec)
     assert [(fault.pointer.rpartition("/private_networks")[0], fault.code) for fault in caught.value.faults] == [
         ("/spec", code)
     ]

@@ -1,4 +1,4 @@
-"""PUSH by many workers: one at a time per fleet, and what a dead one left behind is found."""
+"""Pushes by many workers: one at a time per fleet, and what a dead one left behind is found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PUSH: each node of a fleet is brought along at its own pace: one that falls silent holds up nobody."""
+"""Each node of a fleet is brought along at its own pace: one that falls silent holds up nobody."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from apps.fleet.services import RECONCILE_TASK
 from apps.rollouts import services
 from apps.rollouts.models import Rollout, Step
 from apps.rollouts.push import reconciling
-from tests.apps.pushed import World, add_route, put_world, remembered
+from tests.apps.pushed import World, add_route, put_env, remembered
 
 RUNNING = remembered(World.reconcile)
 PROMISED_S = 1.0
@@ -82,8 +82,8 @@ def until(true: object, seconds: float) -> bool:
 def _next_change_while_one_is_silent(monkeypatch: pytest.MonkeyPatch, seconds: float) -> tuple[bool, Woken]:
     """Whether n1 has the second change so soon after it was made, n2 being silent at the first; who was woken later."""
     woken: Woken = []
-    monkeypatch.setattr(reconciling, "wake", lambda *words: woken.append(words))
-    world = put_world(RUNNING)
+    monkeypatch.setattr(reconciling, "enqueue", lambda *words: woken.append(words))
+    world = put_env(RUNNING)
     with silent() as agent:
         Node.objects.filter(name="n2").update(url=f"unix://{agent.path}")
         add_route(world.operator, "one", "/one")
@@ -168,7 +168,7 @@ def test_an_address_where_nobody_is_costs_a_push_two_seconds_and_not_its_whole_t
 
 
 def test_a_node_that_could_not_take_a_change_holds_up_nobody_and_gets_it_later(db: None) -> None:
-    world = put_world(RUNNING)
+    world = put_env(RUNNING)
     world.memory[1].unavailable = "no space left on the disk"
     add_route(world.operator, "one", "/one")
     world.reconcile()

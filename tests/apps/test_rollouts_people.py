@@ -1,4 +1,4 @@
-"""PUSH, what people ask for: back to an earlier revision, holding there, going on, looking at differences."""
+"""What people ask for: back to an earlier revision, holding there, going on, looking at differences."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from apps.core.secrets.sealing import unseal
 from apps.rollouts import selectors, services
 from apps.rollouts.models import FleetSync, Revision, Rollout
 from apps.rollouts.push import revision_store
-from tests.apps.pushed import World, add_route, put_world, remembered
+from tests.apps.pushed import World, add_route, put_env, remembered
 from tests.conftest import actor_of
 
 
@@ -30,7 +30,7 @@ PUSHED_TWICE = remembered(push_twice)
 @pytest.fixture
 def world(db: None) -> World:
     """Nodes that run the second of two revisions."""
-    return put_world(PUSHED_TWICE)
+    return put_env(PUSHED_TWICE)
 
 
 def two_revisions() -> tuple[Revision, Revision]:

@@ -1,4 +1,4 @@
-"""PUSH with nodes in memory: what goes out, what does not, and how little it disturbs."""
+"""A push to nodes in memory: what goes out, what does not, and how little it disturbs."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from apps.definitions.freezing.snapshot import snapshot_of
 from apps.definitions.services import save_object
 from apps.drivers.proxy.contract import Refused
 from apps.fleet.models import Fleet
-from apps.fleet.services import want_push
+from apps.fleet.services import request_push
 from apps.observe.models import NodeReport
 from apps.rollouts import selectors, services
 from apps.rollouts.models import FleetSync, Revision, Rollout
-from tests.apps.pushed import APPLIED, World, add_route, put_world, remembered, remove_object, remove_route
+from tests.apps.pushed import APPLIED, World, add_route, put_env, remembered, remove_object, remove_route
 
 RUNNING = remembered(World.reconcile)
 
@@ -20,13 +20,13 @@ RUNNING = remembered(World.reconcile)
 @pytest.fixture
 def fresh(db: None) -> World:
     """Nodes that run nothing yet."""
-    return put_world(APPLIED)
+    return put_env(APPLIED)
 
 
 @pytest.fixture
 def world(db: None) -> World:
     """Nodes that run the first revision."""
-    return put_world(RUNNING)
+    return put_env(RUNNING)
 
 
 def latest() -> Rollout:
@@ -87,7 +87,7 @@ def test_a_node_that_runs_a_foreign_configuration_gets_the_whole_bundle(world: W
 
 def test_an_equal_digest_is_unchanged_and_disturbs_nobody(world: World) -> None:
     before = [(node.pushes, node.generation, len(node.operations)) for node in world.memory]
-    want_push([world.fleet])
+    request_push([world.fleet])
     world.reconcile()
     assert [(node.pushes, node.generation, len(node.operations)) for node in world.memory] == before
     assert (Revision.objects.count(), Rollout.objects.count()) == (1, 1)
@@ -145,7 +145,7 @@ def test_what_was_refused_is_not_tried_again_before_a_person_says_so(world: Worl
     world.reconcile()
     world.memory[1].refusal = None
     count = Rollout.objects.count()
-    want_push([world.fleet])
+    request_push([world.fleet])
     world.reconcile()
     world.reconcile()
     assert Rollout.objects.count() == count

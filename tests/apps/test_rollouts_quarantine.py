@@ -1,4 +1,4 @@
-"""PUSH: what nodes refuse of one customer is found, left out and named; everybody else goes live in the same try."""
+"""What nodes refuse of one customer is found, left out and named; everybody else goes live in the same try."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from apps.definitions.models import Certificate, LoadBalancer, Pool, Route, Rout
 from apps.definitions.services import save_object
 from apps.drivers.proxy.contract import ProxyError, Refused, Unreachable
 from apps.fleet.models import Region
-from apps.fleet.services import want_push
+from apps.fleet.services import request_push
 from apps.observe.models import NodeReport
 from apps.rollouts import selectors, services
 from apps.rollouts.culprits import quarantine
@@ -24,11 +24,11 @@ from apps.rollouts.models import FleetSync, Quarantine, Rollout, Step
 from apps.rollouts.push import reconciling
 from apps.rollouts.push.repairs import FIRST_PAUSE
 from apps.webhooks.events import type_of
-from tests.apps.pushed import World, add_route, put_world, remembered
+from tests.apps.pushed import World, add_route, put_env, remembered
 from tests.apps.test_definitions_services import pem_pair
 from tests.conftest import actor_of
-from tests.doors.people import client_of
-from tests.doors.test_api_objects import Api
+from tests.interfaces.api.test_api_objects import Api
+from tests.interfaces.people import client_of
 from tests.poisoned import poison_answer, poison_pool, poison_route
 
 CUSTOMERS = 100
@@ -63,14 +63,14 @@ WORLD = remembered(with_https)
 @pytest.fixture
 def world(db: None) -> World:
     """Nodes that run what all of the customers have, which is nothing yet."""
-    return put_world(WORLD)
+    return put_env(WORLD)
 
 
 def everybody_writes(world: World, many: int = 5) -> None:
     """So many customers add a pool and a route each, in one go."""
     front = LoadBalancer.objects.get()
     owners = list(Account.objects.filter(kind=Account.Kind.CUSTOMER).order_by("name")[:many])
-    names = [Hostname(name=f"{owner.name}.example", account=owner, proof="dns") for owner in owners]
+    names = [Hostname(name=f"{owner.name}.example", account=owner, verification="dns") for owner in owners]
     Hostname.objects.bulk_create(names)
     pools = [Pool(name="shop", account=owner, protocol="http", balance="leastconn") for owner in owners]
     Pool.objects.bulk_create(pools)
@@ -81,7 +81,7 @@ def everybody_writes(world: World, many: int = 5) -> None:
     Route.objects.bulk_create(routes)
     shares = [RoutePool(route=route, pool=pool, weight=1) for route, pool in zip(routes, pools, strict=True)]
     RoutePool.objects.bulk_create(shares)
-    want_push([world.fleet])
+    request_push([world.fleet])
 
 
 def refuses(*words: str, names: bool, stage: str = "trial_run") -> Judge:
@@ -280,7 +280,7 @@ def test_it_is_tried_again_when_the_nodes_report_another_haproxy(poisoned: World
 
 def test_it_is_tried_again_when_an_operator_asks(poisoned: World) -> None:
     judged(poisoned, None)
-    want_push([poisoned.fleet])
+    request_push([poisoned.fleet])
     poisoned.reconcile()
     assert Quarantine.objects.exists()
     services.push_again(actor=poisoned.operator, fleet_id=poisoned.fleet.pk)

@@ -1,4 +1,4 @@
-"""SCHEDULES: a fire that one worker is just taking is left alone by all others."""
+"""A fire that one worker is just taking is left alone by all others."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from apps.accounts.actors import Actor
 from apps.schedules.models import Fire
 from apps.schedules.run import claims
 from tests.apps.at_once import PATIENCE_S, at_once, wait_for
-from tests.apps.schedules_world import a_schedule, book_all
+from tests.apps.schedules_env import a_schedule, book_all
 
 
 @pytest.mark.both_engines

@@ -1,4 +1,4 @@
-"""DEFINE, schedules: what is read is what is stored, the next instant, what may be booked, and what keeps one there."""
+"""Schedules: what is read is what is stored, the next instant, what may be booked, and what keeps one there."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_every_fault_is_named_where_it_stands(acme: Actor, spec: dict[str, Any],
     assert not Schedule.objects.exists()
 
 
-@pytest.mark.usefixtures("tutorial_world")
+@pytest.mark.usefixtures("tutorial_env")
 def test_a_change_is_tried_when_it_is_booked_and_changes_nothing_then(acme: Actor) -> None:
     before = describe(Pool.objects.get(account=acme.account, name="shop"))
     book(acme, change(**(before | {"balance": "random"})))
@@ -119,7 +119,7 @@ def test_a_change_is_tried_when_it_is_booked_and_changes_nothing_then(acme: Acto
     assert pointers(found) == ["/spec/target/change/object/spec/protocol"]
 
 
-@pytest.mark.usefixtures("tutorial_world")
+@pytest.mark.usefixtures("tutorial_env")
 def test_a_schedule_changes_only_what_its_account_may_change(acme: Actor, globex: Actor, operator: Actor) -> None:
     foreign = change()
     foreign["target"]["change"]["object"]["account"] = "globex"
@@ -139,7 +139,7 @@ def test_a_schedule_changes_only_what_its_account_may_change(acme: Actor, globex
     book(operator, HOURLY | {"target": {"rollout": {"fleet": "us-central1"}}})
 
 
-@pytest.mark.usefixtures("tutorial_world")
+@pytest.mark.usefixtures("tutorial_env")
 def test_a_token_for_schedules_books_no_change_of_what_it_may_not_write(acme: Actor) -> None:
     narrow = Actor("token", acme.account, "editor", scopes=frozenset({"schedules:write"}))
     book(narrow, HOURLY)

@@ -1,4 +1,4 @@
-"""SCHEDULES: instants become fires once, fires become effects, and what cannot be done is said."""
+"""Instants become fires once, fires become effects, and what cannot be done is said."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from apps.schedules.run import claims, ticking, working
 from apps.schedules.run.booking import book
 from apps.schedules.targets.contract import Outcome, Target, TargetFailed
 from tests.apps.at_once import at_once
-from tests.apps.schedules_world import Notes, a_schedule, ago, book_all, notes, states
+from tests.apps.schedules_env import Notes, a_schedule, ago, book_all, notes, states
 
 __all__ = ["notes"]
 pytestmark = pytest.mark.django_db
@@ -294,8 +294,8 @@ def test_a_call_from_outside_is_skipped_while_another_fire_is_open_and_refused_w
 
 
 def test_without_a_broker_the_scheduler_acts_itself(acme: Actor, notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
-    # What `wake` answers when Redis is away; the suite has one that lives.
-    monkeypatch.setattr(ticking, "wake", lambda *_, **__: False)
+    # What `enqueue` answers when Redis is away; the suite has one that lives.
+    monkeypatch.setattr(ticking, "enqueue", lambda *_, **__: False)
     a_schedule(acme)
     pause = ticking.schedules_tick()
     assert Fire.objects.get().state == "done"

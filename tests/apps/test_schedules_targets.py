@@ -1,4 +1,4 @@
-"""SCHEDULES, targets: signed and never private, once or known again, and changes that are made and taken back."""
+"""Targets: signed and never private, once or known again, and changes that are made and taken back."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def test_a_topic_fails_while_redis_is_away_and_is_tried_again(acme: Actor, setti
     assert (made.state, made.message) == ("waiting", topic.AWAY)
 
 
-@pytest.mark.usefixtures("tutorial_world")
+@pytest.mark.usefixtures("tutorial_env")
 def test_a_change_is_made_and_taken_back_once(acme: Actor) -> None:
     before = describe(Pool.objects.get(account=acme.account, name="shop"))
     made = fired(acme, shop(acme, balance="random"))
@@ -183,7 +183,7 @@ def test_a_change_is_made_and_taken_back_once(acme: Actor) -> None:
     assert Fire.objects.filter(cause="restore").count() == 1
 
 
-@pytest.mark.usefixtures("tutorial_world")
+@pytest.mark.usefixtures("tutorial_env")
 def test_what_somebody_changed_meanwhile_is_not_taken_back(acme: Actor) -> None:
     fired(acme, shop(acme, balance="random"))
     present = describe(Pool.objects.get(account=acme.account, name="shop"))
@@ -194,7 +194,7 @@ def test_what_somebody_changed_meanwhile_is_not_taken_back(acme: Actor) -> None:
     assert Pool.objects.get(account=acme.account, name="shop").balance == "source"
 
 
-@pytest.mark.usefixtures("tutorial_world")
+@pytest.mark.usefixtures("tutorial_env")
 def test_what_a_schedule_made_is_deleted_again(acme: Actor) -> None:
     pool = {"kind": "Pool", "name": "guest", "spec": {"protocol": "http", "backends": []}}
     made = fired(acme, {"change": {"object": pool, "restore_after_s": 60}})
@@ -203,7 +203,7 @@ def test_what_a_schedule_made_is_deleted_again(acme: Actor) -> None:
     assert not Pool.objects.filter(name="guest").exists()
 
 
-@pytest.mark.usefixtures("tutorial_world")
+@pytest.mark.usefixtures("tutorial_env")
 def test_a_change_is_checked_again_when_it_fires(acme: Actor, operator: Actor) -> None:
     route = {
         "load_balancer": "front",
@@ -222,7 +222,7 @@ def test_a_change_is_checked_again_when_it_fires(acme: Actor, operator: Actor) -
     assert not Entry.objects.filter(object_label="acme/sale").exists()
 
 
-@pytest.mark.usefixtures("tutorial_world")
+@pytest.mark.usefixtures("tutorial_env")
 def test_a_suspended_account_changes_nothing(acme: Actor) -> None:
     row = save_object(actor=acme, kind="Schedule", name="s", spec=NEVER | {"target": shop(acme, balance="random")})
     made = run_now(actor=acme, schedule_id=row.pk)
@@ -233,7 +233,7 @@ def test_a_suspended_account_changes_nothing(acme: Actor) -> None:
     assert Pool.objects.get(account=acme.account, name="shop").balance != "random"
 
 
-@pytest.mark.usefixtures("tutorial_world")
+@pytest.mark.usefixtures("tutorial_env")
 def test_a_push_is_wanted_once_per_fire(operator: Actor) -> None:
     made = fired(operator, {"rollout": {"fleet": "us-central1"}})
     assert made.state == "done", made.message

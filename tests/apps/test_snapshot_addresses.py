@@ -1,4 +1,4 @@
-"""DEFINE → COMPILE: which static IPs a fleet's snapshot has, and whose nodes they move among."""
+"""Which static IPs a fleet's snapshot has, and whose nodes they move among."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def us(tutorial_world: Actor) -> Fleet:
+def us(tutorial_env: Actor) -> Fleet:
     """The tutorial's fleet with the load balancer `front`."""
     return Fleet.objects.get(name="us-central1")
 

@@ -1,4 +1,4 @@
-"""PUSH to clouds: several stacks stand in one account and region, and what fails in one is not everybody's."""
+"""Several stacks stand in one account and region, and what fails in one is not everybody's."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from apps.core.clock import database_now
 from apps.definitions.services import save_object
 from apps.drivers.infra.memory import memory_cloud
 from apps.fleet.models import CloudAccount, Stack
-from apps.fleet.services import want_stack_push
+from apps.fleet.services import request_stack_push
 from apps.stacks import services
 from apps.stacks.models import StackRun, StackSync
 from apps.stacks.run import turns
 from apps.stacks.run.workspaces import state_address
-from tests.apps.clouds_world import STACK, operator_of, remembered
-from tests.apps.stacks_runs_world import World, make_world
-from tests.apps.stacks_world import a_stack
-from tests.pure.aws_worlds import front, stack
-from tests.pure.compiler_worlds import route
-from tests.pure.google_worlds import everything
+from tests.apps.clouds_env import STACK, operator_of, remembered
+from tests.apps.stacks_env import a_stack
+from tests.apps.stacks_runs_env import World, make_env
+from tests.pure.aws_fixtures import front, stack
+from tests.pure.compiler_fixtures import route
+from tests.pure.google_fixtures import everything
 
 CLOUDS = remembered()
 
@@ -36,7 +36,7 @@ CLOUDS = remembered()
 @pytest.fixture
 def world(operator: Actor, settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[World]:
     """Nothing stands yet."""
-    yield from make_world(operator, settings, monkeypatch, tmp_path)
+    yield from make_env(operator, settings, monkeypatch, tmp_path)
 
 
 def called(snapshot: StackSnapshot) -> set[tuple[str, str]]:
@@ -79,7 +79,7 @@ def test_what_one_stack_cannot_make_does_not_hold_up_its_neighbour(world: World)
     Stack.objects.filter(pk=neighbour.pk).update(approval="automatic")
     world.cloud.failing["terraform_data.a"] = "Quota exceeded."
     world.want("a")
-    want_stack_push([neighbour])
+    request_stack_push([neighbour])
     ended: dict[str, Any] = {}
     for each in (world.stack, neighbour):
         services.reconcile_stack(stack_id=each.pk)

@@ -1,4 +1,4 @@
-"""COMPILE for clouds: what is desired while something else is compiled is not lost."""
+"""What is desired while something else is compiled is not lost."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from apps.accounts.actors import Actor
 from apps.compiler.compile import CompileError
 from apps.compiler.model.fleet import Finding
 from apps.core.concurrency.leases import take
-from apps.fleet.services import want_stack_push
+from apps.fleet.services import request_stack_push
 from apps.stacks.models import StackSync
 from apps.stacks.run import compiling
 from apps.stacks.run.compiling import Compiled
-from tests.apps.stacks_world import a_stack
+from tests.apps.stacks_env import a_stack
 
 pytestmark = pytest.mark.django_db
 
@@ -29,16 +29,16 @@ def test_what_is_desired_while_a_compilation_fails_is_compiled_next(
 
     def refuse(stack_id: int) -> Compiled:
         if mended:
-            want_stack_push([stack])  # somebody takes back what cannot be compiled, in this moment
+            request_stack_push([stack])  # somebody takes back what cannot be compiled, in this moment
         raise CompileError((Finding("impossible", "lb-1", "front", "Nobody can do this."),))
 
     monkeypatch.setattr(compiling, "compiled", refuse)
     lease = take(StackSync, timedelta(seconds=60), stack_id=stack.pk)
     assert lease is not None
-    want_stack_push([stack])
+    request_stack_push([stack])
     compiling.compile_now(lease, stack.pk)
     assert not compiling.must_compile(stack.pk)  # what fails is not tried again before something changes
-    want_stack_push([stack])
+    request_stack_push([stack])
     mended = True
     compiling.compile_now(lease, stack.pk)
     assert compiling.must_compile(stack.pk)

@@ -1,4 +1,4 @@
-"""PUSH to clouds after a machine died in mid-apply: what nobody told the state of is taken over, never made twice."""
+"""A push to clouds after a machine died in mid-apply: what nobody told the state of is taken over, never made twice."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from apps.stacks.models import StackRun, StackSync
 from apps.stacks.review.differences import IMPORT, TAKEN_OVER
 from apps.stacks.run.orphans import compare, known_to
 from apps.stacks.state.storage import State
-from tests.apps.stacks_runs_world import World, make_world
+from tests.apps.stacks_runs_env import World, make_env
 
 pytestmark = pytest.mark.django_db
 
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def world(operator: Actor, settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[World]:
     """Nothing stands yet."""
-    yield from make_world(operator, settings, monkeypatch, tmp_path)
+    yield from make_env(operator, settings, monkeypatch, tmp_path)
 
 
 def begin(world: World, *names: str) -> None:

@@ -1,4 +1,4 @@
-"""PUSH to clouds: a stack is deleted only once nothing of it can stand in its cloud, through whichever door."""
+"""A stack is deleted only once nothing of it can stand in its cloud, through whichever interface."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from apps.definitions.services import apply_document
 from apps.fleet.models import Stack
 from apps.stacks import services
 from apps.stacks.models import StackRun, StackSync, StateLock, StateVersion
-from tests.apps.stacks_runs_world import World, make_world
-from tests.doors.test_api_objects import Api, assert_problem
+from tests.apps.stacks_runs_env import World, make_env
+from tests.interfaces.api.test_api_objects import Api, assert_problem
 
 pytestmark = pytest.mark.django_db
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def world(operator: Actor, settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[World]:
     """Nothing stands yet, and changes do not wait for each other."""
-    yield from make_world(operator, settings, monkeypatch, tmp_path)
+    yield from make_env(operator, settings, monkeypatch, tmp_path)
 
 
 def begun(world: World) -> None:

@@ -27,7 +27,7 @@ from apps.stacks.cloud.reading import read_stack
 from apps.stacks.models import CloudSample, CloudTarget
 from tests.conformance.fake_google import Measured, World, served
 from tests.conformance.google_url_map import evaluate
-from tests.pure.google_worlds import everything
+from tests.pure.google_fixtures import everything
 
 NETWORK = {"vpc": "main", "zones": {"europe-west1": "europe-west3-a", "us-central1": "us-east4-b"}}
 HOSTS = ("shop.example.com", "www.example.com", "bare.example.com", "other.example.org")
@@ -50,7 +50,7 @@ def url(world: World) -> Iterator[str]:
 
 
 @pytest.fixture
-def google(tutorial_world: Actor, url: str) -> Actor:
+def google(tutorial_env: Actor, url: str) -> Actor:
     """The operator, with a cloud account and a stack at Google beside the tutorial's world."""
     objects: list[dict[str, Any]] = [
         {
@@ -64,8 +64,8 @@ def google(tutorial_world: Actor, url: str) -> Actor:
             "spec": {"cloud_account": "google", "cloud_region": "global", "network": NETWORK},
         },
     ]
-    apply_document(actor=tutorial_world, objects=objects)
-    return tutorial_world
+    apply_document(actor=tutorial_env, objects=objects)
+    return tutorial_env
 
 
 def _adopted(actor: Actor, found_id: str) -> Adoption:

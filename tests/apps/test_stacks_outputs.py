@@ -1,4 +1,4 @@
-"""PUSH to clouds, what came back: who follows an address or a name in another stack is planned anew when it changes."""
+"""What came back: who follows an address or a name in another stack is planned anew when it changes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from apps.accounts.actors import Actor
 from apps.definitions.models import LoadBalancer, Record, Zone
 from apps.fleet.models import Stack, StaticIP
 from apps.stacks.state.outputs import hand_on
-from tests.apps.stacks_world import a_stack
+from tests.apps.stacks_env import a_stack
 
 pytestmark = pytest.mark.django_db
 

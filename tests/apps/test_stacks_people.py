@@ -1,4 +1,4 @@
-"""PUSH to clouds: destroying, protected addresses, drift, locks, and who may come in."""
+"""Destroying, protected addresses, drift, locks, and who may come in."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from apps.core.clock import database_now
 from apps.core.errors import Conflict, Forbidden, Invalid, NotFound
 from apps.core.secrets.sealing import seal
 from apps.fleet.models import StaticIP
-from apps.fleet.services import want_stack_push
+from apps.fleet.services import request_stack_push
 from apps.stacks import selectors, services
 from apps.stacks.models import StackRun, StackSync, StateLock, StateVersion
 from apps.stacks.run import compiling
 from apps.stacks.run.compiling import Compiled
 from apps.stacks.state import revision_store
-from tests.apps.stacks_runs_world import World, make_world
-from tests.apps.stacks_world import a_stack, data
+from tests.apps.stacks_env import a_stack, data
+from tests.apps.stacks_runs_env import World, make_env
 
 
 @pytest.fixture
 def world(operator: Actor, settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[World]:
     """Nothing stands yet, and changes do not wait for each other."""
-    yield from make_world(operator, settings, monkeypatch, tmp_path)
+    yield from make_env(operator, settings, monkeypatch, tmp_path)
 
 
 def test_destroying_needs_a_reason_a_person_and_no_protected_address(world: World) -> None:
@@ -71,13 +71,13 @@ def test_a_plan_that_gives_a_protected_address_back_fails_and_one_that_takes_it_
     world.document = data("a")
     world.document["resources"][kind] = {"ip": {"input": "ip"}}
     world.document["owners"][f"{kind}.ip"] = f"ip-{address.pk}"
-    want_stack_push([world.stack])
+    request_stack_push([world.stack])
     world.reconcile()
     world.approve()
     owners = world.document["owners"]
     world.document = data("a")
     world.document["owners"] |= owners
-    want_stack_push([world.stack])
+    request_stack_push([world.stack])
     world.reconcile()
     assert world.run().state == ("failed" if kept else "planned")
     assert ("front is protected" in world.run().message) == kept
@@ -89,7 +89,7 @@ def test_addresses_that_the_cloud_chose_reach_their_static_ips(world: World) -> 
     both = "${[terraform_data.a.two, terraform_data.a.one]}"
     world.document = data("a") | {"outputs": {f"ip_{address.pk}_addresses": both}}
     world.document["resources"]["terraform_data"]["a"] |= {"one": "203.0.113.7", "two": "203.0.113.9"}
-    want_stack_push([world.stack])
+    request_stack_push([world.stack])
     world.reconcile()
     world.approve()
     address.refresh_from_db()
@@ -189,7 +189,7 @@ def test_what_cannot_be_compiled_is_said_and_not_tried_again(world: World, monke
         raise CompileError((Finding("impossible", "lb-1", "front", "Nobody can do this."),))
 
     monkeypatch.setattr(compiling, "compiled", refuse)
-    want_stack_push([world.stack])
+    request_stack_push([world.stack])
     world.reconcile()
     state = selectors.stack_state(world.actor, world.stack.pk)
     assert (state.word, state.message) == ("refused", "Nobody can do this.")

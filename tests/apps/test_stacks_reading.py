@@ -1,4 +1,4 @@
-"""OBSERVE clouds: targets and minutes are kept, failures are waited out, and weights follow what was counted."""
+"""Targets and minutes are kept, failures are waited out, and weights follow what was counted."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from apps.stacks.cloud import reading
 from apps.stacks.cloud import weight_moves as moving
 from apps.stacks.models import BackendWeight, CloudSample, CloudTarget, StackReading, StackRevision, StackSync
 from tests.conftest import actor_of
-from tests.remembering import Remembered
+from tests.fixture_cache import CachedFixture
 
 pytestmark = pytest.mark.django_db
 
@@ -66,7 +66,7 @@ def build() -> None:
     StackSync.objects.update_or_create(stack=found, defaults={"applied": revision})
 
 
-STANDING = Remembered(build)
+STANDING = CachedFixture(build)
 
 
 @pytest.fixture

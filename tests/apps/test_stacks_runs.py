@@ -1,4 +1,4 @@
-"""PUSH to clouds: a change travels from the definitions to a cloud in memory, whoever dies on the way."""
+"""A change travels from the definitions to a cloud in memory, whoever dies on the way."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from apps.audit import services as audit
 from apps.core.clock import database_now
 from apps.core.errors import Conflict
 from apps.drivers.infra.memory import Died
-from apps.fleet.services import want_stack_push
+from apps.fleet.services import request_stack_push
 from apps.stacks import selectors, services
 from apps.stacks.models import RunEvent, StackRun, StackSync
-from tests.apps.stacks_runs_world import World, make_world
-from tests.apps.stacks_world import data
+from tests.apps.stacks_env import data
+from tests.apps.stacks_runs_env import World, make_env
 
 
 @pytest.fixture
 def world(operator: Actor, settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[World]:
     """Nothing stands yet, and changes do not wait for each other."""
-    yield from make_world(operator, settings, monkeypatch, tmp_path)
+    yield from make_env(operator, settings, monkeypatch, tmp_path)
 
 
 def test_a_change_is_planned_waits_for_a_person_and_is_applied(world: World) -> None:
@@ -148,11 +148,11 @@ def test_weights_that_the_platform_moved_need_nobody_and_those_of_people_do(worl
         return {"aws_lb_listener_rule": {"one": {"action": action}}}
 
     world.document = data() | {"resources": rule(10)}
-    want_stack_push([world.stack])
+    request_stack_push([world.stack])
     world.reconcile()
     world.approve()
     world.document = data() | {"resources": rule(20)}
-    want_stack_push([world.stack])
+    request_stack_push([world.stack])
     world.reconcile()
     assert (world.run().state, world.run().approved_by) == ("done", "spillway")
     (change,), _ = selectors.plan_of(world.actor, world.run().pk)
@@ -162,7 +162,7 @@ def test_weights_that_the_platform_moved_need_nobody_and_those_of_people_do(worl
     ]
     world.document = data() | {"resources": rule(30)}
     _audit(world, "Route")
-    want_stack_push([world.stack])
+    request_stack_push([world.stack])
     world.reconcile()
     assert world.run().state == "planned"
 

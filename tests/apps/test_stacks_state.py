@@ -1,4 +1,4 @@
-"""PUSH to clouds: the state of a stack, as Terraform's http backend speaks it."""
+"""The state of a stack, as Terraform's http backend speaks it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from apps.stacks.models import StackRun, StateLock, StateVersion
 from apps.stacks.state import passwords
 from apps.stacks.state import storage as state
 from tests.apps.at_once import at_once
-from tests.apps.stacks_world import LINEAGE, Terraform, a_run, a_stack, state_body
+from tests.apps.stacks_env import LINEAGE, Terraform, a_run, a_stack, state_body
 
 pytestmark = pytest.mark.django_db
 

@@ -1,4 +1,4 @@
-"""PUSH to clouds: what somebody added by hand to what a stack made is told, stays told, and is never deleted."""
+"""What somebody added by hand to what a stack made is told, stays told, and is never deleted."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from apps.drivers.clouds.contract import Stranger
 from apps.stacks import selectors, services
 from apps.stacks.cloud.strangers import sentence
 from apps.stacks.models import StackRun, StackSync, StateVersion
-from tests.apps.stacks_runs_world import World, make_world
+from tests.apps.stacks_runs_env import World, make_env
 
 pytestmark = pytest.mark.django_db
 RULE = Stranger("aws_lb_listener_rule", "arn:rule", "id-a", "rule 7 (path-pattern)")
@@ -26,7 +26,7 @@ TOLD = "Someone added rule 7 (path-pattern) to a in the cloud: delete it there, 
 @pytest.fixture
 def world(operator: Actor, settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[World]:
     """One thing stands, and its state says so."""
-    for found in make_world(operator, settings, monkeypatch, tmp_path):
+    for found in make_env(operator, settings, monkeypatch, tmp_path):
         found.bring("a")
         instance = {"attributes": {"id": "id-a"}}
         row = {"mode": "managed", "type": "terraform_data", "name": "a", "instances": [instance]}

@@ -1,4 +1,4 @@
-"""SHOW what a plan would do: Terraform's changes in our words, and who has to be asked about them."""
+"""What a plan would do: Terraform's changes in our words, and who has to be asked about them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Webhooks: signed as the standard says, in order, again until it is taken, to nobody who may not know."""
+"""Signed as the standard says, in order, again until it is taken, to nobody who may not know."""
 
 from __future__ import annotations
 
@@ -444,7 +444,7 @@ def test_workers_that_race_for_an_endpoint_send_each_message_once(acme: Actor, r
     assert told(receiver.heard) == [f"acme/{number}" for number in range(8)]
 
 
-# What services, doors and commands write today; an action that has no word in the catalogue could not be asked for.
+# What services, interfaces and commands write today; an action without a word in the catalogue cannot be asked for.
 RECORDED = {
     "Route": "create update delete",
     "Pool": "create update delete",
@@ -452,8 +452,8 @@ RECORDED = {
     "Backend": "update",
     "Region": "create update delete drain undrain",
     "Fleet": "create update delete roll_back resume push_again",
-    "Hostname": "claim prove release end_rest lose_proof",
-    "Account": "create update delete view_as stop_viewing",
+    "Hostname": "claim verify release end_cooldown lose_verification",
+    "Account": "create update delete impersonate stop_impersonating",
     "Membership": "update delete accept",
     "Person": "create sign_in sign_out end_sessions change_password add_second_factor remove_second_factor"
     " fail_second_factor renew_recovery_codes connect_provider disconnect_provider",

@@ -1,1 +1,1 @@
-"""The shape of the house, checked: sizes, sentences, doors that do not write, tasks that exist."""
+"""The shape of the house, checked: sizes, sentences, interfaces that do not write, tasks that exist."""

@@ -1,4 +1,4 @@
-"""SHOW: renders the style guide without views or a database, for the tests that look at it in a browser."""
+"""Renders the style guide without views or a database, for the tests that look at it in a browser."""
 
 from __future__ import annotations
 

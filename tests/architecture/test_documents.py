@@ -51,4 +51,4 @@ def test_help_leads_to_documents_and_headings_that_exist() -> None:
 
 def test_every_page_has_help() -> None:
     names = {str(pattern.name) for pattern in urls.urlpatterns if isinstance(pattern, URLPattern)}
-    assert {name for name in names if not page_of(name)} <= {"search", "switch-account", "stop-looking"}
+    assert {name for name in names if not page_of(name)} <= {"search", "switch-account", "stop-impersonating"}

@@ -1,4 +1,4 @@
-"""OBSERVE, for benches: servers to balance over, instant ones and ones as slow as the tutorial's virtual machines.
+"""Servers to balance over, instant ones and ones as slow as the tutorial's virtual machines.
 
 Instant: one HAProxy that answers by itself with 200 and the name of the region. Slow: the demo's machine (two lanes of
 384 ms each, 5.2 requests/s), many of them in one process, because their work is a sleep.

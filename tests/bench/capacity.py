@@ -1,4 +1,4 @@
-"""CAPACITY, measured: `python -m tests.bench.capacity [--only tutorial] [--at-once 2]`.
+"""`python -m tests.bench.capacity [--only tutorial] [--at-once 2]`.
 
 Servers with a known true capacity behind a real HAProxy that runs what the compiler made, loaded by the real engine,
 searched by the search of the product. Each must be found within 5 % of the truth, in less than five minutes, with the
@@ -31,7 +31,7 @@ from apps.definitions.reading.specs import ObjectiveSpec
 from apps.drivers.load.contract import Arrivals, Endpoint, Plan, Request, Second
 from apps.drivers.load.registry import open_generator
 from tests.bench.capacity_backends import Model, backends, truth
-from tests.bench.overflow_stage import Node, PoolPlan, host, plain, running_node, snapshot_of
+from tests.bench.overflow_env import Node, PoolPlan, host, plain, running_node, snapshot_of
 from tests.bench.tables import facts, table
 from tests.ports import spare_port
 

@@ -1,4 +1,4 @@
-"""CAPACITY, for the bench: servers whose capacity is known because their queue is kept in virtual time.
+"""Servers whose capacity is known because their queue is kept in virtual time.
 
 Each request is answered when the model says, however late this process wakes up: a sleep that lasts too long makes no
 server slower. `contention` makes the service slower by that share for each other request inside (a soft knee);

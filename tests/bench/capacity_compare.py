@@ -1,4 +1,4 @@
-"""CAPACITY, the table of comparisons: A B A B by the product's engine and judged by its comparison.
+"""The table of comparisons: A B A B by the product's engine and judged by its comparison.
 
 `python -m tests.bench.capacity_compare [--rounds 4] [--seconds 4]`: the balancer against its server directly, HAProxy
 against nginx, TLS against plain. Users keep so many requests in flight; the server answers by itself at once. What
@@ -27,7 +27,7 @@ from apps.drivers.load.registry import open_generator
 from tests.bench.backends import instant_backends, stop
 from tests.bench.tables import facts, table
 from tests.ports import spare_port
-from tests.pure.compiler_worlds import certificate_pem
+from tests.pure.compiler_fixtures import certificate_pem
 
 USERS = 16
 HOST = "a.example"

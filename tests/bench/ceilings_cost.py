@@ -1,4 +1,4 @@
-"""CHECK, measured: what the ceilings of accounts cost a request, below them, beyond a pool's own part, and refused.
+"""What the ceilings of accounts cost a request, below them, beyond a pool's own part, and refused.
 
 `python -m tests.bench.ceilings_cost [--rounds 80]`: CPU of four nodes that run the same pools, asked by turns, a little
 each time, on one connection without a pause. They differ in the account's share alone:
@@ -30,7 +30,7 @@ from pathlib import Path
 from apps.compiler.compile import compile_snapshot
 from apps.compiler.model.fleet import AccountShare, Limit, Region, RegionNode
 from tests.bench.backends import instant_backends
-from tests.bench.overflow_stage import Node, PoolPlan, host, running_node, snapshot_of
+from tests.bench.overflow_env import Node, PoolPlan, host, running_node, snapshot_of
 from tests.bench.tables import facts, table
 from tests.ports import spare_port
 

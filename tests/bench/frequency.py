@@ -1,4 +1,4 @@
-"""CHECK, for benches: HAProxy's sliding counters as pure arithmetic, to try windows in seconds instead of hours.
+"""HAProxy's sliding counters as pure arithmetic, to try windows in seconds instead of hours.
 
 HAProxy estimates the events of the last period as those of the current period plus what the previous period still
 contributes, in milliseconds. `overflow_windows` compares this with real nodes on equal arrivals.

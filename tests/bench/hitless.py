@@ -1,4 +1,4 @@
-"""PUSH, measured: requests that fail during pushes with a reload; none may, and without the safeguard some must.
+"""Requests that fail during pushes with a reload; none may, and without the safeguard some must.
 
 `python -m tests.bench.hitless [--requests 200000] [--pushes 20] [--without-idle-close]`. Load goes to 127.0.0.1
 only. 80 % of the requests are sent on kept connections, 20 % on new ones. A kept connection that is closed

@@ -1,4 +1,4 @@
-"""LOAD, for the bench: a server whose times are known: constant, exponentially distributed, or with pauses."""
+"""A server whose times are known: constant, exponentially distributed, or with pauses."""
 
 from __future__ import annotations
 
@@ -73,20 +73,20 @@ def backend(kind: str, ms: float = 0.0) -> Iterator[int]:
 
 
 @contextmanager
-def haproxy(folder: Path, server: str) -> Iterator[tuple[int, int]]:
-    """A real HAProxy in front of it (`server` is the end of its line); its ports for HTTP/1.1 and HTTP/2."""
-    one, two = spare_port(), spare_port()
+def haproxy(folder: Path, server: str) -> Iterator[int]:
+    """A real HAProxy in front of it (`server` is the end of its line); its port."""
+    port = spare_port()
     config = folder / "haproxy.cfg"
     config.write_text(
         "global\n    maxconn 8000\ndefaults\n    mode http\n    timeout client 60s\n    timeout server 60s\n"
         "    timeout connect 5s\n    timeout queue 60s\n"
-        f"frontend one\n    bind 127.0.0.1:{one}\n    bind 127.0.0.1:{two} proto h2\n    default_backend all\n"
+        f"frontend one\n    bind 127.0.0.1:{port}\n    default_backend all\n"
         f"backend all\n    http-reuse always\n    server one {server}\n"
     )
     process = subprocess.Popen([shutil.which("haproxy") or "/usr/sbin/haproxy", "-db", "-f", str(config)])
     try:
         time.sleep(0.5)
-        yield one, two
+        yield port
     finally:
         stop(process)
 

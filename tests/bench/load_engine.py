@@ -1,8 +1,8 @@
-"""LOAD, the engine's honesty: offers what it was asked for up to a maximum that it names; agrees with others' tools.
+"""The engine's honesty: offers what it was asked for up to a maximum that it names; agrees with others' tools.
 
 Offered: against a HAProxy that answers by itself, the maximum that the generators state, with as many processes as they
 state it for, is held within 1 %; and one process alone, rates upwards until it is off by more than that. Agreed: p50
-and p95 through a real HAProxy beside hey (HTTP/1.1) and h2load (HTTP/2) in turn, the same closed loop for both, and the
+and p95 through a real HAProxy beside hey in turn, the same closed loop for both, and the
 median of an open loop beside httperf; what is not installed agrees with nothing, and is a miss. Corrected: a server
 that pauses for 200 ms each 2 s, where theory names every percentile; hey on the same server shows what is not seen
 without the correction.
@@ -150,17 +150,6 @@ def by_hey(port: int, users: int = USERS, seconds: float = ROUND_S) -> Percentil
     return {f"p{percent}": float(took) * 1000 for percent, took in re.findall(r"(\d+)% in ([\d.]+) secs", text)}
 
 
-def by_h2load(port: int) -> Percentiles:
-    """The same users over HTTP/2 on one connection, by h2load's record of every request."""
-    with tempfile.NamedTemporaryFile("r") as log:
-        words = ["h2load", "-t1", "-c1", f"-m{USERS}", f"-D{ROUND_S:g}", f"--log-file={log.name}"]
-        _said([*words, f"http://127.0.0.1:{port}/"])
-        latency = Histogram()
-        for line in log:
-            latency.record(float(line.split("\t")[2]))
-    return percentiles(latency)
-
-
 def by_httperf(port: int, rate: float) -> Percentiles:
     """An open loop with a connection for each request; httperf knows its median only, to a millisecond."""
     words = ["httperf", "--server=127.0.0.1", f"--port={port}", "--uri=/", f"--rate={rate:g}"]
@@ -197,7 +186,7 @@ def agreed(name: str, tool: str, ours: Callable[[], Percentiles], theirs: Callab
 
 
 @contextmanager
-def through_haproxy(kind: str, ms: float, more: str = "") -> Iterator[tuple[int, int]]:
+def through_haproxy(kind: str, ms: float, more: str = "") -> Iterator[int]:
     """A real HAProxy before a backend of known times."""
     with tempfile.TemporaryDirectory() as folder, ExitStack() as running:
         port = running.enter_context(backend(kind, ms))
@@ -208,14 +197,12 @@ def agreements() -> list[dict[str, Any]]:
     """All comparisons."""
     found = []
     users = {"users": USERS, "max_connections": USERS}
-    with through_haproxy(EXPONENTIAL, 20.0) as (one, two):
+    with through_haproxy(EXPONENTIAL, 20.0) as one:
         found.append(agreed("20 users, exponential 20 ms", "hey", lambda: by_engine(one, **users), lambda: by_hey(one)))
-        ours = lambda: by_engine(two, protocol="http2", **users)  # noqa: E731
-        found.append(agreed("20 users, exponential 20 ms, HTTP/2", "h2load", ours, lambda: by_h2load(two)))
-    with through_haproxy(CONSTANT, 20.0, "maxconn 5") as (one, _):
+    with through_haproxy(CONSTANT, 20.0, "maxconn 5") as one:
         name = "20 users, constant 20 ms, 5 at a time"
         found.append(agreed(name, "hey", lambda: by_engine(one, **users), lambda: by_hey(one)))
-    with through_haproxy(CONSTANT, 50.0) as (one, _):
+    with through_haproxy(CONSTANT, 50.0) as one:
         open_loop = {"rate": 100.0, "arrivals": Arrivals.CONSTANT, "keep_alive": False}
         ours = lambda: by_engine(one, **open_loop)  # noqa: E731
         found.append(

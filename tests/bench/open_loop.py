@@ -1,4 +1,4 @@
-"""OBSERVE, for benches: an open-loop load generator; requests leave when the schedule says, whatever came back so far.
+"""An open-loop load generator; requests leave when the schedule says, whatever came back so far.
 
     python -m tests.bench.open_loop --port 8080 --host shop.example --rate 2000 --seconds 10 --kind poisson
 

@@ -1,4 +1,4 @@
-"""CHECK, measured: what counting against limits costs a request, while nothing overflows.
+"""What counting against limits costs a request, while nothing overflows.
 
 `python -m tests.bench.overflow_cost [--rounds 4] [--seconds 6]`: wrk against one node, again and again by turns:
 
@@ -29,7 +29,7 @@ from apps.compiler.compile import compile_snapshot
 from apps.compiler.model.fleet import Limit
 from tests.bench.backends import instant_backends
 from tests.bench.open_loop import CONSTANT, Way, arrivals, offer, schedule
-from tests.bench.overflow_stage import Node, PoolPlan, host, plain, rate, running_node, running_stage, snapshot_of
+from tests.bench.overflow_env import Node, PoolPlan, host, plain, rate, running_env, running_node, snapshot_of
 from tests.bench.tables import facts, table
 from tests.ports import spare_port
 
@@ -91,7 +91,7 @@ def measure(rounds: int, seconds: int, nodes: int, directory: Path) -> list[Go]:
         (port,) = stack.enter_context(instant_backends(directory, ("rgn-1",)))
         ports = ((port,), (port,), (port,))
         plans = [PoolPlan((rate(MUCH),) * 3, ports), PoolPlan((Limit(),), (ports[0],))]
-        stage = stack.enter_context(running_stage(directory, plans, (nodes,) * 3))
+        stage = stack.enter_context(running_env(directory, plans, (nodes,) * 3))
         node = stage[0][0]
         bare = compile_snapshot(plain(snapshot_of(plans[1:], (), 0))).bundle
         other = replace(node, id="node-0", directory=directory / "plain", port=spare_port())

@@ -1,4 +1,4 @@
-"""CHECK, measured: Google's tutorial on capacity and overflow, replayed with httperf through compiled configurations.
+"""Google's tutorial on capacity and overflow, replayed with httperf through compiled configurations.
 
 `python -m tests.bench.overflow_replay [--runs 5]`: machines of two lanes of 384 ms each (5.2 requests/s), three in a
 region, limit 10 requests/s, constant arrivals for 25 s at a time. First everything in one region, then two regions that
@@ -20,7 +20,7 @@ from pathlib import Path
 
 from apps.compiler.model.fleet import Limit
 from tests.bench.backends import SERVICE_MS, slow_machines
-from tests.bench.overflow_stage import PoolPlan, host, rate, running_stage
+from tests.bench.overflow_env import PoolPlan, host, rate, running_env
 from tests.bench.tables import facts, table
 
 SECONDS = 25
@@ -114,7 +114,7 @@ def read(run: Run, said: str) -> Measured:
 
 def replay(runs: int, directory: Path) -> list[Measured]:
     """First what stands alone, all at once, each on machines of its own; then the runs at 20/s one by one."""
-    with slow_machines(["rgn"] * machines()) as ports, running_stage(directory, plans(ports), (1, 1)) as stage:
+    with slow_machines(["rgn"] * machines()) as ports, running_env(directory, plans(ports), (1, 1)) as stage:
         port = stage[0][0].port
         started = [(run, start(run, port)) for run in FIRST]
         found = [read(run, process.communicate()[0]) for run, process in started]

@@ -1,4 +1,4 @@
-"""CHECK, measured: how exactly a region takes what its limit says and sends the rest on, at one node and at three.
+"""How exactly a region takes what its limit says and sends the rest on, at one node and at three.
 
 `python -m tests.bench.overflow_split [--only 20 200] [--stages 1 3 guests]`: offered 20 to 5 000 requests/s, at twice
 the limit and at 80 % of it, constant and Poisson, through compiled configurations; with three nodes they share the
@@ -31,7 +31,7 @@ from tests.bench.open_loop import (
     percentile,
     schedule,
 )
-from tests.bench.overflow_stage import Node, PoolPlan, host, rate, running_stage
+from tests.bench.overflow_env import Node, PoolPlan, host, rate, running_env
 from tests.bench.tables import facts, percent, table
 
 # The counters' first period, and a second more: regions further down the line begin theirs a little later.
@@ -197,7 +197,7 @@ def run(cells: Sequence[Cell], stage: str, directory: Path) -> list[Result]:
         ]
         pools = {cell: number for number, cell in enumerate(cells, 1)}
         found = []
-        with running_stage(directory, plans, nodes) as regions:
+        with running_env(directory, plans, nodes) as regions:
             for batch in batches(cells):
                 found += measure(batch, pools, regions[0])
                 print(f"{stage}: {len(found)} of {len(cells)} cells", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""CHECK, measured: which windows a rate limit is counted in; the table behind the decision of the ADR.
+"""Which windows a rate limit is counted in; the table behind the decision of the ADR.
 
 `python -m tests.bench.overflow_windows [--parts simulated real slow] [--quick]`:
 
@@ -32,7 +32,7 @@ from tests.bench.open_loop import (
     percentile,
     schedule,
 )
-from tests.bench.overflow_stage import Node, PoolPlan, host, in_flight, rate, running_stage, set_bounds
+from tests.bench.overflow_env import Node, PoolPlan, host, in_flight, rate, running_env, set_bounds
 from tests.bench.tables import facts, percent, table
 from tests.bench.windows import (
     BURST_AT_S,
@@ -137,7 +137,7 @@ def run_real(cells: Sequence[RealCell], seconds: int, directory: Path) -> list[S
     """All cells at once, each in a pool of its own whose bounds are set as the rule says."""
     with instant_backends(directory, ("rgn-1", "rgn-2")) as (here, there):
         plans = [PoolPlan((rate(cell.limit), Limit()), ((here,), (there,))) for cell in cells]
-        with running_stage(directory, plans, (1, 1)) as stage:
+        with running_env(directory, plans, (1, 1)) as stage:
             for number, cell in enumerate(cells, 1):
                 set_bounds(stage, number, "rgn-1", cell.rule.word(cell.limit))
             ways = [Way(stage[0][0].port, host(number)) for number in range(1, len(cells) + 1)]
@@ -188,7 +188,7 @@ def run_slow(seconds: int, directory: Path) -> list[Felt]:
             PoolPlan((limit, limit), (groups[2 * number], groups[2 * number + 1]))
             for number, (_, limit, _, _) in enumerate(cells)
         ]
-        with running_stage(directory, plans, (1, 1)) as stage:
+        with running_env(directory, plans, (1, 1)) as stage:
             _set_rules(stage, [rule for _, _, rule, _ in cells])
             ways = [Way(stage[0][0].port, host(number)) for number in range(1, len(cells) + 1)]
             times = {kind: arrivals(kind, SLOW_OFFERED, seconds, seed=9) for kind in (CONSTANT, POISSON)}

@@ -1,4 +1,4 @@
-"""PUSH, measured: runtime operations on a node with 100 000 routes: one route, ten thousand, a weight, a whole map.
+"""Runtime operations on a node with 100 000 routes: one route, ten thousand, a weight, a whole map.
 
 `python -m tests.bench.runtime_operations [--routes 100000]`. Times are those of the driver's call: files, digests,
 commands and the state's answer included. Nothing of it may reload. Needs no traffic.

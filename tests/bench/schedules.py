@@ -19,11 +19,11 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from tests.bench import schedules_judge as judge
-from tests.bench import schedules_rival as rival
-from tests.bench.schedules_judge import Lags, Verdict, lags_of
-from tests.bench.schedules_rival import Kept
-from tests.bench.schedules_stage import Stage, kill_for, sleep_until, stage
+from tests.bench import schedules_baseline as rival
+from tests.bench import schedules_checker as judge
+from tests.bench.schedules_baseline import Kept
+from tests.bench.schedules_checker import Lags, Verdict, lags_of
+from tests.bench.schedules_env import Stage, kill_for, sleep_until, stage
 from tests.bench.tables import facts, table
 
 SCHEDULERS, WORKERS = 3, 6

@@ -1,4 +1,4 @@
-"""BENCH: `python -m tests.bench.synthesis`: what a stack costs: compiled, and synthesized, in time and memory.
+"""`python -m tests.bench.synthesis`: what a stack costs: compiled, and synthesized, in time and memory.
 
 Memory is counted twice: the largest process at its peak (VmHWM), and all processes together without counting shared
 pages twice (PSS), looked at a hundred times a second.
@@ -18,8 +18,8 @@ from typing import Any
 
 from apps.compiler.compile_stack import compile_stack
 from apps.compiler.model.fleet import WeightedPool
-from tests.pure.aws_worlds import front, pool, stack
-from tests.pure.compiler_worlds import route
+from tests.pure.aws_fixtures import front, pool, stack
+from tests.pure.compiler_fixtures import route
 
 ROOT = Path(__file__).resolve().parents[2]
 BACKEND = "http://127.0.0.1:8000/state/1"

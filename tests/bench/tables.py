@@ -1,4 +1,4 @@
-"""SHOW, for benches: tables of Markdown and the line with this machine's facts that stands above each."""
+"""Tables of Markdown and the line with this machine's facts that stands above each."""
 
 from __future__ import annotations
 

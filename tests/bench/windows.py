@@ -1,4 +1,4 @@
-"""CHECK, for benches: which windows hold a rate limit best, tried on simulated counters; pure.
+"""Which windows hold a rate limit best, tried on simulated counters; pure.
 
 A rule says how many requests may be admitted in 10 s and in 1 s. A short window refuses the bursts of ordinary traffic,
 a long one lets a quiet time be made up for at once; the question is which short bound goes with the long window.

@@ -1,4 +1,4 @@
-"""CHECK, the whole API against its own document: schemathesis sends what is allowed and what is not to a real server.
+"""The whole API against its own document: schemathesis sends what is allowed and what is not to a real server.
 
 `python -m tests.conformance.api_fuzz [--examples 50] [--only REGEX]`: gunicorn on SQLite with the tutorial's
 world, once with an operator's token and once with a customer's. No answer may be 5xx, each must be as written down

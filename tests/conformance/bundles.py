@@ -1,4 +1,4 @@
-"""CHECK: tiny hand-made bundles in the shape that the compiler makes, for tests of drivers and the agent."""
+"""Tiny hand-made bundles in the shape that the compiler makes, for tests of drivers and the agent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DEFINE, for tests of certificates: chains of every kind, good and bad, made by the command openssl for each run."""
+"""For tests of certificates: chains of every kind, good and bad, made by the command openssl for each run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PUSH, for negative controls: the agent's node in this process, with real haproxy and any safeguard taken away."""
+"""The agent's node in this process, with real haproxy and any safeguard taken away."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import Any
 from apps.agent.bodies import read_runtime
 from apps.agent.events import Events
 from apps.agent.node import Node
+from apps.agent.push import Push
 from apps.agent.safeguards import Safeguards
 from apps.agent.settings import Settings, default_user
 from apps.compiler.bundle import MANIFEST, Bundle
@@ -41,11 +42,12 @@ class Inside:
         binary = {"haproxy": str(slow.path)} if slow else {}
         self.settings = Settings("us-1", folder / "n", **{**usual, **binary, **(settings or {})})
         self.node = Node(self.settings, Events(), safeguards)
+        self._push = Push(self.node)
 
     def push(self, bundle: Bundle, generation: int) -> dict[str, Any]:
         """PUT /v1/bundle."""
         body = {"generation": generation, "digest": bundle.digest, "files": encode(bundle.files)}
-        return self.node.push(self.node.read(json.dumps(body).encode()))
+        return self._push.push(self._push.read(json.dumps(body).encode()))
 
     def operate(
         self, operations: tuple[Operation, ...], bundle: Bundle, base_digest: str, generation: int, *paths: str
@@ -58,7 +60,7 @@ class Inside:
             "operations": [asdict(each) for each in operations],
             "files": encode({path: bundle.files[path] for path in paths}),
         }
-        return self.node.operate(read_runtime(json.dumps(body).encode()))
+        return self._push.operate(read_runtime(json.dumps(body).encode()))
 
     def get(self, host: str = "a.example") -> tuple[int, str]:
         """One request through the node: status and body; status 0 when nobody answers."""

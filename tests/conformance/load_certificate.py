@@ -1,4 +1,4 @@
-"""LOAD, for tests of TLS: a certificate that signs itself."""
+"""For tests of TLS: a certificate that signs itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LOAD, a server to be tested against: its paths misbehave in every way that a generator must understand; it counts."""
+"""A server to be tested against: its paths misbehave in every way that a generator must understand; it counts."""
 
 from __future__ import annotations
 

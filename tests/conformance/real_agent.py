@@ -1,4 +1,4 @@
-"""PUSH, for tests: a real agent process with real haproxy, in a short directory of its own."""
+"""A real agent process with real haproxy, in a short directory of its own."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from apps.compiler.model.fleet import (
 )
 from apps.compiler.portability.incompatibilities import Target
 from apps.compiler.questions.trace import Question
-from tests.pure.compiler_worlds import front, listener, route
+from tests.pure.compiler_fixtures import front, listener, route
 
 EXACT = PathKind.EXACT
 LONG = "/" + "x" * 150

@@ -1,4 +1,4 @@
-"""PUSH, for tests: a real HAProxy behind a program that makes a node slow or short of memory."""
+"""A real HAProxy behind a program that makes a node slow or short of memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ADOPT from AWS: load balancers that were made by hand in a real API become definitions, and nothing vanishes."""
+"""Load balancers that were made by hand in a real API become definitions, and nothing vanishes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from apps.compiler.grammar import METHODS
 from apps.definitions.reading.documents import read_object
 from apps.drivers.clouds.contract import CloudPlace, FoundLoadBalancer
 from apps.drivers.clouds.registry import open_reader
-from tests.conformance.aws_world import REGION, AwsWorld, empty_aws, make_balancer, make_group, make_listener
+from tests.conformance.aws_env import REGION, AwsWorld, empty_aws, make_balancer, make_group, make_listener
 
 WISH = Wish(name="front", account="acme", regions={REGION: "frankfurt"}, stack="aws-frankfurt")
 

@@ -1,4 +1,4 @@
-"""OBSERVE on the node: what the health watchdog asks haproxy, when it says no, and when BIRD is told."""
+"""What the health watchdog asks haproxy, when it says no, and when BIRD is told."""
 
 from __future__ import annotations
 

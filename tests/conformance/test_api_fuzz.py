@@ -1,4 +1,4 @@
-"""CHECK, a short run of schemathesis before a tag; `python -m tests.conformance.api_fuzz` is the long one."""
+"""A short run of schemathesis before a tag; `python -m tests.conformance.api_fuzz` is the long one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.conformance.api_fuzz import DOCUMENT, Asked, for_fuzzing, runs
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1800)]
 
 
-@pytest.mark.exhaustive  # lists, objects and refusals are compared with the document in tests/doors each time
+@pytest.mark.exhaustive  # lists, objects and refusals are compared with the document in tests/interfaces each time
 def test_no_answer_is_broken_or_other_than_written_down_and_what_is_forbidden_is_refused() -> None:
     operations = sum(len(each) for each in json.loads(DOCUMENT.read_text())["paths"].values())
     for run in runs(Asked(examples=2, phases="fuzzing")):

@@ -1,4 +1,4 @@
-"""OBSERVE AWS as moto plays it: what carries a mark is found, and what cannot carry one by what it belongs to."""
+"""AWS as moto plays it: what carries a mark is found, and what cannot carry one by what it belongs to."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import pytest
 from apps.compiler.targets.terraform.aws.naming import MARK, RESOURCE
 from apps.drivers.clouds.contract import CloudPlace, Standing
 from apps.drivers.clouds.registry import open_reader
-from tests.conformance.aws_world import KEYS, REGION, AwsWorld, empty_aws, make_balancer, make_group, make_listener
+from tests.conformance.aws_env import KEYS, REGION, AwsWorld, empty_aws, make_balancer, make_group, make_listener
 from tests.ports import spare_port
-from tests.pure.compiler_worlds import certificate_pem
+from tests.pure.compiler_fixtures import certificate_pem
 
 KINDS = (
     *("aws_eip", "aws_security_group", "aws_lb", "aws_acm_certificate", "aws_route53_zone"),

@@ -1,4 +1,4 @@
-"""OBSERVE AWS as moto plays it: what somebody added by hand below what is ours is found, and what is ours is not."""
+"""AWS as moto plays it: what somebody added by hand below what is ours is found, and what is ours is not."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from apps.drivers.clouds.contract import CloudPlace, Stranger, target_id
 from apps.drivers.clouds.registry import open_reader
-from tests.conformance.aws_world import REGION, AwsWorld, empty_aws, make_balancer, make_group, make_listener
+from tests.conformance.aws_env import REGION, AwsWorld, empty_aws, make_balancer, make_group, make_listener
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""DEFINE: whatever certificate is stored, a real HAProxy takes; what it refuses never comes so far."""
+"""Whatever certificate is stored, a real HAProxy takes; what it refuses never comes so far."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from apps.definitions.values import certificates
 from apps.definitions.values.certificates import canonical_pem, read_certificate
 from tests.conformance import certificate_cases as made
 from tests.e2e.rendered_proxy import refusal_of
-from tests.pure.compiler_worlds import certificate_pem
+from tests.pure.compiler_fixtures import certificate_pem
 
 Make = Callable[[], made.Pair]
 PRIMES = (pytest.mark.slow(reason="looks for large primes"), pytest.mark.exhaustive)

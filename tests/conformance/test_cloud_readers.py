@@ -1,4 +1,4 @@
-"""OBSERVE clouds: the AWS reader against moto's server, the fake in memory beside it, and what neither may do."""
+"""The AWS reader against moto's server, the fake in memory beside it, and what neither may do."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from apps.drivers.clouds.contract import CloudError, CloudPlace, FoundLoadBalancer, Numbers, TargetHealth
 from apps.drivers.clouds.memory import memory_cloud
 from apps.drivers.clouds.registry import open_reader
-from tests.conformance.aws_world import KEYS, REGION, AwsWorld, empty_aws, make_balancer, make_group, make_listener
+from tests.conformance.aws_env import KEYS, REGION, AwsWorld, empty_aws, make_balancer, make_group, make_listener
 from tests.ports import spare_port
 
 OURS = {"spillway_stack": "stk-3", "spillway_object": "bkd-4"}

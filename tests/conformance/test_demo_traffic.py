@@ -1,4 +1,4 @@
-"""OBSERVE, the demo's traffic command: what it says about rates and limits, and that refusals reach the person."""
+"""The demo's traffic command: what it says about rates and limits, and that refusals reach the person."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PUSH + OBSERVE: one suite for every DNS driver: the fake in memory, BIND over RFC 2136 and TSIG, PowerDNS."""
+"""One suite for every DNS driver: the fake in memory, BIND over RFC 2136 and TSIG, PowerDNS."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from pytest_django.fixtures import Settings
 
 from apps.observe.live.stream import EventStream
 from tests.database_url import database_url
-from tests.doors.streaming import COOKIE, Listening, listening, operator_session, serving, wait_for
+from tests.interfaces.streaming import COOKIE, Listening, listening, operator_session, serving, wait_for
 from tests.servers import redis
 
 __all__ = ["operator_session"]

@@ -27,7 +27,7 @@ from apps.definitions.shapes.pool import PoolSpec
 from apps.drivers.clouds.contract import CloudPlace, FoundLoadBalancer
 from apps.drivers.clouds.google import GoogleReader
 from tests.conformance.fake_google import World, served
-from tests.pure.google_worlds import cloud_pool, everything, google_fronts, stack
+from tests.pure.google_fixtures import cloud_pool, everything, google_fronts, stack
 from tests.pure.test_terraform_google_routing import questions
 
 WISH = Wish(
@@ -50,7 +50,7 @@ def ours() -> Iterator[GoogleReader]:
 
 
 def _objects(adoption: Adoption) -> list[Object]:
-    """Every document, read as the doors read it."""
+    """Every document, read as the API reads it."""
     return [read_object(document) for document in adoption.documents]
 
 

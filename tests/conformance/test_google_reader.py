@@ -14,7 +14,7 @@ from apps.drivers.clouds.contract import CloudError, CloudPlace
 from apps.drivers.clouds.google import GoogleReader
 from apps.drivers.clouds.registry import open_reader
 from tests.conformance.fake_google import Measured, World, served
-from tests.pure.google_worlds import everything
+from tests.pure.google_fixtures import everything
 
 REQUESTS = "loadbalancing.googleapis.com/https/backend_request_count"
 LATENCIES = "loadbalancing.googleapis.com/https/backend_latencies"

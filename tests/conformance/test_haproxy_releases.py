@@ -1,4 +1,4 @@
-"""CHECK, the later releases of HAProxy that are asked: they come with the hashes of the lock, or not at all."""
+"""The later releases of HAProxy that are asked: they come with the hashes of the lock, or not at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PUSH to clouds: one suite for every driver that plans and applies: the fake in memory, and the real Terraform."""
+"""One suite for every driver that plans and applies: the fake in memory, and the real Terraform."""
 
 from __future__ import annotations
 
@@ -29,13 +29,14 @@ from apps.drivers.infra.contract import (
 )
 from apps.drivers.infra.credentials import environment, role_of
 from apps.drivers.infra.memory import memory_cloud
-from apps.drivers.infra.mirrors import cli_configuration, mirror, provides
+from apps.drivers.infra.mirrors import cli_configuration, mirror
 from apps.drivers.infra.registry import open_driver
 from apps.drivers.pins import read_place
 from apps.stacks.models import StackRun
 from apps.stacks.state import passwords
-from tests.apps.stacks_world import Terraform, a_run, a_stack, data
+from tests.apps.stacks_env import Terraform, a_run, a_stack, data
 from tests.conformance.listening import listening
+from tests.terraform_providers import provides
 
 TERRAFORM = shutil.which(os.environ.get("TERRAFORM_BIN", "terraform"))
 NO_TERRAFORM = "NOT TESTED: there is no terraform here; install it, or name another in TERRAFORM_BIN"

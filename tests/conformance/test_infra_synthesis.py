@@ -1,4 +1,4 @@
-"""PUSH to clouds: the synthesis stays small, happens once, and nothing of it lives in our processes."""
+"""The synthesis stays small, happens once, and nothing of it lives in our processes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from apps.drivers.infra import synthesis
 from apps.drivers.infra.contract import InfraError
-from tests.apps.stacks_world import data
+from tests.apps.stacks_env import data
 from tests.bench.synthesis import measure
 
 pytestmark = pytest.mark.slow(reason="Node.js, or all of the project, is started in a process of its own")

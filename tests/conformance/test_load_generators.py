@@ -1,4 +1,4 @@
-"""LOAD: one suite for every generator: the fake in simulated time, one process, and several processes as one."""
+"""One suite for every generator: the fake in simulated time, one process, and several processes as one."""
 
 from __future__ import annotations
 
@@ -331,8 +331,6 @@ def test_processes_obey_their_orders() -> None:
         assert errors(seconds) == {}
 
 
-def test_the_registry_knows_who_speaks_what() -> None:
+def test_a_plan_for_real_addresses_gets_a_process() -> None:
     plan = Plan((Endpoint("127.0.0.1", 1),), Request("a.example"), rate=1.0)
     assert isinstance(open_generator(plan), ProcessGenerator)
-    with pytest.raises(LoadError, match="No generator speaks gopher"):
-        open_generator(replace(plan, protocol="gopher"))

@@ -1,4 +1,4 @@
-"""LOAD: the HTTP/1.1 engine in this process against a server that misbehaves in every way."""
+"""The HTTP/1.1 engine in this process against a server that misbehaves in every way."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 import uvloop
 
-from apps.drivers.load import engine
 from apps.drivers.load.contract import Arrivals, Endpoint, Plan, Request, Second, Tls
-from apps.drivers.load.engine import Engine, wire_of
 from apps.drivers.load.histogram import merged
+from apps.drivers.load.http1 import engine
+from apps.drivers.load.http1.engine import Engine, wire_of
 from tests.conformance.load_certificate import write_certificate
 from tests.conformance.load_server import Seen, load_server
 from tests.conformance.test_load_generators import errors, total

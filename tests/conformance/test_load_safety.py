@@ -1,4 +1,4 @@
-"""LOAD: whatever becomes of those who asked for it, the load ends: seen from the server that takes it."""
+"""Whatever becomes of those who asked for it, the load ends: seen from the server that takes it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ AT_ONCE_S = 2.0
 LEASES = [pytest.param(0.6, id="short"), pytest.param(LEASE_S, id="as it is", marks=pytest.mark.exhaustive)]
 WITH_LEASE = """
 import sys
-from apps.drivers.load import __main__ as program, engine
+from apps.drivers.load import __main__ as program
+from apps.drivers.load.http1 import engine
 engine.LEASE_S = float(sys.argv[1])
 program.live(program.carry_out())
 """

@@ -1,4 +1,4 @@
-"""PUSH + OBSERVE: one suite for every proxy driver: the fake in memory and the agent with real haproxy."""
+"""One suite for every proxy driver: the fake in memory and the agent with real haproxy."""
 
 from __future__ import annotations
 

@@ -20,8 +20,8 @@ from apps.compiler.targets.terraform.document import terraform_name
 from tests.conformance import alb_rules, google_url_map
 from tests.conformance.same_answers import LOAD_BALANCER, REFUSED, REQUESTS, Answer, Request
 from tests.e2e.rendered_proxy import RenderedProxy, echo_servers, running
-from tests.pure import aws_worlds
-from tests.pure.compiler_worlds import pool, server, snapshot
+from tests.pure import aws_fixtures
+from tests.pure.compiler_fixtures import pool, server, snapshot
 
 pytestmark = pytest.mark.e2e
 
@@ -32,7 +32,7 @@ NETWORK = Network("vpc", ("subnet-a", "subnet-b"), zones=(("eu", "europe-west3-a
 
 
 def _cloud_pools() -> tuple[CloudPool, ...]:
-    return tuple(aws_worlds.pool(number) for number in NUMBERS)
+    return tuple(aws_fixtures.pool(number) for number in NUMBERS)
 
 
 def _stack(cloud: Cloud) -> StackSnapshot:
@@ -194,10 +194,10 @@ def test_the_comparison_notices_a_wrong_pool_share_path_status_and_location() ->
 
 def test_pools_in_several_regions_share_by_the_products_of_weights() -> None:
     two = CloudPool(
-        "pool-1", "pool", "acme", aws_worlds.pool(1).protocol,
+        "pool-1", "pool", "acme", aws_fixtures.pool(1).protocol,
         backends=(CloudBackend("bkd-1", "eu", weight=3), CloudBackend("bkd-9", "us", weight=1)),
     )  # fmt: skip
-    world = aws_worlds.stack(LOAD_BALANCER, pools=(two, *_cloud_pools()[1:]))
+    world = aws_fixtures.stack(LOAD_BALANCER, pools=(two, *_cloud_pools()[1:]))
     split = next(each for each in REQUESTS if (each.host, each.path) == ("split.example", "/"))
     told = alb_rules.evaluate(compile_stack(world).document, "lst_1", split.question)
     assert dict(told.shares) == pytest.approx({"bkd-1": 0.15, "bkd-9": 0.05, "bkd-2": 0.8})

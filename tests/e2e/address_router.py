@@ -6,7 +6,7 @@ import json
 import subprocess
 from pathlib import Path
 
-from tests.e2e.address_stage import PATIENCE, Net, run, wait_until
+from tests.e2e.address_env import PATIENCE, Net, run, wait_until
 
 ROUTER_AS, NODES_AS = 65000, 65010
 HEAD = """log stderr all;

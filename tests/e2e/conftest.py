@@ -11,7 +11,7 @@ from pytest_django import DjangoDbBlocker
 from apps.compiler.model.fleet import WhenFull
 from tests.conformance.real_agent import RealAgent, running_agent
 from tests.e2e import verdicts
-from tests.e2e.overflow_stage import Place, Stage, rate, regions
+from tests.e2e.overflow_env import Place, Stage, rate, regions
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -32,12 +32,12 @@ from apps.observe.judge.conditions import Reason, Type, Verdict
 from apps.observe.models import CollectorLease
 from apps.observe.services import store_verdicts
 from apps.rollouts import services
-from tests.apps.observe_world import reading, row
+from tests.apps.observe_env import reading, row
 from tests.apps.pushed import NodesRemembered
 from tests.browser import context_with_axe
 from tests.conftest import TUTORIAL, actor_of
-from tests.doors.people import client_of
 from tests.e2e.pages import CLOUDS
+from tests.interfaces.people import client_of
 
 SECONDS = 20
 SILENT_EVENTS = """
@@ -68,7 +68,7 @@ def _build() -> None:
 _WORLD = NodesRemembered(_build)
 
 
-def put_world() -> None:
+def put_env() -> None:
     """Have it in an empty database, with traffic until a moment ago: a pool of a region that spills into the other."""
     _WORLD.put()
     pool = f"pool-{Pool.objects.get(name='shop').pk}"

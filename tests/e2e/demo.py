@@ -1,4 +1,4 @@
-"""CHECK, a demo of our own for tests: `python -m deploy.demo up` on free ports in a directory that goes away."""
+"""A demo of our own for tests: `python -m deploy.demo up` on free ports in a directory that goes away."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CHECK, for tests: five machines in network namespaces: consoles a and b, PostgreSQL and Redis on c, nodes d and e.
+"""Five machines in network namespaces: consoles a and b, PostgreSQL and Redis on c, nodes d and e.
 
 Every process is the product's own, started as the units in deploy/systemd start it. A cable that is pulled tells
 nobody: what was sent is lost and no connection is closed.
@@ -28,7 +28,7 @@ from typing import Any
 import psycopg
 
 from apps.fleet import pki
-from tests.e2e.address_stage import missing_here, run
+from tests.e2e.address_env import missing_here, run
 from tests.e2e.stage import ROOT, wait_until
 from tests.servers import as_user, postgresql_bin
 

@@ -1,4 +1,4 @@
-"""CHECK, the pages of the product: where each is found, and what has to stand there beside the tutorial."""
+"""The pages of the product: where each is found, and what has to stand there beside the tutorial."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ PAGES = {
     "account-new": ("/new-account", ""),
     "account-edit": ("/accounts/acme/edit", ""),
     "account-suspend": ("/accounts/acme/suspend", ""),
-    "account-look": ("/accounts/acme/look", ""),
+    "account-impersonate": ("/accounts/acme/impersonate", ""),
     "people": ("/people", ""),
     "invite": ("/people/invite", ""),
     "tokens": ("/tokens", ""),
@@ -81,11 +81,11 @@ PAGES = {
     "certificates": ("/certificates", ""),
     "certificate-new": ("/certificates/new", ""),
 }
-# Doors without a page of their own: answers to forms, pieces of pages, and sign-in, which is looked at signed out.
+# URLs without a page of their own: answers to forms, pieces of pages, and sign-in, which is looked at signed out.
 PARTS = {
     # There is no grant; its form is that of grant-new.
     *("grant", "grant-edit", "grant-delete"),
-    *("hostname-check", "hostname-prove", "hostname-release"),
+    *("hostname-check", "hostname-verify", "hostname-release"),
     *("sign-in", "sign-out", "search", "route-check", "route-delete", "pool-servers", "pool-delete", "pool-limit"),
     # The form of certificate-new under another heading; there is no certificate to renew.
     *("certificate-renew", "certificate-delete"),
@@ -98,7 +98,7 @@ PARTS = {
     *("webhook", "webhook-edit", "webhook-rotate", "webhook-test", "webhook-delete", "webhook-redeliver"),
     *("schedule-preview", "schedules-bulk", "schedule-run", "schedule-pause", "schedule-resume", "schedule-delete"),
     *("schedule-sign", "trigger-new", "trigger-rotate", "trigger-delete", "fire-retry"),
-    *("invitation", "switch-account", "stop-looking", "token-revoke"),
+    *("invitation", "switch-account", "stop-impersonating", "token-revoke"),
     *("person-role", "person-remove", "invitation-take-back"),
     *("fleet-push", "fleet-resume", "roll-back"),
     # The forms of those that are new under another heading, and what is done from pages.
@@ -106,7 +106,7 @@ PARTS = {
     *("static-ip-move", "static-ip-release", "static-ip-delete"),
     *("zone-repair", "zone-delete", "record-delete"),
     *("stack-plan", "stack-check", "stack-destroy", "stack-delete", "stack-unlock"),
-    # Runs, revisions and states come from workers; tests/doors/test_pages_clouds.py looks at them.
+    # Runs, revisions and states come from workers; tests/interfaces/web/test_pages_clouds.py looks at them.
     *(
         "stack-run",
         "stack-revision",

@@ -1,4 +1,4 @@
-"""PUSH, for tests: a hundred customers behind four real nodes, and one object of theirs that HAProxy does not take."""
+"""A hundred customers behind four real nodes, and one object of theirs that HAProxy does not take."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from apps.core.secrets.sealing import seal
 from apps.definitions.models import Certificate, LoadBalancer, Pool, Route, RoutePool
 from apps.definitions.services import apply_document, save_object
 from apps.fleet.models import Fleet, Region
-from apps.fleet.services import want_push
+from apps.fleet.services import request_push
 from tests.conftest import actor_of
 from tests.e2e.stage import FLEETS, HOST, NODES, OFFSETS, Stage
 from tests.poisoned import poison_answer, poison_pool, poison_route
@@ -61,7 +61,8 @@ def settle_in(stage: Stage) -> None:
     for number in range(CUSTOMERS):
         actor_of(name_of(number), Account.Kind.CUSTOMER)
     owners = list(Account.objects.filter(kind=Account.Kind.CUSTOMER, name__startswith="c").order_by("name"))
-    Hostname.objects.bulk_create(Hostname(name=f"{each.name}.example", account=each, proof="dns") for each in owners)
+    names = [Hostname(name=f"{each.name}.example", account=each, verification="dns") for each in owners]
+    Hostname.objects.bulk_create(names)
     port = stage.servers["blue"].server_port
     for pool in Pool.objects.bulk_create(Pool(name="shop", account=each, protocol="http") for each in owners):
         for region in Region.objects.all():
@@ -85,7 +86,7 @@ def everybody_adds_a_route(path: str) -> None:
 
 def spread() -> None:
     """What was written becomes what is wanted."""
-    want_push(Fleet.objects.all())
+    request_push(Fleet.objects.all())
 
 
 def poison_server(owner: str) -> tuple[str, str]:

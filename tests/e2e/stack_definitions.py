@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.e2e.stack_stage import REGION, Cloud
+from tests.e2e.stack_env import REGION, Cloud
 
 POOLS = ("blue", "green")
 

@@ -15,7 +15,7 @@ from apps.stacks import services
 from apps.stacks.models import RunEvent, StackRun, StackSync, StateLock
 from apps.stacks.state import storage as state
 from tests.e2e.stack_definitions import place, shop
-from tests.e2e.stack_stage import LONGEST_S, Cloud, Stage, kill
+from tests.e2e.stack_env import LONGEST_S, Cloud, Stage, kill
 
 ROUTES = 12
 Point = Callable[["Kills"], bool]

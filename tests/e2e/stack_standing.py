@@ -13,7 +13,7 @@ from apps.compiler.targets.terraform.aws.naming import MARK
 from apps.fleet.models import Stack
 from apps.stacks.models import StackSync
 from apps.stacks.run import compiling
-from tests.e2e.stack_stage import Cloud
+from tests.e2e.stack_env import Cloud
 
 # What AWS says of each new load balancer, and moto does not: the provider would write it.
 USUAL = {

@@ -1,4 +1,4 @@
-"""PUSH, for tests: the real parts around a database: Redis, a worker, the sweep, four agents with HAProxy, pools."""
+"""The real parts around a database: Redis, a worker, the sweep, four agents with HAProxy, pools."""
 
 from __future__ import annotations
 

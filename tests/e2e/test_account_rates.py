@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from apps.compiler.model.fleet import AccountShare, Limit, LimitKind, Protocol, RegionShare, WhenFull
-from tests.e2e.overflow_stage import POOL, Place, Stage, rate, regions
+from tests.e2e.overflow_env import POOL, Place, Stage, rate, regions
 from tests.e2e.region_servers import HOST
 from tests.e2e.rendered_proxy import PATIENCE_S, RenderedProxy
 from tests.e2e.test_ceilings import stage, wait_until

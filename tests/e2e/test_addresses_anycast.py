@@ -1,4 +1,4 @@
-"""PUSH with real BIRD on both sides: a node announces its addresses exactly while its haproxy answers as it should.
+"""Anycast with real BIRD on both sides: a node announces its addresses exactly while its haproxy answers as it should.
 
 Two nodes in network namespaces, a router that knows both ways, clients that ask all the time. Run with `-s` to read the
 numbers. Each time one withdrawal is asked for, that of a node whose haproxy is dead; all others take some seconds each.
@@ -15,8 +15,7 @@ from dataclasses import dataclass
 import pytest
 
 from apps.drivers.proxy.contract import Refused
-from tests.e2e.address_router import FLAGS, Router
-from tests.e2e.address_stage import (
+from tests.e2e.address_env import (
     ANYCAST,
     ANYCAST_6,
     PATIENCE,
@@ -30,6 +29,7 @@ from tests.e2e.address_stage import (
     run,
     wait_until,
 )
+from tests.e2e.address_router import FLAGS, Router
 
 WHY_NOT = missing_here("bird", "haproxy", "setpriv")
 pytestmark = [pytest.mark.e2e, pytest.mark.skipif(bool(WHY_NOT), reason=f"NOT TESTED: {WHY_NOT}")]

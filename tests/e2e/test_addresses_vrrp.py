@@ -1,4 +1,4 @@
-"""PUSH with real keepalived: an address stays reachable whatever dies, and never at a node that cannot serve.
+"""VRRP with real keepalived: an address stays reachable whatever dies, and never at a node that cannot serve.
 
 Two nodes in network namespaces, clients that ask all the time. Run with `-s` to read the numbers. Each time one move
 is asked for, that of a node whose haproxy is dead; all others take some seconds each.
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import pytest
 
 from apps.drivers.proxy.contract import Refused
-from tests.e2e.address_stage import (
+from tests.e2e.address_env import (
     PATIENCE,
     SECOND_VIP,
     VIP,

@@ -1,4 +1,4 @@
-"""PUSH: what stands between a bundle and the programs that move addresses, and the harm where it does not."""
+"""What stands between a bundle and the programs that move addresses, and the harm where it does not."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from apps.compiler.model.fleet import FleetAddress, FleetAddressKind
 from apps.compiler.targets.haproxy.static_ips.vrrp import render_vrrp
 from tests.conformance.bundles import make_bundle
 from tests.conformance.inside import Inside, inside, nothing
-from tests.e2e.address_stage import ANYCAST, VIP, bundle_of, missing_here
+from tests.e2e.address_env import ANYCAST, VIP, bundle_of, missing_here
 from tests.ports import spare_port
 
 WHY_NOT = missing_here("keepalived", "haproxy")

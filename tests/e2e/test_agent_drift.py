@@ -1,4 +1,4 @@
-"""OBSERVE: whatever is changed behind the agent's back is said by the node's state, through the driver."""
+"""Whatever is changed behind the agent's back is said by the node's state, through the driver."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PUSH: a state directory has one HAProxy master, however long it takes to load, and none once it is stopped."""
+"""A state directory has one HAProxy master, however long it takes to load, and none once it is stopped."""
 
 from __future__ import annotations
 

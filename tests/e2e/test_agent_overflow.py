@@ -1,4 +1,4 @@
-"""COMPILE to OBSERVE: two agents of two regions run what the compiler makes, and tell who served whose requests."""
+"""Two agents of two regions run what the compiler makes, and tell who served whose requests."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from apps.compiler.plan import Runtime, plan
 from tests.conformance.real_agent import RealAgent, wait_until
 from tests.e2e.agents import operate, push
 from tests.ports import spare_port
-from tests.pure.compiler_worlds import listener, pool, route, server
+from tests.pure.compiler_fixtures import listener, pool, route, server
 
 pytestmark = pytest.mark.e2e
 

@@ -1,4 +1,4 @@
-"""PUSH + OBSERVE with a real HAProxy: nodes count together, over reloads and deaths, and a trial run never joins in."""
+"""Nodes with a real HAProxy count together, over reloads and deaths, and a trial run never joins in."""
 
 from __future__ import annotations
 

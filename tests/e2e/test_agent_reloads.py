@@ -1,4 +1,4 @@
-"""PUSH: what reloads and operations leave of servers: who is down stays down, the configuration has the last word."""
+"""What reloads and operations leave of servers: who is down stays down, the configuration has the last word."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from apps.compiler.model.operations import SetMapEntry, SetServerState, SetServe
 from apps.compiler.plan import Runtime, plan
 from tests.conformance.inside import Inside, inside
 from tests.conformance.real_agent import wait_until
-from tests.pure.compiler_worlds import front, listener, pool, route, server, snapshot
+from tests.pure.compiler_fixtures import front, listener, pool, route, server, snapshot
 
 pytestmark = pytest.mark.e2e
 

@@ -1,4 +1,4 @@
-"""PUSH: an agent started as root runs haproxy's workers as a user without rights, locked into an empty place."""
+"""An agent started as root runs haproxy's workers as a user without rights, locked into an empty place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PUSH: what each safeguard of the agent is for: with it the node stands, and without it the harm is there."""
+"""What each safeguard of the agent is for: with it the node stands, and without it the harm is there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PUSH: what the agent promises with a real HAProxy: ports, foreign programs, kill -9, restarts, last known good."""
+"""What the agent promises with a real HAProxy: ports, foreign programs, kill -9, restarts, last known good."""
 
 from __future__ import annotations
 

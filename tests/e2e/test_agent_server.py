@@ -1,4 +1,4 @@
-"""OBSERVE + PUSH: the agent's server: its events, what it refuses to read, and the packed file on a bare node."""
+"""The agent's server: its events, what it refuses to read, and the packed file on a bare node."""
 
 from __future__ import annotations
 

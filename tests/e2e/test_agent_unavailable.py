@@ -1,4 +1,4 @@
-"""PUSH: what a node's machine lacks is no verdict on the bundle: it runs on, says so, and takes the same one later."""
+"""What a node's machine lacks is no verdict on the bundle: it runs on, says so, and takes the same one later."""
 
 from __future__ import annotations
 

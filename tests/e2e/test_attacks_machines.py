@@ -1,4 +1,4 @@
-"""CHECK, faults of machines: five of them in network namespaces, cables pulled, disks full, keys and clocks wrong.
+"""Faults of machines: five of them in network namespaces, cables pulled, disks full, keys and clocks wrong.
 
 What is promised in a time is judged by tests/e2e/verdicts.py. Where namespaces are not to be had, this fails.
 """

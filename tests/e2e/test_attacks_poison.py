@@ -1,4 +1,4 @@
-"""CHECK, attack 1: one object that HAProxy does not take, among a hundred customers on four real nodes.
+"""Attack 1: one object that HAProxy does not take, among a hundred customers on four real nodes.
 
 The other ninety-nine are live, and the culprit is named, whether HAProxy names it, says nothing, or crashes on it.
 """

@@ -1,4 +1,4 @@
-"""CHECK, attacks 1 to 8 against a whole demo: what one customer asks for is refused, or reaches nobody else.
+"""Attacks 1 to 8 against a whole demo: what one customer asks for is refused, or reaches nobody else.
 
 Poison objects have a module of their own (`test_attacks_poison`), and so have machines (`test_attacks_machines`).
 """
@@ -209,7 +209,7 @@ def viewer(demo: RunningDemo) -> str:
 
 
 def test_who_may_only_read_makes_nobody_read_a_large_body(demo: RunningDemo) -> None:
-    control = "tests/doors/test_api_bodies.py::test_who_may_write_something_is_read"
+    control = "tests/interfaces/api/test_api_bodies.py::test_who_may_write_something_is_read"
     with trial("6: 2 MB of YAML from a viewer", control) as seen:
         bearer = {"Authorization": f"Bearer {viewer(demo)}", "Content-Type": "application/yaml"}
         begun = time.monotonic()
@@ -218,8 +218,8 @@ def test_who_may_only_read_makes_nobody_read_a_large_body(demo: RunningDemo) -> 
         assert status == 403
 
 
-def test_public_suffixes_and_unproved_names_keep_nobody_out(demo: RunningDemo) -> None:
-    with trial("7: *.co.uk, and a wildcard without proof", "mutant:unverified-wildcards-keep-others-out") as seen:
+def test_public_suffixes_and_unverified_names_keep_nobody_out(demo: RunningDemo) -> None:
+    with trial("7: *.co.uk, and an unverified wildcard", "mutant:unverified-wildcards-keep-others-out") as seen:
         status, answer = ask(demo, "POST", "hostnames", {"name": "*.co.uk"})
         assert status == REFUSED, answer
         status, mine = ask(demo, "POST", "hostnames", {"name": "*.brand.example"})
@@ -231,7 +231,7 @@ def test_public_suffixes_and_unproved_names_keep_nobody_out(demo: RunningDemo) -
         status, again = ask(demo, "POST", "hostnames", {"name": "www.brand.example"}, who="operator")
         assert status == 201, again
         ask(demo, "DELETE", f"hostnames/{again['id']}", who="operator")
-        seen.saw("the suffix 422, another's name below the wildcard 201, no rest after giving up")
+        seen.saw("the suffix 422, another's name below the wildcard 201, no cooldown after giving up")
 
 
 def raw(demo: RunningDemo, head: str) -> int:

@@ -1,4 +1,4 @@
-"""CHECK, the pages of a whole demo in a real Chromium: clean in every look, and what is done by hand is live on nodes.
+"""The pages of a whole demo in a real Chromium: clean in every look, and what is done by hand is live on nodes.
 
 Every page leaves screenshots in `var/screenshots/`: `<page>-light.png`, `-dark.png` and `-narrow.png`. In each run the
 pages are looked at without a demo: test_browser_pages.py.

@@ -1,4 +1,4 @@
-"""CHECK, the pages of the product in a real Chromium: each is clean and fits, and forms are filled by hand.
+"""The pages of the product in a real Chromium: each is clean and fits, and forms are filled by hand.
 
 The console is in this process (tests/e2e/console_in_memory.py). The pages of a whole demo, in every look and with
 pictures, are looked at in test_browser_demo.py.
@@ -18,7 +18,7 @@ from apps.definitions.models import Route
 from apps.web.urls import urlpatterns
 from tests.browser import context_with_axe, lasting, listen, needs_browser, wrong_in
 from tests.conftest import actor_of
-from tests.e2e.console_in_memory import first_id, put_world, signed_in
+from tests.e2e.console_in_memory import first_id, put_env, signed_in
 from tests.e2e.pages import PAGES, PARTS, paths
 
 pytestmark = [
@@ -33,7 +33,7 @@ pytestmark = [
 @pytest.fixture
 def operator(live_server: LiveServer, live_redis: str) -> Actor:
     """Whose pages they are."""
-    put_world()
+    put_env()
     return actor_of("operator", Account.Kind.OPERATOR)
 
 

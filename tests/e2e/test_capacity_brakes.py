@@ -24,7 +24,7 @@ from apps.capacity.models import Run
 from apps.core.clock import now
 from apps.drivers.load.contract import LEASE_S
 from apps.observe.collect.deltas import Counts
-from tests.apps.capacity_world import Watched, a_test, make, watched
+from tests.apps.capacity_env import Watched, a_test, make, watched
 from tests.database_url import database_url
 from tests.ports import spare_port
 

@@ -1,4 +1,4 @@
-"""CHECK, pages of runs in a real Chromium: clean for axe, no complaint, nothing sticks out, the stop button in sight.
+"""Pages of runs in a real Chromium: clean for axe, no complaint, nothing sticks out, the stop button in sight.
 
 The demo has no run; here they are rendered from rows, and the browser gets them without a server in between.
 """
@@ -20,8 +20,8 @@ from apps.capacity.models import Comparison
 from apps.core.clock import now
 from apps.definitions.models import CapacityTest, Pool
 from tests.browser import NARROW, WIDE, context_with_axe, faults, fits, listen, look, needs_browser
-from tests.doors.capacity_world import make_run, make_test, make_work
-from tests.doors.people import client_of
+from tests.interfaces.capacity_env import make_run, make_test, make_work
+from tests.interfaces.people import client_of
 
 pytestmark = [pytest.mark.browser, needs_browser]
 ORIGIN = "https://console.example"
@@ -72,7 +72,7 @@ def in_sight(page: Page, text: str) -> bool:
 
 
 @pytest.fixture
-def paths(tutorial_world: Actor) -> dict[str, str]:
+def paths(tutorial_env: Actor) -> dict[str, str]:
     """Every page that a run, a comparison, a sizing and a pool that works unevenly can show."""
     CapacityTest.objects.all().delete()
     pool = Pool.objects.get(name="shop")
@@ -105,15 +105,15 @@ def paths(tutorial_world: Actor) -> dict[str, str]:
 
 
 @pytest.fixture
-def run_page(paths: dict[str, str], tutorial_world: Actor) -> Answers:
+def run_page(paths: dict[str, str], tutorial_env: Actor) -> Answers:
     """The page of a run that is going on."""
-    return answers_of(client_of(tutorial_world), {GOING: paths[GOING]})
+    return answers_of(client_of(tutorial_env), {GOING: paths[GOING]})
 
 
 @pytest.fixture
-def all_pages(paths: dict[str, str], tutorial_world: Actor) -> Answers:
+def all_pages(paths: dict[str, str], tutorial_env: Actor) -> Answers:
     """All of them."""
-    return answers_of(client_of(tutorial_world), paths)
+    return answers_of(client_of(tutorial_env), paths)
 
 
 def wrong_in(page: Page, name: str) -> list[str]:

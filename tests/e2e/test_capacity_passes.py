@@ -17,7 +17,7 @@ import pytest
 from apps.compiler.compile import compile_snapshot
 from apps.compiler.model.fleet import Certificate, Listener, Protocol, RunPass, WhenFull
 from tests.e2e import rendered_proxy
-from tests.e2e.overflow_stage import (
+from tests.e2e.overflow_env import (
     KEY,
     POOL,
     TESTS_MAP,
@@ -29,7 +29,7 @@ from tests.e2e.overflow_stage import (
     regions,
 )
 from tests.e2e.region_servers import HOST
-from tests.pure.compiler_worlds import certificate_pem
+from tests.pure.compiler_fixtures import certificate_pem
 
 pytestmark = pytest.mark.e2e
 

@@ -28,12 +28,12 @@ from apps.compiler.model.fleet import (
     WeightedPool,
     WhenFull,
 )
-from tests.e2e.overflow_stage import KEY, POOL, Place, in_flight, regions
-from tests.e2e.overflow_stage import Stage as OverflowStage
+from tests.e2e.overflow_env import KEY, POOL, Place, in_flight, regions
+from tests.e2e.overflow_env import Stage as OverflowStage
 from tests.e2e.region_servers import HOST, Gate, SlowServer
 from tests.e2e.rendered_proxy import PATIENCE_S, RenderedProxy, running
 from tests.ports import spare_port
-from tests.pure.compiler_worlds import front, listener, pool, route, server, snapshot
+from tests.pure.compiler_fixtures import front, listener, pool, route, server, snapshot
 
 pytestmark = pytest.mark.e2e
 

@@ -1,4 +1,4 @@
-"""CHECK, the closed loop: a scheduled test finds what a region can take, that becomes its limit, what is over spills.
+"""The closed loop: a scheduled test finds what a region can take, that becomes its limit, what is over spills.
 
 The demo's own processes and machines: the shop of us-central1 on three machines of 5.2 requests/s each. It takes three
 minutes, most of which is the search; with `CLOSED_LOOP_PICTURES` set its pictures go to `docs/start/closed-loop/`.

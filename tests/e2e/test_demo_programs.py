@@ -1,4 +1,4 @@
-"""CHECK, the demo's small programs: the machine queues like the tutorial's, the clients send by the clock."""
+"""The demo's small programs: the machine queues like the tutorial's, the clients send by the clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CHECK, the demo's programs start as supervisord is told, but for those that only load Django once more.
+"""The demo's programs start as supervisord is told, but for those that only load Django once more.
 
 The whole demo, with its database and its traffic, is in `test_demo_up`.
 """

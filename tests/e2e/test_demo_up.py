@@ -1,4 +1,4 @@
-"""CHECK, the main job end to end: one command, two regions, a change that goes live, and every part killed once."""
+"""The main job end to end: one command, two regions, a change that goes live, and every part killed once."""
 
 from __future__ import annotations
 

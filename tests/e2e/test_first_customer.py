@@ -1,7 +1,7 @@
-"""CHECK, a customer's first hour in a real Chromium: from the invitation to a live route, with what the pages say.
+"""A customer's first hour in a real Chromium: from the invitation to a live route, with what the pages say.
 
 In each run the console is in this process and its nodes are in memory; the exhaustive run has a whole demo, whose nodes
-and servers are real and answer at the end. The name server that is asked for the proof is real in both. Every station
+and servers are real and answer at the end. The name server that is asked for the record is real in both. Every station
 of the demo leaves a screenshot in `var/screenshots/first-customer-<n>-<what>.png`.
 """
 
@@ -95,7 +95,7 @@ def in_memory(
     settings: Any = request.getfixturevalue("settings")
     settings.RESOLVERS = [zone.address]
     monkeypatch.setattr(hostnames, "BETWEEN_ORDERS", timedelta(0))
-    console_in_memory.put_world()
+    console_in_memory.put_env()
 
     def operator() -> Page:
         context = console_in_memory.signed_in(chromium, server.url, actor_of("operator", Account.Kind.OPERATOR))
@@ -188,13 +188,13 @@ def claim(page: Page, place: Place, zone: NameServer, album: Album) -> None:
     name = page.get_by_role("region", name="record name").inner_text().strip()
     value = page.get_by_role("region", name="record value").inner_text().strip()
     page.get_by_role("button", name="Check now").click()
-    expect(page.locator("#proof")).to_contain_text("There is no TXT record")
+    expect(page.locator("#verification")).to_contain_text("There is no TXT record")
     album.take("what-to-set")
     zone.records[name] = [value]
     page.wait_for_timeout(1000 * place.between_checks_s)
     page.get_by_role("button", name="Check now").click()
-    expect(page.locator("#proof")).to_contain_text("Proved by DNS")
-    album.take("proved")
+    expect(page.locator("#verification")).to_contain_text("Verified by DNS")
+    album.take("verified")
 
 
 def add_servers(page: Page, place: Place, album: Album) -> None:

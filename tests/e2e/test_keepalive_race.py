@@ -13,7 +13,7 @@ from apps.compiler.model.fleet import Snapshot
 from apps.compiler.targets.haproxy import pools
 from tests.e2e.closing_server import ClosingServer, ask
 from tests.e2e.rendered_proxy import running
-from tests.pure.compiler_worlds import front, pool, route, server, snapshot
+from tests.pure.compiler_fixtures import front, pool, route, server, snapshot
 
 pytestmark = pytest.mark.e2e
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from apps.compiler.model.fleet import Limit, WhenFull
-from tests.e2e.overflow_stage import POOL, Node, Place, rate, regions, wait_until
+from tests.e2e.overflow_env import POOL, Node, Place, rate, regions, wait_until
 
 pytestmark = pytest.mark.e2e
 

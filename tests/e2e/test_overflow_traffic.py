@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 
 from apps.compiler.model.fleet import Limit, LimitKind, LimitScope, Protocol, WhenFull
-from tests.e2e.overflow_stage import KEY, POOL, Node, Place, Stage, ask, in_flight, rate, regions, served, wait_until
+from tests.e2e.overflow_env import KEY, POOL, Node, Place, Stage, ask, in_flight, rate, regions, served, wait_until
 
 pytestmark = pytest.mark.e2e
 

@@ -13,7 +13,7 @@ from apps.compiler.compile import compile_snapshot
 from apps.compiler.model.fleet import FixedResponse, HeaderCondition, HeaderMatch, PathKind, Protocol, Redirect, Route
 from apps.compiler.questions.trace import Question, trace
 from tests.e2e.rendered_proxy import running
-from tests.pure.compiler_worlds import (
+from tests.pure.compiler_fixtures import (
     ASKED_HEADERS,
     ASKED_HOSTS,
     ASKED_METHODS,

@@ -13,7 +13,7 @@ import pytest
 from apps.compiler.compile import compile_snapshot
 from apps.compiler.model.fleet import Certificate, FixedResponse, PathKind, Protocol, Redirect, Snapshot, WeightedPool
 from tests.e2e.rendered_proxy import PATIENCE_S, PROBE, RenderedProxy, echo_servers, running
-from tests.pure.compiler_worlds import certificate_pem, front, listener, pool, route, server, snapshot
+from tests.pure.compiler_fixtures import certificate_pem, front, listener, pool, route, server, snapshot
 
 pytestmark = pytest.mark.e2e
 

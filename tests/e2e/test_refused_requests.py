@@ -13,7 +13,7 @@ from apps.compiler.model.fleet import FixedResponse, Protocol, Snapshot
 from apps.compiler.questions.trace import Question, trace
 from tests.e2e.rendered_proxy import PATIENCE_S, RenderedProxy, echo_servers, running
 from tests.ports import spare_port
-from tests.pure.compiler_worlds import front, pool, route, server, snapshot
+from tests.pure.compiler_fixtures import front, pool, route, server, snapshot
 
 pytestmark = pytest.mark.e2e
 

@@ -1,4 +1,4 @@
-"""PUSH with everything real: a change goes live, and whoever is killed on the way only costs time."""
+"""A rollout with everything real: a change goes live, and whoever is killed on the way only costs time."""
 
 from __future__ import annotations
 
@@ -258,7 +258,7 @@ def test_a_certificate_of_one_customer_that_haproxy_refuses_is_left_out_and_ever
     acme = actor_of("acme", Account.Kind.CUSTOMER)
     spec = {"load_balancer": "front", "hostname": "acme.example", "action": {"fixed_response": {"status": 200}}}
     save_object(actor=acme, kind="Route", name="shop", spec=spec)
-    Hostname.objects.filter(name="acme.example").update(proof="dns")
+    Hostname.objects.filter(name="acme.example").update(verification="dns")
     store(acme, "site", 1024, "acme.example")
     begin = time.monotonic()
     publish("beside")

@@ -1,4 +1,4 @@
-"""SCHEDULES with real processes: schedulers, workers and the database die, and every instant has its one effect."""
+"""Schedules with real processes: schedulers, workers and the database die, and every instant has its one effect."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from apps.compiler.compile import compile_snapshot
 from tests.conformance.inside import Inside, inside
 from tests.conformance.real_agent import wait_until
 from tests.e2e.name_server import NameServer, name_server
-from tests.pure.compiler_worlds import front, listener, pool, route, server, snapshot
+from tests.pure.compiler_fixtures import front, listener, pool, route, server, snapshot
 
 pytestmark = pytest.mark.e2e
 NAME = "shop.example"

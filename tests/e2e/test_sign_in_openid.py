@@ -23,9 +23,9 @@ from apps.accounts.models import Account, Invitation, Membership, User
 from apps.audit.models import Entry
 from apps.members.invitations import invite
 from tests.conftest import actor_of
-from tests.doors.signing_in import PASSWORD, person
 from tests.e2e import oidc_provider
 from tests.e2e.demo import until
+from tests.interfaces.signing_in import PASSWORD, person
 from tests.ports import spare_port
 
 pytestmark = [

@@ -19,7 +19,7 @@ from apps.accounts.models import User
 from apps.audit.models import Entry
 from apps.web.sign_in.urls import urlpatterns
 from tests.browser import NARROW, WIDE, context_with_axe, faults, fits, listen, look, needs_browser, wrong_in
-from tests.doors.signing_in import PASSWORD, code, person
+from tests.interfaces.signing_in import PASSWORD, code, person
 
 pytestmark = [
     pytest.mark.e2e,
@@ -143,7 +143,7 @@ def test_a_key_that_asks_for_no_finger_signs_nobody_in(ada: User, page: Page) ->
     assert not Authenticator.objects.exists()
 
 
-@pytest.mark.exhaustive  # the way is walked without a browser in tests/doors
+@pytest.mark.exhaustive  # the way is walked without a browser in tests/interfaces
 def test_who_must_have_a_second_factor_is_led_through_it(ada: User, page: Page, settings: Settings) -> None:
     settings.REQUIRE_SECOND_FACTOR = "operators"
     sign_in(page)
@@ -159,7 +159,7 @@ def test_who_must_have_a_second_factor_is_led_through_it(ada: User, page: Page, 
 
 
 def test_every_page_of_signing_in_is_looked_at() -> None:
-    # Doors without a page: answers to forms, and the ways to and from a provider, which test_sign_in_openid.py walks.
+    # URLs without a page: answers to forms, and the ways to and from a provider, which test_sign_in_openid.py walks.
     parts = {"mfa_login_webauthn", "openid_connect_login", "openid_connect_callback", "socialaccount_login_cancelled"}
     # For people who came through a provider: the forms of another page under another heading.
     parts |= {"usersessions_end", "account_set_password", "socialaccount_connections"}

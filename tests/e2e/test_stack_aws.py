@@ -1,4 +1,4 @@
-"""PUSH to AWS, end to end: definitions are applied, the real Terraform and provider build them in a moto server."""
+"""A push to AWS, end to end: definitions are applied, the real Terraform and provider build them in a moto server."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from apps.stacks import selectors, services
 from apps.stacks.models import RunEvent, StackRun, StackSync, StateLock, StateVersion
 from apps.stacks.review.replacements import NOTICED
 from tests.e2e.stack_definitions import mail, shop, shop_alone
+from tests.e2e.stack_env import NEEDS_AWS, REGION, Cloud, Stage, cloud
 from tests.e2e.stack_kills import orphans, twice
-from tests.e2e.stack_stage import NEEDS_AWS, REGION, Cloud, Stage, cloud
 from tests.e2e.stack_standing import left_behind
 
 pytestmark = [

@@ -1,4 +1,4 @@
-"""PUSH to a cloud never delays a push to a fleet: real Celery workers, a Terraform that takes its time."""
+"""A push to a cloud never delays a push to a fleet: real Celery workers, a Terraform that takes its time."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from apps.accounts.actors import Actor
 from apps.definitions.services import save_object
 from apps.rollouts.models import Rollout
 from apps.stacks.models import StackRun
-from tests.apps.pushed import add_route, make_world
-from tests.e2e.stack_stage import ROOT, Stage, kill
+from tests.apps.pushed import add_route, make_env
+from tests.e2e.stack_env import ROOT, Stage, kill
 
 # Which queues and workers there are is asked in tests/architecture/test_tasks.py.
 pytestmark = [
@@ -104,7 +104,7 @@ def pushed(operator: Actor, number: int) -> float:
 
 
 def test_a_fleet_is_pushed_to_while_terraform_works(operator: Actor, environment: dict[str, str]) -> None:
-    make_world(operator, "beside")
+    make_env(operator, "beside")
     with ExitStack() as running:
         running.enter_context(worker(environment, "default,push", "pusher"))
         running.enter_context(worker(environment, "terraform", "terraform"))
@@ -120,7 +120,7 @@ def test_a_fleet_is_pushed_to_while_terraform_works(operator: Actor, environment
 
 
 def test_without_a_queue_of_its_own_it_would_wait(operator: Actor, environment: dict[str, str]) -> None:
-    make_world(operator, "together")
+    make_env(operator, "together")
     with ExitStack() as running:
         running.enter_context(worker(environment, "default,push,terraform", "both"))
         running.enter_context(process(environment, sys.executable, "manage.py", "schedule", "--every", "0.5"))

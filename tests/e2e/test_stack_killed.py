@@ -1,4 +1,4 @@
-"""PUSH to AWS while workers die: kill -9 at every step, and in the end nothing stands twice and nothing is forgotten.
+"""A push to AWS while workers die: kill -9 at every step, and in the end nothing stands twice and nothing is forgotten.
 
 First two workers die at the steps that matter most; then one at every step, for everything that a stack goes through:
 built, changed, deleted. That what stands is taken over, each time: test_stack_aws.py.
@@ -16,8 +16,8 @@ from apps.definitions.services import apply_document
 from apps.fleet.models import Stack
 from apps.stacks.models import StackRun, StateLock
 from tests.e2e.stack_definitions import shop
+from tests.e2e.stack_env import NEEDS_AWS, Cloud, Stage, cloud
 from tests.e2e.stack_kills import APPLYING, PLANNING, Kills, change, orphans, rounds, twice
-from tests.e2e.stack_stage import NEEDS_AWS, Cloud, Stage, cloud
 
 pytestmark = [
     pytest.mark.e2e,

@@ -1,4 +1,4 @@
-"""PUSH to AWS while whole machines die: worker, process guard, Terraform and provider at once, with kill -9.
+"""A push to AWS while whole machines die: worker, process guard, Terraform and provider at once, with kill -9.
 
 What AWS had made by then no state knows. The next worker asks AWS for it and takes it over: nothing stands twice.
 First a machine dies when it has made addresses and a zone; then one after the other as soon as each kind of thing
@@ -25,8 +25,7 @@ from apps.stacks import selectors
 from apps.stacks.models import StackRun, StackSync, StateLock
 from apps.stacks.review.differences import TAKEN_OVER
 from tests.e2e.stack_definitions import addresses, shop
-from tests.e2e.stack_kills import orphans, twice
-from tests.e2e.stack_stage import (
+from tests.e2e.stack_env import (
     LONGEST_S,
     NEEDS_AWS,
     Cloud,
@@ -34,6 +33,7 @@ from tests.e2e.stack_stage import (
     cloud,
     kill,
 )
+from tests.e2e.stack_kills import orphans, twice
 
 pytestmark = [
     pytest.mark.e2e,

@@ -1,4 +1,4 @@
-"""PUSH to clouds with nothing but the terraform binary: state, lock, plan, apply of `terraform_data`."""
+"""A push to clouds with nothing but the terraform binary: state, lock, plan, apply of `terraform_data`."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from apps.accounts.actors import Actor
 from apps.compiler.compile_stack import StackCompilation
 from apps.compiler.targets.terraform.document import StackDocument
 from apps.fleet.models import Stack
-from apps.fleet.services import want_stack_push
+from apps.fleet.services import request_stack_push
 from apps.stacks import services
 from apps.stacks.models import StackRun, StackSync, StateLock, StateVersion
 from apps.stacks.run import compiling
 from apps.stacks.run.compiling import Compiled
-from tests.apps.stacks_world import a_stack, data
-from tests.e2e.stack_stage import NO_TERRAFORM, TERRAFORM
+from tests.apps.stacks_env import a_stack, data
+from tests.e2e.stack_env import NO_TERRAFORM, TERRAFORM
 
 pytestmark = [
     pytest.mark.e2e,
@@ -50,7 +50,7 @@ def stack(
 @pytest.mark.exhaustive  # with the provider each time: test_stack_aws.py
 def test_a_plan_is_made_approved_and_applied_and_the_state_is_kept_here(stack: Stack, operator: Actor) -> None:
     began = time.monotonic()
-    want_stack_push([stack])
+    request_stack_push([stack])
     services.reconcile_stack(stack_id=stack.pk)
     run = StackRun.objects.get()
     assert (run.state, run.to_add) == ("planned", 2)
@@ -66,7 +66,7 @@ def test_a_plan_is_made_approved_and_applied_and_the_state_is_kept_here(stack: S
 def test_of_two_workers_at_once_one_works_and_everything_happens_once(stack: Stack) -> None:
     Stack.objects.update(approval="automatic")
     stack.refresh_from_db()
-    want_stack_push([stack])
+    request_stack_push([stack])
     together, answers = threading.Barrier(2), []
 
     def work() -> None:

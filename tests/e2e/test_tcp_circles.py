@@ -17,7 +17,7 @@ from apps.compiler.compile import compile_snapshot
 from apps.compiler.model.fleet import Protocol
 from tests.e2e.rendered_proxy import PATIENCE_S, running
 from tests.ports import address_of_this_machine
-from tests.pure.compiler_worlds import front, listener, pool, server, snapshot
+from tests.pure.compiler_fixtures import front, listener, pool, server, snapshot
 
 pytestmark = pytest.mark.e2e
 ENOUGH = 20

@@ -1,4 +1,4 @@
-"""Webhooks with everything real: whoever is killed on the way, every event arrives, in order, with a good signature."""
+"""With everything real: whoever is killed on the way, every event arrives, in order, with a good signature."""
 
 from __future__ import annotations
 

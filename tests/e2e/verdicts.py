@@ -1,4 +1,4 @@
-"""CHECK, for tests: one line for each attack and each fault: what was tried, what happened, whether it held.
+"""One line for each attack and each fault: what was tried, what happened, whether it held.
 
 `make attacks` prints them at its end. Durations are judged here and nowhere else in the suite: as what was promised
 times two, or times the processes that wait for each processor of a busy machine.

@@ -25,8 +25,8 @@ from apps.compiler.model.fleet import (
     WeightedPool,
 )
 from apps.compiler.model.stack import AddressKind, CloudRecord, CloudZone, Network, RecordType, StackSnapshot
-from tests.pure.aws_worlds import AWAY, address, backend, front, pool, server, stack
-from tests.pure.compiler_worlds import listener, route
+from tests.pure.aws_fixtures import AWAY, address, backend, front, pool, server, stack
+from tests.pure.compiler_fixtures import listener, route
 from tests.schema_facts import facts_of, faults_in
 
 FOLDER = Path(__file__).parent / "aws"

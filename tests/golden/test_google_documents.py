@@ -15,8 +15,8 @@ import pytest
 from apps.compiler.model.fleet import Protocol
 from apps.compiler.model.stack import StackSnapshot
 from apps.compiler.targets.terraform.google.render import render
-from tests.pure.compiler_worlds import front, listener, route
-from tests.pure.google_worlds import cloud_pool, everything, stack
+from tests.pure.compiler_fixtures import front, listener, route
+from tests.pure.google_fixtures import cloud_pool, everything, stack
 
 FOLDER = Path(__file__).parent / "google"
 TCP = front(listeners=(listener(1, protocol=Protocol.TCP, port=5432, default_pool_id="pool-1"),))

@@ -14,7 +14,7 @@ def main() -> None:
     django.setup()
     from tests.bench.tables import table
     from tests.hostile.corpus import CORPUS, SHARP, VALUES
-    from tests.hostile.doors import dozen, each_field, every_sharp, fields_of, tour
+    from tests.hostile.entrypoints import dozen, each_field, every_sharp, fields_of, tour
     from tests.hostile.orders import fields_of_orders
     from tests.hostile.test_grammars import distinct_uses
 

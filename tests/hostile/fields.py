@@ -212,7 +212,7 @@ RULES: dict[str, Legal] = {
     "target/server": maybe(NAME), "load/kind": one_of("search", "constant", "users", "ramp", "soak"),
     "rate": real(0, 10**6), "to_rate": real(0, 10**6), "step": real(0, 10**6), "users": whole(0, 20_000),
     "duration_s": whole(1, 86_400), "arrivals": one_of("constant", "poisson"),
-    "load/protocol": one_of("http1", "http2"), "tls": boolean, "keep_alive": boolean,
+    "load/protocol": one_of("http1"), "tls": boolean, "keep_alive": boolean,
     "load/method": one_of("GET", "HEAD", "OPTIONS"),
     "percentile": lambda value: type(value) is int and value in (95, 99),
     "max_latency_ms": whole(1, 600_000), "max_error_rate": real(0.0001, 1), "max_rate": whole(1, 10**6),

@@ -1,4 +1,4 @@
-"""HOSTILE: what a value may be, written from the standards and the design and not from the code that reads it."""
+"""What a value may be, written from the standards and the design and not from the code that reads it."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ ORDERS: dict[str, tuple[str, str, Document]] = {
     ),
     "latency": ("PUT", "regions/us-central1/latency/europe-west1", {"ms": 98.5}),
     "rotation": ("POST", "triggers/{trigger}/rotate", {"grace_s": 3600}),
-    "proof": ("POST", "hostnames/{hostname}/proof", {"reason": "Contract 4711"}),
+    "verification": ("POST", "hostnames/{hostname}/verification", {"reason": "Contract 4711"}),
 }  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from apps.core.errors import Fault, Invalid
+from apps.core.errors import FieldError, Invalid
 from apps.definitions.reading.documents import read_object
 from tests.hostile.fields import Field
 
@@ -13,7 +13,7 @@ from tests.hostile.fields import Field
 JUDGED_LATER = {"/chain", "/key"}
 
 
-def faults_of(kind: str, spec: object) -> tuple[Fault, ...]:
+def faults_of(kind: str, spec: object) -> tuple[FieldError, ...]:
     """What is wrong with it; nothing where it is read."""
     try:
         read_object({"kind": kind, "name": "x", "spec": spec})
@@ -36,7 +36,7 @@ def faults_with(field: Field, values: Iterable[Any]) -> tuple[list[Any], list[An
     return through, unnamed
 
 
-def _names(fault: Fault, pointer: str) -> bool:
+def _names(fault: FieldError, pointer: str) -> bool:
     """Whether the fault is at the field or at a list or object that is it, and says what to do."""
     place = f"/spec{pointer}"
     near = fault.pointer.startswith(place) or place.startswith(f"{fault.pointer}/")

@@ -25,7 +25,7 @@ from apps.compiler.model.fleet import (
 from apps.compiler.targets.haproxy import writer
 from apps.compiler.targets.haproxy.verify import config_verification
 from tests.hostile.corpus import SHARP, VALUES
-from tests.pure.compiler_worlds import front, pool, route, server, snapshot
+from tests.pure.compiler_fixtures import front, pool, route, server, snapshot
 
 World = Callable[[str], Snapshot]
 WHOLE = (pytest.mark.exhaustive, pytest.mark.slow(reason="hundreds of compilations"))

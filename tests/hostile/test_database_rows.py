@@ -114,23 +114,23 @@ SHAPES = ["x", 17, {}, {"a": 1}, [{}], [17], [None], [[]], {"code": "x"}, [{"nam
 
 
 @pytest.fixture
-def world(tutorial_world: Actor) -> Fleet:
+def world(tutorial_env: Actor) -> Fleet:
     """The tutorial, and beside it a pool and routes of acme that will be spoilt."""
     server = {"name": "hostile", "address": "127.0.0.1", "port": 9999}
     other = {"name": "good", "address": "127.0.0.1", "port": 9998}
     limit = {"kind": "rate", "value": 5}
     backend = {"region": "us-central1", "limit": limit, "servers": [server, other]}
-    _save("Pool", "hostile", {"backends": [backend], "health_check": {"path": "/up"}}, tutorial_world)
+    _save("Pool", "hostile", {"backends": [backend], "health_check": {"path": "/up"}}, tutorial_env)
     base = {"load_balancer": "front", "hostname": "hostile.acme.example"}
     pools = {"pools": [{"pool": "hostile"}]}
-    _save("Route", "hostile", base | {"path": "/a", "prefix_rewrite": "/b", "action": pools}, tutorial_world)
+    _save("Route", "hostile", base | {"path": "/a", "prefix_rewrite": "/b", "action": pools}, tutorial_env)
     _save(
         "Route",
         "moved",
         base | {"path": "/m", "action": {"redirect": {"code": 301, "host": "b.example"}}},
-        tutorial_world,
+        tutorial_env,
     )
-    _save("Route", "fixed", base | {"path": "/f", "action": {"fixed_response": {"status": 200}}}, tutorial_world)
+    _save("Route", "fixed", base | {"path": "/f", "action": {"fixed_response": {"status": 200}}}, tutorial_env)
     return Fleet.objects.get(name="us-central1")
 
 

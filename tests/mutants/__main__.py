@@ -1,4 +1,4 @@
-"""CHECK: plants each defect in a copy of the project and asks the tests that should see it: `python -m tests.mutants`.
+"""Plants each defect in a copy of the project and asks the tests that should see it: `python -m tests.mutants`.
 
 First all those tests have to pass without any defect, else their failing would prove nothing. Everything runs on the
 database of SPILLWAY_DATABASE_URL, or else on a private PostgreSQL as in `make test`: SQLite has one writer at a time,

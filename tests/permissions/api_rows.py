@@ -101,7 +101,7 @@ API: tuple[Row, ...] = (
     Row("api:hostnames-detail", "DELETE", DELETE_OWN, {"pk": "$free"}, "free", headers=ANY),
     Row("api:hostnames-check", "POST", WRITE_OWN, {"pk": "$hostname"}, "hostname", headers=ANY),
     Row(
-        "api:hostnames-proof",
+        "api:hostnames-verification",
         "POST",
         codes(404, 403, "403 200 200"),
         {"pk": "$hostname"},
@@ -109,7 +109,7 @@ API: tuple[Row, ...] = (
         {"reason": "x"},
         headers=ANY,
     ),
-    Row("api:hostnames-rest", "DELETE", codes(404, 403, "403 204 204"), {"pk": "$resting"}, "resting", headers=ANY),
+    Row("api:hostnames-cooldown", "DELETE", codes(404, 403, "403 204 204"), {"pk": "$cooling"}, "cooling", headers=ANY),
     Row("api:webhooks-list", "GET", LIST, holds="all"),
     Row("api:webhooks-list", "POST", CREATE, body={"name": "new", "spec": HOOK}),
     detail("webhooks", "webhook"),

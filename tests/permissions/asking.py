@@ -24,8 +24,8 @@ from apps.accounts.models import Account
 from apps.core.clock import now
 from apps.definitions.reading.describing import describe
 from tests.permissions.callers import OWNER, Caller, changes_nothing, sees_nothing
+from tests.permissions.env import PASSING, REQUEST_ID, World, dump, everything, rows_of, take_away
 from tests.permissions.rows import Row
-from tests.permissions.world import PASSING, REQUEST_ID, World, dump, everything, rows_of, take_away
 
 WRITES = re.compile(r"\s*(INSERT|UPDATE|DELETE|REPLACE)\b(\s+(INTO|FROM))?(\s+\"(?P<table>\w+)\")?", re.IGNORECASE)
 # The token of a form is masked anew in each answer.

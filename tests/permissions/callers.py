@@ -37,7 +37,7 @@ NOBODY = Caller(oddity="nobody")
 OWNER, FOREIGN_OWNER, ADMIN = (Caller(account, "admin") for account in ("own", "other", "operators"))
 REFUSALS = (401, 403, 404)
 READ_ONLY, NARROW = Caller(oddity="read only"), Caller(oddity="narrow")
-# The same for pages: who is not signed in is sent to the door, and a token is no session.
+# The same for pages: who is not signed in is sent to the sign-in, and a token is no session.
 WITH_SESSIONS = {"nobody": 302, "token": 302, "suspended": 403}
 WITHOUT_FORM_TOKEN = Caller(oddity="no form token")
 

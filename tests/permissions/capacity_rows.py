@@ -9,7 +9,7 @@ from apps.accounts.models import Account
 from apps.capacity.models import Blackout, Comparison
 from apps.core.clock import now
 from apps.definitions.services import save_object
-from tests.doors.capacity_world import make_run
+from tests.interfaces.capacity_env import make_run
 from tests.permissions.rows import Row, codes
 
 LIST = codes(200, 200, 200)

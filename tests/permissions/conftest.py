@@ -11,7 +11,7 @@ from django.db import transaction
 from django.test import override_settings
 from pytest_django.plugin import DjangoDbBlocker
 
-from tests.permissions.world import World, make_world
+from tests.permissions.env import World, make_env
 
 
 @contextmanager
@@ -28,7 +28,7 @@ def world(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator
     # Nothing can be sent to port 0: what asks the DNS is refused at once.
     nobody_resolves = override_settings(RESOLVERS=["127.0.0.1:0"])
     with nobody_resolves, _refusals_unsaid(), django_db_blocker.unblock(), transaction.atomic():
-        made = make_world()
+        made = make_env()
         made.clients["operators", "admin"].get("/")  # the first page reads what all others have in common
         yield made
         transaction.set_rollback(True)

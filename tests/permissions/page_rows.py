@@ -95,7 +95,7 @@ PAGES: tuple[Row, ...] = (
     sent("hostname-new", NEW_FAULTY, form={"/name": "no name"}),
     *shown("hostname", READ_OWN, "hostname", {"pk": "$hostname"}),
     sent("hostname-check", SENT, "hostname", {"pk": "$hostname"}),
-    sent("hostname-prove", codes(404, 403, "403 302 302"), "hostname", {"pk": "$hostname"}, reason="x"),
+    sent("hostname-verify", codes(404, 403, "403 302 302"), "hostname", {"pk": "$hostname"}, reason="x"),
     sent("hostname-release", SENT, "free", {"pk": "$free"}, confirm="free.acme.example"),
     *shown("capacity-tests", LIST, "all"),
     Row("web:capacity-test-new", "GET", NEW, holds="all"),
@@ -170,9 +170,9 @@ PAGES: tuple[Row, ...] = (
     sent("account-edit", OPERATED, "", {"name": "acme"}, form={"/spec/title": "New", "version": "2"}),
     Row("web:account-suspend", "GET", OPERATE, {"name": "acme"}),
     sent("account-suspend", OPERATED, "", {"name": "acme"}, reason="x"),
-    Row("web:account-look", "GET", OF_OPERATORS, {"name": "acme"}),
+    Row("web:account-impersonate", "GET", OF_OPERATORS, {"name": "acme"}),
     Row(
-        *("web:account-look", "POST", codes(404, 404, 302), {"name": "acme"}),
+        *("web:account-impersonate", "POST", codes(404, 404, 302), {"name": "acme"}),
         form={"reason": "x"},
         by_viewers=True,
     ),
@@ -191,5 +191,5 @@ PAGES: tuple[Row, ...] = (
         form={"account": "acme"},
         odd={"suspended": 302},  # a person may have another account, and must be able to go there
     ),
-    sent("stop-looking", codes(302, 302, 302)),
+    sent("stop-impersonating", codes(302, 302, 302)),
 )

@@ -1,4 +1,4 @@
-"""The table, schedules in the API: what they fired, their triggers, topics, and the door from outside."""
+"""The table, schedules in the API: what they fired, their triggers, topics, and calls from outside."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ SCHEDULES_API: tuple[Row, ...] = (
         headers=ANY,
     ),
     Row("api:triggers-rotate", "POST", WRITE_OWN, OF_TRIGGER, "trigger", headers=ANY),
-    # Topics live in Redis, which may be away here; whose topic is read: tests/doors/test_api_schedules.py.
+    # Topics live in Redis, which may be away here; whose topic is read: tests/interfaces/api/test_api_schedules.py.
     Row("api:topics-messages", "GET", codes(422, 422, 422), {"name": "nightly"}, query={"after": "never"}),
     Row("hook", "POST", Open(404, 404), {"key_id": "x" * 22}),
 )

@@ -19,16 +19,15 @@ from django.db.models import Model
 
 from apps.definitions.models import Backend, HealthCheck, Listener, RoutePool, Server
 from apps.definitions.services import KINDS
-from apps.definitions.writing import parts
-from apps.definitions.writing.actions import limits
+from apps.definitions.writing import objects
 from apps.fleet.models import RegionLatency
-from tests.doors.forms import untouched
+from tests.interfaces.forms import untouched
 from tests.permissions.asking import send, undone, writes
 from tests.permissions.callers import ADMIN, OWNER, Caller, callers_of
+from tests.permissions.env import World
 from tests.permissions.kind_rows import KINDS as NOUNS
 from tests.permissions.rows import Row, codes
 from tests.permissions.table import TABLE
-from tests.permissions.world import World
 
 pytestmark = pytest.mark.django_db
 MANAGER = "pipeline"
@@ -198,11 +197,9 @@ def test_every_write_of_a_kind_of_object_refuses_whatever_else_would_keep_it_fro
     assert names - urls_that_refuse(world, rows) == set()
 
 
-@pytest.mark.parametrize(("url", "module"), [("PATCH api:servers-detail", parts), ("PATCH api:pools-limit", limits)])
-def test_a_path_around_the_managers_is_found(
-    world: World, url: str, module: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("url", ["PATCH api:servers-detail", "PATCH api:pools-limit"])
+def test_a_path_around_the_managers_is_found(world: World, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     row = next(row for row in ASKED.values() if str(row) == url)
     assert escapes(world, row) == []
-    monkeypatch.setattr(module, "check_manager", lambda *_: None)
+    monkeypatch.setattr(objects, "check_manager", lambda *_: None)
     assert any("of a pipeline" in fault for fault in escapes(world, row))

@@ -24,9 +24,9 @@ from apps.api.v1.views import Noun
 from apps.web.kit import pages
 from tests.permissions.asking import client_for, path_of, undone
 from tests.permissions.callers import ADMIN
+from tests.permissions.env import World
 from tests.permissions.rows import Row
 from tests.permissions.table import TABLE
-from tests.permissions.world import World
 
 pytestmark = pytest.mark.django_db
 NUL = "\0"  # PostgreSQL takes it in no text

@@ -19,11 +19,11 @@ from apps.definitions import selectors
 from apps.definitions.models import Backend, Pool
 from tests.permissions.asking import faults_in_place, faults_of, path_of, send, undone, writes
 from tests.permissions.callers import ADMIN, FOREIGN_OWNER, MEMBERS, Caller, callers_of, main_callers_of
+from tests.permissions.env import OWNERS, World
 from tests.permissions.places import PLACES
 from tests.permissions.rows import Row
 from tests.permissions.table import TABLE
 from tests.permissions.urls import METHODS, every_url
-from tests.permissions.world import OWNERS, World
 
 pytestmark = pytest.mark.django_db
 OTHERS = [caller for caller in MEMBERS if caller.account == "other"]

@@ -13,9 +13,9 @@ from apps.observe.services import store_contact_errors
 from apps.stacks.models import StackRun
 from tests.permissions.asking import send, undone
 from tests.permissions.callers import ADMIN, OWNER, Caller
+from tests.permissions.env import World
 from tests.permissions.rows import Row
 from tests.permissions.table import TABLE
-from tests.permissions.world import World
 from tests.said import unsaid, words_of
 
 pytestmark = pytest.mark.django_db

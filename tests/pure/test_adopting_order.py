@@ -1,4 +1,4 @@
-"""ADOPT: whichever rule of an ALB got a request, the route that came of it gets it, or the report says otherwise."""
+"""Whichever rule of an ALB got a request, the route that came of it gets it, or the report says otherwise."""
 
 from __future__ import annotations
 

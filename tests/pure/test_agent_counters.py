@@ -1,4 +1,4 @@
-"""OBSERVE on the node: what HAProxy prints becomes rows of our objects, without what we asked ourselves."""
+"""What HAProxy prints becomes rows of our objects, without what we asked ourselves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PUSH, pure: who waits for a node waits at least as long as the node gives its HAProxy."""
+"""Who waits for a node waits at least as long as the node gives its HAProxy."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from apps.compiler.bundle import Bundle
 from apps.compiler.compile import compile_snapshot
 from apps.compiler.plan import Reload, plan
 from tests.ports import address_of_this_machine
-from tests.pure.compiler_worlds import front, pool, route, server, snapshot
+from tests.pure.compiler_fixtures import front, pool, route, server, snapshot
 
 SHOP = "shop.example."
 

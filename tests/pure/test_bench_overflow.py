@@ -1,4 +1,4 @@
-"""CHECK, the benches' pure parts: schedules, HAProxy's counters as arithmetic, how reports are read and judged."""
+"""The benches' pure parts: schedules, HAProxy's counters as arithmetic, how reports are read and judged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CALENDARS: what expressions mean, and what happens when the clocks change."""
+"""What expressions mean, and what happens when the clocks change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CAPACITY: for independent callers all steps together say where the border lies, without leaning to one side."""
+"""For independent callers all steps together say where the border lies, without leaning to one side."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from apps.capacity.measure.measuring import Measured
 from apps.capacity.run.search import OVERLOAD_S, Search
 from apps.capacity.run.steps import Outcome, Purpose, Status, StepPlan, Verdict
 from apps.definitions.reading.specs import ObjectiveSpec
-from tests.pure.capacity_worlds import Story, poisson_truth, run
+from tests.pure.capacity_fixtures import Story, poisson_truth, run
 
 FAST = ObjectiveSpec(percentile=95, max_latency_ms=100, max_error_rate=0.01)
 # What so many servers can take in truth, by a long simulation of the same queues.

@@ -12,7 +12,7 @@ from apps.capacity.measure.summing import RESOLUTION, Ending, result_of_search
 from apps.capacity.run.search import Search
 from apps.capacity.run.steps import Outcome, Purpose, Status, StepPlan, Verdict
 from apps.definitions.reading.specs import ObjectiveSpec
-from tests.pure.capacity_worlds import run
+from tests.pure.capacity_fixtures import run
 
 FAST = ObjectiveSpec(percentile=95, max_latency_ms=50, max_error_rate=0.01)
 TUTORIAL = ObjectiveSpec(percentile=95, max_latency_ms=600, max_error_rate=0.01)

@@ -16,7 +16,7 @@ from apps.capacity.run.steps import Purpose
 from apps.capacity.use.balance import Work, judge_balance
 from apps.capacity.use.sizing import Measurement, size
 from apps.definitions.reading.specs import CapacityTestSpec, GuardSpec, LoadSpec
-from tests.pure.capacity_worlds import run
+from tests.pure.capacity_fixtures import run
 
 
 def observations(p95: float, rounds: int, scatter: float, seed: int) -> list[Observation]:

@@ -14,7 +14,7 @@ from apps.capacity.run.search import OVERLOAD_S, Search
 from apps.capacity.run.steps import Purpose, Status, StepPlan, Verdict
 from apps.definitions.reading.specs import ObjectiveSpec
 from apps.drivers.load.contract import Second
-from tests.pure.capacity_worlds import poisson_truth, run
+from tests.pure.capacity_fixtures import poisson_truth, run
 
 breadth = pytest.mark.exhaustive
 TUTORIAL = ObjectiveSpec(percentile=95, max_latency_ms=600, max_error_rate=0.01)

@@ -1,4 +1,4 @@
-"""COMPILE: static IPs that move: who gets which, what is left out, and what config verification finds."""
+"""Static IPs that move: who gets which, what is left out, and what config verification finds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from apps.compiler.plan import Reload, plan
 from apps.compiler.targets.haproxy.static_ips.anycast import render_anycast
 from apps.compiler.targets.haproxy.static_ips.vrrp import priorities, render_vrrp
 from apps.compiler.targets.haproxy.verify.address_verification import check_anycast, check_vrrp, read_vrrp
-from tests.pure.compiler_worlds import front, listener, pool, route
+from tests.pure.compiler_fixtures import front, listener, pool, route
 
 VIP, ANYCAST = FleetAddressKind.VIP, FleetAddressKind.ANYCAST
 NODES = tuple(RegionNode(f"node-{n}", f"us-{n}", f"10.9.0.{n}", 9700, 9800, 9900) for n in range(1, 5))

@@ -1,4 +1,4 @@
-"""COMPILE: an account's share of a node, divided among its pools."""
+"""An account's share of a node, divided among its pools."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from apps.agent.release.nodecfg import connections
 from apps.compiler.compile import compile_snapshot
 from apps.compiler.model.fleet import AccountShare, Region, RegionNode, WhenFull
 from apps.compiler.targets.haproxy.overflow.ceilings import CEILINGS_MAP
-from tests.pure.compiler_worlds import front, pool, snapshot
+from tests.pure.compiler_fixtures import front, pool, snapshot
 
 NODE = RegionNode("node-1", "one", "127.0.0.1", 9700, 9800, 9900)
 

@@ -26,7 +26,7 @@ from apps.compiler.model.fleet import (
     WeightedPool,
 )
 from apps.compiler.routing import HOST_PATTERN
-from tests.pure.compiler_worlds import certificate_pem, front, fronts, listener, pool, route, server, snapshot
+from tests.pure.compiler_fixtures import certificate_pem, front, fronts, listener, pool, route, server, snapshot
 from tests.pure.properties import always, examples
 
 

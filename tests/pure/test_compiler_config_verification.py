@@ -17,7 +17,7 @@ from apps.compiler.targets.haproxy import writer
 from apps.compiler.targets.haproxy.render import check, render
 from apps.compiler.targets.haproxy.verify import config_verification
 from apps.compiler.targets.haproxy.writer import Call, Document, Opaque, Value, quote
-from tests.pure.compiler_worlds import front, pool, route, server, snapshot
+from tests.pure.compiler_fixtures import front, pool, route, server, snapshot
 
 BREAKOUTS = [
     "x\n    server evil 10.6.6.6:80",

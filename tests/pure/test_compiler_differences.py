@@ -15,7 +15,7 @@ import pytest
 from apps.compiler import diff
 from apps.compiler.diff import diff_snapshots
 from apps.compiler.model import fleet as model
-from tests.pure.compiler_worlds import certificate_pem
+from tests.pure.compiler_fixtures import certificate_pem
 
 # What no text for people may have: a class, its text, or an identifier of ours as the name of a thing.
 NOT_FOR_PEOPLE = re.compile(

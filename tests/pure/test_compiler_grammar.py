@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
-from tests.pure.compiler_worlds import certificate_pem
+from tests.pure.compiler_fixtures import certificate_pem
 
 Grammar = Callable[[object], object]
 
@@ -207,12 +207,6 @@ def test_a_body_takes_text_but_no_control_characters() -> None:
     for bad in ("a\0", "a\x1b[31m", "a\r", "a\ud800", "a\u2028", "a" * 8193, "ä" * 5000, None):
         with pytest.raises(GrammarError):
             grammar.body(bad)
-
-
-def test_canonical_form_is_for_comparing() -> None:
-    spellings = ("Shop.Example.", "shop.example", "SHOP.EXAMPLE")
-    assert {grammar.canonical_hostname(each) for each in spellings} == {"shop.example"}
-    assert grammar.canonical_hostname("Bücher.example") == "xn--bcher-kva.example"
 
 
 @pytest.mark.slow(reason="every grammar meets generated texts")

@@ -7,7 +7,7 @@ import pytest
 from apps.compiler.checks.snapshot import examine
 from apps.compiler.model.fleet import HeaderCondition, HeaderMatch, Listener, PathKind, Protocol, Redirect, Route
 from apps.compiler.questions.loops import loop_of, may_loop
-from tests.pure.compiler_worlds import front, listener, route, snapshot
+from tests.pure.compiler_fixtures import front, listener, route, snapshot
 
 HTTP, HTTPS = listener(1), listener(2, protocol=Protocol.HTTPS)
 TO_HTTPS = Redirect(308, scheme="https")

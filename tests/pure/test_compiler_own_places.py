@@ -1,4 +1,4 @@
-"""CHECK: a server where the installation itself is reached would send requests round in circles; it is left out."""
+"""A server where the installation itself is reached would send requests round in circles; it is left out."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from apps.compiler.addresses import own_places
 from apps.compiler.compile import compile_snapshot
-from tests.pure.compiler_worlds import front, pool, route, server, snapshot
+from tests.pure.compiler_fixtures import front, pool, route, server, snapshot
 
 PLACES = ("10.0.0.5", "192.0.2.64/26", "2001:db8::1", "fd12::/64", "agent.example", "127.0.0.1", "::1")
 

@@ -22,7 +22,7 @@ from apps.compiler.model.operations import DeleteMapEntry, ReplaceMap, SetMapEnt
 from apps.compiler.plan import REPLACE_ABOVE, Nothing, Reload, Runtime, plan
 from apps.compiler.targets.haproxy.maps import map_content
 from apps.compiler.targets.haproxy.reader import read_map
-from tests.pure.compiler_worlds import front, fronts, listener, pool, route, server, snapshot
+from tests.pure.compiler_fixtures import front, fronts, listener, pool, route, server, snapshot
 from tests.pure.properties import always, examples
 
 POOLS = (pool(1), pool(2))

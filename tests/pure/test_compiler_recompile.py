@@ -12,7 +12,7 @@ from apps.compiler import recompile
 from apps.compiler.compile import compile_snapshot
 from apps.compiler.model.fleet import LoadBalancer, PathKind, Redirect, Route, Snapshot, WeightedPool
 from apps.compiler.recompile import compile_change
-from tests.pure.compiler_worlds import HOSTS, PATHS, front, fronts, pool, route, snapshot
+from tests.pure.compiler_fixtures import HOSTS, PATHS, front, fronts, pool, route, snapshot
 from tests.pure.properties import always
 
 POOLS = (pool(1), pool(2))

@@ -10,7 +10,7 @@ from apps.compiler.checks.snapshot import examine
 from apps.compiler.model.fleet import HeaderCondition, HeaderMatch, LoadBalancer, PathKind, Route
 from apps.compiler.routing import as_served_by, holds, winning_route
 from apps.compiler.targets.haproxy.maps import RouteMaps, route_maps
-from tests.pure.compiler_worlds import (
+from tests.pure.compiler_fixtures import (
     ASKED_HEADERS,
     ASKED_HOSTS,
     ASKED_METHODS,

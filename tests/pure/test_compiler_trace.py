@@ -1,4 +1,4 @@
-"""COMPILE, trace and assertions: the same precedence as the proxy's, with reasons, outcomes and sentences."""
+"""Trace and assertions: the same precedence as the proxy's, with reasons, outcomes and sentences."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from apps.compiler.model.fleet import (
 from apps.compiler.questions.assertions import broken
 from apps.compiler.questions.trace import Question, location_of, rewritten, trace
 from apps.compiler.routing import winning_route
-from tests.pure.compiler_worlds import (
+from tests.pure.compiler_fixtures import (
     ASKED_HEADERS,
     ASKED_HOSTS,
     ASKED_METHODS,

@@ -1,4 +1,4 @@
-"""Kernel: however many owners are slow, one whose work is quick finds a seat; played second by second."""
+"""However many owners are slow, one whose work is quick finds a seat; played second by second."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernel: no link that lets somebody in and no token gets into the log."""
+"""No link that lets somebody in and no token gets into the log."""
 
 from __future__ import annotations
 

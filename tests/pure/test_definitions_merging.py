@@ -1,4 +1,4 @@
-"""Two edits that met: nothing of either side is lost, and only what both changed is a conflict."""
+"""Edit conflicts: nothing of either side is lost, and only what both changed is a conflict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CHECK, the demo's world: ports move together, nothing is left at a default, the document stays the tutorial's."""
+"""The demo's world: ports move together, nothing is left at a default, the document stays the tutorial's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PUSH of zones: what is written and what is left alone, decided from three sides."""
+"""What is written and what is left alone, decided from three sides."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""COMPILE, before it: distances between regions: what counts first, and who is nearest."""
+"""Distances between regions: what counts first, and who is nearest."""
 
 from __future__ import annotations
 

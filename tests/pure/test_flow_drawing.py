@@ -1,4 +1,4 @@
-"""SHOW: the drawing of a flow: bands as thick as the traffic, own traffic straight, ids that stay."""
+"""The drawing of a flow: bands as thick as the traffic, own traffic straight, ids that stay."""
 
 from __future__ import annotations
 

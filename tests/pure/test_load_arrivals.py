@@ -1,4 +1,4 @@
-"""LOAD: the timetable of due instants under changing rates, by arithmetic and by statistics."""
+"""The timetable of due instants under changing rates, by arithmetic and by statistics."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.drivers.load.arrivals import NEVER, Timetable
 from apps.drivers.load.contract import Arrivals
+from apps.drivers.load.http1.arrivals import NEVER, Timetable
 
 CHANGES = st.lists(st.tuples(st.floats(0.01, 3.0), st.floats(0.0, 200.0), st.floats(0.0, 3.0)), min_size=1, max_size=8)
 

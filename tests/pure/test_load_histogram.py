@@ -1,4 +1,4 @@
-"""LOAD: histograms keep three digits, merge without loss, and are what other HDR tools read."""
+"""Histograms keep three digits, merge without loss, and are what other HDR tools read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LOAD: the maximum that is stated: found in few tries whatever it is, kept for a while, said with a margin."""
+"""The maximum that is stated: found in few tries whatever it is, kept for a while, said with a margin."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 
 from apps.drivers.load import maximum
 from apps.drivers.load.bounds import MOST_RATE
-from apps.drivers.load.calibrating import CLOSE_ENOUGH, LOWEST, highest, kept
 from apps.drivers.load.contract import Endpoint, Maximum, Plan, Request, Second, Tls
+from apps.drivers.load.http1.calibrating import CLOSE_ENOUGH, LOWEST, highest, kept
 
 PLAN = Plan((Endpoint("127.0.0.1", 1),), Request("a.example"), rate=1.0)
 CALM = Maximum(40_000.0, 1, 1_000.0, 2, 0.5)
@@ -83,7 +83,6 @@ def test_a_maximum_is_kept_for_an_hour_and_that_of_a_busy_machine_for_a_minute()
     ("values", "rate"),
     [
         ({}, 32_000.0),
-        ({"protocol": "http2"}, 25_000.0),
         ({"tls": Tls("a.example")}, 19_000.0),
         ({"keep_alive": False}, 8_000.0),
         ({"keep_alive": False, "tls": Tls("a.example")}, 480.0),

@@ -1,4 +1,4 @@
-"""LOAD: the fake's queue behaves as queueing theory says, so that what is tried on it means something."""
+"""The fake's queue behaves as queueing theory says, so that what is tried on it means something."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""LOAD: when a second says of itself that the generator, not the backend, was too slow."""
+"""When a second says of itself that the generator, not the backend, was too slow."""
 
 from __future__ import annotations
 
 import pytest
 
 from apps.drivers.load.contract import Second
-from apps.drivers.load.recording import Counting
+from apps.drivers.load.http1.recording import Counting
 
 
 def second_of(late_ms: list[float], *, took_ms: float, offered: int = 0, refused: int = 0, own: int = 0) -> Second:

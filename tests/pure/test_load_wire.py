@@ -1,4 +1,4 @@
-"""LOAD: plans and records survive their journey between processes; several shares are the whole."""
+"""Plans and records survive their journey between processes; several shares are the whole."""
 
 from __future__ import annotations
 

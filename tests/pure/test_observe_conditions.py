@@ -1,4 +1,4 @@
-"""OBSERVE: verdicts follow from facts; what nobody saw is unknown."""
+"""Verdicts follow from facts; what nobody saw is unknown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OBSERVE: cumulative counters become deltas that are never negative and never invented."""
+"""Cumulative counters become deltas that are never negative and never invented."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from apps.drivers.proxy.contract import CounterReading, CounterRow
 from apps.observe.collect.buckets import Gatherer, into_minutes
 from apps.observe.collect.deltas import Counts, bucket_difference, node_total, take
-from tests.apps.observe_world import row
+from tests.apps.observe_env import row
 
 POOL = ("backend", "pool-1")
 

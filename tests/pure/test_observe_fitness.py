@@ -1,4 +1,4 @@
-"""OBSERVE: whether a machine is fit for its work follows from what it says of itself."""
+"""Whether a machine is fit for its work follows from what it says of itself."""
 
 from __future__ import annotations
 

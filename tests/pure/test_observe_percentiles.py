@@ -1,4 +1,4 @@
-"""OBSERVE: percentiles are interpolated in the buckets and never leave the bucket that they fall into."""
+"""Percentiles are interpolated in the buckets and never leave the bucket that they fall into."""
 
 from __future__ import annotations
 

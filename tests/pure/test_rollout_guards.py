@@ -1,4 +1,4 @@
-"""CHECK: what the guards refuse before any node, and what they let through."""
+"""What the guards refuse before any node, and what they let through."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from apps.compiler.model.fleet import Snapshot
 from apps.rollouts.push.guards import NOT_BY_HAND, SAFETY, is_empty, violations
 from apps.rollouts.push.repairs import pause_after
 from apps.rollouts.push.states import MOVES, TERMINAL, IllegalMove, RolloutState, check_move
-from tests.pure.compiler_worlds import front, route, snapshot
+from tests.pure.compiler_fixtures import front, route, snapshot
 
 FULL = snapshot(front(*(route(number, path=f"/{number}") for number in range(1, NOT_BY_HAND + 1))))
 FRONT = FULL.load_balancers[0]

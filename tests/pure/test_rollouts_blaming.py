@@ -1,4 +1,4 @@
-"""PUSH: HAProxy's own words are mapped back to whose line or file it is, and to nobody by text of theirs."""
+"""HAProxy's own words are mapped back to whose line or file it is, and to nobody by text of theirs."""
 
 from __future__ import annotations
 

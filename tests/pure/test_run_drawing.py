@@ -1,4 +1,4 @@
-"""CHECK, pure: charts of capacity tests: scales that do not lie, and geometry that stays within its sheet."""
+"""Charts of capacity tests: scales that do not lie, and geometry that stays within its sheet."""
 
 from __future__ import annotations
 

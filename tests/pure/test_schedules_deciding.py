@@ -1,4 +1,4 @@
-"""SCHEDULES: what becomes of instants that have passed, decided without a database."""
+"""What becomes of instants that have passed, decided without a database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DEFINE: shapes read documents, say every fault at once, and write documents again."""
+"""Shapes read documents, say every fault at once, and write documents again."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import pytest
 
-from apps.core.errors import Fault
+from apps.core.errors import FieldError
 from apps.definitions.reading.documents import READERS
 from apps.definitions.shapes.base.fields import Field, fields_of
 from apps.definitions.shapes.base.pages import example
@@ -24,13 +24,13 @@ from tests.hostile.fields import POOL
 # Kinds whose fields still stand in several places. Take away what you declare; add nothing.
 BY_HAND = {
     "Account", "Region", "Fleet", "Node", "CloudAccount", "Stack", "AddressPool", "StaticIP", "Grant", "Certificate",
-    "LoadBalancer", "Route", "Zone", "Record", "CapacityTest", "Schedule",
+    "LoadBalancer", "Route", "CapacityTest", "Schedule",
 }  # fmt: skip
 
 
-def faults_of(shape: type[Shape], document: object) -> list[Fault]:
+def faults_of(shape: type[Shape], document: object) -> list[FieldError]:
     """What is wrong with a document."""
-    faults: list[Fault] = []
+    faults: list[FieldError] = []
     assert (read(shape, document, "/spec", faults) is None) == bool(faults)
     return faults
 
@@ -55,7 +55,7 @@ def test_every_field_of_a_kind_says_what_it_is_for(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", SHAPES)
 def test_the_example_of_a_kind_is_read_and_its_document_again_gives_the_same(kind: str) -> None:
-    faults: list[Fault] = []
+    faults: list[FieldError] = []
     found = read(SHAPES[kind], example(SHAPES[kind]), "/spec", faults)
     assert found is not None, faults
     assert read(SHAPES[kind], write(SHAPES[kind], found), "/spec", faults) == found
@@ -94,7 +94,7 @@ def test_an_unknown_field_is_told_the_nearest_or_all_that_there_are(field: str, 
 
 
 def test_null_says_the_same_as_nothing() -> None:
-    faults: list[Fault] = []
+    faults: list[FieldError] = []
     assert read(PoolSpec, dict.fromkeys(POOL), "/spec", faults) == PoolSpec() == read(PoolSpec, {}, "/spec", faults)
 
 
@@ -114,9 +114,9 @@ class Ticket(Shape):
     paused: Annotated[Boolean | None, About("Whether it waits.", stays=False)] = None
 
     @classmethod
-    def together(cls, sent: Data) -> list[Fault]:
+    def together(cls, sent: Data) -> list[FieldError]:
         """Exactly one of the two."""
-        return [] if ("name" in sent) != ("other" in sent) else [Fault("", "one_of", "Name exactly one.")]
+        return [] if ("name" in sent) != ("other" in sent) else [FieldError("", "one_of", "Name exactly one.")]
 
 
 def test_what_concerns_the_whole_object_is_said_beside_the_faults_of_its_fields() -> None:

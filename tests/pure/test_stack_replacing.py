@@ -1,4 +1,4 @@
-"""SHOW and COMPILE: what a cloud cannot change where it stands is known before, and gets a name of its own."""
+"""What a cloud cannot change where it stands is known before, and gets a name of its own."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from apps.compiler.compile_stack import compile_stack
 from apps.compiler.model.stack import AddressKind, StackSnapshot
 from apps.stacks.review.replacements import FORCING, attributes, follows, made_anew
 from apps.stacks.state.revision_store import resources_by_address
-from tests.pure.aws_worlds import NETWORK, address, front, stack
-from tests.pure.compiler_worlds import listener, route
-from tests.pure.google_worlds import everything
+from tests.pure.aws_fixtures import NETWORK, address, front, stack
+from tests.pure.compiler_fixtures import listener, route
+from tests.pure.google_fixtures import everything
 from tests.schema_facts import facts_of
 
 ELSEWHERE = replace(NETWORK, vpc="vpc-2", subnets=("subnet-x", "subnet-y"))

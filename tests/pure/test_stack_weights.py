@@ -1,4 +1,4 @@
-"""OVERFLOW in AWS: weights follow what was counted, settle below the limit, and go home without swinging."""
+"""Weights follow what was counted, settle below the limit, and go home without swinging."""
 
 from __future__ import annotations
 

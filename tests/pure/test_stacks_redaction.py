@@ -1,4 +1,4 @@
-"""SHOW the state to people: secrets in lists, in what may be of any type, and where they stand a second time."""
+"""The state to people: secrets in lists, in what may be of any type, and where they stand a second time."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from apps.compiler.model.fleet import Balance, FixedResponse, Protocol, Route, S
 from apps.compiler.model.stack import AddressKind, CloudRecord, CloudZone, Network, RecordType, StackSnapshot
 from apps.compiler.targets.terraform.document import StackDocument
 from apps.compiler.targets.terraform.expressions import cloud_name, literal
-from tests.pure.aws_worlds import (
+from tests.pure.aws_fixtures import (
     AWAY,
     FAR,
     HOME,
@@ -30,7 +30,7 @@ from tests.pure.aws_worlds import (
     stack,
     stacks,
 )
-from tests.pure.compiler_worlds import listener, route
+from tests.pure.compiler_fixtures import listener, route
 from tests.pure.properties import always, examples
 from tests.schema_facts import facts_of, faults_in
 

@@ -28,7 +28,7 @@ from apps.compiler.model.fleet import (
 from apps.compiler.model.stack import AddressKind, CloudPool, CloudRecord, CloudZone, Network, RecordType, StackSnapshot
 from apps.compiler.portability.incompatibilities import Incompatibility, Severity, Target
 from apps.compiler.portability.report import portability
-from tests.pure.aws_worlds import (
+from tests.pure.aws_fixtures import (
     AWAY,
     FAR,
     NETWORK,
@@ -41,7 +41,7 @@ from tests.pure.aws_worlds import (
     stack,
     stacks,
 )
-from tests.pure.compiler_worlds import listener, route
+from tests.pure.compiler_fixtures import listener, route
 from tests.pure.properties import always, examples
 
 HTTPS = (listener(1, port=443, protocol=Protocol.HTTPS, certificate_ids=("crt-1",)),)

@@ -28,8 +28,8 @@ from apps.compiler.targets.terraform.aws.listener_rules.patterns import conditio
 from apps.compiler.targets.terraform.aws.listener_rules.priorities import Place, allot, place_of
 from apps.compiler.targets.terraform.aws.listener_rules.shares import weights_of
 from tests.conformance.alb_rules import evaluate, rules_of
-from tests.pure.aws_worlds import certificate, stack
-from tests.pure.compiler_worlds import (
+from tests.pure.aws_fixtures import certificate, stack
+from tests.pure.compiler_fixtures import (
     ASKED_HEADERS,
     ASKED_HOSTS,
     ASKED_METHODS,

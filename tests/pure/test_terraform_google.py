@@ -33,8 +33,8 @@ from apps.compiler.portability.incompatibilities import Incompatibility
 from apps.compiler.targets.terraform.google import capabilities
 from apps.compiler.targets.terraform.google.render import render
 from tests.golden.test_google_documents import WORLDS
-from tests.pure.compiler_worlds import certificate_pem, front, listener, route, server
-from tests.pure.google_worlds import KEY, cloud_pool, everything, google_stacks, stack
+from tests.pure.compiler_fixtures import certificate_pem, front, listener, route, server
+from tests.pure.google_fixtures import KEY, cloud_pool, everything, google_stacks, stack
 from tests.pure.properties import always, examples
 from tests.schema_facts import facts_of, faults_in
 

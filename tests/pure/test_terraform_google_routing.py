@@ -20,8 +20,8 @@ from apps.compiler.questions.trace import Question, Share, trace
 from apps.compiler.targets.terraform.google.capabilities import unsupported_in_route
 from apps.compiler.targets.terraform.google.url_map import url_map
 from tests.conformance.google_url_map import Outcome, evaluate
-from tests.pure.compiler_worlds import front, listener, route
-from tests.pure.google_worlds import google_fronts
+from tests.pure.compiler_fixtures import front, listener, route
+from tests.pure.google_fixtures import google_fronts
 from tests.pure.properties import always, examples
 
 HOSTS = ("a.example.com", "b.a.example.com", "x.a.example.com", "c.b.a.example.com", "y.b.a.example.com", "other.org")

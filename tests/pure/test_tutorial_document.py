@@ -1,4 +1,4 @@
-"""CHECK, the tutorial: every object of deploy/examples/tutorial.yaml is one that `apply` reads."""
+"""The tutorial: every object of deploy/examples/tutorial.yaml is one that `apply` reads."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Tenants: who owns which hostname: the first account to prove one, and nobody else until it was released and rested.
+"""Who owns which hostname: the first account to verify it, until it is released and its cooldown is over.
 
-Any account may claim any name, and learns nothing of other claims by that; without a proof a claim keeps nobody out,
-its routes are not served, it does not rest when it is released, and the sweep forgets it after two weeks. Public
+Any account may claim any name, and learns nothing of other claims by that. An unverified claim keeps nobody out, its
+routes are not served, it has no cooldown when it is released, and the sweep forgets it after two weeks. Public
 suffixes (`co.uk`, `github.io`) and wildcards over them are nobody's, except by an operator's word.
 """
 
@@ -19,7 +19,7 @@ from apps.accounts.models import Account, Grant, Hostname
 from apps.core.clock import now
 from apps.core.concurrency.locks import lock_words
 
-GRACE = timedelta(days=settings.HOSTNAME_GRACE_DAYS)
+COOLDOWN = timedelta(days=settings.HOSTNAME_COOLDOWN_DAYS)
 
 
 class HostnameTaken(Exception):
@@ -47,10 +47,10 @@ class PublicSuffix(HostnameTaken):
 
 
 def state_of(claim: Hostname) -> str:
-    """waiting (for a proof), proved or released."""
+    """waiting (for verification), verified or released."""
     if claim.released_at is not None:
         return "released"
-    return "proved" if claim.proof else "waiting"
+    return "verified" if claim.verification else "waiting"
 
 
 def lock_hostnames(names: Iterable[str]) -> None:
@@ -58,57 +58,58 @@ def lock_hostnames(names: Iterable[str]) -> None:
     lock_words(f"hostname {'.'.join(name.split('.')[-2:])}" for name in names)
 
 
-def claim_hostname(*, account: Account, name: str, proof: str = "") -> Hostname:
+def claim_hostname(*, account: Account, name: str, verification: str = "") -> Hostname:
     """The claim of the account on a canonical name, made now where it has none; inside a transaction.
 
     1. Wait for others that decide about the same domain, so that a wildcard and a name under it cannot pass each other.
     2. Its own row, whoever else has claimed the name: whether somebody has is nobody's business.
-    3. It is proved by `proof` (an operator's word), by a grant, or by a wildcard over it that is, unless another
-       account has verified what it meets; else it waits.
+    3. It is verified by `verification` (an operator's word), by a grant, or by a verified wildcard over it, unless
+       another account has verified what it meets; else it waits.
 
-    Raises PublicSuffix, and HostnameTaken to operators, who see every claim, where their word cannot prove it.
+    Raises PublicSuffix, and HostnameTaken to operators, who see every claim, where their word cannot verify it.
     """
     lock_hostnames([name])
     grant = _granted(account, name)
-    if not proof and not grant and is_public_suffix(name):
+    if not verification and not grant and is_public_suffix(name):
         raise PublicSuffix(name)
     claim, _ = Hostname.objects.get_or_create(name=name, account=account)
     if claim.released_at is not None:
         claim.released_at = None
         claim.save(update_fields=("released_at",))
-    if not claim.proof:
-        prove_hostname(claim, proof or (Hostname.Proof.GRANT if grant else _inherited(account, name)))
-    if proof and not claim.proof:
+    if not claim.verification:
+        verify_hostname(claim, verification or (Hostname.Verification.GRANT if grant else _inherited(account, name)))
+    if verification and not claim.verification:
         raise HostnameTaken(name)
     return claim
 
 
-def prove_hostname(claim: Hostname, proof: str) -> list[Hostname]:
-    """Note how the claim was proved, and the unproved claims of the account under a wildcard with it.
+def verify_hostname(claim: Hostname, verification: str) -> list[Hostname]:
+    """Note how the claim was verified, and the unverified claims of the account under a wildcard with it.
 
-    Returns the claims that were waiting until now; none for an empty proof. One that meets a verified claim of another
-    account goes on waiting. The caller holds `lock_hostnames`.
+    Returns the claims that were waiting until now; none for an empty verification. One that meets a verified claim of
+    another account goes on waiting. The caller holds `lock_hostnames`.
     """
-    if not proof:
+    if not verification:
         return []
-    rows = Hostname.objects.filter(account=claim.account_id, proof="", released_at=None)
+    rows = Hostname.objects.filter(account=claim.account_id, verification="", released_at=None)
     waiting = Q(pk=claim.pk)
     if claim.name.startswith("*."):
         waiting |= Q(name__endswith=claim.name[1:])
+    granted = verification == Hostname.Verification.GRANT
     found = [
         row
         for row in rows.filter(waiting).select_for_update(of=("self",)).select_related("account")
         if not is_kept_by_others(
-            row.account, row.name, proof=proof if row.pk == claim.pk or proof == Hostname.Proof.GRANT else ""
+            row.account, row.name, verification=verification if granted or row.pk == claim.pk else ""
         )
     ]
     for row in found:
         _free(row)
-        row.proof, row.proved_at = proof, now()
+        row.verification, row.verified_at = verification, now()
         row.version += 1
-        row.save(update_fields=("proof", "proved_at", "version"))
+        row.save(update_fields=("verification", "verified_at", "version"))
         if row.pk == claim.pk:
-            claim.proof, claim.proved_at, claim.version = row.proof, row.proved_at, row.version
+            claim.verification, claim.verified_at, claim.version = row.verification, row.verified_at, row.version
     return found
 
 
@@ -118,26 +119,26 @@ def _granted(account: Account, name: str) -> bool:
 
 
 def _inherited(account: Account, name: str) -> str:
-    """How a wildcard of the account over the name was proved: whoever rules a zone rules what is under it."""
-    over = Hostname.objects.filter(account=account, name__in=wildcards_over(name), released_at=None).exclude(proof="")
-    return over.values_list("proof", flat=True).first() or ""
+    """How a wildcard of the account over the name was verified: whoever rules a zone rules what is under it."""
+    over = Hostname.objects.filter(account=account, name__in=wildcards_over(name), released_at=None)
+    return over.exclude(verification="").values_list("verification", flat=True).first() or ""
 
 
-def is_kept_by_others(account: Account, name: str, *, proof: str = "") -> bool:
+def is_kept_by_others(account: Account, name: str, *, verification: str = "") -> bool:
     """Whether another account verified the name, a wildcard over it, or (for a wildcard) a name under it."""
     others = Hostname.objects.filter(Q(name=name) | Q(pk__in=overlapping(name).values("pk")))
-    others = others.exclude(account=account).exclude(proof="")
-    others = others.exclude(released_at__lte=now() - GRACE, routes__isnull=True)
-    if proof == Hostname.Proof.OPERATOR:  # who gives a name away that nobody routes
+    others = others.exclude(account=account).exclude(verification="")
+    others = others.exclude(released_at__lte=now() - COOLDOWN, routes__isnull=True)
+    if verification == Hostname.Verification.OPERATOR:  # who gives a name away that nobody routes
         others = others.exclude(name=name, routes__isnull=True)
-    if proof == Hostname.Proof.GRANT:  # operators grant names of their own domains
+    if verification == Hostname.Verification.GRANT:  # operators grant names of their own domains
         others = others.exclude(~Q(name=name), account__kind=Account.Kind.OPERATOR)
     return others.exists()
 
 
 def _free(claim: Hostname) -> None:
-    """Forget what others had of this very name and gave up: nothing that they knew proves anything any more."""
-    Hostname.objects.filter(name=claim.name).exclude(pk=claim.pk).exclude(proof="").delete()
+    """Forget what others had of this very name and gave up: nothing that they knew is a challenge any more."""
+    Hostname.objects.filter(name=claim.name).exclude(pk=claim.pk).exclude(verification="").delete()
 
 
 def is_public_suffix(name: str) -> bool:
@@ -165,5 +166,5 @@ def overlapping(name: str) -> QuerySet[Hostname]:
 
 
 def drop_unused_claims(*, ids: Collection[int]) -> None:
-    """Forget those claims that came with a route, were never proved and have no route any more; in its transaction."""
-    Hostname.objects.filter(pk__in=ids, routes__isnull=True, proof="", explicit=False).delete()
+    """Forget claims that came with a route, were never verified and have no route any more; in its transaction."""
+    Hostname.objects.filter(pk__in=ids, routes__isnull=True, verification="", explicit=False).delete()

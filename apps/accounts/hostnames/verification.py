@@ -1,4 +1,4 @@
-"""Tenants: asks the world whether a hostname is the claimant's: a TXT record in its zone, or a token on its web server.
+"""Asks the world whether a hostname is the claimant's: a TXT record in its zone, or a token on its web server.
 
 Nothing here touches the database, so a slow name server holds no transaction open.
 """
@@ -14,7 +14,8 @@ import dns.resolver
 from django.conf import settings
 
 from apps.accounts.models import Hostname
-from apps.core.outbound import Refused, Unreachable, fetch
+from apps.core.called_urls import Refused
+from apps.core.outbound import Unreachable, fetch
 
 RECORD = "_spillway-challenge"
 PATH = "/.well-known/spillway-challenge/"
@@ -24,9 +25,9 @@ MAX_BODY = 4096
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was found: the kind of proof or nothing, and a sentence for the claimant."""
+    """What was found: how the name is verified (empty: not), and a sentence for the claimant."""
 
-    proof: str
+    verification: str
     message: str
 
 
@@ -46,12 +47,12 @@ def http_url(hostname: str, challenge: str) -> str:
 
 
 def look(claim: Hostname) -> Finding:
-    """Ask for the TXT record, then (not for wildcards) the web server; what DNS said is said when neither proves it."""
+    """Ask for the TXT record, then (not for wildcards) the web server; both answers are told when neither verifies."""
     by_dns = _look_in_dns(claim)
-    if by_dns.proof or claim.name.startswith("*."):
+    if by_dns.verification or claim.name.startswith("*."):
         return by_dns
     by_http = _look_by_http(claim)
-    return by_http if by_http.proof else Finding("", f"{by_dns.message} {by_http.message}")
+    return by_http if by_http.verification else Finding("", f"{by_dns.message} {by_http.message}")
 
 
 def _look_in_dns(claim: Hostname) -> Finding:
@@ -64,7 +65,7 @@ def _look_in_dns(claim: Hostname) -> Finding:
         return Finding("", f"The name servers of {name} did not answer.")
     found = [b"".join(record.strings).decode("ascii", "replace") for record in answer.rrset or ()]
     if txt_value(claim.challenge) in found:
-        return Finding(Hostname.Proof.DNS, f"The TXT record at {name} is there.")
+        return Finding(Hostname.Verification.DNS, f"The TXT record at {name} is there.")
     if found:
         return Finding("", f"The TXT record at {name} has another value.")
     return Finding("", f"There is no TXT record at {name} yet.")
@@ -76,7 +77,7 @@ def _look_by_http(claim: Hostname) -> Finding:
     except (Refused, Unreachable) as error:
         return Finding("", f"By HTTP: {error}")
     if answer.status == 200 and answer.body.strip() == claim.challenge.encode():
-        return Finding(Hostname.Proof.HTTP, "The web server returns the token.")
+        return Finding(Hostname.Verification.HTTP, "The web server returns the token.")
     if answer.status == 200:
         return Finding("", "By HTTP: the response is not the token.")
     return Finding("", f"By HTTP: the response is {answer.status}.")

@@ -1,4 +1,4 @@
-"""Tenants: invitations: a link for one person, told to nobody else; opened often, accepted once."""
+"""Invitations: a link for one person, told to nobody else; opened often, accepted once."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def use_once(*, authenticator_id: int, code: str) -> bool:
     return True
 
 
-def forget_factors(*, user: User) -> int:
+def reset_mfa(*, user: User) -> int:
     """Take away every second factor and the recovery codes of somebody who lost them; how many there were."""
     count, _ = Authenticator.objects.filter(user_id=user.pk).delete()
     return count

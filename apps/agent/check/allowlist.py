@@ -1,4 +1,4 @@
-"""CHECK on the node: which words keepalived.conf and bird.conf may say; both programs have rights that haproxy lacks.
+"""Which words keepalived.conf and bird.conf may say; both programs have rights that haproxy lacks.
 
 Either file could start programs or open files as root. Whatever a bundle brings, line by line it is one of these, or
 the bundle is refused: the control plane decides about addresses and about nothing else on this machine.

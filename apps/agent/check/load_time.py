@@ -1,4 +1,4 @@
-"""PUSH on the node: how long HAProxy may take to load a release, by the size of what it has to read."""
+"""How long HAProxy may take to load a release, by the size of what it has to read."""
 
 from __future__ import annotations
 

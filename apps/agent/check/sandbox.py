@@ -1,4 +1,4 @@
-"""CHECK on the node: starts haproxy in a sandbox, with no rights, secrets, network or time that it does not need."""
+"""Starts haproxy in a sandbox, with no rights, secrets, network or time that it does not need."""
 
 from __future__ import annotations
 

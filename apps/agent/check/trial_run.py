@@ -1,4 +1,4 @@
-"""CHECK on the node: a throw-away HAProxy loads the new files on spare ports and answers before the real one."""
+"""A throw-away HAProxy loads the new files on spare ports and answers before the real one."""
 
 from __future__ import annotations
 

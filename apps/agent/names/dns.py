@@ -1,4 +1,4 @@
-"""PUSH on the node, names of servers: questions and answers of DNS (RFC 1035) and which addresses may be answered.
+"""Names of servers: questions and answers of DNS (RFC 1035) and which addresses may be answered.
 
 Only what HAProxy needs is passed on: one question for addresses, and the addresses that the name leads to. The rest of
 an answer, the names on the way among it, is left out.

@@ -1,4 +1,4 @@
-"""PUSH on the node, names of servers: HAProxy asks the agent, which looks at each address before HAProxy gets it.
+"""Names of servers: HAProxy asks the agent, which looks at each address before HAProxy gets it.
 
 HAProxy connects to whatever a name server answers, and a name that led to a shop may lead to this machine or to a
 metadata service a minute later. The agent passes questions on to the machine's name servers and leaves out of their

@@ -1,4 +1,4 @@
-"""OBSERVE on the node: HAProxy's counters as rows of our own objects."""
+"""HAProxy's counters as rows of our own objects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PUSH, the other processes: a program that outlives the agent, found again by its pid and its command line."""
+"""The other processes: a program that outlives the agent, found again by its pid and its command line."""
 
 from __future__ import annotations
 

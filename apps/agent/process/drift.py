@@ -1,4 +1,4 @@
-"""OBSERVE on the node: what differs from the confirmed configuration, in words."""
+"""What differs from the confirmed configuration, in words."""
 
 from __future__ import annotations
 

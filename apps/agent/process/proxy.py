@@ -1,4 +1,4 @@
-"""PUSH, the process: starts, reloads, adopts and ends the one HAProxy of this node."""
+"""The process: starts, reloads, adopts and ends the one HAProxy of this node."""
 
 from __future__ import annotations
 

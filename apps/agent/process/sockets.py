@@ -1,4 +1,4 @@
-"""PUSH + OBSERVE, sockets: one command to HAProxy and the whole answer back; which addresses are this machine's."""
+"""Sockets: one command to HAProxy and the whole answer back; which addresses are this machine's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PUSH, the confirmation: waits until a new worker runs the wanted generation and answers alone on every port."""
+"""The confirmation: waits until a new worker runs the wanted generation and answers alone on every port."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PUSH, what a reload must not forget: which servers were down and what names led to, as a state file.
+"""What a reload must not forget: which servers were down and what names led to, as a state file.
 
 A new worker believes that every server is up until its checks say otherwise, so each reload would send requests to
 servers that are known to be dead; and it has no address for a server with a name until a name server has answered, so

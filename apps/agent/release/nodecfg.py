@@ -1,4 +1,4 @@
-"""PUSH, node.cfg: the few lines that make the fleet's haproxy.cfg fit this node."""
+"""node.cfg: the few lines that make the fleet's haproxy.cfg fit this node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PUSH, the confirmation: asks each port who answers there, instead of believing which file lies where."""
+"""The confirmation: asks each port who answers there, instead of believing which file lies where."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PUSH, the files: release directories, the atomic `live` symlink, digests of what lies on disk."""
+"""The files: release directories, the atomic `live` symlink, digests of what lies on disk."""
 
 from __future__ import annotations
 

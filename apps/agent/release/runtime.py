@@ -1,4 +1,4 @@
-"""PUSH, the short way: typed operations become Runtime API commands, and the same change in the files."""
+"""The short way: typed operations become Runtime API commands, and the same change in the files."""
 
 from __future__ import annotations
 

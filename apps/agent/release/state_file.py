@@ -1,4 +1,4 @@
-"""PUSH, the node's memory: what was confirmed last, kept in state.json so that an agent's death loses nothing."""
+"""The node's memory: what was confirmed last, kept in state.json so that an agent's death loses nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PUSH on the node, static IPs that move: what a release needs of keepalived and BIRD, and what this node holds now.
+"""Static IPs that move: what a release needs of keepalived and BIRD, and what this node holds now.
 
 Both are the agent's, as haproxy is: started for a release that needs them, found again by the next agent, ended before
 haproxy. Neither asks the agent whether haproxy is well: they ask `health_watchdog.py`, which goes by the facts
@@ -28,7 +28,6 @@ from apps.agent.static_ips.health_watchdog import ask_once
 VIP, ANYCAST = "vip", "anycast"
 # Others take an address over within this time after they heard that it is free.
 TAKEN_OVER_SECONDS = 1.0
-NODE_CONFIGS = (vrrp.NODE_CONFIG, anycast.NODE_CONFIG)
 
 Identity = tuple[int, str]  # generation and digest that a worker was started with
 

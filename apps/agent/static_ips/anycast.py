@@ -1,4 +1,4 @@
-"""PUSH on the node, BGP: the one BIRD of this node with its health watchdog, and the addresses accepted here."""
+"""BGP: the one BIRD of this node with its health watchdog, and the addresses accepted here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OBSERVE on the node: does haproxy answer with what it should? Asked by keepalived each second, and watched for BIRD.
+"""Does haproxy answer with what it should? Asked by keepalived each second, and watched for BIRD.
 
 The agent writes this file and its facts into the state directory and does not take part any more: what moves
 addresses must not depend on the program that makes changes. It therefore stands alone, on the standard library.

@@ -1,4 +1,4 @@
-"""PUSH on the node, VRRP: the one keepalived of this node, which moves addresses between it and the others."""
+"""VRRP: the one keepalived of this node, which moves addresses between it and the others."""
 
 from __future__ import annotations
 

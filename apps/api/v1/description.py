@@ -1,4 +1,4 @@
-"""SHOW to machines: the OpenAPI document of the API, as openapi.py made it and it is checked in."""
+"""The OpenAPI document of the API, as openapi.py made it and it is checked in."""
 
 from __future__ import annotations
 

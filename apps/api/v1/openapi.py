@@ -1,4 +1,4 @@
-"""SHOW to machines, written down: the OpenAPI 3.1 document of the API, made of the URLs and of schemas/."""
+"""The OpenAPI 3.1 document of the API, made of the URLs and of schemas/."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to machines: what each noun looks like, field by field, so nothing slips out by being added to a row."""
+"""What each noun looks like, field by field, so nothing slips out by being added to a row."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ def _facts(kind: str, row: Any) -> Shape:
             "not_after": row.not_after,
         }
     if kind == "Route":
-        # A route of a name that its account has not proved is kept and not served.
-        return {"serving": bool(row.hostname.proof), "hostname_id": row.hostname_id}
+        # A route of a name that its account has not verified is kept and not served.
+        return {"serving": bool(row.hostname.verification), "hostname_id": row.hostname_id}
     if kind == "Schedule":
         return {"sentence": when_in_words(timing_of(row)), "next_at": row.next_at, "missed": row.missed}
     if kind == "StaticIP":
@@ -165,15 +165,15 @@ def server(row: Server, _: Actor) -> Shape:
 
 
 def hostname(row: Hostname, _: Actor) -> Shape:
-    """A claimed name: how it stands, and what proves it. `url` is null for a wildcard, which has no one server."""
+    """A claimed name: how it stands, and what verifies it. `url` is null for a wildcard, which has no one server."""
     return {
         "id": row.pk,
         "name": row.name,
         "account": row.account.name,
         "state": state_of(row),
-        "proof": row.proof or None,
-        "proved_at": row.proved_at,
-        "to_prove": {
+        "verification": row.verification or None,
+        "verified_at": row.verified_at,
+        "challenge": {
             "txt_name": verification.txt_name(row.name),
             "txt_value": verification.txt_value(row.challenge),
             "url": verification.http_url(row.name, row.challenge) or None,

@@ -1,4 +1,4 @@
-"""SHOW to machines: the URLs of the API, flat and plural."""
+"""The URLs of the API, flat and plural."""
 
 from __future__ import annotations
 
@@ -123,8 +123,8 @@ urlpatterns = [
     path("hostnames", hostnames.HostnameList.as_view(), name="hostnames-list"),
     re_path(rf"^hostnames/{PK}$", hostnames.HostnameDetail.as_view(), name="hostnames-detail"),
     re_path(rf"^hostnames/{PK}/check$", hostnames.HostnameCheck.as_view(), name="hostnames-check"),
-    re_path(rf"^hostnames/{PK}/proof$", hostnames.HostnameProof.as_view(), name="hostnames-proof"),
-    re_path(rf"^hostnames/{PK}/rest$", hostnames.HostnameRest.as_view(), name="hostnames-rest"),
+    re_path(rf"^hostnames/{PK}/verification$", hostnames.HostnameVerification.as_view(), name="hostnames-verification"),
+    re_path(rf"^hostnames/{PK}/cooldown$", hostnames.HostnameCooldown.as_view(), name="hostnames-cooldown"),
     re_path(rf"^capacity-tests/{PK}/run$", capacity.RunTest.as_view(), name="capacity-tests-run"),
     re_path(rf"^capacity-tests/{PK}/checks$", capacity.Checks.as_view(), name="capacity-tests-checks"),
     path("capacity-runs", capacity.RunList.as_view(), name="capacity-runs-list"),

@@ -1,4 +1,4 @@
-"""SHOW to machines: lists and details of every noun; each reads through the selectors with the caller as actor."""
+"""Lists and details of every noun; each reads through the selectors with the caller as actor."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from apps.accounts.selectors import accounts
 from apps.api.v1 import shapes
 from apps.api.v1.accounts import member_shapes
 from apps.api.v1.protocol import requests
-from apps.core.errors import Fault, Invalid, NotFound
+from apps.core.errors import FieldError, Invalid, NotFound
 from apps.definitions import selectors
 from apps.definitions.filters import filter_routes
 from apps.fleet import selectors as places
@@ -124,7 +124,7 @@ def narrowed(request: Request, noun: Noun, rows: QuerySet[Any]) -> QuerySet[Any]
     for parameter, field in noun.filters.items():
         if value := request.query_params.get(parameter):
             if not value.isprintable() or len(value) > 253:
-                raise Invalid([Fault(f"/{parameter}", "filter", "Use a name that an object can have.")])
+                raise Invalid([FieldError(f"/{parameter}", "filter", "Use a name that an object can have.")])
             rows = rows.filter(**{field: value})
     return rows
 

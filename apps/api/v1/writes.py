@@ -1,4 +1,4 @@
-"""SHOW to machines: writes of every kind of object alike, and servers in a hurry."""
+"""Writes of every kind of object alike, and servers in a hurry."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from apps.api.v1 import shapes
 from apps.api.v1.protocol import requests
 from apps.api.v1.protocol.merge_patch import merged
 from apps.api.v1.views import NOUNS, DetailView, ListView, RouteList, detail_response, one, with_conditions
-from apps.core.errors import Conflict, Fault, Invalid, Stale
+from apps.core.errors import Conflict, FieldError, Invalid, Stale
 from apps.definitions import selectors, services
 from apps.definitions.models import Pool
 from apps.definitions.services import Change as Changed
@@ -44,7 +44,9 @@ def dry_run_answer(request: Request, change: Callable[[], object], unchanged: Ch
 def no_dry_run(request: Request) -> None:
     """Refuse a dry run where there is none, instead of storing what was not meant to be stored."""
     if requests.dry_run(request):
-        raise Invalid([Fault("/dry_run", "unsupported", "There is no dry run of this change; nothing was stored.")])
+        raise Invalid(
+            [FieldError("/dry_run", "unsupported", "There is no dry run of this change; nothing was stored.")]
+        )
 
 
 def refuse_overload(warnings: Iterable[str]) -> None:
@@ -57,7 +59,7 @@ def save(request: Request, kind: str, data: dict[str, Any], *, version: int | No
     """Call the service with an envelope."""
     if unknown := set(data) - ENVELOPE:
         detail = "There is no such field here; an object is {name, account?, spec}."
-        raise Invalid(Fault(f"/{field[:63]}", "unknown_field", detail) for field in sorted(map(str, unknown)))
+        raise Invalid(FieldError(f"/{field[:63]}", "unknown_field", detail) for field in sorted(map(str, unknown)))
     return services.save_object(
         actor=requests.actor_of(request),
         kind=kind,
@@ -141,7 +143,9 @@ class Change(APIView):
         data = requests.envelope(request, kind=self.kind, **named(row))
         version = requests.expected_version(request, present=row.version)
         if not isinstance(data.get("spec"), dict):
-            raise Invalid([Fault("/spec", "not_object", "Send {spec: {…}} with the fields that change; null clears.")])
+            raise Invalid(
+                [FieldError("/spec", "not_object", "Send {spec: {…}} with the fields that change; null clears.")]
+            )
         data["spec"] = merged(selectors.describe(row), data["spec"])
         return save_or_dry_run(request, self.kind, data, version=version, create_only=False)
 

@@ -7,11 +7,10 @@ from django.db import transaction
 from apps.accounts.actors import Actor
 from apps.accounts.models import Membership
 from apps.audit import services as audit
-from apps.capacity import selectors
 from apps.capacity.measure import comparing
 from apps.capacity.models import Comparison, Run
 from apps.capacity.services import request_run
-from apps.core.errors import Fault, Invalid
+from apps.core.errors import FieldError, Invalid
 from apps.core.events import publish_after_commit
 from apps.definitions.models import CapacityTest
 from apps.definitions.selectors import capacity_tests, only
@@ -48,17 +47,19 @@ def request_comparison(*, actor: Actor, first_id: int, second_id: int, rounds: i
     return made
 
 
-def _faults(first: CapacityTest, second: CapacityTest, rounds: int) -> list[Fault]:
+def _faults(first: CapacityTest, second: CapacityTest, rounds: int) -> list[FieldError]:
     faults = []
     if first.pk == second.pk:
-        faults.append(Fault("/second", "same", "Compare two different tests; this is the same one twice."))
+        faults.append(FieldError("/second", "same", "Compare two different tests; this is the same one twice."))
     if first.account_id != second.account_id:
-        faults.append(Fault("/second", "account", "Both tests must belong to the same account."))
+        faults.append(FieldError("/second", "account", "Both tests must belong to the same account."))
     if first.load.get("kind") != second.load.get("kind"):
-        faults.append(Fault("/second", "load", "Both tests must use the same kind of load."))
+        faults.append(FieldError("/second", "load", "Both tests must use the same kind of load."))
     if not FEWEST_ROUNDS <= rounds <= MOST_ROUNDS:
         faults.append(
-            Fault("/rounds", "range", f"Give {FEWEST_ROUNDS} to {MOST_ROUNDS} rounds: a single round is not enough.")
+            FieldError(
+                "/rounds", "range", f"Give {FEWEST_ROUNDS} to {MOST_ROUNDS} rounds: a single round is not enough."
+            )
         )
     return faults
 
@@ -108,10 +109,3 @@ def differences(comparison: Comparison, runs: list[Run]) -> list[comparing.Diffe
         if run.state == Run.State.DONE and run.result:
             found[number % 2].append(comparing.observed(run.result))
     return comparing.compare(found[0], found[1], names=(comparison.first.name, comparison.second.name))
-
-
-def side_by_side(actor: Actor, first_run_id: int, second_run_id: int) -> list[comparing.Difference]:
-    """Two finished runs: their numbers without confidence, since each is a single one. Raises NotFound."""
-    first, second = selectors.run(actor, first_run_id), selectors.run(actor, second_run_id)
-    seen = [comparing.observed(run.result or {}) for run in (first, second)]
-    return comparing.compare(seen[:1], seen[1:], names=(first.name, second.name))

@@ -1,4 +1,4 @@
-"""CAPACITY, what was asked for: the traffic of a region's own clients for a pool before a run began."""
+"""What was asked for: the traffic of a region's own clients for a pool before a run began."""
 
 from __future__ import annotations
 

@@ -212,14 +212,15 @@ def _curtailed(
     if counted.failed > max(FEWEST_BAD, objective.max_error_rate * planned):
         share = counted.failed / max(1, counted.ended)
         return Verdict(
-            Status.BAD, f"{share:.1%} of the requests failed; allowed is less than {objective.max_error_rate:.1%}."
+            Status.BAD,
+            f"{share:.1%} of the requests failed; the objective allows less than {objective.max_error_rate:.1%}.",
         )
     return None
 
 
 def _failed_sentence(counted: Tally, objective: ObjectiveSpec) -> str:
     share = counted.failed / max(1, counted.ended)
-    return f"{share:.1%} of the requests failed; allowed is less than {objective.max_error_rate:.1%}."
+    return f"{share:.1%} of the requests failed; the objective allows less than {objective.max_error_rate:.1%}."
 
 
 def _slow_sentence(judged: Sequence[Second], slow: int, ended: int, objective: ObjectiveSpec) -> str:

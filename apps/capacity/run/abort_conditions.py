@@ -1,4 +1,4 @@
-"""CAPACITY, the brakes, pure: the seconds of a run go in, a reason to end it comes out, or nothing.
+"""The brakes: the seconds of a run go in, a reason to end it comes out, or nothing.
 
 Evaluated after every second, whatever the course of the run thinks of it. A brake is never weighed against a result:
 the load goes to zero, and what is known by then is kept.

@@ -1,4 +1,4 @@
-"""CAPACITY, the way past a limit: a word by which the nodes of a region know a run's requests while it is active.
+"""The way past a limit: a word by which the nodes of a region know a run's requests while it is active.
 
 Only the generator ever has the word; the row and the nodes have its SHA-256. A pass begins and ends as every change
 does: the row is the intent, the region's fleets are pushed to, and it is no reload.
@@ -17,7 +17,7 @@ from apps.compiler.model.fleet import Protocol, RunPass
 from apps.core.errors import Conflict
 from apps.definitions.selectors import fleets_of_pools
 from apps.fleet.models import Fleet
-from apps.fleet.services import want_push
+from apps.fleet.services import request_push
 from apps.rollouts import selectors as rollouts
 
 HEADER = "X-Spillway-Test"
@@ -52,7 +52,7 @@ def activate(run: Run) -> str:
         held = Run.objects.filter(pk=run.pk, attempt=run.attempt, state__in=Run.ACTIVE)
         if not held.update(pass_digest=digest):
             raise Conflict("Another worker has the run, or it is over: it gets no pass.")
-        want_push(_fleets(run))
+        request_push(_fleets(run))
     run.pass_digest = digest
     return word
 
@@ -66,7 +66,7 @@ def deactivate(run: Run) -> None:
     """Take the pass back; whoever calls it again changes nothing."""
     with transaction.atomic():
         if Run.objects.filter(pk=run.pk).exclude(pass_digest="").update(pass_digest=""):
-            want_push(_fleets(run))
+            request_push(_fleets(run))
     run.pass_digest = ""
 
 

@@ -1,4 +1,4 @@
-"""CAPACITY: may this test run now? Every question has an answer in a sentence; one no keeps every packet back.
+"""May this test run now? Every question has an answer in a sentence; one no keeps every packet back.
 
 Asked when a run is asked for, when a worker takes it, and right before the first packet; what the account must be
 allowed is asked again each second of the run (`standing`).
@@ -94,7 +94,7 @@ def _account(test: CapacityTest) -> Check:
 def _hostname(test: CapacityTest) -> Check:
     if hostname_may_be_tested(test.account, test.hostname, test.region):
         return Check("hostname", True, f"{test.account.title} may load {test.hostname}.")
-    why = f"{test.hostname} is not (or no longer) a verified hostname that {test.account.title} may load-test."
+    why = f"{test.hostname} is not, or not any more, a verified name that {test.account.title} may load-test."
     return Check("hostname", False, why)
 
 

@@ -1,4 +1,4 @@
-"""CAPACITY, one at a time: a run is claimed with a lease by database time and an attempt number as a fence.
+"""One at a time: a run is claimed with a lease by database time and an attempt number as a fence.
 
 Several that are due at one instant are all claimed at once, each by its worker; where only one of them may go on is
 decided afterwards, by who takes the place first.

@@ -1,4 +1,4 @@
-"""CAPACITY, the eyes of the brakes: what live numbers, rows and rollouts say around a run at this moment."""
+"""The eyes of the brakes: what live numbers, rows and rollouts say around a run at this moment."""
 
 from __future__ import annotations
 

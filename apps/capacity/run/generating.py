@@ -1,4 +1,4 @@
-"""CAPACITY: a generator for code that waits: its coroutines run on a loop in a thread of their own.
+"""A generator for code that waits: its coroutines run on a loop in a thread of their own.
 
 The database is asked by the thread that carries the run out, the generator is spoken to by this one, so that neither
 waits for the other longer than it should. A generator that says nothing for `SILENCE_S` counts as dead.

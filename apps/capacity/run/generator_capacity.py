@@ -1,4 +1,4 @@
-"""CAPACITY: how much the generator says it can send, asked before a run; no number rests on more than that.
+"""How much the generator says it can send, asked before a run; no number rests on more than that.
 
 A rate that is to be held and lies above it refuses the run. A search is bounded by it, and one that comes to this bound
 found the end of the generator, not of the target.
@@ -32,7 +32,7 @@ Stated = Mapping[str, Any] | None  # as in `Run.generator`
 def stated(document: Mapping[str, Any], test: CapacityTest) -> dict[str, Any] | None:
     """What the generator of a test (its document as a run has it) says; None when it could not find out.
 
-    Raises LoadError for a protocol that nobody speaks, Conflict when the target has no address any more.
+    Raises Conflict when the target has no address any more.
     """
     spec, target = spec_of(dict(document)), target_of(test)
     plan = Plan(
@@ -40,7 +40,6 @@ def stated(document: Mapping[str, Any], test: CapacityTest) -> dict[str, Any] | 
         request=Request(spec.hostname, spec.path, spec.load.method),
         rate=1.0,
         max_connections=spec.guards.max_connections,
-        protocol=spec.load.protocol,
         keep_alive=spec.load.keep_alive,
         tls=target.tls,
     )

@@ -1,4 +1,4 @@
-"""CAPACITY: carries out one run, from the claim to the result; the course decides the steps, the brakes the end.
+"""Carries out one run, from the claim to the result; the course decides the steps, the brakes the end.
 
 1. Claim the run (claims.py). Somebody else has it, or its time has passed: leave.
 2. Ask every check, and take a place among the runs that may be at once. A no that passes is asked again until the
@@ -228,7 +228,6 @@ def _plan(run: Run, test: CapacityTest, first: StepPlan, word: str) -> Plan:
         duration_s=float(spec.guards.max_duration_s),
         max_rate=0.0 if first.users else generator_capacity.bound(float(spec.guards.max_rate), run.generator),
         max_connections=spec.guards.max_connections,
-        protocol=spec.load.protocol,
         keep_alive=spec.load.keep_alive,
         tls=target.tls,
         seed=run.pk,

@@ -1,4 +1,4 @@
-"""CAPACITY: where a run's requests go: addresses that are looked up once, checked, and pinned into its plan."""
+"""Where a run's requests go: addresses that are looked up once, checked, and pinned into its plan."""
 
 from __future__ import annotations
 
@@ -22,24 +22,21 @@ from apps.fleet.models import Fleet, Node
 class Target:
     """The pinned addresses, how TLS is made with them, and in words what is loaded.
 
-    `unproved` is the public address of a server that a customer would ask directly, empty where that is not so: whoever
-    may write servers may write anybody's address, so an operator says for each run that it may be loaded.
+    `unverified` is the public address of a server that a customer would ask directly, empty where that is not so:
+    whoever may write servers may write anybody's address, so an operator says for each run that it may be loaded.
     """
 
     endpoints: tuple[Endpoint, ...]
     tls: Tls | None
     words: str
-    unproved: str = ""
+    unverified: str = ""
 
     @property
     def approval(self) -> str:
         """Why an operator approves each run, as the rest of a sentence; empty where none need."""
-        if not self.unproved:
+        if not self.unverified:
             return ""
-        return (
-            f"{self.unproved} receives requests directly, not through the load "
-            f"balancer, and its ownership is not verified."
-        )
+        return f"{self.unverified} is asked directly, past the load balancer, and nobody verified whose address it is."
 
 
 def target_of(test: CapacityTest, *, asked: str = "") -> Target:
@@ -53,7 +50,7 @@ def target_of(test: CapacityTest, *, asked: str = "") -> Target:
     place = f"server {test.server}" if test.server else f"{len(endpoints)} addresses of the nodes"
     words = f"{test.hostname}{test.path} at {place} in {test.region.name}"
     return Target(
-        endpoints, tls, words, _unproved(endpoints[0]) if test.server and not test.account.is_operator else ""
+        endpoints, tls, words, _unverified(endpoints[0]) if test.server and not test.account.is_operator else ""
     )
 
 
@@ -61,11 +58,11 @@ def target_of_run(run: Run, test: CapacityTest) -> Target:
     """Where a run may send its requests now. Raises Conflict as `target_of` does, and where an operator's word is
     missing or was given for another address."""
     target = target_of(test, asked=run.direct_address)
-    if target.unproved and not run.approved_by:
+    if target.unverified and not run.approved_by:
         raise Conflict(f"An operator must approve each such run, and no one has: {target.approval} Start it again.")
-    if target.unproved and target.unproved != run.direct_address:
+    if target.unverified and target.unverified != run.direct_address:
         was = run.direct_address or "no server directly"
-        raise Conflict(f"An operator approved {was}, but the target is now {target.unproved}. Start it again.")
+        raise Conflict(f"An operator approved {was}, but the target is now {target.unverified}. Start it again.")
     return target
 
 
@@ -102,7 +99,7 @@ def _of_server(test: CapacityTest, *, local: bool, asked: str) -> tuple[Endpoint
     return (found,)
 
 
-def _unproved(endpoint: Endpoint) -> str:
+def _unverified(endpoint: Endpoint) -> str:
     """The endpoint as text if it is public; what is private in local development is whoever develops there."""
     public = addresses.refusal_of_target(ipaddress.ip_address(endpoint.host)) is None
     return _shown(endpoint) if public else ""

@@ -1,4 +1,4 @@
-"""CAPACITY, the verdict: pools whose measured limit should be measured again are problems like others."""
+"""The verdict: pools whose measured limit should be measured again are problems like others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CAPACITY, on whose word: an automatic limit is set for whoever wrote the test's policy, while they still may."""
+"""On whose word: an automatic limit is set for whoever wrote the test's policy, while they still may."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CAPACITY, the loop closed: what a run found becomes its pool's limit, by a person or within bounds that one set.
+"""The loop closed: what a run found becomes its pool's limit, by a person or within bounds that one set.
 
 It is a normal change of the limit, with the run as where it comes from. By itself a run moves a limit that is there,
 by at most `policy.max_change`, never below what the region's own clients asked for in the hour before, and only while
@@ -22,7 +22,7 @@ from apps.capacity.use.authority import actor_behind
 from apps.capacity.use.staleness import stale_words
 from apps.compiler.model.fleet import LimitKind, LimitScope, ServerState, WhenFull
 from apps.core.clock import now
-from apps.core.errors import Conflict, Fault, Invalid, SpillwayError
+from apps.core.errors import Conflict, FieldError, Invalid, SpillwayError
 from apps.definitions.models import Backend
 from apps.definitions.services import managing, set_limit
 
@@ -227,7 +227,11 @@ def _margin(run: Run, margin: object) -> float:
         margin = (run.plan.get("policy") or {}).get("margin", 0.1)
     if isinstance(margin, bool) or not isinstance(margin, int | float) or not 0 <= margin <= LARGEST_MARGIN:
         raise Invalid(
-            [Fault("/margin", "range", "Use a margin from 0 to 0.9: the share of the measured capacity to subtract.")]
+            [
+                FieldError(
+                    "/margin", "range", "Use a margin from 0 to 0.9: the share of the measured capacity to subtract."
+                )
+            ]
         )
     return float(margin)
 

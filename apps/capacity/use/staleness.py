@@ -1,4 +1,4 @@
-"""CAPACITY, the age of a number: on what a run measured, and whether that is still what serves.
+"""The age of a number: on what a run measured, and whether that is still what serves.
 
 A measured limit is worth something as long as servers, settings and proxy are those that were measured, and for some
 days only, because what runs on the servers changes without anybody telling.

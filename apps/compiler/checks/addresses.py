@@ -1,4 +1,4 @@
-"""CHECK: static IPs that move; one that VRRP or BGP cannot carry is left out, with the listeners that would bind it."""
+"""Static IPs that move; one that VRRP or BGP cannot carry is left out, with the listeners that would bind it."""
 
 from __future__ import annotations
 

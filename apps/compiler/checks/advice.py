@@ -1,4 +1,4 @@
-"""CHECK: what works but is worth a warning."""
+"""What works but is worth a warning."""
 
 from __future__ import annotations
 

@@ -1,13 +1,14 @@
-"""CHECK: the notebook of the checks; who is left out, why, and what people should know."""
+"""The notebook of the checks; who is left out, why, and what people should know."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from apps.compiler.grammar import GrammarError
-from apps.compiler.model.fleet import Finding
+from apps.compiler.model.fleet import Finding, LoadBalancer, Unreadable
 from apps.compiler.portability.incompatibilities import Named
 
 
@@ -28,6 +29,29 @@ class Notes:
         self._out.add(finding.object_id)
         self.quarantined.append(finding)
 
+    def refuse_unreadable(self, rows: Iterable[Unreadable]) -> None:
+        """What could not even be frozen."""
+        for row in rows:
+            self.quarantine(
+                row, "unreadable", f"What is stored as {row.field} cannot be read; save it again.", row.field
+            )
+
+    def refuse_twins(self, things: Iterable[Named]) -> None:
+        """One id, one object: ids become names, of which the first or the last would win unseen."""
+        everything = list(things)
+        counts = Counter(thing.id for thing in everything)
+        for thing in everything if len(counts) < len(everything) else ():
+            if counts[thing.id] > 1:
+                self.quarantine(thing, "id_twice", f"Report this to the operators: {thing.id} names two objects.", "id")
+
+    def kept_of(self, front: LoadBalancer) -> LoadBalancer:
+        """The load balancer without what was left out."""
+        return replace(
+            front,
+            listeners=tuple(each for each in front.listeners if not self.is_out(each.id)),
+            routes=tuple(each for each in front.routes if not self.is_out(each.id)),
+        )
+
     def warn(self, thing: Named, code: str, message: str, field_name: str = "") -> None:
         """Let the object through and say what people should know."""
         self.warnings.append(Finding(code, thing.id, thing.label, message, field_name))
@@ -44,3 +68,8 @@ class Notes:
             self.quarantine(thing, error.code, error.message, field_name)
             return False
         return True
+
+
+def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """By object, field, code and message."""
+    return tuple(sorted(findings, key=lambda each: (each.object_id, each.field, each.code, each.message)))

@@ -1,6 +1,6 @@
-"""CHECK: every field of every object against its grammar, once more, right before it is rendered.
+"""Every field of every object against its grammar, once more, right before it is rendered.
 
-The doors have asked the same grammar already; this wall holds for values that reached the database some other way.
+Interfaces have asked the same grammar already; this check holds for values that reached the database some other way.
 """
 
 from __future__ import annotations

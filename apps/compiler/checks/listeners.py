@@ -1,4 +1,4 @@
-"""CHECK: what listeners must satisfy together: one port each, certificates that are there, a fitting default pool."""
+"""What listeners must satisfy together: one port each, certificates that are there, a fitting default pool."""
 
 from __future__ import annotations
 

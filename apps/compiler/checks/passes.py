@@ -1,4 +1,4 @@
-"""CHECK: passes of capacity tests; one that opens nothing here is left out, and the test finds its limit closed."""
+"""Passes of capacity tests; one that opens nothing here is left out, and the test finds its limit closed."""
 
 from __future__ import annotations
 

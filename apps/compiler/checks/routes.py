@@ -1,4 +1,4 @@
-"""CHECK: what routes must satisfy together: one action each, known pools, one owner per host name, no twins."""
+"""What routes must satisfy together: one action each, known pools, one owner per host name, no twins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CHECK: the examination of a whole snapshot; what passes, what is left out and why, what people should know.
+"""The examination of a whole snapshot; what passes, what is left out and why, what people should know.
 
 1. Fields of certificates, pools and servers; a bad server leaves its pool without it, a bad pool leaves.
 2. Fields and actions of routes, then owners of host names, then twins.
@@ -11,7 +11,6 @@ Every rule prefers the older object, so that a newcomer can never push somebody 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from ipaddress import ip_network
@@ -19,7 +18,7 @@ from ipaddress import ip_network
 from apps.compiler.addresses import own_places
 from apps.compiler.checks.addresses import accepted_addresses, check_addresses, check_listeners_of_addresses
 from apps.compiler.checks.advice import advise
-from apps.compiler.checks.examination import Notes
+from apps.compiler.checks.examination import Notes, in_order
 from apps.compiler.checks.fields import (
     check_certificate,
     check_listener,
@@ -47,9 +46,8 @@ class Examination:
 def examine(snapshot: Snapshot) -> Examination:
     """Apply all checks; never raises for what a definition says."""
     notes = Notes()
-    for row in snapshot.unreadable:
-        notes.quarantine(row, "unreadable", f"What is stored as {row.field} cannot be read; save it again.", row.field)
-    _check_identities(notes, snapshot)
+    notes.refuse_unreadable(snapshot.unreadable)
+    notes.refuse_twins(_everything(snapshot))
     certificates = _accepted_certificates(notes, snapshot)
     pools = _accepted_pools(notes, snapshot)
     _check_routes(notes, snapshot, pools)
@@ -65,13 +63,7 @@ def examine(snapshot: Snapshot) -> Examination:
         addresses=accepted_addresses(notes, snapshot),
     )
     advise(notes, accepted)
-    return Examination(accepted, _in_order(notes.quarantined), _in_order(notes.warnings))
-
-
-def _in_order(findings: list[Finding]) -> tuple[Finding, ...]:
-    return tuple(
-        sorted(findings, key=lambda finding: (finding.object_id, finding.field, finding.code, finding.message))
-    )
+    return Examination(accepted, in_order(notes.quarantined), in_order(notes.warnings))
 
 
 def _everything(snapshot: Snapshot) -> Iterator[Named]:
@@ -84,16 +76,6 @@ def _everything(snapshot: Snapshot) -> Iterator[Named]:
         yield front
         yield from front.listeners
         yield from front.routes
-
-
-def _check_identities(notes: Notes, snapshot: Snapshot) -> None:
-    """One id, one object: ids become section names and map keys, where the first or the last would win unseen."""
-    counts = Counter(thing.id for thing in _everything(snapshot))
-    if len(counts) == counts.total():
-        return
-    for thing in _everything(snapshot):
-        if counts[thing.id] > 1:
-            notes.quarantine(thing, "id_twice", f"Report this to the operators: {thing.id} names two objects.", "id")
 
 
 def _accepted_certificates(notes: Notes, snapshot: Snapshot) -> dict[str, Certificate]:
@@ -145,12 +127,4 @@ def _accepted_fronts(
         listeners = tuple(with_known_certificates(notes, listener, certificates) for listener in front.listeners)
         fronts.append(replace(front, listeners=listeners))
     check_ports(notes, snapshot)
-    return tuple(_without_quarantined(notes, front) for front in fronts if not notes.is_out(front.id))
-
-
-def _without_quarantined(notes: Notes, front: LoadBalancer) -> LoadBalancer:
-    return replace(
-        front,
-        listeners=tuple(listener for listener in front.listeners if not notes.is_out(listener.id)),
-        routes=tuple(route for route in front.routes if not notes.is_out(route.id)),
-    )
+    return tuple(notes.kept_of(front) for front in fronts if not notes.is_out(front.id))

@@ -1,4 +1,4 @@
-"""CHECK: the examination of a stack's snapshot: what passes, what is refused and why, what people should know.
+"""The examination of a stack's snapshot: what passes, what is refused and why, what people should know.
 
 The rules of a fleet hold for a cloud as well, so they are asked first (`checks/fields.py`, `checks/routes.py`,
 `checks/listeners.py`); then the target says what it cannot do (`portability/incompatibilities.py`). What is refused
@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from ipaddress import ip_network
 
 from apps.compiler import grammar
-from apps.compiler.checks.examination import Notes
+from apps.compiler.checks.examination import Notes, in_order
 from apps.compiler.checks.fields import check_certificate, check_listener, check_pool, check_route, check_server
 from apps.compiler.checks.listeners import check_listener_use, with_known_certificates
 from apps.compiler.checks.routes import check_action, check_loops, check_owners, check_twins
@@ -56,7 +56,7 @@ def examine_stack(snapshot: StackSnapshot, capabilities: Capabilities) -> StackE
     accepted = examiner.accepted()
     notes = examiner.notes
     return StackExamination(
-        accepted, _in_order(notes.quarantined), _in_order(notes.warnings), tuple(examiner.incompatibilities)
+        accepted, in_order(set(notes.quarantined)), in_order(set(notes.warnings)), tuple(examiner.incompatibilities)
     )
 
 
@@ -85,9 +85,7 @@ class _Examiner:
 
     def accepted(self) -> StackSnapshot:
         """What is left. The target looks at the whole last, and what it refuses then takes its users along."""
-        for row in self.snapshot.unreadable:
-            message = f"What is stored as {row.field} cannot be read; save it again."
-            self.notes.quarantine(row, "unreadable", message, row.field)
+        self.notes.refuse_unreadable(self.snapshot.unreadable)
         self._check_identities()
         self._check_network()
         certificates, pools = self._certificates(), self._pools()
@@ -112,14 +110,10 @@ class _Examiner:
                 self.notes.warnings.append(finding)
 
     def _check_identities(self) -> None:
-        """One id, one object: ids become the names of resources."""
-        everything = list(_everything(self.snapshot))
-        counts = Counter(thing.id for thing in everything)
-        for thing in everything:
-            if counts[thing.id] > 1:
-                message = f"Report this to the operators: {thing.id} names two objects."
-                self.notes.quarantine(thing, "id_twice", message, "id")
-            elif not _ID.fullmatch(thing.id):
+        """Ids become the names of resources."""
+        self.notes.refuse_twins(_everything(self.snapshot))
+        for thing in _everything(self.snapshot):
+            if not self.notes.is_out(thing.id) and not _ID.fullmatch(thing.id):
                 message = "Identifiers are made by Spillway: a prefix, a hyphen and a number."
                 self.notes.quarantine(thing, "object_id", message, "id")
 
@@ -173,9 +167,9 @@ class _Examiner:
             check_loops(self.notes, front)
             listeners = tuple(self._checked(listener, front, seen, certificates) for listener in front.listeners)
             fronts.append(replace(front, listeners=listeners))
-            self._take(self.capabilities.unsupported_in_load_balancer(self._without(fronts[-1])))
+            self._take(self.capabilities.unsupported_in_load_balancer(self.notes.kept_of(fronts[-1])))
         _check_ports(self.notes, fronts)
-        return tuple(self._without(front) for front in fronts if not self.notes.is_out(front.id))
+        return tuple(self.notes.kept_of(front) for front in fronts if not self.notes.is_out(front.id))
 
     def _check_routes(self, front: LoadBalancer, pools: dict[str, Pool]) -> None:
         for route in front.routes:
@@ -193,13 +187,6 @@ class _Examiner:
         self._take(self.capabilities.unsupported_in_listener(listener, front))
         return with_known_certificates(self.notes, listener, certificates)
 
-    def _without(self, front: LoadBalancer) -> LoadBalancer:
-        return replace(
-            front,
-            listeners=tuple(each for each in front.listeners if not self.notes.is_out(each.id)),
-            routes=tuple(each for each in front.routes if not self.notes.is_out(each.id)),
-        )
-
     def _without_refused(self, kept: StackSnapshot) -> StackSnapshot:
         """Once more, for what was refused last: an address takes its listeners along, a load balancer its records."""
         addresses = {each.id for each in kept.addresses if not self.notes.is_out(each.id)}
@@ -207,7 +194,7 @@ class _Examiner:
             for listener in front.listeners:
                 if listener.address is not None and listener.address not in addresses:
                     self._once(listener, "unknown_address", "Choose a static IP that is there, or none.", "static_ip")
-        fronts = tuple(self._without(each) for each in kept.load_balancers if not self.notes.is_out(each.id))
+        fronts = tuple(self.notes.kept_of(each) for each in kept.load_balancers if not self.notes.is_out(each.id))
         for front in fronts:
             if not front.listeners:
                 self.notes.warn(front, "no_listener", "Add a listener; nobody can reach this load balancer.")
@@ -292,8 +279,3 @@ def _is_network(text: str) -> bool:
         return str(ip_network(text)) == text
     except ValueError:
         return False
-
-
-def _in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Each matter once, whoever found it."""
-    return tuple(sorted(set(findings), key=lambda each: (each.object_id, each.field, each.code, each.message)))

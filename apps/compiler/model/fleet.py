@@ -1,4 +1,4 @@
-"""COMPILE, the input: frozen definitions of one fleet, as plain data that knows neither Django nor HAProxy.
+"""The input: frozen definitions of one fleet, as plain data that knows neither Django nor HAProxy.
 
 A :class:`Snapshot` is everything that one fleet must run. `definitions/freezing/snapshot.py` makes it from
 database rows; `compiler/targets/` turns it into the files of a target. Equal snapshots compile to

@@ -1,4 +1,4 @@
-"""COMPILE, the short way: typed runtime operations that change a running HAProxy without a reload.
+"""The short way: typed runtime operations that change a running HAProxy without a reload.
 
 `plan.py` decides which of them turn one bundle into another; the agent turns each into Runtime API
 commands, from ids and values of an allow-list alphabet only.

@@ -1,4 +1,4 @@
-"""COMPILE for clouds, the input: frozen definitions of one stack, as plain data that knows no provider.
+"""The input for clouds: frozen definitions of one stack, as plain data that knows no provider.
 
 A :class:`StackSnapshot` is everything that one cloud account must run in one of its regions. Routes, listeners and
 servers are those of `fleet.py`, so that the same definition stands on a fleet and in a cloud.

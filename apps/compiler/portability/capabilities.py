@@ -1,4 +1,4 @@
-"""COMPILE, which module knows what a cloud cannot do and which one writes for it."""
+"""Which module knows what a cloud cannot do and which one writes for it."""
 
 from __future__ import annotations
 

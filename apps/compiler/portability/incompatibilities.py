@@ -1,4 +1,4 @@
-"""COMPILE, the verdict on one object for one target: what is refused there, and what works but not as it is written.
+"""The verdict on one object for one target: what is refused there, and what works but not as it is written.
 
 Each target has a module `capabilities.py` that finds them; `compile_stack.py` leaves out what is refused and warns of
 what is lossy, `report.py` lists both before a load balancer is moved. So the two can never disagree.

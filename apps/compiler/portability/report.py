@@ -1,4 +1,4 @@
-"""COMPILE, the report before a load balancer moves: what each target refuses of it, and what works there but differs.
+"""The report before a load balancer moves: what each target refuses of it, and what works there but differs.
 
 It is the examination that compiling begins with (`checks/stack.py`), on a stack that lacks nothing: what is listed here
 is what will happen. A target that has no incompatibility listed runs the load balancer as it is written.

@@ -1,4 +1,4 @@
-"""COMPILE, assertions: what somebody says must happen to a request is held against what would happen to it."""
+"""Assertions: what somebody says must happen to a request is held against what would happen to it."""
 
 from __future__ import annotations
 

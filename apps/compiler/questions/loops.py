@@ -1,4 +1,4 @@
-"""COMPILE, the question whether a redirect leads to itself: pure, asked at every write and before every push."""
+"""The question whether a redirect leads to itself: pure, asked at every write and before every push."""
 
 from __future__ import annotations
 

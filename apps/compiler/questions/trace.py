@@ -1,4 +1,4 @@
-"""COMPILE, the answer to "what would happen to this request?": who wins, who was passed over and why, what comes of it.
+"""The answer to "what would happen to this request?": who wins, who was passed over and why, what comes of it.
 
 It reads the same model that the renderers read and the same precedence (routing.py), so a trace, an assertion and a
 running proxy agree; a test asks all three.

@@ -1,4 +1,4 @@
-"""COMPILE, the way round a few objects: a snapshot without them, or with what they were when every node took them.
+"""The way round a few objects: a snapshot without them, or with what they were when every node took them.
 
 Only what carries the traffic of one owner can be withheld (certificates, pools, servers, routes), never a listener, a
 load balancer or an address: these are everybody's.

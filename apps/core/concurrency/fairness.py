@@ -1,4 +1,4 @@
-"""Kernel: work that waits for others (receivers, name servers, clouds, load) shares a process's threads fairly.
+"""Work that waits for others (receivers, name servers, clouds, load) shares a process's threads fairly.
 
 A kind of work has so many seats in a process, an owner a part of them, so that neither one kind nor one owner ever has
 all threads. Owners whose work was slow lately, or is now, have half of the seats together, so that however many they

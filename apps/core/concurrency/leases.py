@@ -1,4 +1,4 @@
-"""Kernel: one worker at a time works on a row, by a lease of database time and an attempt number as a fence.
+"""One worker at a time works on a row, by a lease of database time and an attempt number as a fence.
 
 Rows carry `claimed_by`, `claimed_until` and `attempt`. A worker that dies is missed when its lease ends; one that was
 only slow finds that its attempt is over at its next write, which then does not happen.

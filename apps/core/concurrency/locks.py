@@ -1,4 +1,4 @@
-"""Kernel: locks by word that last until the end of the transaction, for rules that no unique constraint can hold."""
+"""Locks by word that last until the end of the transaction, for rules that no unique constraint can hold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernel: on SQLite, whoever has written for long lets others write before it writes again.
+"""On SQLite, whoever has written for long lets others write before it writes again.
 
 SQLite has one writer, and no queue: who waits looks each tenth of a second whether the lock is free. One that takes it
 again at once after its commit keeps everybody else out until they give up with "database is locked".

@@ -1,4 +1,4 @@
-"""Kernel: one thread of a process never waits, so that whoever asks whether the process lives has an answer.
+"""One thread of a process never waits, so that whoever asks whether the process lives has an answer.
 
 Requests that wait for a lock or for a database that fell silent would else hold all of them. Where all others have
 been taken for a while and none has come free, a further request is refused at once.

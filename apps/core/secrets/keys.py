@@ -1,4 +1,4 @@
-"""Kernel: whether this process has the key with which the database was sealed; without it nothing may be written.
+"""Whether this process has the key with which the database was sealed; without it nothing may be written.
 
 A console with another key would take changes that no worker can compile, and say 200 to them. A worker with another
 key would push to nodes without the certificates that it cannot open, under a word that other fleets do not know.

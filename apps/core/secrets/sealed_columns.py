@@ -1,4 +1,4 @@
-"""Kernel: every column that holds sealed bytes, and sealing them anew with the newest key.
+"""Every column that holds sealed bytes, and sealing them anew with the newest key.
 
 A model is known here by its label only, since the kernel imports no app; a test finds the column that is missing.
 """

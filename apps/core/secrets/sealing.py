@@ -1,4 +1,4 @@
-"""Kernel: keys made from SECRET_KEY: one that seals secrets at rest (private keys, bundles), others by label."""
+"""Keys made from SECRET_KEY: one that seals secrets at rest (private keys, bundles), others by label."""
 
 from __future__ import annotations
 

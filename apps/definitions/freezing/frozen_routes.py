@@ -1,4 +1,4 @@
-"""DEFINE → COMPILE: rows of routes as the compiler reads them; no ORM object is made for a route."""
+"""Rows of routes as the compiler reads them; no ORM object is made for a route."""
 
 from __future__ import annotations
 

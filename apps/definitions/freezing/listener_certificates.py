@@ -1,7 +1,7 @@
-"""DEFINE → COMPILE, certificates: which of them each https listener presents, and each of them for which names.
+"""Certificates: which of them each https listener presents, and each of them for which names.
 
 A listener presents the certificates that an operator chose for it, and those of every account that has a served route
-on its load balancer: each only for names that its account has proved. So no certificate answers for a name of another
+on its load balancer: each only for names that its account has verified. So no certificate answers for a name of another
 account that has its own, and a customer's upload is presented without anybody else's doing.
 """
 
@@ -75,7 +75,7 @@ def frozen_certificates(presented: Presented) -> tuple[Frozen, ...]:
 def _presented(listeners: QuerySet[Listener]) -> Presented:
     """Six queries, one where there is no such listener.
 
-    1. Names that a candidate may answer for: proved ones; chosen by an operator, also those that nobody else proved.
+    1. Names that a candidate may answer for: verified ones; chosen by an operator, also those nobody else verified.
     2. Of two candidates of one account for a name, the newest answers, unless an operator chose both.
     3. The operator's own leave a name to its owner, where the owner's certificate is presented as well.
     """
@@ -86,10 +86,10 @@ def _presented(listeners: QuerySet[Listener]) -> Presented:
     chosen = _chosen(balancers)
     accounts = _accounts_with_routes(set(balancers.values()))
     found = _candidates(balancers, chosen, {account for each in accounts.values() for account in each})
-    proved = _proved(found)
-    owners = {name: account for account, names in proved.items() for name in names}
+    verified = _verified(found)
+    owners = {name: account for account, names in verified.items() for name in names}
     for each in found.values():
-        each.names = _provable(each.hostnames, proved[each.account])
+        each.names = _verifiable(each.hostnames, verified[each.account])
         if each.chosen_by:
             each.names |= {name for name in each.hostnames if _is_free(name, each, owners)}
     _let_the_newest_answer(found.values())
@@ -118,7 +118,7 @@ def _accounts_with_routes(balancers: set[int]) -> dict[int, set[int]]:
     """Load balancer → the customers that have served routes there, and a certificate."""
     found: dict[int, set[int]] = defaultdict(set)
     owners = Certificate.objects.filter(account__kind=Account.Kind.CUSTOMER).values("account")
-    rows = Route.objects.filter(load_balancer__in=balancers, account__in=owners).exclude(hostname__proof="")
+    rows = Route.objects.filter(load_balancer__in=balancers, account__in=owners).exclude(hostname__verification="")
     for balancer, account in rows.order_by().values_list("load_balancer_id", "account_id").distinct():
         found[balancer].add(account)
     return found
@@ -140,31 +140,33 @@ def _candidates(
     return found
 
 
-def _proved(found: Mapping[int, _Candidate]) -> dict[int, set[str]]:
-    """Account → names that it has proved, as far as they concern the candidates."""
+def _verified(found: Mapping[int, _Candidate]) -> dict[int, set[str]]:
+    """Account → names that it has verified, as far as they concern the candidates."""
     asked = {name for each in found.values() if each.chosen_by for name in each.hostnames}
     asked |= {wildcard for name in asked for wildcard in wildcards_over(name)}
     accounts = {each.account for each in found.values()}
-    rows = Hostname.objects.filter(Q(account__in=accounts) | Q(name__in=asked), released_at=None).exclude(proof="")
-    proved: dict[int, set[str]] = defaultdict(set)
+    rows = Hostname.objects.exclude(verification="").filter(
+        Q(account__in=accounts) | Q(name__in=asked), released_at=None
+    )
+    verified: dict[int, set[str]] = defaultdict(set)
     for account, name in rows.values_list("account_id", "name"):
-        proved[account].add(name)
-    return proved
+        verified[account].add(name)
+    return verified
 
 
-def _provable(hostnames: Iterable[str], proved: set[str]) -> set[str]:
-    """Names of a certificate that are proved; of a wildcard that is not, the proved names of one label more."""
+def _verifiable(hostnames: Iterable[str], verified: set[str]) -> set[str]:
+    """Names of a certificate that are verified; of a wildcard that is not, the verified names of one label more."""
     names = set()
     for name in hostnames:
-        if name in proved or not proved.isdisjoint(wildcards_over(name)):
+        if name in verified or not verified.isdisjoint(wildcards_over(name)):
             names.add(name)
         elif name.startswith("*."):
-            names |= {each for each in proved if each.partition(".")[2] == name[2:] and not each.startswith("*.")}
+            names |= {each for each in verified if each.partition(".")[2] == name[2:] and not each.startswith("*.")}
     return names
 
 
 def _is_free(name: str, candidate: _Candidate, owners: Mapping[str, int]) -> bool:
-    """Whether an operator's choice lets the certificate answer for a name: nobody else proved it, or it is our own."""
+    """Whether an operator's choice lets the certificate answer for a name: nobody else verified it, or it is ours."""
     owner = next((owners[each] for each in (name, *wildcards_over(name)) if each in owners), candidate.account)
     return candidate.is_operators or owner == candidate.account
 

@@ -1,4 +1,4 @@
-"""DEFINE → COMPILE, the only bridge: database rows of one fleet become the frozen snapshot that the compiler reads.
+"""The only bridge: database rows of one fleet become the frozen snapshot that the compiler reads.
 
 The number of queries does not depend on the number of rows, and no ORM object is made for a route: 100 000 routes
 are a few hundred milliseconds.
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, F, Prefetch, Q, QuerySet
+from django.db.models import Count, Prefetch, Q, QuerySet
 
 from apps.accounts.models import Account
 from apps.accounts.quotas import quota
@@ -19,18 +19,16 @@ from apps.compiler.haproxy_version import oldest_of
 from apps.compiler.model import fleet as model
 from apps.compiler.model.stack import ON_FLEETS
 from apps.core.secrets.sealing import derived_key
-from apps.definitions.freezing.frozen_routes import frozen_routes
-from apps.definitions.freezing.listener_certificates import Presented, certificates_of, frozen_certificates
-from apps.definitions.models import (
-    Backend,
-    HealthCheck,
-    Listener,
-    LoadBalancer,
-    Pool,
-    Route,
-    RoutePool,
-    Server,
+from apps.definitions.freezing.frozen_traffic import (
+    each_backend,
+    each_pool,
+    fields_of_pool,
+    frozen_checks,
+    frozen_load_balancers,
+    frozen_servers,
 )
+from apps.definitions.freezing.listener_certificates import certificates_of, frozen_certificates
+from apps.definitions.models import Backend, Listener, Pool, RoutePool, Server
 from apps.definitions.ports import PORTS
 from apps.fleet import distances
 from apps.fleet.models import Fleet, Node, Region, StaticIP
@@ -44,7 +42,7 @@ _VIP = model.FleetAddressKind.VIP
 def freeze(fleet_id: int) -> tuple[model.Snapshot, int]:
     """The snapshot of a fleet and the desired generation that it answers, consistent with each other.
 
-    Every change locks the rows of the fleets that it concerns before it commits (`want_push`); holding that row
+    Every change locks the rows of the fleets that it concerns before it commits (`request_push`); holding that row
     while reading means that no half of a change can be seen.
     """
     with transaction.atomic():
@@ -60,7 +58,7 @@ def snapshot_of(fleet: Fleet) -> model.Snapshot:
     return model.Snapshot(
         fleet=fleet.name,
         region=fleet.region.name,
-        load_balancers=_load_balancers(fleet, presented, unreadable),
+        load_balancers=frozen_load_balancers(fleet, presented, _bound, unreadable),
         pools=pools,
         certificates=frozen_certificates(presented),
         haproxy_version=_oldest_haproxy(fleet),
@@ -161,41 +159,9 @@ def _node(node: Node) -> model.RegionNode:
     return model.RegionNode(f"node-{node.pk}", node.name, node.address, peer, overflow, overflow_tcp)
 
 
-def _load_balancers(
-    fleet: Fleet, presented: Presented, unreadable: list[model.Unreadable]
-) -> tuple[model.LoadBalancer, ...]:
-    listeners, routes = _listeners(fleet, presented), _routes(fleet, unreadable)
-    rows = LoadBalancer.objects.filter(fleets=fleet).order_by("id").values_list("id", "name", "account__name")
-    return tuple(
-        model.LoadBalancer(f"lb-{pk}", name, account, tuple(listeners[pk]), tuple(routes[pk]))
-        for pk, name, account in rows
-    )
-
-
-def _listeners(fleet: Fleet, presented: Presented) -> dict[int, list[model.Listener]]:
-    wanted = Listener.objects.filter(load_balancer__fleets=fleet)
-    found: dict[int, list[model.Listener]] = defaultdict(list)
-    place = ("port", "static_ip__kind", "static_ip__address")
-    fields = ("id", "load_balancer_id", "name", "protocol", *place, "default_pool_id")
-    for pk, balancer, name, protocol, port, kind, address, pool in wanted.order_by("id").values_list(*fields):
-        found[balancer].append(
-            model.Listener(
-                id=f"lst-{pk}",
-                label=name,
-                protocol=model.Protocol(protocol),
-                port=port,
-                address=address if kind in ON_FLEETS else None,  # one that a cloud keeps is not the nodes' to bind
-                certificate_ids=tuple(f"crt-{key}" for key in presented.by_listener.get(pk, ())),
-                default_pool_id=f"pool-{pool}" if pool else None,
-            )
-        )
-    return found
-
-
-def _routes(fleet: Fleet, unreadable: list[model.Unreadable]) -> dict[int, list[model.Route]]:
-    # Routes of a name that its account has not proved are kept, but nobody serves them.
-    rows = Route.objects.filter(load_balancer__fleets=fleet).exclude(hostname__proof="")
-    return frozen_routes(rows, RoutePool.objects.filter(route__load_balancer__fleets=fleet), unreadable)
+def _bound(row: Any) -> str | None:
+    """The listener's address; one that a cloud keeps is not the nodes' to bind."""
+    return row.static_ip__address if row.static_ip__kind in ON_FLEETS else None
 
 
 def _carried_pools(fleet: Fleet) -> QuerySet[Pool]:
@@ -214,83 +180,27 @@ def _carried_pools(fleet: Fleet) -> QuerySet[Pool]:
 
 def _pools(fleet: Fleet, regions: _Regions, unreadable: list[model.Unreadable]) -> tuple[model.Pool, ...]:
     carried = _carried_pools(fleet)
-    checks = {
-        row.pop("pool_id"): model.HealthCheck(**row)
-        for row in HealthCheck.objects.filter(pool__in=carried).values("pool_id", *model.HealthCheck.__slots__)
-    }
-    spoilt: dict[int, str] = {}
-    backends = _backends(carried, spoilt)
-    servers = _servers(fleet, carried, unreadable)
-    found = []
-    for pool in carried.order_by("id").annotate(account_name=F("account__name")):
-        try:
-            share = backends[pool.pk]
-            one = _pool(pool, fleet.region, regions, checks.get(pool.pk), share, servers.get(pool.pk, []))
-        except (ValueError, TypeError):
-            spoilt[pool.pk] = "protocol, balance or overflow"
-        if pool.pk in spoilt:
-            label = f"{pool.account_name}/{pool.name}"
-            unreadable.append(model.Unreadable(f"pool-{pool.pk}", label, spoilt[pool.pk]))
-        else:
-            found.append(one)
-    return tuple(found)
-
-
-def _backends(carried: QuerySet[Pool], spoilt: dict[int, str]) -> dict[int, dict[str, model.RegionShare]]:
-    """Pool → name of the region → its backend there, as everybody must know it; `spoilt` gets those without meaning."""
+    checks, spoilt = frozen_checks(carried), dict[int, str]()
     ready = Count("servers", filter=Q(servers__state=model.ServerState.READY))
-    rows = Backend.objects.filter(pool__in=carried).select_related("region").annotate(ready=ready).order_by("id")
-    found: dict[int, dict[str, model.RegionShare]] = defaultdict(dict)
-    for row in rows:
-        try:
-            limit = model.Limit(model.LimitKind(row.limit_kind), row.limit_value, model.LimitScope(row.limit_scope))
-        except ValueError:
-            spoilt[row.pool_id] = f"limit in {row.region.name}"
-            continue
-        found[row.pool_id][row.region.name] = model.RegionShare(
-            region_id=f"rgn-{row.region_id}",
-            limit=limit,
-            capacity_scaler=0.0 if row.region.drained else row.capacity_scaler,
-            ready_servers=row.ready,
+    backends = each_backend(Backend.objects.filter(pool__in=carried).annotate(ready=ready), _share, spoilt)
+    here = Server.objects.filter(backend__pool__in=carried, backend__region_id=fleet.region_id)
+    servers = frozen_servers(here, "backend__pool_id", unreadable)
+    nothing = model.RegionShare("", capacity_scaler=0.0 if fleet.region.drained else 1.0)
+
+    def frozen(pool: Any) -> model.Pool:
+        shares = backends[pool.pk]
+        own = shares.get(fleet.region.name, nothing)
+        return model.Pool(
+            servers=tuple(servers.get(pool.pk, ())),
+            limit=own.limit,
+            capacity_scaler=own.capacity_scaler,
+            elsewhere=tuple(shares[name] for name in regions.order(pool.overflow_order) if name in shares),
+            **fields_of_pool(pool, checks.get(pool.pk)),
         )
-    return found
+
+    return each_pool(carried, frozen, spoilt, unreadable)
 
 
-def _servers(
-    fleet: Fleet, carried: QuerySet[Pool], unreadable: list[model.Unreadable]
-) -> dict[int, list[model.Server]]:
-    found: dict[int, list[model.Server]] = defaultdict(list)
-    rows = Server.objects.filter(backend__pool__in=carried, backend__region_id=fleet.region_id).order_by("id")
-    fields = ("backend__pool_id", "id", "name", "address", "port", "weight", "state")
-    for pool, pk, name, address, port, weight, state in rows.values_list(*fields):
-        if state in model.ServerState.__members__.values():
-            found[pool].append(model.Server(f"srv-{pk}", name, address, port, weight, model.ServerState(state)))
-        else:
-            unreadable.append(model.Unreadable(f"srv-{pk}", name, "state"))
-    return found
-
-
-def _pool(
-    pool: Any,
-    own_region: Region,
-    regions: _Regions,
-    check: model.HealthCheck | None,
-    backends: dict[str, model.RegionShare],
-    servers: list[model.Server],
-) -> model.Pool:
-    nothing = model.RegionShare("", capacity_scaler=0.0 if own_region.drained else 1.0)
-    own = backends.get(own_region.name, nothing)
-    return model.Pool(
-        id=f"pool-{pool.pk}",
-        label=f"{pool.account_name}/{pool.name}",
-        account=pool.account_name,
-        protocol=model.Protocol(pool.protocol),
-        balance=model.Balance(pool.balance),
-        servers=tuple(servers),
-        health_check=check,
-        limit=own.limit,
-        capacity_scaler=own.capacity_scaler,
-        elsewhere=tuple(backends[name] for name in regions.order(pool.overflow_order) if name in backends),
-        when_full=model.WhenFull(pool.when_full),
-        **model.options_of(pool),
-    )
+def _share(row: Any, limit: model.Limit, scaler: float) -> model.RegionShare:
+    """A pool's backend in one region, as everybody must know it."""
+    return model.RegionShare(f"rgn-{row.region_id}", limit=limit, capacity_scaler=scaler, ready_servers=row.ready)

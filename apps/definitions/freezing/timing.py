@@ -1,4 +1,4 @@
-"""DEFINE: a schedule, stored or just read, as the calendar reads it."""
+"""A schedule, stored or just read, as the calendar reads it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DEFINE → PUSH of zones, the only bridge: what a zone's server must serve, as the definitions say it now."""
+"""The only bridge: what a zone's server must serve, as the definitions say it now."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DEFINE, while somebody writes a route: which other routes match the same requests, and who wins then.
+"""While somebody writes a route: which other routes match the same requests, and who wins then.
 
 The rules are those of the compiler: an exact host before a wildcard, in one host an exact path before a prefix, a
 longer prefix before a shorter one, on one path more header conditions first, then methods, then the older route.
@@ -76,8 +76,8 @@ def _same_hosts(actor: Actor, host: str) -> QuerySet[Route]:
 
 
 def _taken(actor: Actor, owner: Account, host: str) -> list[RouteConflict]:
-    """For operators alone: what others claim is not said to customers, whose routes wait for a proof."""
-    if not actor.is_operator or not is_kept_by_others(owner, host, proof=Hostname.Proof.OPERATOR):
+    """For operators alone: what others claim is not said to customers, whose routes wait for verification."""
+    if not actor.is_operator or not is_kept_by_others(owner, host, verification=Hostname.Verification.OPERATOR):
         return []
     return [RouteConflict("taken", str(HostnameTaken(host)))]
 

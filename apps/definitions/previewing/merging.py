@@ -1,4 +1,4 @@
-"""DEFINE, when two edits met: what each side changed since both began, and one document that holds both.
+"""Edit conflicts: what each side changed since both began, and one document that holds both.
 
 Documents are those of `describe`: plain data in which every default is written out. Pure.
 """

@@ -1,4 +1,4 @@
-"""DEFINE → COMPILE, a question: what would each target lose of a load balancer, or of some of its routes and pools?
+"""A question: what would each target lose of a load balancer, or of some of its routes and pools?
 
 The same answer is shown before a load balancer moves, and keeps what its clouds cannot do from being stored.
 """
@@ -14,11 +14,12 @@ from apps.compiler.model import fleet as model
 from apps.compiler.model.stack import CloudAddress
 from apps.compiler.portability.incompatibilities import Incompatibility, Severity, Target
 from apps.compiler.portability.report import portability
-from apps.core.errors import Fault, Invalid
+from apps.core.errors import FieldError, Invalid
 from apps.definitions import selectors
 from apps.definitions.freezing.frozen_routes import frozen_routes
+from apps.definitions.freezing.frozen_traffic import frozen_listeners
 from apps.definitions.freezing.listener_certificates import certificates_on, frozen_certificates
-from apps.definitions.freezing.stack_snapshot import frozen_address, frozen_listeners, frozen_pools
+from apps.definitions.freezing.stack_snapshot import address_in, frozen_address, frozen_pools
 from apps.definitions.models import Listener, LoadBalancer, Pool, Route, RoutePool
 from apps.fleet.models import StaticIP
 
@@ -32,7 +33,7 @@ def portability_of(actor: Actor, load_balancer_id: int, target: str = "") -> lis
     Raises NotFound, Invalid for a target that there is not.
     """
     if target and target not in TARGETS:
-        raise Invalid([Fault("/target", "choice", f"Use one of {', '.join(TARGETS)}.")])
+        raise Invalid([FieldError("/target", "choice", f"Use one of {', '.join(TARGETS)}.")])
     balancer = selectors.only(selectors.load_balancers(actor), load_balancer_id)
     found = incompatibilities_of(balancer, Route.objects.filter(load_balancer=balancer))
     return [each for each in found if target in ("", each.target) and _may_read(actor, each)]
@@ -48,7 +49,7 @@ def incompatibilities_of(
 ) -> tuple[Incompatibility, ...]:
     """Those of a load balancer with these of its routes, and with these pools besides those that it leads to."""
     presented = certificates_on(balancer.pk)
-    listeners = frozen_listeners(Listener.objects.filter(load_balancer=balancer), presented, None)
+    listeners = frozen_listeners(Listener.objects.filter(load_balancer=balancer), presented, address_in(None))
     shares = RoutePool.objects.filter(route__in=routes.order_by().values("pk"))
     front = model.LoadBalancer(
         f"lb-{balancer.pk}",

@@ -1,4 +1,4 @@
-"""DEFINE, while somebody writes a route: what it will look like in HAProxy, as a command, and as a document."""
+"""While somebody writes a route: what it will look like in HAProxy, as a command, and as a document."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from apps.accounts.actors import Actor
 from apps.accounts.models import Account
 from apps.compiler.compile import CompileError, compile_snapshot
 from apps.compiler.model import fleet as model
-from apps.core.errors import Fault, Invalid
+from apps.core.errors import FieldError, Invalid
 from apps.definitions.models import LoadBalancer, Pool, Route
 from apps.definitions.reading.describing import document
 from apps.definitions.reading.documents import read_object
@@ -48,7 +48,9 @@ def preview_route(actor: Actor, spec: Mapping[str, Any], name: str, *, account: 
 def _rendered(actor: Actor, owner: Account, spec: RouteSpec, name: str) -> Preview:
     balancer = LoadBalancer.objects.filter(name=spec.load_balancer).first()
     if balancer is None:
-        raise Invalid([Fault("/spec/load_balancer", "unknown", f"There is no load balancer {spec.load_balancer}.")])
+        raise Invalid(
+            [FieldError("/spec/load_balancer", "unknown", f"There is no load balancer {spec.load_balancer}.")]
+        )
     known = Route.objects.filter(account=owner, name=name).values_list("pk", flat=True).first()
     route_id = f"route-{known}" if known else NEW
     pools, missing = _pools(actor, owner, spec)

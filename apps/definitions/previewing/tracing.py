@@ -1,4 +1,4 @@
-"""DEFINE, reads: what would happen to a request, told to somebody who may know it.
+"""What would happen to a request, told to somebody who may know it.
 
 The compiler's own evaluator answers (compiler/questions/trace.py), over the routes that nodes get. Customers ask about
 hosts that they claimed, and are told of their own routes only.
@@ -19,7 +19,7 @@ from apps.compiler.model import fleet as model
 from apps.compiler.questions.assertions import happens, names_that_cover
 from apps.compiler.questions.trace import Question, Trace, trace
 from apps.compiler.routing import number_of
-from apps.core.errors import Fault, Invalid
+from apps.core.errors import FieldError, Invalid
 from apps.definitions.freezing.frozen_routes import frozen_front, frozen_routes
 from apps.definitions.models import Backend, LoadBalancer, Pool, Route, RoutePool
 from apps.definitions.reading.fields import Reader, choice
@@ -60,7 +60,7 @@ class Traced:
 
 def read_question(data: object) -> tuple[Question, str | None]:
     """`{host, path?, method?, scheme?, headers?, load_balancer?}`. Raises Invalid with every fault."""
-    faults: list[Fault] = []
+    faults: list[FieldError] = []
     reader = Reader(data, "", faults)
     host = reader.required("host", grammar.redirect_host)
     path = reader.optional("path", _path, "/")
@@ -97,7 +97,7 @@ def trace_request(actor: Actor, question: Question, load_balancer: str | None = 
     names = names_that_cover(question.bare_host)
     if not actor.is_operator and not _is_own(actor, names):
         return []
-    rows = Route.objects.filter(hostname__name__in=names).exclude(hostname__proof="")
+    rows = Route.objects.filter(hostname__name__in=names).exclude(hostname__verification="")
     if load_balancer:
         rows = rows.filter(load_balancer__name=load_balancer)
     routes = frozen_routes(rows, RoutePool.objects.filter(route__in=rows))
@@ -106,7 +106,8 @@ def trace_request(actor: Actor, question: Question, load_balancer: str | None = 
 
 
 def _is_own(actor: Actor, names: tuple[str, str]) -> bool:
-    return Hostname.objects.filter(account=actor.account, name__in=names, released_at=None).exclude(proof="").exists()
+    own = Hostname.objects.filter(account=actor.account, name__in=names, released_at=None)
+    return own.exclude(verification="").exists()
 
 
 def _told(actor: Actor, question: Question, row: LoadBalancer, routes: tuple[model.Route, ...]) -> Traced:
@@ -167,10 +168,10 @@ def _served(row: LoadBalancer, pools: list[int], labels: Mapping[str, str]) -> l
     return found
 
 
-def waits_for_proof(actor: Actor, question: Question) -> bool:
-    """Whether routes of the host are kept but not served, because nobody proved the name yet."""
+def waits_for_verification(actor: Actor, question: Question) -> bool:
+    """Whether routes of the host are kept but not served, because nobody verified the name yet."""
     names = names_that_cover(question.bare_host)
-    return actor.visible(Route.objects.filter(hostname__name__in=names, hostname__proof="")).exists()
+    return actor.visible(Route.objects.filter(hostname__name__in=names, hostname__verification="")).exists()
 
 
-__all__ = ["Served", "Traced", "read_question", "trace_request", "waits_for_proof"]
+__all__ = ["Served", "Traced", "read_question", "trace_request", "waits_for_verification"]

@@ -1,4 +1,4 @@
-"""DEFINE: assertions of a route, as they are sent, stored and compiled.
+"""Assertions of a route, as they are sent, stored and compiled.
 
 `{method?, host?, path, headers?, expect}`; `expect` has one of `pool` (a reference), `route` (a name of the same
 account), `redirect` (a location, or true for any) and `status`.

@@ -1,4 +1,4 @@
-"""DEFINE: the kind CapacityTest: what to load and how, read from its document and written out again.
+"""The kind CapacityTest: what to load and how, read from its document and written out again.
 
 `{target: {pool, region, hostname, path, server}, load, objective, guards, policy}`. What a test may do is bounded
 here by sense and by its own guards; what it may do now is asked again before every run (apps/capacity/run/checking.py).
@@ -17,7 +17,7 @@ from apps.accounts.models import Account, Hostname
 from apps.accounts.rights import may_load_test
 from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
-from apps.core.errors import Fault, Invalid
+from apps.core.errors import FieldError, Invalid
 from apps.definitions.models import CapacityTest, Pool, Route
 from apps.definitions.reading.fields import Reader, boolean, integer, number, reference
 from apps.definitions.reading.specs import CapacityTestSpec, GuardSpec, LoadSpec, ObjectiveSpec, PolicySpec
@@ -25,7 +25,7 @@ from apps.fleet.models import Fleet, Region
 
 LOADS = ("search", "constant", "users", "ramp", "soak")
 ARRIVALS = ("constant", "poisson")
-PROTOCOLS = ("http1", "http2")
+PROTOCOLS = ("http1",)
 # Methods that change nothing where they arrive: a test asks the same thing many thousand times.
 METHODS = ("GET", "HEAD", "OPTIONS")
 APPLY = ("by_hand", "automatic")
@@ -41,6 +41,12 @@ def _word(*words: str) -> Callable[[object], str]:
         raise GrammarError("choice", f"Use one of {', '.join(words)}.")
 
     return allowed
+
+
+def _protocol(value: object) -> str:
+    if value == "http2":
+        raise GrammarError("choice", "Capacity tests speak HTTP/1.1 only: use http1, or leave protocol out.")
+    return _word(*PROTOCOLS)(value)
 
 
 def _plain_hostname(value: object) -> str:
@@ -97,7 +103,7 @@ def _load(reader: Reader) -> LoadSpec:
         users=reader.optional("users", integer(0, MOST_CONNECTIONS), 0),
         duration_s=reader.optional("duration_s", integer(1, LONGEST_S), 60),
         arrivals=reader.optional("arrivals", _word(*ARRIVALS), "poisson"),
-        protocol=reader.optional("protocol", _word(*PROTOCOLS), "http1"),
+        protocol=reader.optional("protocol", _protocol, "http1"),
         tls=reader.optional("tls", boolean, default=False),
         keep_alive=reader.optional("keep_alive", boolean, default=True),
         method=reader.optional("method", _word(*METHODS), "GET"),
@@ -141,7 +147,7 @@ def _refuse_contradictions(reader: Reader, spec: CapacityTestSpec) -> None:
     """Faults of fields that are right by themselves and not together; nothing that is sent is ignored silently."""
     for wrong, field, code, detail in (*_beyond_guards(spec.load, spec.guards), *_of_other_kinds(spec)):
         if wrong:
-            reader.faults.append(Fault(f"{reader.pointer}/load/{field}", code, detail))
+            reader.faults.append(FieldError(f"{reader.pointer}/load/{field}", code, detail))
 
 
 Rule = tuple[bool, str, str, str]  # whether it is broken, field of the load, code, what to do
@@ -172,8 +178,6 @@ def _of_other_kinds(spec: CapacityTestSpec) -> Iterator[Rule]:
     yield used, "users", "kind", "Only a load of kind users has users; leave them out."
     rated = kind == "users" and bool(load.rate)
     yield rated, "rate", "kind", "A load of kind users has no rate; leave it out."
-    plain = load.protocol == "http2" and not load.tls
-    yield plain, "tls", "http2", "Listeners speak HTTP/2 over TLS only: set tls to true."
     direct = bool(spec.server) and load.tls
     yield direct, "tls", "server", "Requests to a single server are sent without TLS; leave out tls or server."
 
@@ -195,7 +199,7 @@ def capacity_test_row(row: CapacityTest) -> dict[str, Any]:
 
 def spec_of(document: dict[str, Any]) -> CapacityTestSpec:
     """The specification that a stored document (`Run.plan`) holds. Raises Invalid when it is none."""
-    faults: list[Fault] = []
+    faults: list[FieldError] = []
     reader = Reader(document, "", faults)
     spec = read_capacity_test(reader)
     reader.close()
@@ -205,7 +209,7 @@ def spec_of(document: dict[str, Any]) -> CapacityTestSpec:
 
 
 def hostname_may_be_tested(owner: Account, hostname: str, region: Region) -> bool:
-    """Whether the account may load the name now: its own proved one; operators any claimed one, and all in development.
+    """Whether the account may load the name now: its own verified one; operators any claimed one, all in development.
 
     Where every fleet of the region is marked as local development, nothing of anybody else's can be hit.
     """
@@ -214,7 +218,8 @@ def hostname_may_be_tested(owner: Account, hostname: str, region: Region) -> boo
     if not owner.is_operator:
         return False
     names = [hostname, *wildcards_over(hostname)]
-    return is_local(region) or Hostname.objects.filter(name__in=names, released_at=None).exclude(proof="").exists()
+    rows = Hostname.objects.filter(name__in=names, released_at=None).exclude(verification="")
+    return is_local(region) or rows.exists()
 
 
 def is_local(region: Region) -> bool:
@@ -234,7 +239,7 @@ def routes_to(owner: Account, pool: Pool, region: Region, hostname: str, path: s
 
 def testable_hostnames(account: Account) -> list[str]:
     """Names of the account's routes that it may load now, for choosing from; a wildcard stands for what is below it."""
-    rows = Hostname.objects.filter(released_at=None).exclude(proof="")
+    rows = Hostname.objects.filter(released_at=None).exclude(verification="")
     if not account.is_operator:
         rows = rows.filter(account=account)
     names = rows.filter(routes__isnull=False).distinct().order_by("name").values_list("name", flat=True)

@@ -1,4 +1,4 @@
-"""DEFINE: the kinds CloudAccount, Stack, AddressPool and StaticIP, read from their documents and written out again."""
+"""The kinds CloudAccount, Stack, AddressPool and StaticIP, read from their documents and written out again."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from apps.compiler import grammar
 from apps.compiler.addresses import overlap, refusal_of_address
 from apps.compiler.grammar import GrammarError
 from apps.compiler.model.stack import ON_FLEETS, AddressKind, Cloud, Network
-from apps.core.errors import Fault
+from apps.core.errors import FieldError
 from apps.definitions.reading.fields import Reader, boolean, choice, integer
-from apps.definitions.reading.outside import credentials_reference, or_blank, short_called_url
+from apps.definitions.reading.outside import or_blank, short_called_url
 from apps.definitions.reading.specs import AddressPoolSpec, CloudAccountSpec, StackSpec, StaticIPSpec
+from apps.definitions.shapes.base.outside import credentials_reference
 from apps.fleet.models import AddressPool, CloudAccount, Stack, StaticIP
 
 Document = dict[str, Any]
@@ -182,7 +183,7 @@ def read_address_pool(reader: Reader) -> AddressPoolSpec:
         other = next((each for each in networks[:index] if one and each and overlap(one, each)), None)
         if other:
             detail = f"This network overlaps {other}; name every address once."
-            reader.faults.append(Fault(f"{reader.pointer}/blocks/{index}", "overlap", detail))
+            reader.faults.append(FieldError(f"{reader.pointer}/blocks/{index}", "overlap", detail))
     return AddressPoolSpec(blocks, reader.optional("region", grammar.name, None))
 
 

@@ -1,4 +1,4 @@
-"""DEFINE: makes plain documents of specifications and of rows, in one shape, so that the two can be compared.
+"""Makes plain documents of specifications and of rows, in one shape, so that the two can be compared.
 
 `document(spec)` and `describe(row)` answer equal dicts exactly when saving would change nothing. Every default is
 written out; private keys are never part of either.
@@ -52,21 +52,20 @@ from apps.definitions.reading.specs import (
     ListenerSpec,
     LoadBalancerSpec,
     NodeSpec,
-    RecordSpec,
     RegionSpec,
     RouteSpec,
     ScheduleSpec,
     Spec,
     StackSpec,
     StaticIPSpec,
-    ZoneSpec,
 )
-from apps.definitions.reading.zones import record_document, record_row, zone_document, zone_row
 from apps.definitions.shapes.base.shape import Shape
 from apps.definitions.shapes.base.words import instant_text
 from apps.definitions.shapes.base.writing import settled as settled_by_shape
 from apps.definitions.shapes.base.writing import write
 from apps.definitions.shapes.pool import LimitSpec, PoolSpec
+from apps.definitions.shapes.record import RecordSpec
+from apps.definitions.shapes.zone import ZoneSpec
 from apps.fleet.models import AddressPool, CloudAccount, Fleet, Node, Region, Stack, StaticIP
 
 Document = dict[str, Any]
@@ -250,8 +249,6 @@ _OF_SPEC: dict[type[Any], Callable[[Any], Document]] = {
     CertificateSpec: lambda spec: {"chain": spec.chain},
     LoadBalancerSpec: _load_balancer,
     RouteSpec: _route,
-    ZoneSpec: zone_document,
-    RecordSpec: record_document,
     CapacityTestSpec: capacity_test_document,
     ScheduleSpec: schedule_document,
 }
@@ -318,8 +315,8 @@ _OF_ROW: dict[type[Any], Callable[[Any], Document]] = {
     LoadBalancer: _load_balancer_row,
     Route: _route_row,
     ListedRoute: _route_row,
-    Zone: zone_row,
-    Record: lambda row: record_row(row, name_from(row.account_id, row.zone.account, row.zone.name)),
+    Zone: lambda row: write(ZoneSpec, row),
+    Record: lambda row: write(RecordSpec, row, row.account_id),
     CapacityTest: capacity_test_row,
     Schedule: schedule_row,
 }

@@ -1,4 +1,4 @@
-"""DEFINE: the documents of every kind of object, the one way in for the API, the pages, apply and seed.
+"""The documents of every kind of object, the one way in for the API, the pages, apply and seed.
 
 An object is `{kind, name, account?, spec}`. `read_object` turns it into a frozen specification or raises
 `Invalid` with every fault.
@@ -28,7 +28,7 @@ from apps.compiler.model.fleet import (
     Redirect,
     WhenFull,
 )
-from apps.core.errors import Fault, Invalid
+from apps.core.errors import FieldError, Invalid
 from apps.definitions.reading.asserting import read_assertions
 from apps.definitions.reading.capacity_tests import read_capacity_test
 from apps.definitions.reading.clouds import read_address_pool, read_cloud_account, read_stack, read_static_ip
@@ -48,10 +48,11 @@ from apps.definitions.reading.specs import (
     Spec,
 )
 from apps.definitions.reading.tags import read_grant
-from apps.definitions.reading.zones import read_record, read_zone
 from apps.definitions.shapes.base.reading import read
 from apps.definitions.shapes.base.shape import Shape
 from apps.definitions.shapes.pool import QUEUE_NEEDS_CONNECTIONS, LimitChange, PoolSpec
+from apps.definitions.shapes.record import RecordSpec
+from apps.definitions.shapes.zone import ZoneSpec
 from apps.definitions.values.certificates import canonical_pem
 
 MAX_POOLS_OF_ROUTE = 8
@@ -132,10 +133,10 @@ def _certificate(reader: Reader) -> CertificateSpec:
 
 def read_limit(data: dict[str, Any], when_full: str) -> LimitChange:
     """`{kind, value?, scope?, measured_by?, capacity_scaler?}` of a pool with this policy. Raises Invalid."""
-    faults: list[Fault] = []
+    faults: list[FieldError] = []
     wanted = read(LimitChange, data, "", faults)
     if wanted and when_full == WhenFull.QUEUE and wanted.kind is LimitKind.RATE:
-        faults.append(Fault("/kind", "queue", QUEUE_NEEDS_CONNECTIONS))
+        faults.append(FieldError("/kind", "queue", QUEUE_NEEDS_CONNECTIONS))
     if wanted is None or faults:
         raise Invalid(faults)
     return wanted
@@ -291,8 +292,8 @@ READERS: dict[str, type[Shape] | Callable[[Reader], Spec]] = {
     "Pool": PoolSpec,
     "LoadBalancer": _load_balancer,
     "Route": _route,
-    "Zone": read_zone,
-    "Record": read_record,
+    "Zone": ZoneSpec,
+    "Record": RecordSpec,
     "CapacityTest": read_capacity_test,
     "Schedule": lambda reader: read_schedule(reader, read_object),
 }
@@ -300,7 +301,7 @@ READERS: dict[str, type[Shape] | Callable[[Reader], Spec]] = {
 
 def read_spec(kind: str, spec: object, *, pointer: str = "/spec") -> Spec:
     """The specification of a known kind. Raises Invalid with every fault."""
-    faults: list[Fault] = []
+    faults: list[FieldError] = []
     by, found = READERS[kind], None
     if isinstance(by, type):
         found = cast("Spec | None", read(by, spec, pointer, faults))
@@ -323,7 +324,7 @@ def _kind(value: object) -> str:
 
 def read_object(data: object, *, pointer: str = "", kind: str | None = None) -> Object:
     """One object with its envelope; `kind` says it where the place (a URL) already does. Raises Invalid."""
-    faults: list[Fault] = []
+    faults: list[FieldError] = []
     reader = Reader(data, pointer, faults)
     found = reader.required("kind", _kind) if kind is None else reader.optional("kind", _kind, kind)
     if kind and found and found != kind:

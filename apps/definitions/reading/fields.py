@@ -1,4 +1,4 @@
-"""DEFINE: reads plain data field by field, asks the grammar of each, and collects every fault with its pointer."""
+"""Reads plain data field by field, asks the grammar of each, and collects every fault with its pointer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any, TypeVar, cast
 
 from apps.compiler.grammar import GrammarError
-from apps.core.errors import Fault
+from apps.core.errors import FieldError
 from apps.definitions.shapes.base.reading import escaped, unknown
 from apps.definitions.shapes.base.words import MAX_LIST, read_boolean, read_reference, read_title, real, whole, word
 
@@ -27,7 +27,7 @@ class Reader:
     What `required` returns after a fault is None in disguise: whoever reads raises before anybody looks at it.
     """
 
-    def __init__(self, data: object, pointer: str, faults: list[Fault]) -> None:
+    def __init__(self, data: object, pointer: str, faults: list[FieldError]) -> None:
         self.pointer = pointer
         self.faults = faults
         self.known: list[str] = []
@@ -35,12 +35,12 @@ class Reader:
         if isinstance(data, Mapping) and all(isinstance(key, str) for key in data):
             self.data = data
         else:
-            faults.append(Fault(pointer, "not_object", "Write an object with named fields here."))
+            faults.append(FieldError(pointer, "not_object", "Write an object with named fields here."))
 
     def fault(self, field: str, code: str, detail: str) -> None:
         """Note a fault of a field; an empty field name means the object itself."""
         place = f"{self.pointer}/{escaped(field)}" if field else self.pointer
-        self.faults.append(Fault(place, code, detail))
+        self.faults.append(FieldError(place, code, detail))
 
     def has(self, field: str) -> bool:
         """Whether the field is there and not null."""
@@ -98,7 +98,7 @@ class Reader:
             return allowed(value)
         except GrammarError as error:
             place = escaped(field) if escape else field
-            self.faults.append(Fault(f"{self.pointer}/{place}", error.code, error.message))
+            self.faults.append(FieldError(f"{self.pointer}/{place}", error.code, error.message))
             return cast("T", None)
 
 

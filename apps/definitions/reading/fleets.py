@@ -1,4 +1,4 @@
-"""DEFINE: the kind Fleet, read from its document."""
+"""The kind Fleet, read from its document."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DEFINE: the kind Schedule: when something should happen and what, read from its document and written out again.
+"""The kind Schedule: when something should happen and what, read from its document and written out again.
 
 `{when: {cron | every_s | at | trigger}, zone, starts_at, ends_at, window_s, jitter_s, overlap, catch_up: {policy,
 window_s}, retries: {attempts, backoff_s}, timeout_s, paused, target: {<kind>: {…}}}`. What `when` means is said by
@@ -16,7 +16,7 @@ from apps.accounts.models import Account, Membership
 from apps.calendars import CalendarError, Timing, read_timing
 from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
-from apps.core.errors import Fault, Invalid
+from apps.core.errors import FieldError, Invalid
 from apps.definitions.freezing.timing import timing_of
 from apps.definitions.models import Schedule
 from apps.definitions.reading.fields import Reader, boolean, integer
@@ -75,7 +75,7 @@ class _When:
 
 def read_timing_of(data: object) -> Timing:
     """`{when, zone?, starts_at?, ends_at?}` by itself, to look at its instants. Raises Invalid."""
-    faults: list[Fault] = []
+    faults: list[FieldError] = []
     reader = Reader(data, "", faults)
     timing = _timing(reader)
     reader.close()
@@ -98,7 +98,7 @@ def _timing(reader: Reader) -> Timing:
         )
     except CalendarError as error:
         place = f"when/{error.field}" if error.field in WHEN else error.field
-        reader.faults.append(Fault(f"{reader.pointer}/{place}", error.code, error.detail))
+        reader.faults.append(FieldError(f"{reader.pointer}/{place}", error.code, error.detail))
         return Timing()
 
 
@@ -195,7 +195,7 @@ def _change(reader: Reader, read_object: ReadObject) -> dict[str, Any]:
         else:
             if found.kind in UNCHANGEABLE:
                 detail = f"A schedule cannot change a {found.kind}; change it manually or with apply."
-                reader.faults.append(Fault(f"{reader.pointer}/object/kind", "kind", detail))
+                reader.faults.append(FieldError(f"{reader.pointer}/object/kind", "kind", detail))
     return {"object": sent, "restore_after_s": after}
 
 

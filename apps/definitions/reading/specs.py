@@ -1,4 +1,4 @@
-"""DEFINE: the frozen specification of every kind of object, as reading a document gives it."""
+"""The frozen specification of every kind of object, as reading a document gives it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ from apps.compiler.model.fleet import (
     Protocol,
     Redirect,
 )
-from apps.compiler.model.stack import AddressKind, Cloud, Network, RecordType
+from apps.compiler.model.stack import AddressKind, Cloud, Network
 from apps.definitions.shapes.pool import PoolSpec
+from apps.definitions.shapes.record import RecordSpec
+from apps.definitions.shapes.zone import ZoneSpec
 
 NO_NETWORK = Network()
 
@@ -294,38 +296,6 @@ class CapacityTestSpec:
     objective: ObjectiveSpec = ObjectiveSpec()
     guards: GuardSpec = GuardSpec()
     policy: PolicySpec = PolicySpec()
-
-
-@dataclass(frozen=True, slots=True)
-class ZoneSpec:
-    """A DNS zone and who serves it; fields as in models.Zone."""
-
-    domain: str
-    driver: str
-    server: str = ""
-    key_name: str = ""
-    key_algorithm: str = "hmac-sha256"
-    credentials: str = ""
-    stack: str | None = None
-    resolvers: tuple[str, ...] = ()
-    tags: tuple[tuple[str, str], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class RecordSpec:
-    """One set of DNS records; exactly one of `values`, `static_ip` and `load_balancer` says what is served.
-
-    `zone` is a reference (`zone`, or `account/zone` of a shared one).
-    """
-
-    zone: str
-    label: str
-    type: RecordType
-    ttl: int = 300
-    values: tuple[str, ...] = ()
-    static_ip: str | None = None
-    load_balancer: str | None = None
-    tags: tuple[tuple[str, str], ...] = ()
 
 
 Spec = (

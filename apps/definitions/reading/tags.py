@@ -1,4 +1,4 @@
-"""DEFINE: reads tags and grants: a tag is `key=value`, and a grant gives an account one hostname or one tag."""
+"""Reads tags and grants: a tag is `key=value`, and a grant gives an account one hostname or one tag."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DEFINE, the outermost wall: JSON and YAML that could mean two things, or eat the machine, are refused as text."""
+"""The outermost wall: JSON and YAML that could mean two things, or eat the machine, are refused as text."""
 
 from __future__ import annotations
 

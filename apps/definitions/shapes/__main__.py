@@ -1,4 +1,4 @@
-"""DEFINE: `python -m apps.definitions.shapes` writes docs/reference/, a page for each kind that is declared."""
+"""`python -m apps.definitions.shapes` writes docs/reference/, a page for each kind that is declared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DEFINE: the kinds whose fields are declared as shapes."""
+"""The kinds whose fields are declared as shapes."""
 
 from __future__ import annotations
 
@@ -6,9 +6,13 @@ import re
 
 from apps.definitions.shapes.base.shape import Shape
 from apps.definitions.shapes.pool import PoolSpec
+from apps.definitions.shapes.record import RecordSpec
+from apps.definitions.shapes.zone import ZoneSpec
 
 SHAPES: dict[str, type[Shape]] = {
     "Pool": PoolSpec,
+    "Zone": ZoneSpec,
+    "Record": RecordSpec,
 }
 
 

@@ -1,4 +1,4 @@
-"""DEFINE: the shape of a Pool: one service, its health check, and a backend with servers in each region."""
+"""The shape of a Pool: one service, its health check, and a backend with servers in each region."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
 from apps.compiler.model.fleet import Balance, LimitKind, LimitScope, Protocol, ServerState, WhenFull
 from apps.compiler.model.fleet import Limit as PlainLimit
-from apps.core.errors import Fault
+from apps.core.errors import FieldError
 from apps.definitions.shapes.base.shape import ALWAYS, About, Check, Data, Distinct, Grammar, Shape, Wrong
 from apps.definitions.shapes.base.words import (
     LISTED,
     METHODS,
     Name,
+    PlaceName,
     Port,
     ServerAddress,
     Tags,
@@ -34,14 +35,14 @@ QUEUE_NEEDS_CONNECTIONS = (
 LIMITS = {
     LimitKind.NONE: "No limit",
     LimitKind.RATE: "Requests per second",
-    LimitKind.CONNECTIONS: "Connections at a time",
+    LimitKind.CONNECTIONS: "Concurrent connections",
 }
 SCOPES = {LimitScope.BACKEND: "All servers together", LimitScope.SERVER: "Each server"}
 STATES = {ServerState.READY: "Ready", ServerState.DRAIN: "Drain", ServerState.MAINTENANCE: "Maintenance"}
 BALANCE = {
     Balance.LEASTCONN: "Least connections",
     Balance.ROUNDROBIN: "Round robin",
-    Balance.SOURCE: "By client address",
+    Balance.SOURCE: "Client address hash",
     Balance.RANDOM: "Random",
 }
 WHEN_FULL = {
@@ -131,7 +132,7 @@ NO_LIMIT = LimitSpec(LimitKind.NONE)
 class BackendSpec(Shape):
     """A pool's share in one region."""
 
-    region: Annotated[Name, About("Whose clients it serves first.", example="europe-west1")]
+    region: Annotated[PlaceName, About("Whose clients it serves first.", example="europe-west1")]
     limit: Annotated[LimitSpec, About("What it takes; what is over goes to the next region with room.")] = NO_LIMIT
     capacity_scaler: Annotated[
         float,
@@ -155,7 +156,7 @@ class HealthCheckSpec(Shape):
     path: Annotated[
         str,
         text(grammar.check_path, "a path with an optional query", 1024, blank=True),
-        About("What is asked for.", "Path", "Empty: only connect.", "/up"),
+        About("What is asked for.", "Path", "Leave empty to check only the TCP connection.", "/up"),
     ] = ""
     method: Annotated[str, CHECK_METHOD, About("How it is asked.", "Method", "")] = "GET"
     host: Annotated[
@@ -166,9 +167,11 @@ class HealthCheckSpec(Shape):
     expect_status: Annotated[int, whole(200, 599), About("What a well server answers.", "Expected status", "")] = 200
     interval_ms: Annotated[TimeMs, About("Time between two checks.", "Every", "ms")] = 2000
     timeout_ms: Annotated[TimeMs, About("Time for an answer.", "Response timeout", "ms")] = 2000
-    rise: Annotated[int, whole(1, 100), About("A server is up after so many.", "Up after", "good checks in a row")] = 2
+    rise: Annotated[
+        int, whole(1, 100), About("A server is up after so many.", "Up after", "consecutive successful checks")
+    ] = 2
     fall: Annotated[
-        int, whole(1, 100), About("A server is down after so many.", "Down after", "bad checks in a row")
+        int, whole(1, 100), About("A server is down after so many.", "Down after", "consecutive failed checks")
     ] = 3
 
 
@@ -184,7 +187,7 @@ class Overflow(Shape):
         ),
     ] = WhenFull.SPREAD
     order: Annotated[
-        tuple[Name, ...],
+        tuple[PlaceName, ...],
         LISTED,
         Distinct(),
         About("Regions that are tried first.", "Overflow order", "Region names in order. Default: nearest first."),
@@ -194,7 +197,7 @@ class Overflow(Shape):
 def _can_wait(value: Overflow, data: Data) -> None:
     backends = data.get("backends", ())
     if value.when_full is WhenFull.QUEUE and any(each.limit.kind is LimitKind.RATE for each in backends):
-        raise Wrong(Fault("/when_full", "queue", QUEUE_NEEDS_CONNECTIONS))
+        raise Wrong(FieldError("/when_full", "queue", QUEUE_NEEDS_CONNECTIONS))
 
 
 def _spoken_with_servers(value: Protocol, _: Data) -> None:
@@ -232,7 +235,7 @@ class PoolSpec(Shape):
         About(
             "ms for which the servers keep idle connections; we close ours before.",
             "Idle connection timeout",
-            "ms; empty: as is.",
+            "ms. Default: the HAProxy default.",
         ),
     ] = None
     health_check: Annotated[HealthCheckSpec | None, About("How servers are asked whether they are well.")] = None

@@ -1,4 +1,4 @@
-"""DEFINE: whether every node takes a chain, asked of each of its certificates and then of OpenSSL, before it is stored.
+"""Whether every node takes a chain, asked of each of its certificates and then of OpenSSL, before it is stored.
 
 A node that cannot load one certificate refuses the whole configuration, so the list here is shorter than what any
 OpenSSL of a node takes; tests/conformance/test_certificates.py holds it against HAProxy.

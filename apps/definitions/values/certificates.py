@@ -1,4 +1,4 @@
-"""DEFINE: reads a certificate chain with its key: do they belong together, for which names, how long."""
+"""Reads a certificate chain with its key: do they belong together, for which names, how long."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from apps.definitions.values.certificate_chains import complaint_of_openssl, com
 
 # A key of RSA with 4 096 bits has 3 300 characters; to look at one of 16 384 bits takes half a minute.
 MAX_KEY = 4096
-Blame = Callable[[str, str, str], None]
+Report = Callable[[str, str, str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,32 +35,32 @@ def canonical_pem(text: str) -> str:
     return f"{lines}\n" if lines else ""
 
 
-def read_certificate(chain: str, key: str | None, moment: datetime, blame: Blame) -> CertificateFacts | None:
+def read_certificate(chain: str, key: str | None, moment: datetime, report: Report) -> CertificateFacts | None:
     """The facts of a chain that nodes take and whose key fits; None after blaming one of the two fields.
 
     A key that is wrong is never quoted in a message.
     """
     if key is None:
-        blame("/spec/key", "missing", "Paste the private key that belongs to the chain.")
+        report("/spec/key", "missing", "Paste the private key that belongs to the chain.")
         return None
     if "PRIVATE KEY" in chain:
-        blame("/spec/chain", "pem_blocks", "Paste the private key into key, not into chain.")
+        report("/spec/chain", "pem_blocks", "Paste the private key into key, not into chain.")
         return None
     try:
         grammar.pem(chain + key)
     except grammar.GrammarError as error:
-        blame("/spec/chain", error.code, error.message)
+        report("/spec/chain", error.code, error.message)
         return None
-    return _facts(chain, key, moment, blame)
+    return _facts(chain, key, moment, report)
 
 
-def _facts(chain: str, key: str, moment: datetime, blame: Blame) -> CertificateFacts | None:
+def _facts(chain: str, key: str, moment: datetime, report: Report) -> CertificateFacts | None:
     try:
         certificates = x509.load_pem_x509_certificates(chain.encode())
         first, names = certificates[0], _names(certificates[0])
         complaints = complaints_about(certificates, moment)
     except (ValueError, UnsupportedAlgorithm):
-        blame("/spec/chain", "certificate", "The chain cannot be read; paste it exactly as the authority issued it.")
+        report("/spec/chain", "certificate", "The chain cannot be read; paste it exactly as the authority issued it.")
         return None
     if not names:
         complaints.append(
@@ -70,29 +70,29 @@ def _facts(chain: str, key: str, moment: datetime, blame: Blame) -> CertificateF
             )
         )
     for code, message in complaints:
-        blame("/spec/chain", code, message)
-    if complaints or not _fits(key, first, blame):
+        report("/spec/chain", code, message)
+    if complaints or not _fits(key, first, report):
         return None
     if refused := complaint_of_openssl(chain + key):
-        blame("/spec/chain", *refused)
+        report("/spec/chain", *refused)
         return None
     fingerprint = first.fingerprint(SHA256()).hex()
     return CertificateFacts(names, first.not_valid_before_utc, first.not_valid_after_utc, fingerprint)
 
 
-def _fits(key: str, certificate: x509.Certificate, blame: Blame) -> bool:
+def _fits(key: str, certificate: x509.Certificate, report: Report) -> bool:
     if len(key) > MAX_KEY:
-        blame("/spec/key", "too_long", f"Paste a single private key of at most {MAX_KEY} characters.")
+        report("/spec/key", "too_long", f"Paste a single private key of at most {MAX_KEY} characters.")
         return False
     try:
         private = load_pem_private_key(key.encode(), None).public_key()
         found = private.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     except (ValueError, TypeError, UnsupportedAlgorithm):
-        blame("/spec/key", "key", "The key cannot be read; paste an unencrypted PEM private key.")
+        report("/spec/key", "key", "The key cannot be read; paste an unencrypted PEM private key.")
         return False
     fits = found == certificate.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     if not fits:
-        blame("/spec/key", "key_mismatch", "The key does not belong to the first certificate of the chain.")
+        report("/spec/key", "key_mismatch", "The key does not belong to the first certificate of the chain.")
     return fits
 
 

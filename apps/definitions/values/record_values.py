@@ -1,4 +1,4 @@
-"""DEFINE: the grammar of DNS records: labels, and values of each type as a zone file has them, in one spelling only.
+"""The grammar of DNS records: labels, and values of each type as a zone file has them, in one spelling only.
 
 dnspython reads each value; what it would write otherwise (relative names, escapes, comments, RFC 3597's `\\#`) is
 refused with the spelling to use. Names in values are absolute and end with a dot, as in a zone file, so that none can
@@ -99,14 +99,15 @@ def value_of(kind: RecordType) -> Callable[[object], str]:
     """The grammar of one value of the type."""
 
     def allowed(value: object) -> str:
-        text = _plain(value)
+        text = plain_value(value)
         _CHECKS[kind](_rdata(kind, text))
         return text
 
     return allowed
 
 
-def _plain(value: object) -> str:
+def plain_value(value: object) -> str:
+    """Printable ASCII, as every value of a record is."""
     if not isinstance(value, str) or not value:
         raise GrammarError("not_text", "Write the value as text, as a zone file has it.")
     if len(value) > MAX_VALUE:

@@ -1,4 +1,4 @@
-"""DEFINE, many objects of one kind in one call: all or none, or each by itself with an answer of its own."""
+"""Many objects of one kind in one call: all or none, or each by itself with an answer of its own."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from apps.accounts.actors import Actor
 from apps.compiler import grammar
-from apps.core.errors import Fault, Invalid, Managed, NotFound, SpillwayError, Stale
+from apps.core.errors import FieldError, Invalid, Managed, NotFound, SpillwayError, Stale
 from apps.definitions.reading.documents import read_object
 from apps.definitions.reading.fields import Reader, integer
 from apps.definitions.writing.change_set import ChangeSet
@@ -66,8 +66,10 @@ def write_batch(*, actor: Actor, kind: str, items: object, atomic: bool, reason:
 
 def _read(items: object) -> list[Item]:
     if not isinstance(items, list) or not 0 < len(items) <= MOST_ITEMS:
-        raise Invalid([Fault("/items", "not_list", f"Send 1 to {MOST_ITEMS} items: {{action, name or id, spec}}.")])
-    faults: list[Fault] = []
+        raise Invalid(
+            [FieldError("/items", "not_list", f"Send 1 to {MOST_ITEMS} items: {{action, name or id, spec}}.")]
+        )
+    faults: list[FieldError] = []
     found = [_item(Reader(entry, f"/items/{index}", faults)) for index, entry in enumerate(items)]
     if faults:
         raise Invalid(faults)
@@ -97,7 +99,7 @@ def _action(value: object) -> str:
 
 
 def _all_or_none(items: list[Item], kind: str, begin: Callable[[], Any]) -> Batch:
-    faults: list[Fault] = []
+    faults: list[FieldError] = []
     results = []
     with begin() as changes:
         for index, item in enumerate(items):
@@ -154,10 +156,10 @@ def _row(changes: ChangeSet, kind: str, item: Item) -> Any:
     return row
 
 
-def _faults(error: SpillwayError, pointer: str) -> list[Fault]:
+def _faults(error: SpillwayError, pointer: str) -> list[FieldError]:
     if isinstance(error, Invalid):
         return list(error.faults)
     if isinstance(error, Managed):
-        return [Fault(pointer, fault.code, fault.detail) for fault in error.faults]
+        return [FieldError(pointer, fault.code, fault.detail) for fault in error.faults]
     code = "stale" if isinstance(error, Stale) else "not_found" if isinstance(error, NotFound) else "conflict"
-    return [Fault(pointer, code, error.detail)]
+    return [FieldError(pointer, code, error.detail)]

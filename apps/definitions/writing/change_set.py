@@ -1,4 +1,4 @@
-"""DEFINE, inside a write: what one transaction found wrong, looked up, affected, and has still to do."""
+"""Inside a write: what one transaction found wrong, looked up, affected, and has still to do."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from django.db.models import Model
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Hostname
-from apps.core.errors import Fault, Invalid
+from apps.core.errors import FieldError, Invalid
 from apps.definitions.affected_targets import stacks_of, stacks_of_hostname, stacks_of_load_balancers, zones_of
 from apps.definitions.models import Certificate, LoadBalancer, Pool, Zone
 from apps.definitions.selectors import fleets_of, fleets_of_hostname, fleets_of_load_balancers
 from apps.definitions.sharing import lock_shared, usable_pools, usable_zones
-from apps.definitions.writing.intent import want_zone_push
+from apps.definitions.writing.intent import request_zone_push
 from apps.definitions.writing.rules.managed import said
 from apps.fleet.models import AddressPool, CloudAccount, Fleet, Region, Stack, StaticIP
 from apps.fleet.selectors import overflow_orders
-from apps.fleet.services import want_push, want_stack_push
+from apps.fleet.services import request_push, request_stack_push
 
 T = TypeVar("T", bound=Model)
 
 
 @dataclass(slots=True)
-class Faults:
+class FieldErrors:
     """What is wrong so far.
 
     `pointer` is where the object at hand stood in what was sent; every fault is noted below it. `rejected` are the
@@ -35,7 +35,7 @@ class Faults:
 
     pointer: str = ""
     rejected: set[tuple[str, str]] = field(default_factory=set)
-    _noted: list[Fault] = field(default_factory=list)
+    _noted: list[FieldError] = field(default_factory=list)
 
     def __bool__(self) -> bool:
         """Whether anything is wrong."""
@@ -43,9 +43,14 @@ class Faults:
 
     def add(self, place: str, code: str, detail: str) -> None:
         """Note a fault at `place`, a pointer within the object at hand."""
-        self._noted.append(Fault(self.pointer + place, code, detail))
+        self._noted.append(FieldError(self.pointer + place, code, detail))
 
-    def drain(self) -> list[Fault]:
+    def raise_any(self) -> None:
+        """Raise Invalid if anything is wrong."""
+        if self._noted:
+            raise Invalid(self.drain())
+
+    def drain(self) -> list[FieldError]:
         """The faults so far, handed over."""
         drained, self._noted = self._noted, []
         return drained
@@ -138,11 +143,11 @@ class Affected:
     def request_push(self) -> None:
         """Raise the desired generation of all that must be pushed to; workers are woken after commit."""
         if self.fleets:
-            want_push(self.fleets.values())
+            request_push(self.fleets.values())
         if self.stacks:
-            want_stack_push(self.stacks.values())
+            request_stack_push(self.stacks.values())
         if self.zones:
-            want_zone_push(self.zones.values())
+            request_zone_push(self.zones.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,8 +195,8 @@ class Deferred:
 class ChangeSet:
     """One transaction: who changes something and why, under which manager, and what came of it so far.
 
-    `break_glass` says that somebody changes objects of a pipeline on purpose. `kept` are fields that a document
-    (`of_document`) does not own (rules/field_owners.py), `losses` what somebody confirmed (rules/emptying.py).
+    `break_glass` says that somebody changes objects of a pipeline on purpose. `kept` says of fields that a document
+    (`of_document`) does not own that they stay (rules/field_owners.py), `losses` what somebody confirmed (emptying.py).
     """
 
     def __init__(self, actor: Actor, *, reason: str = "", manager: str = "") -> None:
@@ -201,9 +206,9 @@ class ChangeSet:
         self.break_glass = said().break_glass
         self.take_over = said().take_over
         self.of_document = False
-        self.kept: list[str] = []
+        self.kept: dict[str, str] = {}
         self.losses: list[str] = []
-        self.faults = Faults()
+        self.faults = FieldErrors()
         self.lookups = Lookups()
         self.affected = Affected()
         self.deferred = Deferred()

@@ -1,11 +1,11 @@
-"""DEFINE, the whole set at once: many objects in one transaction, or only what that would change."""
+"""The whole set at once: many objects in one transaction, or only what that would change."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 from typing import Any
 
@@ -14,7 +14,7 @@ from django.db import transaction
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account
 from apps.compiler.grammar import GrammarError, name
-from apps.core.errors import Fault, Invalid
+from apps.core.errors import FieldError, Invalid
 from apps.definitions.reading.documents import Object, read_object
 from apps.definitions.writing.change_set import ChangeSet
 from apps.definitions.writing.kinds.registry import KINDS
@@ -61,8 +61,7 @@ def apply_document(*, actor: Actor, objects: object, prune: bool = False, manage
     wanted = _read(objects, prune=prune, manager=manager)
     with change_set(actor, reason=reason, manager=manager) as changes:
         done = _perform(changes, wanted, prune=prune)
-    numbers, losses = generations(changes.affected.fleets.values()), tuple(changes.losses)
-    return Plan(tuple(done), numbers, stored=True, base=_base(changes, done), losses=losses, kept=tuple(changes.kept))
+    return replace(_plan(changes, done), stored=True, base=_base(changes, done), losses=tuple(changes.losses))
 
 
 def plan_document(*, actor: Actor, objects: object, prune: bool = False, manager: str = "") -> Plan:
@@ -71,9 +70,14 @@ def plan_document(*, actor: Actor, objects: object, prune: bool = False, manager
     with transaction.atomic():
         with change_set(actor, manager=manager) as changes:
             done = _perform(changes, wanted, prune=prune)
-        numbers = generations(changes.affected.fleets.values())
+        found = _plan(changes, done)
         transaction.set_rollback(True)
-    return Plan(tuple(done), numbers, stored=False, kept=tuple(changes.kept))
+    return found
+
+
+def _plan(changes: ChangeSet, done: list[Change]) -> Plan:
+    numbers = generations(changes.affected.fleets.values())
+    return Plan(tuple(done), numbers, stored=False, kept=tuple(changes.kept.values()))
 
 
 def _base(changes: ChangeSet, done: Iterable[Change]) -> str:
@@ -86,21 +90,23 @@ def _base(changes: ChangeSet, done: Iterable[Change]) -> str:
 
 def _read(objects: object, *, prune: bool, manager: str) -> list[Object]:
     """Every object, in the order in which they name each other. Raises Invalid with the faults of all of them."""
-    faults: list[Fault] = []
+    faults: list[FieldError] = []
     if manager:
         try:
             name(manager)
         except GrammarError as error:
-            faults.append(Fault("/manager", error.code, error.message))
+            faults.append(FieldError("/manager", error.code, error.message))
     elif prune:
-        faults.append(Fault("/manager", "missing", "Say which manager's objects prune may delete: manager=<name>."))
+        faults.append(
+            FieldError("/manager", "missing", "Say which manager's objects prune may delete: manager=<name>.")
+        )
     found = _objects(objects, faults)
     seen: set[tuple[str, str | None, str]] = set()
     for entry in found:
         identity = (entry.kind, entry.account, entry.name)
         if identity in seen:
             faults.append(
-                Fault(f"{entry.pointer}/name", "twice", f"{entry.kind} {entry.name} is in the document twice.")
+                FieldError(f"{entry.pointer}/name", "twice", f"{entry.kind} {entry.name} is in the document twice.")
             )
         seen.add(identity)
     if faults:
@@ -108,12 +114,12 @@ def _read(objects: object, *, prune: bool, manager: str) -> list[Object]:
     return sorted(found, key=lambda entry: ORDER.index(entry.kind))
 
 
-def _objects(objects: object, faults: list[Fault]) -> list[Object]:
+def _objects(objects: object, faults: list[FieldError]) -> list[Object]:
     if not isinstance(objects, list):
-        faults.append(Fault("/objects", "not_list", "Write objects as a list of {kind, name, spec}."))
+        faults.append(FieldError("/objects", "not_list", "Write objects as a list of {kind, name, spec}."))
         return []
     if len(objects) > MAX_OBJECTS:
-        faults.append(Fault("/objects", "too_many", f"Use at most {MAX_OBJECTS} objects in one document."))
+        faults.append(FieldError("/objects", "too_many", f"Use at most {MAX_OBJECTS} objects in one document."))
         return []
     found = []
     for index, entry in enumerate(objects):
@@ -131,7 +137,7 @@ def _perform(changes: ChangeSet, wanted: list[Object], *, prune: bool) -> list[C
     _look_up(changes, wanted)
     changes.deferred.expected = {(entry.kind, entry.name) for entry in wanted}
     done = _prune(changes, ["Route"], keep) if prune else []
-    faults: list[Fault] = []
+    faults: list[FieldError] = []
     for entry in wanted:
         changes.faults.pointer = entry.pointer
         try:

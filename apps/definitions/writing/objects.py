@@ -1,7 +1,8 @@
-"""DEFINE, inside a write: saves and deletes one object of any kind: compare, check the version, write, record."""
+"""Inside a write: one object is saved, whole or in part, or deleted: version, manager, change, record."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -81,15 +82,20 @@ def save(
     changes.deferred.saved[wanted.kind][row.pk] = changes.faults.pointer
     changes.lookups.forget(*kind.key(owner, wanted.name))
     action = "update" if before else "create"
-    _record(changes, action, wanted.kind, row, owner, before=before, after=after)
+    _record(changes, action, row, before=before, after=after)
     return row, replace(change, action=action, fields=tuple(differences(before or {}, after)))
 
 
 def _check_version(row: Any, wanted: Object, *, expected_version: int | None, create_only: bool) -> None:
     if row is not None and create_only:
-        raise Conflict(f"A {wanted.kind} named {wanted.name} already exists.")
-    if expected_version is not None and (row is None or row.version != expected_version):
-        detail = f"{wanted.kind} {wanted.name} has changed since you read it; read it again and decide again."
+        raise Conflict(f"There is a {wanted.kind} {wanted.name} already.")
+    _expect_version(wanted.kind, wanted.name, row, expected_version)
+
+
+def _expect_version(kind: str, name: str, row: Any, expected: int | None) -> None:
+    """Raise Stale where the row is not in the version that the sender saw, if one was sent."""
+    if expected is not None and (row is None or row.version != expected):
+        detail = f"{kind} {name} has changed since you read it; read it again and decide again."
         raise Stale(detail, row.version if row else None)
 
 
@@ -105,8 +111,7 @@ def delete(changes: ChangeSet, kind: str, row: Any, *, expected_version: int | N
     """Take one row away, if nobody uses it, and record it."""
     entry = KINDS[kind]
     entry.may_change(changes.actor)
-    if expected_version is not None and row.version != expected_version:
-        raise Stale(f"{kind} {row.name} has changed since you read it; read it again and decide again.", row.version)
+    _expect_version(kind, row.name, row, expected_version)
     check_manager(changes, row)
     changes.lookups.track_version(row)
     users = users_of(changes.actor, row)
@@ -117,32 +122,77 @@ def delete(changes: ChangeSet, kind: str, row: Any, *, expected_version: int | N
     owner = changes.actor.account if entry.platform else row.account
     _take_version(row)
     changes.mark_affected(row)
-    _record(changes, "delete", kind, row, owner, before=before)
+    _record(changes, "delete", row, before=before)
     row.delete()
     for key in (entry.key(owner, row.name), (kind, row.name), (kind, owner.name, row.name)):
         changes.lookups.forget(*key)
     return Change(kind, entry.account_name(owner), row.name, "delete")
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A row of its own within an object (a server, a backend), as the audit record names it."""
+
+    kind: str
+    row: Any
+    label: str
+
+
+def hold(changes: ChangeSet, row: Any, expected_version: int | None = None) -> Any:
+    """The row of now, once others that change this object are done. Raises Stale for a version that it has not."""
+    rows = type(row)._default_manager.select_for_update(of=("self",)).only("name", "version", "manager", "account")
+    held = changes.lookup(("held", type(row), row.pk), lambda: rows.get(pk=row.pk))
+    _expect_version(type(row).__name__, row.name, held, expected_version)
+    return held
+
+
+def save_partial(
+    changes: ChangeSet,
+    row: Any,
+    patch: Callable[[], tuple[Document, Document]],
+    *,
+    part: Part | None = None,
+    action: str = "update",
+    managed: bool = True,
+) -> None:
+    """Change a part of an object (a limit, a server, a drain) as the whole object changes, so that no path is another.
+
+    1. Hold the object; whoever was sent its version has held it already (`hold`).
+    2. Who manages it? Without `managed` the part is nobody's.
+    3. `patch` changes the part, marks what is affected, and answers how it was and is.
+    4. Take the version, record.
+    """
+    held = hold(changes, row)
+    if managed:
+        check_manager(changes, held)
+    before, after = patch()
+    if before == after:
+        return
+    row.version, row.manager = held.version, held.manager
+    _take_version(row)
+    changes.lookups.forget("held", type(row), row.pk)
+    _record(changes, action, row, part=part, before=before, after=after)
+
+
 def _record(
     changes: ChangeSet,
     action: str,
-    kind: str,
     row: Any,
-    owner: Account,
     *,
+    part: Part | None = None,
     before: Document | None = None,
     after: Document | None = None,
 ) -> None:
     """The entry in the audit record: what is done to a customer stands in the customer's own."""
-    entry = KINDS[kind]
+    kind = KINDS[type(row).__name__]
+    owner = changes.actor.account if kind.platform else row.account
     audit.record(
         actor=changes.actor,
         action=action,
-        kind=kind,
-        object_id=row.pk,
-        label=entry.label(owner, row.name),
-        account=entry.audit_account(row, owner),
+        kind=part.kind if part else type(row).__name__,
+        object_id=part.row.pk if part else row.pk,
+        label=part.label if part else kind.label(owner, row.name),
+        account=kind.audit_account(row, owner),
         before=before,
         after=after,
         version=row.version,

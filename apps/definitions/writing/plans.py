@@ -1,4 +1,4 @@
-"""DEFINE, plans: what an apply would do is kept for a day, and can then be done exactly so, or not at all."""
+"""Plans: what an apply would do is kept for a day, and can then be done exactly so, or not at all."""
 
 from __future__ import annotations
 

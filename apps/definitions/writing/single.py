@@ -1,4 +1,4 @@
-"""DEFINE: one object is saved or deleted, in a transaction of its own."""
+"""One object is saved or deleted, in a transaction of its own."""
 
 from __future__ import annotations
 

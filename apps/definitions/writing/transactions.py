@@ -1,4 +1,4 @@
-"""DEFINE: the one transaction of every write; it ends with the rules over all of it and the intent to push."""
+"""The one transaction of every write; it ends with the rules over all of it and the intent to push."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.db import IntegrityError, transaction
 
 from apps.accounts.actors import Actor
 from apps.accounts.hostnames.claims import drop_unused_claims
-from apps.core.errors import Conflict, Fault, Forbidden, Invalid
+from apps.core.errors import Conflict, FieldError, Forbidden, Invalid
 from apps.definitions.reading.describing import Document, describe
 from apps.definitions.reading.documents import Object, read_object
 from apps.definitions.reading.schedules import actor_of_schedule
@@ -21,7 +21,7 @@ from apps.definitions.writing.objects import Change, existing, save
 from apps.definitions.writing.rules.assertions import reject_failed_assertions
 from apps.definitions.writing.rules.emptying import reject_emptying
 from apps.definitions.writing.rules.loops import reject_loops
-from apps.definitions.writing.rules.managed import managing
+from apps.definitions.writing.rules.managed import managing, said
 from apps.definitions.writing.rules.quotas import reject_over_quota
 from apps.definitions.writing.rules.unsupported import reject_unsupported
 
@@ -39,6 +39,7 @@ def change_set(actor: Actor, *, reason: str = "", manager: str = "") -> Iterator
             changes = ChangeSet(actor, reason=reason, manager=manager)
             yield changes
             _finish(changes)
+            said().kept.update(changes.kept)
             changes.affected.request_push()
     except IntegrityError as error:
         raise Conflict(
@@ -65,7 +66,7 @@ def _finish(changes: ChangeSet) -> None:
 
 def _try_scheduled_changes(changes: ChangeSet) -> None:
     """Make each change that a schedule of this transaction would make, as the schedule will, and undo it."""
-    faults: list[Fault] = []
+    faults: list[FieldError] = []
     for booked in changes.deferred.scheduled_changes:
         place = f"{booked.pointer}/spec/target/change/object"
         wanted = read_object(booked.object, pointer=place)
@@ -77,7 +78,7 @@ def _try_scheduled_changes(changes: ChangeSet) -> None:
         except Invalid as invalid:
             faults.extend(invalid.faults)
         except (Conflict, Forbidden) as error:
-            faults.append(Fault(place, "refused", error.detail))
+            faults.append(FieldError(place, "refused", error.detail))
     changes.deferred.scheduled_changes.clear()
     if faults:
         raise Invalid(faults)
@@ -85,8 +86,9 @@ def _try_scheduled_changes(changes: ChangeSet) -> None:
 
 def change_for_schedule(
     booked: ScheduledChange, wanted: Object, *, reason: str = ""
-) -> tuple[Any, Change, Document | None]:
-    """Save what a schedule holds, with the rights of its account; the row, what changed, and what was there before.
+) -> tuple[Any, Change, Document | None, tuple[str, ...]]:
+    """Save what a schedule holds, with the rights of its account; the row, what changed, what was there before, and
+    which fields stay as their owner set them.
 
     Objects of a pipeline are changed by schedules of the same pipeline only. Call it in a transaction. Raises what
     saving raises.
@@ -100,4 +102,4 @@ def change_for_schedule(
         changes.manager = booked.manager if row and row.manager == booked.manager else ""
         before = describe(row) if row else None
         row, change = save(changes, wanted)
-    return row, change, before
+    return row, change, before, tuple(changes.kept.values())

@@ -1,4 +1,4 @@
-"""OBSERVE AWS: target health, numbers and existing load balancers by boto3. Reading only."""
+"""Target health, numbers and existing load balancers by boto3. Reading only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OBSERVE AWS, for adoption: one load balancer with everything below it, in the words of AWS's API.
+"""For adoption: one load balancer with everything below it, in the words of AWS's API.
 
 `described` of an ALB or NLB: `loadBalancer`, `attributes`, `listeners` (each with `Rules` and `Certificates`),
 `targetGroups` (by ARN, each with `Attributes` and `Targets`); of a Classic Load Balancer: `loadBalancer`, `attributes`.

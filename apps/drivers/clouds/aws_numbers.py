@@ -1,4 +1,4 @@
-"""OBSERVE AWS, numbers: CloudWatch's counts per minute of target groups (ALB) and of load balancers (NLB).
+"""Numbers: CloudWatch's counts per minute of target groups (ALB) and of load balancers (NLB).
 
 Metrics and their dimensions are those of "CloudWatch metrics for your Application Load Balancer" and of "… Network Load
 Balancer" in AWS's own guides. Counts are there a minute or two after the fact; a minute without requests has none.

@@ -1,4 +1,4 @@
-"""OBSERVE AWS, the way in: clients of boto3 by a reference to credentials, and errors in words.
+"""The way in: clients of boto3 by a reference to credentials, and errors in words.
 
 boto3 is imported when the first reader is made: a process that asks no cloud does not pay for it.
 """

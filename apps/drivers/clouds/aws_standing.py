@@ -1,4 +1,4 @@
-"""OBSERVE AWS, what stands there of one stack, whatever its state knows: by tags, and by what it belongs to.
+"""What stands there of one stack, whatever its state knows: by tags, and by what it belongs to.
 
 EC2, ELB and ACM give a thing its tags as they make it. Route 53 tags a zone a while after it was made: until then its
 comment says whose it is. A new security group lets everything out by a rule without tags. Records, and what stands

@@ -1,4 +1,4 @@
-"""OBSERVE AWS, what somebody added by hand to what is ours: Terraform looks at its own resources alone.
+"""What somebody added by hand to what is ours: Terraform looks at its own resources alone.
 
 A listener of our load balancer, a rule of our listener, a rule of our security group and a target of our group change
 what clients and servers meet as much as a changed value does, and no plan shows them.

@@ -1,4 +1,4 @@
-"""OBSERVE, the cloud border: what every reader of a cloud promises. Reading only: Terraform alone writes.
+"""The cloud border: what every reader of a cloud promises. Reading only: Terraform alone writes.
 
 Readers stand behind it for AWS (`aws.py`, boto3) and Google (`google.py`, google-cloud-compute and -monitoring), chosen
 in `registry.py`; `memory.py` is an honest fake. Readers know the world and nothing of Django.

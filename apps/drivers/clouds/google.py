@@ -1,4 +1,4 @@
-"""OBSERVE at Google: health of endpoints, numbers, and load balancers that could be adopted, read by its own clients.
+"""Health of endpoints, numbers, and load balancers that could be adopted, read by its own clients.
 
 Ours are known by name (`sw-stk3-pool-1`), since backend services and groups have no labels. A load balancer is a URL
 map with all proxies that use it, or a proxy of TCP. What this reader has met is a server shaped after Google's

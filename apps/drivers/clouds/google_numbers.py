@@ -1,4 +1,4 @@
-"""OBSERVE at Google, the numbers: time series of Cloud Monitoring as whole minutes of groups and listeners.
+"""The numbers: time series of Cloud Monitoring as whole minutes of groups and listeners.
 
 Metrics are those of https://cloud.google.com/monitoring/api/metrics_gcp: counts are deltas that are summed over a
 minute, latencies are distributions of which Google computes the percentile. A series is grouped by what it is about:

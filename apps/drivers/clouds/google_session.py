@@ -1,4 +1,4 @@
-"""OBSERVE at Google, the door: credentials by reference, clients of one project, errors in words.
+"""The session: credentials by reference, clients of one project, errors in words.
 
 Google's libraries are imported where they are used and never by importing this module: `google.cloud.compute_v1` alone
 costs 1.4 s of processor time and 100 MB. Whoever reads Google pays it once, nobody else ever.

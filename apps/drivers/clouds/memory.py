@@ -1,4 +1,4 @@
-"""OBSERVE clouds, the honest fake: clouds that live in this process; `memory://<name>` is the endpoint of one.
+"""The honest fake: clouds that live in this process; `memory://<name>` is the endpoint of one.
 
 `memory_cloud(name)` opens its world to a test.
 """

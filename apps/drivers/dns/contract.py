@@ -1,4 +1,4 @@
-"""PUSH + OBSERVE, the DNS border: what every driver of an authoritative name server promises.
+"""The DNS border: what every driver of an authoritative name server promises.
 
 Three implementations stand behind it, chosen in `registry.py`: RFC 2136 with TSIG (`rfc2136.py`), the API of PowerDNS
 (`powerdns.py`), and an honest fake in memory (`memory.py`); zones on Route 53 belong to their stack.

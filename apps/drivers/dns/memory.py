@@ -1,4 +1,4 @@
-"""PUSH + OBSERVE, the honest fake: name servers that live in this process and refuse what a real one refuses.
+"""The honest fake: name servers that live in this process and refuse what a real one refuses.
 
 `memory://<name>` names a server; `memory_server(name)` opens its world to a test.
 """

@@ -1,4 +1,4 @@
-"""PUSH + OBSERVE, PowerDNS Authoritative by its HTTP API (version 1): one PATCH is one transaction there.
+"""PowerDNS Authoritative by its HTTP API (version 1): one PATCH is one transaction there.
 
 The API knows no condition, so what was seen before is looked at once more right before a write; the moment in between
 is what a second writer could use (https://doc.powerdns.com/authoritative/http-api/zone.html).

@@ -1,4 +1,4 @@
-"""PUSH + OBSERVE, the choice: which driver speaks to the server of a zone."""
+"""The choice: which driver speaks to the server of a zone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PUSH + OBSERVE, name servers that speak RFC 2136 (BIND, Knot, Windows …): TSIG on everything, TCP only.
+"""Name servers that speak RFC 2136 (BIND, Knot, Windows …): TSIG on everything, TCP only.
 
 A write is one UPDATE message whose prerequisites say what was seen before, so that the server itself refuses it when
 somebody else was faster (RFC 2136, 2.4); a zone is read by a transfer (RFC 5936), or name by name where that is

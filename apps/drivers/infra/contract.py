@@ -1,4 +1,4 @@
-"""PUSH, the infrastructure border: what every driver that plans and applies a stack promises.
+"""The infrastructure border: what every driver that plans and applies a stack promises.
 
 Two implementations stand behind it, chosen in `registry.py`: the real binary (`terraform.py`; `terraform` or `tofu`)
 and an honest fake in memory (`memory.py`). Drivers know the world and nothing of Django.

@@ -1,4 +1,4 @@
-"""PUSH, the keys: a reference becomes environment of one Terraform process, and nothing else anywhere.
+"""The keys: a reference becomes environment of one Terraform process, and nothing else anywhere.
 
 `env:NAME` takes `SPILLWAY_CLOUD_<NAME>_ACCESS_KEY_ID`, `…_SECRET_ACCESS_KEY` and `…_SESSION_TOKEN` (AWS) or
 `SPILLWAY_CLOUD_<NAME>_CREDENTIALS` (Google: JSON, or the path of a file with it) of this process's environment: a name

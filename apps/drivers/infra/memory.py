@@ -1,4 +1,4 @@
-"""PUSH, the honest fake: a cloud in this process for each state, planned and applied as Terraform would.
+"""The honest fake: a cloud in this process for each state, planned and applied as Terraform would.
 
 `memory_cloud(address)` is the cloud behind the state at that address; its fields are what a test may change. A plan is
 JSON and good for the state from which it was made alone; an apply works on one resource after the other and may be
@@ -128,7 +128,7 @@ class MemoryDriver:
 def _enter(workspace: Workspace, may_go_on: MayGoOn) -> MemoryCloud:
     cloud = memory_cloud(workspace.backend.address)
     if not may_go_on():
-        raise Stopped("Stopped before the beginning.")
+        raise Stopped("Stopped before it started.")
     if cloud.locked:
         raise Locked("Error acquiring the state lock: somebody holds it.")
     return cloud

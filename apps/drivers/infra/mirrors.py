@@ -1,4 +1,4 @@
-"""PUSH, the providers: where Terraform finds them without asking anybody, and the CLI configuration that says so."""
+"""The providers: where Terraform finds them without asking anybody, and the CLI configuration that says so."""
 
 from __future__ import annotations
 
@@ -35,12 +35,6 @@ def _is_ours(found: Path, root: Path) -> bool:
     within = [found, *(parent for parent in found.parents if parent != root and root in parent.parents)]
     stats = [each.stat() for each in within]
     return all(each.st_uid in {0, os.geteuid()} and not each.st_mode & stat.S_IWOTH for each in stats)
-
-
-def provides(source: str, given: Mapping[str, str] | None = None) -> bool:
-    """Whether the mirror has a provider (`hashicorp/aws`): tests ask, and are skipped loudly without."""
-    found = mirror(given)
-    return found is not None and (found / REGISTRY / source).is_dir()
 
 
 def cli_configuration(cache: Path, given: Mapping[str, str] | None = None) -> str:

@@ -1,4 +1,4 @@
-"""PUSH, what Terraform says: its JSON of plans, events and outputs becomes plain data without secrets."""
+"""What Terraform says: its JSON of plans, events and outputs becomes plain data without secrets."""
 
 from __future__ import annotations
 

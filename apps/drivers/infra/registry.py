@@ -1,4 +1,4 @@
-"""PUSH, the choice: which driver plans and applies, by the name of the binary (TERRAFORM_BIN)."""
+"""The choice: which driver plans and applies, by the name of the binary (TERRAFORM_BIN)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PUSH, one command of Terraform: started by a guard, heard while it works, interrupted gently, killed at last.
+"""One command of Terraform: started by a guard, heard while it works, interrupted gently, killed at last.
 
 Its words go to files rather than pipes: a worker that dies must not take an apply with it, which would lose what the
 cloud has just made. What the guard does then stands in process_guard.py.

@@ -1,4 +1,4 @@
-"""PUSH, the synthesis from outside: a document becomes `cdk.tf.json` in a fresh process, or is remembered."""
+"""The synthesis from outside: a document becomes `cdk.tf.json` in a fresh process, or is remembered."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from apps.drivers.extras import missing
 from apps.drivers.infra.contract import InfraError
 from apps.drivers.infra.synthesize import RESULT
 
@@ -37,6 +38,9 @@ def key_of(document: Mapping[str, Any], backend: str) -> str:
 
 def synthesized(document: Mapping[str, Any], backend: str) -> bytes:
     """The bytes of `cdk.tf.json`. Raises InfraError."""
+    for need in document["providers"]:
+        if what := missing(need["name"]):
+            raise InfraError(what)
     key = key_of(document, backend)
     with _lock:
         known = _known.get(key)

@@ -1,4 +1,4 @@
-"""PUSH, the synthesis: `python -m apps.drivers.infra.synthesize <directory>` makes `cdk.tf.json` of a document.
+"""The synthesis: `python -m apps.drivers.infra.synthesize <directory>` makes `cdk.tf.json` of a document.
 
 Standard input is `{"document": …, "backend": address}` in JSON. It is always a process of its own: jsii, which drives
 Node.js, does not survive a fork, and nothing of it belongs into a worker's memory. `synthesis.py` starts it.

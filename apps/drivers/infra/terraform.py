@@ -1,4 +1,4 @@
-"""PUSH, the real one: Terraform (or OpenTofu) as it is meant to be driven by programs.
+"""The real one: Terraform (or OpenTofu) as it is meant to be driven by programs.
 
 1. `cdk.tf.json` of the document (synthesis.py) into the run's private directory, beside it what is to be imported.
 2. `init`, `plan -out`, `show -json`: what would change, and the bytes of exactly that plan.
@@ -122,7 +122,7 @@ class TerraformDriver:
         if workspace.imports:
             (workspace.directory / IMPORTS).write_text(_import_blocks(workspace.imports))
         if not may_go_on():
-            raise Stopped("Stopped before the beginning.")
+            raise Stopped("Stopped before it started.")
         runner = Runner(
             self.binary, workspace.directory, _environment(workspace, keys), may_go_on, longest_s, self.end_s
         )

@@ -1,4 +1,4 @@
-"""LOAD, the generator's own process: `python -m apps.drivers.load` reads orders on stdin, writes records on stdout.
+"""The generator's own process: `python -m apps.drivers.load` reads orders on stdin, writes records on stdout.
 
 Orders: `plan` (once), `begin`, `renew`, `rate`, `users`, `stop`. Answers: `ready` or `refused`, a `second` each
 second, `over` at the end. It stops when told to, when nobody renews its lease, when stdin closes, when its parent is
@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import Any
 
 from apps.drivers.load.contract import LEASE_S, LoadError, Second
-from apps.drivers.load.engine import Engine
+from apps.drivers.load.http1.engine import Engine
 from apps.drivers.load.processes import live
 from apps.drivers.load.wire import LONGEST_LINE, line_of, plan_from_json, read_line, second_to_json
 

@@ -1,4 +1,4 @@
-"""LOAD, what no plan may exceed: checked before the first connection, in the asking process and in the generator."""
+"""What no plan may exceed: checked before the first connection, in the asking process and in the generator."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ MOST_BODY_BYTES = 1024 * 1024
 MOST_ANSWER_BYTES = 1024 * 1024 * 1024
 MOST_HEADERS = 64
 
-PROTOCOLS = ("http1", "http2")
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 OWN_HEADERS = frozenset({"host", "content-length", "connection", "transfer-encoding", "upgrade", "expect", "te"})
 
@@ -30,7 +29,7 @@ _VALUE = re.compile(r"[\x20-\x7e]{0,4096}")
 
 def check(plan: Plan) -> None:
     """Raises LoadError with a sentence when the plan is out of bounds."""
-    for problem in (*_of_protocol(plan), *_of_target(plan), *_of_size(plan), *_of_request(plan.request)):
+    for problem in (*_of_target(plan), *_of_size(plan), *_of_request(plan.request)):
         raise LoadError(problem)
 
 
@@ -65,11 +64,6 @@ def _of_target(plan: Plan) -> Iterator[str]:
             yield f"{each.port} is no port."
     if plan.tls is not None and not _HOST.fullmatch(plan.tls.server_name):
         yield "The name that TLS asks for is no hostname."
-
-
-def _of_protocol(plan: Plan) -> Iterator[str]:
-    if plan.protocol not in PROTOCOLS:
-        yield f"The protocol must be one of {', '.join(PROTOCOLS)}."
 
 
 def _of_size(plan: Plan) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""LOAD, the border: what every generator of test traffic promises.
+"""The border: what every generator of test traffic promises.
 
 A generator runs in a process of its own. It begins with a plan, answers with one record per second, takes a new rate
 or number of users at any time, and stops within a second when told to. It lives on a lease: when nobody renews for
@@ -92,9 +92,9 @@ class Plan:
     beginning too; a pause is at once.
 
     What bounds it, whatever is asked later: never more than `max_rate` requests/s (0: `rate` is the highest), never
-    more than `max_connections` open (nor so many requests in flight: over HTTP/2 they share connections), no request
-    waits longer than `timeout_s`, an answer longer than `max_answer_bytes` is cut off, and all ends after `duration_s`.
-    Redirects are not followed and no name is looked up. `bounds.py` has the highest values that any plan may have.
+    more than `max_connections` open, no request waits longer than `timeout_s`, an answer longer than `max_answer_bytes`
+    is cut off, and all ends after `duration_s`. Redirects are not followed and no name is looked up. `bounds.py` has
+    the highest values that any plan may have.
     """
 
     endpoints: tuple[Endpoint, ...]
@@ -108,7 +108,6 @@ class Plan:
     max_rate: float = 0.0
     max_connections: int = 200
     max_answer_bytes: int = 16 * 1024 * 1024
-    protocol: str = "http1"  # or http2: over TLS by ALPN, else with prior knowledge
     keep_alive: bool = True
     tls: Tls | None = None
     seed: int = 0

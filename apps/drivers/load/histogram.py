@@ -1,4 +1,4 @@
-"""LOAD, latencies: HDR histograms in microseconds with three digits, that merge and travel as text.
+"""Latencies: HDR histograms in microseconds with three digits, that merge and travel as text.
 
 Values are counted by the index of their HDR bucket in a dictionary: one step for each. The library does what it is
 best at: the interchange format, which every HDR tool reads.

@@ -1,8 +1,7 @@
-"""LOAD, the maximum that generators state: found out on this machine, kept for a while, less a margin.
+"""The maximum that generators state: found out on this machine, kept for a while, less a margin.
 
-One process is calibrated (`calibrating.py`) over HTTP/1.1, with connections kept or not, as the plan has them. HTTP/2
-and TLS are stated as a share of that. One core is left for whatever else runs here; each of the others is good for one
-process.
+One process is calibrated (`http1/calibrating.py`), with connections kept or not, as the plan has them. TLS is stated as
+a share of that. One core is left for whatever else runs here; each of the others is good for one process.
 """
 
 from __future__ import annotations
@@ -18,17 +17,15 @@ from apps.drivers.load.contract import LoadError, Maximum, Plan
 from apps.drivers.load.processes import ROOT, environment, words_of
 
 MARGIN = 0.8
-# From processor time per request on two cores against HAProxy: 14 µs, over HTTP/2 9, with TLS 22 and 12; with a
-# connection for each request 72, and with TLS 770. HTTP/2 is stated below HTTP/1.1 all the same: where answers are
-# slow its requests do not leave together.
-OF_HTTP2 = 0.8
+# From processor time per request on two cores against HAProxy: 14 µs, with TLS 22; with a connection for each request
+# 72, and with TLS 770.
 OF_TLS = {True: 0.6, False: 0.06}  # by keep_alive
 USUAL = 30_000.0  # requests/s of a process, before anything was found out
 KEPT_S = 3600.0
 KEPT_WHEN_BUSY_S = 60.0
 WITHIN_S = 7.0
 
-_FOUND: dict[bool, Maximum] = {}  # by keep_alive: what one process holds over HTTP/1.1, without the margin
+_FOUND: dict[bool, Maximum] = {}  # by keep_alive: what one process holds, without the margin
 _LOCK = threading.Lock()
 
 
@@ -58,8 +55,8 @@ def per_process(plan: Plan) -> float:
 
 
 def share_of(plan: Plan) -> float:
-    """What of the calibrated rate is left for a plan's protocol."""
-    return (OF_HTTP2 if plan.protocol == "http2" else 1.0) * (OF_TLS[plan.keep_alive] if plan.tls is not None else 1.0)
+    """What of the calibrated rate is left for a plan's connections."""
+    return OF_TLS[plan.keep_alive] if plan.tls is not None else 1.0
 
 
 def rounded(rate: float) -> float:
@@ -87,7 +84,7 @@ def _calibrated(*, keep_alive: bool) -> Maximum:
     load, cores = os.getloadavg()[0], os.cpu_count() or 1
     try:
         said = subprocess.run(
-            words_of("apps.drivers.load.calibrating", *(() if keep_alive else ("close",))),
+            words_of("apps.drivers.load.http1.calibrating", *(() if keep_alive else ("close",))),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             check=True,

@@ -1,4 +1,4 @@
-"""LOAD, the honest fake: backends with a queueing model in this process, loaded in simulated time.
+"""The honest fake: backends with a queueing model in this process, loaded in simulated time.
 
 `memory_backend(host, port, …)` puts a backend at an address; a plan whose endpoints are all such gets this generator
 (`registry.py`). A second passes whenever the reader asks for the next record, so a test of many minutes takes
@@ -16,10 +16,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from itertools import count
 
-from apps.drivers.load.arrivals import NEVER, Timetable
 from apps.drivers.load.bounds import MOST_RATE, check, check_rate, check_users
 from apps.drivers.load.contract import LEASE_S, Endpoint, LoadError, Maximum, Plan, Second
-from apps.drivers.load.recording import Counting
+from apps.drivers.load.http1.arrivals import NEVER, Timetable
+from apps.drivers.load.http1.recording import Counting
 
 DRAIN_S = 1.0
 AFTER_ERROR_S = 0.1

@@ -1,4 +1,4 @@
-"""LOAD, a generator in a process of its own: started, ordered about and listened to over its pipes."""
+"""A generator in a process of its own: started, ordered about and listened to over its pipes."""
 
 from __future__ import annotations
 

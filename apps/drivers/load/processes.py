@@ -1,4 +1,4 @@
-"""LOAD, processes of its own: how they are started, without settings or secrets, and what they do first."""
+"""Processes of its own: how they are started, without settings or secrets, and what they do first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LOAD, one plan over several processes: each carries out its share from the same instant on, the records are added."""
+"""One plan over several processes: each carries out its share from the same instant on, the records are added."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LOAD, how a plan and its records travel between the processes: one JSON object per line."""
+"""How a plan and its records travel between the processes: one JSON object per line."""
 
 from __future__ import annotations
 

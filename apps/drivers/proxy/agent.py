@@ -1,4 +1,4 @@
-"""PUSH + OBSERVE, the real hand: speaks to a node's agent over a Unix socket or HTTPS with a client certificate."""
+"""The real hand: speaks to a node's agent over a Unix socket or HTTPS with a client certificate."""
 
 from __future__ import annotations
 

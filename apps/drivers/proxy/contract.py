@@ -1,4 +1,4 @@
-"""PUSH + OBSERVE, the proxy border: what every driver of a HAProxy node promises.
+"""The proxy border: what every driver of a HAProxy node promises.
 
 Two implementations stand behind it, chosen in `registry.py`: the agent (`agent.py`, over a Unix socket or
 HTTPS with a client certificate) and an honest fake in memory (`memory.py`). `tests/conformance/` runs one

@@ -1,4 +1,4 @@
-"""PUSH + OBSERVE, the honest fake: nodes that live in this process and refuse what a real one refuses.
+"""The honest fake: nodes that live in this process and refuse what a real one refuses.
 
 `memory://<name>` names a node; `memory_node(name)` opens its world to a test.
 """

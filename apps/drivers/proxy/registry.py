@@ -1,4 +1,4 @@
-"""PUSH + OBSERVE, the choice: which driver speaks to a node, by the scheme of its URL."""
+"""The choice: which driver speaks to a node, by the scheme of its URL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OBSERVE, pure: deltas are gathered per node into buckets of ten seconds, and those into minutes."""
+"""Deltas are gathered per node into buckets of ten seconds, and those into minutes."""
 
 from __future__ import annotations
 

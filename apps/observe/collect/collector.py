@@ -1,4 +1,4 @@
-"""OBSERVE: the process that reads every agent each two seconds, in one asyncio loop, while it holds the lease."""
+"""The process that reads every agent each two seconds, in one asyncio loop, while it holds the lease."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OBSERVE: the machines of the control plane tell by how much their clocks are off, each by its own collector."""
+"""The machines of the control plane tell by how much their clocks are off, each by its own collector."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OBSERVE, pure: cumulative counters of two readings become what happened in between; it is never negative."""
+"""Cumulative counters of two readings become what happened in between; it is never negative."""
 
 from __future__ import annotations
 

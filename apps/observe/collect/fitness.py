@@ -1,4 +1,4 @@
-"""OBSERVE, pure: whether a machine is fit for its work: its HAProxy, its room for changes, its clock."""
+"""Whether a machine is fit for its work: its HAProxy, its room for changes, its clock."""
 
 from __future__ import annotations
 

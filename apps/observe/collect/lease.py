@@ -1,4 +1,4 @@
-"""OBSERVE: one collector per shard, by a lease in the database and by the database's clock."""
+"""One collector per shard, by a lease in the database and by the database's clock."""
 
 from __future__ import annotations
 

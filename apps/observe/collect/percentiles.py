@@ -1,4 +1,4 @@
-"""OBSERVE, pure: percentiles of latency, interpolated in a histogram's buckets."""
+"""Percentiles of latency, interpolated in a histogram's buckets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OBSERVE, the hands: reads one node through its driver; blocks, so it runs in a thread."""
+"""The hands: reads one node through its driver; blocks, so it runs in a thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OBSERVE: what one tick of the collector learned becomes rows, verdicts and live numbers."""
+"""What one tick of the collector learned becomes rows, verdicts and live numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OBSERVE, pure: do the nodes that share limits hear of each other, and do they agree about what was admitted?
+"""Do the nodes that share limits hear of each other, and do they agree about what was admitted?
 
 Nobody steers by this: HAProxy counts and decides by itself. It is watched so that a person hears of a lost peer before
 a limit is exceeded by what the lost one admits.

@@ -1,4 +1,4 @@
-"""OBSERVE: brings the facts of a tick (definitions, readings, the last minute) before `conditions.py`."""
+"""Brings the facts of a tick (definitions, readings, the last minute) before `conditions.py`."""
 
 from __future__ import annotations
 

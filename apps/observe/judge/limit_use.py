@@ -1,4 +1,4 @@
-"""OBSERVE: limits that are always reached, or never, by the minutes that were stored."""
+"""Limits that are always reached, or never, by the minutes that were stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW, the fan-out: one Redis subscription per process, handed to every open stream of that process."""
+"""The fan-out: one Redis subscription per process, handed to every open stream of that process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OBSERVE, liveness in Redis: one hash per node that expires; losing Redis loses nothing but the last ten seconds."""
+"""Liveness in Redis: one hash per node that expires; losing Redis loses nothing but the last ten seconds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW what moves: server-sent events for pages (`GET /events`) and for programs (`GET /api/v1/events`)."""
+"""What moves: server-sent events for pages (`GET /events`) and for programs (`GET /api/v1/events`)."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class EventStream:
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         place = place_of(scope)
         if place is None:
-            return await _refuse(send, 404, "There is nothing here.")
+            return await _refuse(send, 404, "Not found.")
         if scope["method"] != "GET":
             return await place.refuse(send, 405, "Only GET.")
         topics = wanted_topics(scope["query_string"])

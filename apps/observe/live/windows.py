@@ -1,4 +1,4 @@
-"""SHOW: the last ten seconds of objects, from Redis, or with more age from the buckets where Redis has lost them."""
+"""The last ten seconds of objects, from Redis, or with more age from the buckets where Redis has lost them."""
 
 from __future__ import annotations
 

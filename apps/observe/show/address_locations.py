@@ -1,4 +1,4 @@
-"""SHOW, static IPs that move: which node holds or announces each of them now, as the nodes themselves said last."""
+"""Static IPs that move: which node holds or announces each of them now, as the nodes themselves said last."""
 
 from __future__ import annotations
 

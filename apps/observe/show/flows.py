@@ -1,4 +1,4 @@
-"""SHOW: what pools served and where requests went that did not simply stay, now or at a time that is over."""
+"""What pools served and where requests went that did not simply stay, now or at a time that is over."""
 
 from __future__ import annotations
 

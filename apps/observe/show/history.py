@@ -1,4 +1,4 @@
-"""SHOW: series in time from the stored buckets, for sparklines and charts."""
+"""Series in time from the stored buckets, for sparklines and charts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW: traffic by region; limits are a pool's, so they stand in apps/overflow."""
+"""Traffic by region; limits are a pool's, so they stand in apps/overflow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PUSH, whom a refusal is about: HAProxy's own words, mapped back to the objects that wrote the lines and files."""
+"""Whom a refusal is about: HAProxy's own words, mapped back to the objects that wrote the lines and files."""
 
 from __future__ import annotations
 

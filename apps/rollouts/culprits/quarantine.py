@@ -1,4 +1,4 @@
-"""PUSH, who is left out: objects that nodes of a fleet refuse are kept apart, named, and tried again in their time."""
+"""Who is left out: objects that nodes of a fleet refuse are kept apart, named, and tried again in their time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from apps.compiler.model.fleet import Finding, Snapshot
 from apps.compiler.questions.withholding import Part, parts_of, withhold
 from apps.core.events import publish_after_commit
 from apps.fleet.models import Fleet
-from apps.fleet.services import want_push
+from apps.fleet.services import request_push
 from apps.observe.models import NodeReport
 from apps.rollouts.models import FleetSync, Quarantine, Revision
 from apps.rollouts.push import revision_store
@@ -95,7 +95,7 @@ def try_other_versions() -> None:
     moved = {fleet for fleet, then in rows if versions[fleet] != then}
     if moved:
         FleetSync.objects.filter(fleet__in=moved).update(refused_digest="")
-        want_push(Fleet.objects.filter(pk__in=moved))
+        request_push(Fleet.objects.filter(pk__in=moved))
 
 
 def versions_by_fleet(fleet_ids: Collection[int]) -> dict[int, list[str]]:

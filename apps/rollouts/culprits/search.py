@@ -1,4 +1,4 @@
-"""PUSH, the search: which of the changed objects a node refuses, asked of that very node, in a bounded number of tries.
+"""The search: which of the changed objects a node refuses, asked of that very node, in a bounded number of tries.
 
 An agent is asked to check, as far as it had come with what it refused. What only the switch tells it is asked by
 pushing: what it takes is a part of what was wanted and good, so it may run until the search is over. Where HAProxy
@@ -103,7 +103,7 @@ class _Search:
             raise _Inconclusive(f"{MOST_TRIES} tries were not enough")
         self._tries += 1
         self._bundle = compile_snapshot(withhold(self._snapshot, out, self._good)).bundle
-        generation = lifecycle.raise_generation(self._claim, self._rollout.generation, self._rollout)
+        generation = lifecycle.bump_generation(self._claim, self._rollout.generation, self._rollout)
         answer = self._put(generation)
         if isinstance(answer, Refused):
             return answer

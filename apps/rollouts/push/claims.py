@@ -1,4 +1,4 @@
-"""PUSH, one at a time: a fleet is claimed with a lease by database time and an attempt number as a fence."""
+"""One at a time: a fleet is claimed with a lease by database time and an attempt number as a fence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""COMPILE, the step: what is desired becomes a numbered revision and a rollout, or a sentence why not."""
+"""The step: what is desired becomes a numbered revision and a rollout, or a sentence why not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PUSH, the sweep's question: on which fleets is there something to do that nobody does?"""
+"""The sweep's question: on which fleets is there something to do that nobody does?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CHECK, the last look before any node: what a compiled bundle must not do to what runs; pure."""
+"""The last look before any node: what a compiled bundle must not do to what runs; pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PUSH, the bookkeeping: a rollout begins, its steps move, it ends or turns back; each a transaction of its own."""
+"""The bookkeeping: a rollout begins, its steps move, it ends or turns back; each a transaction of its own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from apps.core.events import publish_after_commit
 from apps.definitions.previewing.node_words import in_words
 from apps.drivers.proxy.contract import Refused, Superseded, Unavailable
 from apps.fleet.models import Fleet
-from apps.fleet.services import want_push
+from apps.fleet.services import request_push
 from apps.observe import services as observe
 from apps.rollouts.culprits import quarantine
 from apps.rollouts.culprits.blaming import owners_named
@@ -102,7 +102,7 @@ def open_rollout(fleet_id: int) -> Rollout | None:
     return rows.defer(*hidden).order_by("-id").first()
 
 
-def raise_generation(claim: Claim, at_least: int, rollout: Rollout | None = None) -> int:
+def bump_generation(claim: Claim, at_least: int, rollout: Rollout | None = None) -> int:
     """A generation above `at_least` and above all that were used, for a push that is no change of definitions.
 
     What was compiled stays compiled; changes that wait get a number above it, because nodes refuse an equal one.
@@ -117,7 +117,7 @@ def raise_generation(claim: Claim, at_least: int, rollout: Rollout | None = None
 
 
 def raise_in_transaction(sync: FleetSync, at_least: int = 0) -> int:
-    """As `raise_generation`, inside the caller's transaction that holds the row of `sync`."""
+    """As `bump_generation`, inside the caller's transaction that holds the row of `sync`."""
     fleet = Fleet.objects.select_for_update(of=("self",)).get(pk=sync.fleet_id)
     generation = max(fleet.desired_generation, at_least) + 1
     waiting = fleet.desired_generation > sync.compiled_generation
@@ -207,7 +207,7 @@ def start_rollback(claim: Claim, rollout: Rollout, node: str, refusal: Refused, 
         if culprits is not None:
             message = f"{message} Quarantined so that other changes can go live: {rollout.object_label}."
             quarantine.put(fleet=rollout.fleet, culprits=culprits)
-            want_push([rollout.fleet])
+            request_push([rollout.fleet])
         _want_last_good(sync, rollout.revision.digest, back_to)
         if back_to is None:
             there_is_none = "" if culprits else " There is no earlier revision to roll back to."

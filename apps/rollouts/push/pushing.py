@@ -1,4 +1,4 @@
-"""PUSH, the hands: many nodes at once are brought to a bundle at the lowest price; no database in here."""
+"""The hands: many nodes at once are brought to a bundle at the lowest price; no database in here."""
 
 from __future__ import annotations
 

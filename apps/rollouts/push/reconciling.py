@@ -1,4 +1,4 @@
-"""PUSH, one holder's work: compile what is desired, push what differs, until a round changes nothing."""
+"""One holder's work: compile what is desired, push what differs, until a round changes nothing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.db import transaction
 
 from apps.core import log_context
 from apps.core.clock import now
-from apps.core.queue import wake
+from apps.core.queue import enqueue
 from apps.drivers.proxy.contract import NodeState, Refused, Superseded
 from apps.fleet.models import Node
 from apps.fleet.services import RECONCILE_TASK
@@ -156,7 +156,7 @@ def run(claim: Claim, rollout: Rollout, jobs: list[Job], plans: Plans) -> list[O
     if ahead:
         states = look_at({job.node_id: job.target for job in jobs if job.node_id in ahead}).values()
         highest = max((state.generation for state in states if isinstance(state, NodeState)), default=0)
-        lifecycle.raise_generation(claim, highest, rollout)
+        lifecycle.bump_generation(claim, highest, rollout)
     if elsewhere:
         refused += run(claim, rollout, *_looked_up(rollout, elsewhere, jobs, plans))
     return refused
@@ -168,7 +168,7 @@ def _pace(claim: Claim, jobs: list[Job], leave: Callable[[float], bool]) -> Pace
         heartbeat=lambda: claims.renew(claim),
         every=claims.RENEW_SECONDS,
         leave=leave,
-        late=partial(wake, RECONCILE_TASK, claim.fleet_id),
+        late=partial(enqueue, RECONCILE_TASK, claim.fleet_id),
         others_free=Node.objects.filter(fleet_id=claim.fleet_id).count() > len(jobs),
     )
 

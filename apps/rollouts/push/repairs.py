@@ -1,4 +1,4 @@
-"""PUSH, backoff: a node that refuses its repair, or fails to take a push, is tried again after ever longer pauses."""
+"""Backoff: a node that refuses its repair, or fails to take a push, is tried again after ever longer pauses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PUSH, the revision store: revisions are stored sealed, and the last few are kept open in this process."""
+"""The revision store: revisions are stored sealed, and the last few are kept open in this process."""
 
 from __future__ import annotations
 

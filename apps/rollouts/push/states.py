@@ -1,4 +1,4 @@
-"""PUSH: the one table of rollout states and of the moves between them."""
+"""The one table of rollout states and of the moves between them."""
 
 from __future__ import annotations
 

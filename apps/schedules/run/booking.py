@@ -1,4 +1,4 @@
-"""SCHEDULES, first half: turn instants that have come into rows, once, however many schedulers look.
+"""First half: turn instants that have come into rows, once, however many schedulers look.
 
 Each takes other schedules (SKIP LOCKED; SQLite has one writer at a time). Should two ever book the same instant all
 the same, the key (schedule, instant) lets one row in. The time is the database's, so all schedulers read one clock.

@@ -1,4 +1,4 @@
-"""SCHEDULES, the right to act on a fire: a lease by database time, with the number of the attempt as a fence.
+"""The right to act on a fire: a lease by database time, with the number of the attempt as a fence.
 
 A worker takes fires that wait, several at once where their target takes many. While it lives it renews the leases of
 all that it holds; when it dies they end, and the fires wait again. Whoever comes back with an older attempt finds the

@@ -1,4 +1,4 @@
-"""SCHEDULES, the decision: what becomes of the instants of one schedule that have come; pure, no database.
+"""The decision: what becomes of the instants of one schedule that have come; pure, no database.
 
 An instant up to `ON_TIME` old is on time. Older ones are late: of those within the catch-up window the policy runs
 none, the latest, or all; every other is missed, and counted. A fire that meets an open one of its schedule is skipped

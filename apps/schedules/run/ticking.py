@@ -1,11 +1,11 @@
-"""SCHEDULES, the beat of the sweep process: book what is due, wake workers, sleep until the next instant."""
+"""The beat of the sweep process: book what is due, wake workers, sleep until the next instant."""
 
 from __future__ import annotations
 
 from datetime import datetime
 
 from apps.core.clock import database_now
-from apps.core.queue import wake
+from apps.core.queue import enqueue
 from apps.definitions.models import Schedule
 from apps.schedules.models import Fire
 from apps.schedules.run import claims, working
@@ -45,7 +45,7 @@ def _wake_for_others() -> None:
 def _wake_workers(waiting: int) -> None:
     """A wake-up for each batch; without a broker the fires are worked off here."""
     for _ in range(min(-(-waiting // claims.AT_ONCE), MOST_WAKES)):
-        if not wake(WORK_TASK, expires_s=WAKE_EXPIRES_S):
+        if not enqueue(WORK_TASK, expires_s=WAKE_EXPIRES_S):
             working.work_off(seconds=ALONE_S)
             return
 

@@ -1,4 +1,4 @@
-"""SCHEDULES, second half: take fires that are due, act, and write down what came of each.
+"""Second half: take fires that are due, act, and write down what came of each.
 
 1. Claim (claims.py). Targets that take many at once get up to fifty, others one. Those that wait for somebody outside
    have a seat, of which each account has a part: a slow receiver keeps nothing waiting behind it.

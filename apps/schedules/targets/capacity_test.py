@@ -1,4 +1,4 @@
-"""SCHEDULES, target capacity test: ask for one run, known again by the fire's key; a late one is never caught up."""
+"""Target capacity test: ask for one run, known again by the fire's key; a late one is never caught up."""
 
 from __future__ import annotations
 

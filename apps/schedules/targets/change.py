@@ -1,4 +1,4 @@
-"""SCHEDULES, target change: save an object as its account may save it now, and take that back later if it says so.
+"""Target change: save an object as its account may save it now, and take that back later if it says so.
 
 Act and finish are one transaction (contract.py), so the change is made once; the fire that takes it back is booked in
 the same transaction. It refuses when the object has moved meanwhile: somebody's later decision counts more.
@@ -33,11 +33,13 @@ def _make(fire: Fire, now: datetime) -> Outcome:
     schedule = fire.schedule
     wanted = read_object(schedule.target["object"])
     booked = ScheduledChange("", schedule.account, schedule.name, schedule.target["object"], schedule.manager)
-    row, change, before = change_for_schedule(booked, wanted, reason=f"Schedule {schedule.name}, fire {fire.pk}")
+    reason = f"Schedule {schedule.name}, fire {fire.pk}"
+    row, change, before, kept = change_for_schedule(booked, wanted, reason=reason)
+    stays = "".join(f" {line[0].upper()}{line[1:].partition(';')[0]}." for line in kept)
     label = f"{change.kind} {change.name}"
     if change.action == "unchanged":
-        return Outcome(f"{label} already had this value.", _link(row, change))
-    message = f"{label} was {'created' if change.action == 'create' else 'changed'}."
+        return Outcome(f"{label} already had this value.{stays}", _link(row, change))
+    message = f"{label} was {'created' if change.action == 'create' else 'changed'}.{stays}"
     if after_s := schedule.target["restore_after_s"]:
         at = now + timedelta(seconds=after_s)
         _book_restoring(fire, at, _link(row, change) | {"before": before})

@@ -1,4 +1,4 @@
-"""SCHEDULES, the border to what a fire does: a target acts, says what came of it, or says why not."""
+"""The border to what a fire does: a target acts, says what came of it, or says why not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SCHEDULES, target rollout: look at every node of a fleet and push what differs, as if somebody pressed the button."""
+"""Target rollout: look at every node of a fleet and push what differs, as if somebody pressed the button."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SCHEDULES, target topic: a message into a stream of the account, with the fire's key."""
+"""Target topic: a message into a stream of the account, with the fire's key."""
 
 from __future__ import annotations
 

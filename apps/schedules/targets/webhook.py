@@ -1,4 +1,4 @@
-"""SCHEDULES, target webhook: a signed POST to a public address, at least once, with the fire's key as `webhook-id`."""
+"""Target webhook: a signed POST to a public address, at least once, with the fire's key as `webhook-id`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 from datetime import datetime
 
 from apps.core import outbound
+from apps.core.called_urls import Refused
 from apps.schedules.models import Fire
 from apps.schedules.targets.contract import Outcome, TargetFailed
 from apps.schedules.triggers.signing import live_secrets
@@ -32,7 +33,7 @@ def act(fire: Fire, now: datetime) -> Outcome:
             limit=ANSWER_BYTES,
             schemes=schemes(),
         )
-    except outbound.Refused as refusal:
+    except Refused as refusal:
         raise TargetFailed(str(refusal), final=True) from refusal
     except outbound.Unreachable as error:
         raise TargetFailed(str(error)) from error

@@ -1,4 +1,4 @@
-"""SCHEDULES, triggers: does a request come from somebody who knows the secret? Pure; every comparison in constant time.
+"""Triggers: does a request come from somebody who knows the secret? Pure; every comparison in constant time.
 
 Four ways of proving it: the secret itself in a header, a signature of Standard Webhooks, of GitHub, and GitLab's token.
 """

@@ -1,6 +1,6 @@
-"""SCHEDULES, triggers: the doors through which the outside fires a schedule; made, changed, given a new secret, used.
+"""Triggers: by them the outside fires a schedule; made, changed, given a new secret, used.
 
-Whoever does not know the secret learns nothing: an unknown door and a wrong secret are the same answer, after the same
+Who does not know the secret learns nothing: an unknown trigger and a wrong secret get the same answer after the same
 work. Every call that is let in stands in the history of the schedule and in the audit record.
 """
 
@@ -21,7 +21,7 @@ from apps.audit import services as audit
 from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
 from apps.core.clock import now
-from apps.core.errors import Conflict, Fault, Invalid, NotFound, SpillwayError, Stale
+from apps.core.errors import Conflict, FieldError, Invalid, NotFound, SpillwayError, Stale
 from apps.core.secrets.sealing import seal, unseal
 from apps.definitions.selectors import only, schedules
 from apps.definitions.shapes.base.words import instant_text
@@ -71,7 +71,7 @@ def make_trigger(
     """
     actor.may_write(NOUN)
     schedule = only(schedules(actor), schedule_id)
-    faults: list[Fault] = []
+    faults: list[FieldError] = []
     plain, rate, kind = _name(name, faults), _rate(per_minute, faults), _sender(sender, faults)
     if faults:
         raise Invalid(faults)
@@ -106,7 +106,7 @@ def change_trigger(
 ) -> Trigger:
     """Set the name and how often a minute it may fire; None leaves it. Raises NotFound, Forbidden, Invalid, Stale."""
     row = _locked(actor, trigger_id, expected_version)
-    before, faults = document(row), list[Fault]()
+    before, faults = document(row), list[FieldError]()
     row.name = row.name if name is None else _name(name, faults)
     row.per_minute = row.per_minute if per_minute is None else _rate(per_minute, faults)
     if faults:
@@ -136,7 +136,7 @@ def rotate_trigger(
     there are never more than two. Raises NotFound, Forbidden, Invalid, Stale.
     """
     row = _locked(actor, trigger_id, expected_version)
-    faults: list[Fault] = []
+    faults: list[FieldError] = []
     grace = timedelta(seconds=_whole("grace_s", grace_s, 0, MOST_GRACE_S, faults))
     if faults:
         raise Invalid(faults)
@@ -150,7 +150,7 @@ def rotate_trigger(
 
 @transaction.atomic
 def delete_trigger(*, actor: Actor, trigger_id: int, expected_version: int | None = None, reason: str = "") -> None:
-    """Close the door at once; what it fired stays in the history. Raises NotFound, Forbidden, Stale."""
+    """Close the trigger at once; what it fired stays in the history. Raises NotFound, Forbidden, Stale."""
     row = _locked(actor, trigger_id, expected_version)
     _record(actor, "delete", row, before=document(row), reason=reason)
     row.delete()
@@ -211,9 +211,9 @@ def _fire(row: Trigger, address: str, body: str, delivery: str, *, with_old_secr
         delivery=delivery,
     )
     Trigger.objects.filter(pk=row.pk).update(last_used_at=moment)
-    door = Actor(f"trigger {row.name} from {address}"[:150], row.account, Membership.Role.EDITOR)
+    caller = Actor(f"trigger {row.name} from {address}"[:150], row.account, Membership.Role.EDITOR)
     said = {"fire": fire.pk, "delivery": delivery, "state": str(fire.state)}
-    _record(door, "call", row, after=said | ({"with_old_secret": True} if with_old_secret else {}))
+    _record(caller, "call", row, after=said | ({"with_old_secret": True} if with_old_secret else {}))
     return fire, False
 
 
@@ -230,7 +230,7 @@ def _text(body: bytes) -> str:
     except UnicodeDecodeError:
         text = "\0"
     if "\0" in text or len(body) > MOST_BYTES:
-        raise Invalid([Fault("", "body", f"Send text (UTF-8, without NUL) of at most {MOST_BYTES} bytes.")])
+        raise Invalid([FieldError("", "body", f"Send text (UTF-8, without NUL) of at most {MOST_BYTES} bytes.")])
     return text
 
 
@@ -243,30 +243,30 @@ def _locked(actor: Actor, trigger_id: int, expected_version: int | None) -> Trig
     return row
 
 
-def _name(value: object, faults: list[Fault]) -> str:
+def _name(value: object, faults: list[FieldError]) -> str:
     try:
         return grammar.name(value)
     except GrammarError as error:
-        faults.append(Fault("/name", error.code, error.message))
+        faults.append(FieldError("/name", error.code, error.message))
         return ""
 
 
-def _rate(value: object, faults: list[Fault]) -> int:
+def _rate(value: object, faults: list[FieldError]) -> int:
     return _whole("per_minute", value, 1, MOST_PER_MINUTE, faults)
 
 
-def _whole(field: str, value: object, lowest: int, highest: int, faults: list[Fault]) -> int:
+def _whole(field: str, value: object, lowest: int, highest: int, faults: list[FieldError]) -> int:
     try:
         return grammar.integer(value, lowest, highest)
     except GrammarError as error:
-        faults.append(Fault(f"/{field}", error.code, error.message))
+        faults.append(FieldError(f"/{field}", error.code, error.message))
         return lowest
 
 
-def _sender(value: object, faults: list[Fault]) -> str:
+def _sender(value: object, faults: list[FieldError]) -> str:
     if isinstance(value, str) and value in Trigger.Sender.values:
         return value
-    faults.append(Fault("/sender", "choice", f"Use one of {', '.join(Trigger.Sender.values)}."))
+    faults.append(FieldError("/sender", "choice", f"Use one of {', '.join(Trigger.Sender.values)}."))
     return ""
 
 

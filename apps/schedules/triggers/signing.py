@@ -1,4 +1,4 @@
-"""SCHEDULES, what signs the webhooks of a schedule: a secret of its own, shown once, exchanged without a gap.
+"""What signs the webhooks of a schedule: a secret of its own, shown once, exchanged without a gap.
 
 The first delivery makes a secret if nobody has asked for one yet; asking makes a new one and shows it.
 """

@@ -1,4 +1,4 @@
-"""SCHEDULES, topics: a bounded Redis stream per account and name; any number of subscribers read it from their place.
+"""Topics: a bounded Redis stream per account and name; any number of subscribers read it from their place.
 
 Messages carry the key of the fire that sent them, the same at every attempt. A second attempt looks first whether the
 one before came through; subscribers that must not act twice still compare keys.
@@ -20,7 +20,7 @@ from django.conf import settings
 from apps.accounts.actors import Actor
 from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
-from apps.core.errors import Fault, Invalid, SpillwayError
+from apps.core.errors import FieldError, Invalid, SpillwayError
 from apps.schedules.models import Fire
 
 MOST_MESSAGES, MOST_BYTES = 10_000, 4_000_000
@@ -125,10 +125,10 @@ def _topic(name: str) -> str:
     try:
         return grammar.name(name)
     except GrammarError as error:
-        raise Invalid([Fault("/topic", error.code, error.message)]) from None
+        raise Invalid([FieldError("/topic", error.code, error.message)]) from None
 
 
 def _place(text: str) -> str:
     if not _PLACE.fullmatch(text):
-        raise Invalid([Fault("/after", "place", "Take `after` from the id of a message that you have read.")])
+        raise Invalid([FieldError("/after", "place", "Take `after` from the id of a message that you have read.")])
     return text

@@ -1,4 +1,4 @@
-"""SHOW clouds: what the cloud's own checks and counts say of a stack's backends, beside what fleets say."""
+"""What the cloud's own checks and counts say of a stack's backends, beside what fleets say."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OBSERVE clouds, the verdict: a pool that only clouds serve is as well as their own checks say."""
+"""The verdict: a pool that only clouds serve is as well as their own checks say."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OBSERVE clouds: each stack's targets and numbers, read by the clouds' own clients, kept beside those of fleets.
+"""Each stack's targets and numbers, read by the clouds' own clients, kept beside those of fleets.
 
 1. A stack that has something applied is due every fifteen seconds; one worker at a time reads it (a lease).
 2. The health of its targets replaces what was known, and `since` tells when a state began.

@@ -1,4 +1,4 @@
-"""PUSH to clouds, the look for drift: what somebody added by hand to what the stack made.
+"""The look for drift: what somebody added by hand to what the stack made.
 
 Terraform compares its own resources alone: a rule before ours, a port that is opened, a server among ours are no
 difference to it. They are told and never deleted: Terraform alone writes, and it does not know them.

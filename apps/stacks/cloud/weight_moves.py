@@ -1,4 +1,4 @@
-"""OVERFLOW in AWS: looks at what a stack's pools got and moves their weights; each move is an ordinary change.
+"""Looks at what a stack's pools got and moves their weights; each move is an ordinary change.
 
 The weights are rows; a move raises the stack's desired generation, so that it is compiled, planned and applied like
 everything else, and stands in the audit record with its reason.
@@ -21,7 +21,7 @@ from apps.compiler.model.stack import Cloud, CloudBackend, CloudPool
 from apps.core.clock import now
 from apps.definitions.freezing.stack_snapshot import freeze_stack
 from apps.fleet.models import Node, Stack
-from apps.fleet.services import want_stack_push
+from apps.fleet.services import request_stack_push
 from apps.observe.live.windows import numbers_of, read_windows
 from apps.stacks.cloud.weights import Move, Place, next_move
 from apps.stacks.models import BackendWeight, CloudSample, StackReading
@@ -121,7 +121,7 @@ def _store(stack: Stack, moves: Iterable[tuple[CloudPool, Move]], moment: dateti
                 reason=move.reason,
             )
         StackReading.objects.filter(stack=stack).update(moved_at=moment)
-        want_stack_push([stack])
+        request_stack_push([stack])
 
 
 def weights_of(stack_id: int) -> dict[int, int]:

@@ -1,4 +1,4 @@
-"""OVERFLOW in AWS: which part of a pool's traffic each region gets, from what was counted; pure.
+"""Which part of a pool's traffic each region gets, from what was counted; pure.
 
 An Application Load Balancer knows no limits. So its weighted target groups are moved: the own region takes what it can,
 the rest goes to the others in their order, each as far as it has room; with no room anywhere, to all by capacity.

@@ -1,4 +1,4 @@
-"""SHOW what a plan would do in our words: which object, what becomes of it, which values change; pure.
+"""What a plan would do in our words: which object, what becomes of it, which values change; pure.
 
 Weights are named as weights, with the pool that they belong to: it is what people move most, and what may be moved
 without asking anybody (`moves_weights_only`).

@@ -1,4 +1,4 @@
-"""SHOW: what a revision of a stack says, and how it differs from another one, part by part."""
+"""What a revision of a stack says, and how it differs from another one, part by part."""
 
 from __future__ import annotations
 

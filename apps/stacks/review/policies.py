@@ -1,4 +1,4 @@
-"""PUSH to clouds, who lets a plan be applied: a person, or the stack's policy; pure."""
+"""Who lets a plan be applied: a person, or the stack's policy; pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW, before a change is made: what a plan of a stack would hold, and who would have to approve it.
+"""Before a change is made: what a plan of a stack would hold, and who would have to approve it.
 
 Two documents are compared as two plans would be, in the same words; Terraform is not run and no cloud is asked. What it
 would make anew is known from replacements.py. What somebody changed in the cloud by hand cannot be known: a plan can

@@ -1,4 +1,4 @@
-"""SHOW, before a change is made: what Terraform would make anew, since no cloud changes it where it stands; pure.
+"""Before a change is made: what Terraform would make anew, since no cloud changes it where it stands; pure.
 
 Terraform's facts (`providers schema`) do not say which attributes force that; the providers' own pages do. A resource
 that names one of these in another's attribute goes with it: a listener with its load balancer, rules with the listener.

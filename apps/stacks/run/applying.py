@@ -1,4 +1,4 @@
-"""PUSH to clouds, the apply: exactly the plan that was approved, by one worker, once."""
+"""The apply: exactly the plan that was approved, by one worker, once."""
 
 from __future__ import annotations
 

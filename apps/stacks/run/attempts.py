@@ -1,4 +1,4 @@
-"""PUSH to clouds, the beginning of an attempt: the run as it is now, and the only password that opens its state."""
+"""The beginning of an attempt: the run as it is now, and the only password that opens its state."""
 
 from __future__ import annotations
 

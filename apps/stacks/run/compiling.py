@@ -1,4 +1,4 @@
-"""COMPILE for clouds, the step: what is desired becomes a numbered revision and a run, or a sentence why not."""
+"""The step for clouds: what is desired becomes a numbered revision and a run, or a sentence why not."""
 
 from __future__ import annotations
 

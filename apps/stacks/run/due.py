@@ -1,4 +1,4 @@
-"""PUSH to clouds, the sweep's question: on which stacks is there something to do that nobody does?"""
+"""The sweep's question: on which stacks is there something to do that nobody does?"""
 
 from __future__ import annotations
 

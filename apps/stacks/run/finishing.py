@@ -1,4 +1,4 @@
-"""PUSH to clouds, the ends of a run: what is then known of the stack, and what others are told."""
+"""The ends of a run: what is then known of the stack, and what others are told."""
 
 from __future__ import annotations
 

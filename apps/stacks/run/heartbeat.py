@@ -1,4 +1,4 @@
-"""PUSH to clouds, while Terraform works: the lease is kept, a person may cancel, events are written down."""
+"""While Terraform works: the lease is kept, a person may cancel, events are written down."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PUSH to clouds, the bookkeeping: a run begins, moves along its table, ends; inside the caller's transaction."""
+"""The bookkeeping: a run begins, moves along its table, ends; inside the caller's transaction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PUSH to clouds, after an apply whose good end nobody heard: what stands there that the state does not know.
+"""After an apply whose good end nobody heard: what stands there that the state does not know.
 
 The beginning of an apply raises a doubt (`StackSync.doubted`), its good end takes it away: a machine that dies with
 Terraform on it, a failure, a state that could not be written all leave it. The next plan then asks the cloud first what

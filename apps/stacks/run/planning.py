@@ -1,4 +1,4 @@
-"""PUSH to clouds, the plan: one attempt finds out what would change, and whether it must be asked for."""
+"""The plan: one attempt finds out what would change, and whether it must be asked for."""
 
 from __future__ import annotations
 

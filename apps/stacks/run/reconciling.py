@@ -1,4 +1,4 @@
-"""PUSH to clouds, one holder's work: compile what is desired, plan, apply what is approved, until nothing is left."""
+"""One holder's work: compile what is desired, plan, apply what is approved, until nothing is left."""
 
 from __future__ import annotations
 

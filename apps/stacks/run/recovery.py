@@ -1,4 +1,4 @@
-"""PUSH to clouds, after a death: the lock that a dead worker's Terraform still holds, or left behind.
+"""After a death: the lock that a dead worker's Terraform still holds, or left behind.
 
 Whoever has the lease of a stack is the only one who works on it: a lock that is there belongs to an attempt whose
 worker is gone. Its Terraform goes on to the end of what it applies, says that it lives

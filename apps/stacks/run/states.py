@@ -1,4 +1,4 @@
-"""PUSH to clouds: the one table of a run's states and of the moves between them."""
+"""The one table of a run's states and of the moves between them."""
 
 from __future__ import annotations
 

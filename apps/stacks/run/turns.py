@@ -1,4 +1,4 @@
-"""PUSH to clouds, whose turn it is: in a process so many stacks at once, and of each cloud account one.
+"""Whose turn it is: in a process so many stacks at once, and of each cloud account one.
 
 Terraform takes minutes and its clouds take longer, so whoever has a free seat works on the account that waits longest
 for its turn. Two processes know of each other by the leases in the database.

@@ -1,4 +1,4 @@
-"""PUSH to clouds, the private directory of an attempt: made, handed to the driver, removed whatever happens."""
+"""The private directory of an attempt: made, handed to the driver, removed whatever happens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PUSH to clouds, what came back: addresses that a cloud chose reach their static IPs, names reach records."""
+"""What came back: addresses that a cloud chose reach their static IPs, names reach records."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 from django.db.models import F, Q
 
 from apps.definitions.models import Record, Zone
-from apps.definitions.services import want_zone_push
+from apps.definitions.services import request_zone_push
 from apps.fleet.models import Stack, StaticIP
-from apps.fleet.services import want_stack_push
+from apps.fleet.services import request_stack_push
 from apps.stacks.models import StackSync
 
 _ADDRESSES = re.compile(r"ip_(\d{1,18})_addresses", re.ASCII)
@@ -30,14 +30,14 @@ def hand_on(stack_id: int, before: Mapping[str, Any], outputs: Mapping[str, Any]
     changed = [row.pk for row in rows if _store(row, _texts(found.get(row.pk)))]
     followers = Q(static_ip__stack=stack_id) | Q(load_balancer__stacks=stack_id)
     zones = Record.objects.filter(followers).exclude(zone__driver=Zone.Driver.ROUTE53).values("zone")
-    want_zone_push(Zone.objects.filter(pk__in=zones))
+    request_zone_push(Zone.objects.filter(pk__in=zones))
     names = before.keys() | outputs.keys()
     named = {
         int(match[1]) for name in names if (match := _NAME.fullmatch(name)) and before.get(name) != outputs.get(name)
     }
     moved = Record.objects.filter(Q(static_ip__in=changed) | Q(load_balancer__in=named))
     keepers = moved.exclude(zone__stack=None).exclude(zone__stack=stack_id).values("zone__stack")
-    want_stack_push(Stack.objects.filter(pk__in=keepers))
+    request_stack_push(Stack.objects.filter(pk__in=keepers))
 
 
 def _store(static_ip: StaticIP, addresses: list[str]) -> bool:

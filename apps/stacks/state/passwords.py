@@ -1,4 +1,4 @@
-"""PUSH to clouds, who may touch a state: each attempt of a run gets a password of its own, kept as a digest."""
+"""Who may touch a state: each attempt of a run gets a password of its own, kept as a digest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW the state to people: Terraform's JSON with a word where a secret stands; pure."""
+"""The state to people: Terraform's JSON with a word where a secret stands; pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PUSH to clouds, the revision store: revisions and plans are stored sealed, and opened where they are needed."""
+"""The revision store: revisions and plans are stored sealed, and opened where they are needed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PUSH to clouds, the memory: Terraform's state of each stack, locked by one, sealed, never older than it was.
+"""The memory: Terraform's state of each stack, locked by one, sealed, never older than it was.
 
 Terraform asks by HTTP (terraform_backend.py) with the password of a run; people read and unlock through
 `services.py`. What is refused leaves everything as it was:

@@ -1,4 +1,4 @@
-"""PUSH to clouds, the door for Terraform: its `http` backend at /state/<stack>, as it speaks it.
+"""Its `http` backend at /state/<stack>, as it speaks it.
 
 GET, POST (?ID= the lock's), DELETE, LOCK, UNLOCK; 423 with the holder's words where somebody else has the lock. Who
 asks is a run (Basic: `run-<number>` and the password of its present attempt); everybody else learns nothing, not even

@@ -1,4 +1,4 @@
-"""SHOW to people: the audit record: search, one entry with what it changed, and files to take away."""
+"""The audit record: search, one entry with what it changed, and files to take away."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from apps.audit.exporting import csv_lines, json_lines
 from apps.audit.filters import NAMES, filter_entries
 from apps.audit.models import Entry
 from apps.audit.selectors import entries, in_batches, words_of
-from apps.core.errors import Fault, Invalid, NotFound
+from apps.core.errors import FieldError, Invalid, NotFound
 from apps.web.kit import differences
 from apps.web.kit.pages import PageRequest, page, show
 from apps.webhooks.events import DONE
@@ -118,6 +118,6 @@ def export(request: PageRequest, kind: str) -> HttpResponse:
     return response  # type: ignore[return-value] # pages answer both, Django's types say HttpResponseBase
 
 
-def _refused(faults: Iterable[Fault]) -> HttpResponse:
+def _refused(faults: Iterable[FieldError]) -> HttpResponse:
     text = "\n".join(fault.detail for fault in faults)
     return HttpResponse(f"{text}\n", status=422, content_type="text/plain; charset=utf-8")

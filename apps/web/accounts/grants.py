@@ -1,4 +1,4 @@
-"""SHOW to operators: grants: which account may use which hostnames and shared pools, and what it does with them."""
+"""Grants: which account may use which hostnames and shared pools, and what it does with them."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from apps.core.errors import NotFound
 from apps.definitions import selectors
 from apps.definitions.shapes.base.words import instant_text
 from apps.definitions.sharing import tagged
-from apps.web.kit.field_errors import blame
+from apps.web.kit.field_errors import attach_errors
 from apps.web.kit.pages import PageRequest, operators_only, page, show
-from apps.web.kit.saving import Typed, deleted, saved_or_blamed, tell
+from apps.web.kit.saving import Typed, deleted, save_or_attach_errors, tell
 
 PER_PAGE = 100
 SHOWN = 50
@@ -122,7 +122,7 @@ def state_of(grant: Grant) -> tuple[str, str]:
 
 @page
 def detail(request: PageRequest, name: str) -> HttpResponse:
-    """One grant, and what its account does with it: names that it proves, pools that it shares, routes that use it."""
+    """One grant, and what its account does with it: names that it verifies, pools it shares, routes that use it."""
     row = _one(request, name)
     state, word = state_of(row)
     context: dict[str, Any] = {"row": row, "state": state, "word": word, "ended": state == "superseded"}
@@ -161,7 +161,7 @@ def _form(request: PageRequest, stored: Grant | None, initial: dict[str, Any]) -
     form = GrantForm(data, request=request, stored=stored, initial=initial)
     if form.is_bound and form.is_valid():
         typed = _typed(form, stored)
-        if saved := saved_or_blamed(request, typed, functools.partial(blame, form)):
+        if saved := save_or_attach_errors(request, typed, functools.partial(attach_errors, form)):
             tell(request, typed, saved, f"Grant {saved.name} is saved.")
             return redirect("web:grant", saved.name)
     context = {"form": form, "stored": stored}

@@ -1,4 +1,4 @@
-"""SHOW to people: the page behind the link of an invitation: come in as who you are, or as somebody new."""
+"""The page behind the link of an invitation: come in as who you are, or as somebody new."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from apps.accounts import roles
-from apps.accounts.choosing import CHOSEN, VIEWING
+from apps.accounts.choosing import CHOSEN, IMPERSONATION
 from apps.accounts.models import Invitation, Membership, User
 from apps.accounts.sign_in import invitations
 from apps.core.errors import Conflict, Invalid, NotFound
 from apps.members.invitations import come_in_as_new
-from apps.web.kit.field_errors import blame
+from apps.web.kit.field_errors import attach_errors
 from apps.web.kit.pages import METHODS
 
 # Read by apps/web/sign_in/openid.py: a first sign-in through a provider accepts this invitation.
@@ -62,7 +62,7 @@ def accept(request: HttpRequest, secret: str) -> HttpResponse:
         except NotFound:
             return _gone(request)  # somebody else was faster
         except Invalid as error:
-            blame(form, error)
+            attach_errors(form, error)
             refused = "" if is_new else error.detail
         except Conflict as error:
             refused = error.detail
@@ -94,7 +94,7 @@ def _gone(request: HttpRequest) -> HttpResponse:
 
 def _joined(request: HttpRequest, membership: Membership) -> HttpResponse:
     """Act for the new account from here on."""
-    for key in (SESSION_KEY, VIEWING):
+    for key in (SESSION_KEY, IMPERSONATION):
         request.session.pop(key, None)
     request.session[CHOSEN] = membership.account_id
     messages.success(request, "Welcome to your account.")

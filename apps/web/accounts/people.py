@@ -1,4 +1,4 @@
-"""SHOW to people: who is in an account, with which role, who is invited, and a way in for more."""
+"""Who is in an account, with which role, who is invited, and a way in for more."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from apps.accounts.selectors import account_named
 from apps.core.clock import now
 from apps.core.errors import Conflict, Invalid
 from apps.members import invitations, people, selectors
-from apps.web.kit.field_errors import blame
+from apps.web.kit.field_errors import attach_errors
 from apps.web.kit.pages import PageRequest, page, show
 
 SHOWN = 500
@@ -118,7 +118,7 @@ def _invite(request: PageRequest, form: InviteForm, account: Account) -> HttpRes
             account=account.name,
         )
     except Invalid as error:
-        blame(form, error)
+        attach_errors(form, error)
     except Conflict as error:
         form.add_error("/email", error.detail)
     else:

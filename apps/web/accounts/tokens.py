@@ -1,4 +1,4 @@
-"""SHOW to people: the API tokens of their account: what each may, until when, from where; a new one, and its end."""
+"""The API tokens of their account: what each may, until when, from where; a new one, and its end."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from apps.core.clock import now
 from apps.core.errors import Invalid
 from apps.members import selectors, tokens
 from apps.web.accounts.people import may_manage, role_choices
-from apps.web.kit.field_errors import blame
+from apps.web.kit.field_errors import attach_errors
 from apps.web.kit.pages import PageRequest, page, show
 
 SHOWN = 500
@@ -116,7 +116,7 @@ def new(request: PageRequest) -> HttpResponse:
         try:
             row, text = tokens.make_token(actor=request.actor, **form.wanted)
         except Invalid as error:
-            blame(form, error)
+            attach_errors(form, error)
         else:
             url = request.build_absolute_uri("/api/v1/routes")
             command = f'curl -H "Authorization: Bearer $SPILLWAY_TOKEN" {url}'

@@ -1,4 +1,4 @@
-"""SHOW to people: accounts: their quotas and what is used of them, their people, suspension, another one to act for."""
+"""Accounts: their quotas and what is used of them, their people, suspension, another one to act for."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from apps.accounts.selectors import account_named, accounts
 from apps.core.errors import NotFound
 from apps.definitions.reading.describing import describe
 from apps.definitions.writing.rules.quotas import counts
-from apps.members import selectors, viewing
+from apps.members import impersonation, selectors
 from apps.web.accounts.people import people_of
-from apps.web.kit.field_errors import blame
+from apps.web.kit.field_errors import attach_errors
 from apps.web.kit.pages import PageRequest, operators_only, page, recognise, show
-from apps.web.kit.saving import Typed, saved_or_blamed, tell, version_sent, version_shown
+from apps.web.kit.saving import Typed, save_or_attach_errors, tell, version_sent, version_shown
 from apps.webhooks.selectors import webhooks
 
 PER_PAGE = 100
@@ -121,7 +121,7 @@ def _detail(request: PageRequest, account: Account) -> HttpResponse:
         "quotas": _quotas(request.actor, account),
         "is_own": account.pk == request.actor.account.pk,
         "may_operate": request.actor.is_operator and request.actor.role != "viewer" and not account.is_operator,
-        "may_look": request.actor.is_operator and not account.is_operator,
+        "may_impersonate": request.actor.is_operator and not account.is_operator,
     }
     return show(request, "pages/accounts/detail.html", context)
 
@@ -168,8 +168,8 @@ def _form(request: PageRequest, stored: Account | None) -> HttpResponse:
             spec=form.spec(stored),
             version=version_sent(request),
         )
-        if saved := saved_or_blamed(request, typed, partial(blame, form)):
-            done = f"{saved.title}is saved." if stored else f"{saved.title} is created. Invite its first member."
+        if saved := save_or_attach_errors(request, typed, partial(attach_errors, form)):
+            done = f"{saved.title} is saved." if stored else f"{saved.title} is created. Invite its first member."
             tell(request, typed, saved, done)
             return redirect("web:account", saved.name)
     context = {"form": form, "stored": stored, "version": version_shown(request, stored)}
@@ -189,7 +189,7 @@ def suspend(request: PageRequest, name: str) -> HttpResponse:
         suspended = account.suspended_at is None
         spec = describe(account) | {"suspended": suspended}
         typed = Typed(kind="Account", row=account, spec=spec, version=account.version, reason=reason)
-        if saved_or_blamed(request, typed, lambda error: messages.error(request, error.detail)):
+        if save_or_attach_errors(request, typed, lambda error: messages.error(request, error.detail)):
             words = "is suspended; its traffic is not affected" if suspended else "has access again"
             messages.success(request, f"{account.title} {words}.")
         return redirect("web:account", name)
@@ -211,7 +211,7 @@ def _reason(request: PageRequest) -> tuple[str, str]:
 
 
 @page
-def look(request: PageRequest, name: str) -> HttpResponse:
+def impersonate(request: PageRequest, name: str) -> HttpResponse:
     """With a reason: see the pages as the account's viewer for an hour, or until Stop."""
     operators_only(request.actor, "customers")
     account = account_named(request.actor, name)
@@ -219,20 +219,22 @@ def look(request: PageRequest, name: str) -> HttpResponse:
         raise NotFound("Operators already have access to the operator account.")
     reason, fault = _reason(request)
     if reason and not fault:
-        request.session[choosing.VIEWING] = viewing.begin(actor=request.actor, account=account, reason=reason)
+        request.session[choosing.IMPERSONATION] = impersonation.begin(
+            actor=request.actor, account=account, reason=reason
+        )
         return redirect("web:overview")
-    context = {"account": account, "reason": reason, "fault": fault, "act": "view"}
+    context = {"account": account, "reason": reason, "fault": fault, "act": "impersonate"}
     return show(request, REASON, context, status=422 if fault else 200)
 
 
 @require_POST
 @page
-def stop_looking(request: PageRequest) -> HttpResponse:
+def stop_impersonating(request: PageRequest) -> HttpResponse:
     """Be the operator again."""
-    found = request.session.pop(choosing.VIEWING, None)
+    found = request.session.pop(choosing.IMPERSONATION, None)
     if found is None:
         return redirect("web:overview")
-    viewing.end(name=request.user.get_username(), viewing=found)
+    impersonation.end(name=request.user.get_username(), session=found)
     messages.success(request, f"You no longer view {request.actor.account.title}.")
     return redirect("web:account", request.actor.account.name)
 
@@ -246,8 +248,8 @@ def switch(request: PageRequest) -> HttpResponse:
     chosen = next((each for each in request.memberships if each.account.name == name), None)
     if chosen is None:
         raise Http404("There is no such account, or you are not a member of it.")
-    if found := request.session.pop(choosing.VIEWING, None):
-        viewing.end(name=request.user.get_username(), viewing=found)
+    if found := request.session.pop(choosing.IMPERSONATION, None):
+        impersonation.end(name=request.user.get_username(), session=found)
     request.session[choosing.CHOSEN] = chosen.account_id
     messages.success(request, f"You now act for {chosen.account.title}.")
     return redirect("web:overview")

@@ -1,4 +1,4 @@
-"""SHOW to people: webhooks: where an account is told what, the log of every endpoint, and sending something again."""
+"""Where an account is told what, the log of every endpoint, and sending something again."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from django.utils.cache import add_never_cache_headers
 from django.views.decorators.http import require_POST
 
 from apps.core.clock import now
-from apps.core.errors import Conflict, Fault, Invalid, Stale
-from apps.web.kit.field_errors import blame
+from apps.core.errors import Conflict, FieldError, Invalid, Stale
+from apps.web.kit.field_errors import attach_errors
 from apps.web.kit.pages import PageRequest, page, show
 from apps.web.kit.saving import version_sent, version_shown
 from apps.webhooks import selectors, services
@@ -163,7 +163,7 @@ def new(request: PageRequest) -> HttpResponse:
                 actor=request.actor, name=form.cleaned_data["/name"], account=account, spec=form.spec
             )
         except Invalid as error:
-            blame(form, error)
+            attach_errors(form, error)
         except Conflict as error:
             form.add_error("/name", error.detail)
         else:
@@ -186,9 +186,9 @@ def edit(request: PageRequest, pk: int) -> HttpResponse:
                 actor=request.actor, webhook_id=pk, spec=form.spec, expected_version=version_sent(request)
             )
         except Invalid as error:
-            blame(form, error)
+            attach_errors(form, error)
         except Stale as error:
-            blame(form, Invalid([Fault("", "stale", error.detail)]))
+            attach_errors(form, Invalid([FieldError("", "stale", error.detail)]))
         else:
             messages.success(request, f"Webhook {row.name} is saved.")
             return redirect("web:webhook", pk=pk)

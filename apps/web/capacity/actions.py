@@ -1,4 +1,4 @@
-"""SHOW to people: what a person does about runs: starts, stops, approves them, and makes what they found a limit."""
+"""What a person does about runs: starts, stops, approves them, and makes what they found a limit."""
 
 from __future__ import annotations
 

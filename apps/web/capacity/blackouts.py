@@ -1,4 +1,4 @@
-"""SHOW to people: blackouts, in which no capacity test may run; operators set and end them, everybody reads them."""
+"""Blackouts, in which no capacity test may run; operators set and end them, everybody reads them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from django.views.decorators.http import require_POST
 from apps.capacity import selectors, services
 from apps.core.clock import now
 from apps.core.errors import Invalid
-from apps.web.kit.field_errors import blame
+from apps.web.kit.field_errors import attach_errors
 from apps.web.kit.pages import PageRequest, page, show
 
 SHOWN = 200
@@ -57,7 +57,7 @@ def _made(request: PageRequest, form: BlackoutForm) -> bool:
             actor=request.actor, starts_at=found["/starts_at"], ends_at=found["/ends_at"], reason=found["/reason"]
         )
     except Invalid as error:
-        blame(form, error)
+        attach_errors(form, error)
         return False
     messages.success(request, "No capacity test runs in this period.")
     return True

@@ -1,4 +1,4 @@
-"""SHOW to people: two runs side by side, and comparisons of two tests in turn, with a plain verdict."""
+"""Two runs side by side, and comparisons of two tests in turn, with a plain verdict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to people: planning a capacity test: the form, what would happen, and saving it."""
+"""Planning a capacity test: the form, what would happen, and saving it."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from django.views.decorators.http import require_POST
 from apps.accounts.models import Account
 from apps.accounts.quotas import quota
 from apps.accounts.selectors import accounts
-from apps.core.errors import Fault, Invalid
+from apps.core.errors import FieldError, Invalid
 from apps.definitions.models import CapacityTest
 from apps.definitions.reading.capacity_tests import capacity_test_document, spec_of
 from apps.definitions.selectors import capacity_tests, only
 from apps.web.capacity.form import CapacityTestForm
 from apps.web.capacity.words import what_happens
-from apps.web.kit.field_errors import blame
+from apps.web.kit.field_errors import attach_errors
 from apps.web.kit.pages import PageRequest, page, show
-from apps.web.kit.saving import Typed, saved_or_blamed, tell, version_sent, version_shown
+from apps.web.kit.saving import Typed, save_or_attach_errors, tell, version_sent, version_shown
 
 TEMPLATE = "pages/capacity_tests/form.html"
 # What the chosen pool narrows.
@@ -64,7 +64,7 @@ def _form(request: PageRequest, stored: CapacityTest | None) -> HttpResponse:
     if form.is_bound:
         form.is_valid()
         typed = _typed(request, form)
-        if saved := saved_or_blamed(request, typed, partial(_blame, form)):
+        if saved := save_or_attach_errors(request, typed, partial(_attach_errors, form)):
             tell(
                 request, typed, saved, f"Capacity test {saved.name} is saved. It sends no load until someone starts it."
             )
@@ -111,15 +111,15 @@ def _typed(request: PageRequest, form: CapacityTestForm) -> Typed:
     )
 
 
-def _blame(form: CapacityTestForm, error: Invalid) -> None:
+def _attach_errors(form: CapacityTestForm, error: Invalid) -> None:
     """The document's own sentences instead of those of the fields."""
     form.errors.clear()
-    blame(form, error)
+    attach_errors(form, error)
 
 
 def said_of(spec: dict[str, Any], owner: Account) -> dict[str, Any]:
     """The test in sentences, with what contradicts itself, beside what the account that owns it may do."""
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[FieldError, ...] = ()
     try:
         spec = capacity_test_document(spec_of(spec))
     except Invalid as error:

@@ -1,4 +1,4 @@
-"""SHOW to people: the numbers of a run to take away: steps as CSV, everything with its histograms as JSON."""
+"""The numbers of a run to take away: steps as CSV, everything with its histograms as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to people: the form of a capacity test: its fields by heading, and the document that they make.
+"""The form of a capacity test: its fields by heading, and the document that they make.
 
 Shares are typed in per cent. What is no number goes on as it was typed, so that the document's own sentence says what
 is wrong with it.
@@ -42,8 +42,7 @@ GROUPS = {
                        "/spec/target/path", "/spec/target/server"),
     "Load": ("/spec/load/kind", "/spec/load/rate", "/spec/load/to_rate", "/spec/load/step", "/spec/load/users",
             "/spec/load/duration_s"),
-    "Request details": ("/spec/load/arrivals", "/spec/load/method", "/spec/load/protocol", "/spec/load/tls",
-                                "/spec/load/keep_alive"),
+    "Request details": ("/spec/load/arrivals", "/spec/load/method", "/spec/load/tls", "/spec/load/keep_alive"),
     "Objective": ("/spec/objective/percentile", "/spec/objective/max_latency_ms",
                                   "/spec/objective/max_error_rate"),
     "Safety limits": ("/spec/guards/max_rate", "/spec/guards/max_connections", "/spec/guards/max_duration_s",
@@ -122,9 +121,7 @@ def _target(actor: Actor, stored: CapacityTest | None, chosen: str) -> dict[str,
         "/spec/target/pool": _choice("Pool", names, "The servers of this pool receive the load."),
         "/spec/target/region": _choice("Region", [(name, name) for name in places]),
         "/spec/target/hostname": _choice(
-            "Hostname",
-            hosts,
-            "Only verified hostnames that allow load tests. A route of the hostname must lead to the pool.",
+            "Hostname", hosts, "Only verified names that may be load-tested; a route of it has to lead to the pool."
         ),
         "/spec/target/path": _typed("Path", "Requested repeatedly. Choose a path that changes no data.", mono=True),
         "/spec/target/server": _typed("One server only", SERVER_HELP, mono=True),
@@ -159,7 +156,6 @@ def _load() -> dict[str, forms.Field]:
         "/spec/load/duration_s": _number("Duration", "s", "For a ramp: the duration of each step."),
         "/spec/load/arrivals": _choice("Arrivals", ARRIVALS),
         "/spec/load/method": _choice("Method", [(word, word) for word in ("GET", "HEAD", "OPTIONS")]),
-        "/spec/load/protocol": _choice("Protocol", [("http1", "HTTP/1.1"), ("http2", "HTTP/2")]),
         "/spec/load/tls": forms.BooleanField(label="Over TLS", required=False),
         "/spec/load/keep_alive": forms.BooleanField(label="Keep connections open", required=False),
     }
@@ -248,5 +244,5 @@ def blank(start: Mapping[str, str]) -> dict[str, Any]:
         "guards": {"max_rate": 100, "max_connections": 200, "max_duration_s": 300, "headroom": 0.0},
         "policy": {"apply": "by_hand", "margin": 0.1, "max_change": 0.2},
     }
-    spec["load"] |= {"protocol": "http1", "tls": False, "keep_alive": True}
+    spec["load"] |= {"tls": False, "keep_alive": True}
     return texts_of(spec)

@@ -1,4 +1,4 @@
-"""SHOW to people: a run while it goes on: second by second, what it does now, how far every brake is away."""
+"""A run while it goes on: second by second, what it does now, how far every brake is away."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to people: what was measured of a pool in a region, beside the limit that somebody or the run set."""
+"""What was measured of a pool in a region, beside the limit that somebody or the run set."""
 
 from __future__ import annotations
 

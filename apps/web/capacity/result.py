@@ -1,4 +1,4 @@
-"""SHOW to people: what a run found: the capacity with its confidence, its curve, what gave way, the run before."""
+"""What a run found: the capacity with its confidence, its curve, what gave way, the run before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to people: capacity tests as rows of lists: the last number and its age, the run of now, the next one."""
+"""Capacity tests as rows of lists: the last number and its age, the run of now, the next one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to people: one run of a capacity test: live while it goes on, with its result afterwards."""
+"""One run of a capacity test: live while it goes on, with its result afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to people, for first pages: capacity tests that run, and those that a schedule starts within a day."""
+"""Capacity tests that run, and those that a schedule starts within a day."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to people: capacity tests: the list, one test with its runs, and taking it away."""
+"""Capacity tests: the list, one test with its runs, and taking it away."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to people: what a capacity test asks and how a run stands, in sentences."""
+"""What a capacity test asks and how a run stands, in sentences."""
 
 from __future__ import annotations
 

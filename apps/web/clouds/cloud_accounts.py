@@ -1,4 +1,4 @@
-"""SHOW to people: accounts at clouds, and what already stands there and could be adopted."""
+"""Accounts at clouds, and what already stands there and could be adopted."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from django.views.decorators.http import require_POST
 from apps.adoption import selectors as adoption
 from apps.adoption.contract import Verdict
 from apps.adoption.import_options import read_order
-from apps.core.errors import Conflict, Fault, Invalid
+from apps.core.errors import Conflict, FieldError, Invalid
 from apps.definitions.selectors import only
 from apps.definitions.services import plan_document
 from apps.fleet import selectors as places
-from apps.web.kit.field_errors import blame
+from apps.web.kit.field_errors import attach_errors
 from apps.web.kit.pages import PageRequest, operators_only, page, show
 from apps.web.kit.saving import deleted
 
@@ -81,9 +81,11 @@ def pairs(text: str, pointer: str) -> dict[str, str]:
     for line in filter(None, map(str.strip, text.splitlines())):
         theirs, _, ours = (part.strip() for part in line.rpartition("="))
         if not theirs or not ours:
-            faults.append(Fault(pointer, "pair", f"Write cloud=spillway, one pair per line. Not a pair: {line[:80]}"))
+            faults.append(
+                FieldError(pointer, "pair", f"Write cloud=spillway, one pair per line. Not a pair: {line[:80]}")
+            )
         elif theirs in found:
-            faults.append(Fault(pointer, "twice", f"Name each cloud object only once. Repeated: {theirs[:80]}"))
+            faults.append(FieldError(pointer, "twice", f"Name each cloud object only once. Repeated: {theirs[:80]}"))
         found[theirs] = ours
     if faults:
         raise Invalid(faults)
@@ -118,7 +120,7 @@ def adopt(request: PageRequest) -> HttpResponse:
         try:
             context |= _found(request, form)
         except Invalid as error:
-            blame(form, error)
+            attach_errors(form, error)
         except Conflict as error:
             form.add_error(None, error.detail)
     return show(request, "pages/clouds/adopt.html", context, status=422 if form.errors else 200)

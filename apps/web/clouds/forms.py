@@ -1,4 +1,4 @@
-"""DEFINE by people: forms of cloud accounts, stacks, address pools and static IPs; the services judge everything."""
+"""Forms of cloud accounts, stacks, address pools and static IPs; the services judge everything."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from apps.accounts.selectors import accounts
 from apps.definitions.selectors import only
 from apps.fleet import selectors as places
 from apps.fleet.models import AddressPool, CloudAccount, Stack, StaticIP
-from apps.web.kit.field_errors import blame
+from apps.web.kit.field_errors import attach_errors
 from apps.web.kit.pages import PageRequest, operators_only, page, show
-from apps.web.kit.saving import Typed, saved_or_blamed, tell, version_sent, version_shown
+from apps.web.kit.saving import Typed, save_or_attach_errors, tell, version_sent, version_shown
 
 NAME_HINT = "Lowercase letters, digits and hyphens. Used in the API."
 CLOUDS = (("aws", "AWS"), ("google", "Google"))
@@ -263,7 +263,7 @@ def _edit(request: PageRequest, form_class: Any, stored: Any, back: str, to: str
             spec=form.spec(),
             version=version_sent(request) if stored else None,
         )
-        if saved := saved_or_blamed(request, typed, lambda error: blame(form, error)):
+        if saved := save_or_attach_errors(request, typed, lambda error: attach_errors(form, error)):
             tell(request, typed, saved, f"{form.noun[0].upper()}{form.noun[1:]} {saved.name} is saved.")
             return redirect(to, saved.pk) if to != back else redirect(to)
     words = BACK[back]

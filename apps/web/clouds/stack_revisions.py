@@ -1,4 +1,4 @@
-"""SHOW to people: one revision of a stack: what its document says, and how it differs from another one."""
+"""One revision of a stack: what its document says, and how it differs from another one."""
 
 from __future__ import annotations
 

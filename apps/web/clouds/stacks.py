@@ -1,4 +1,4 @@
-"""SHOW to people: stacks: what stands in each cloud, the plan that waits, its runs live, states, the lock."""
+"""Stacks: what stands in each cloud, the plan that waits, its runs live, states, the lock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to people: addresses that stay: where each stands, whose it is, and how it moves to another load balancer."""
+"""Addresses that stay: where each stands, whose it is, and how it moves to another load balancer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to people, pure: scales of server-made charts: a value's place on the sheet, and where the ticks stand."""
+"""Scales of server-made charts: a value's place on the sheet, and where the ticks stand."""
 
 from __future__ import annotations
 

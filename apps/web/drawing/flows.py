@@ -1,4 +1,4 @@
-"""SHOW to people, pure: a flow as the geometry of a drawing: who wants traffic, who serves it, what crosses over.
+"""A flow as the geometry of a drawing: who wants traffic, who serves it, what crosses over.
 
 Regions stand in rows: client traffic on the left, the region that serves it on the right, bands between them as thick
 as the traffic. A region's own traffic lies on top on both sides, so its band is straight; what is over leaves below it.

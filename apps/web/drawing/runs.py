@@ -1,4 +1,4 @@
-"""SHOW to people, pure: a capacity test as the geometry of charts: second by second, and latency against rate.
+"""A capacity test as the geometry of charts: second by second, and latency against rate.
 
 Each chart is drawn for two widths of its place, the style sheet shows the one that fits. Latencies stand on a
 logarithmic scale: the interesting part is around the objective, and an overload is a hundred times above it.

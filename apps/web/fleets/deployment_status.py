@@ -1,4 +1,4 @@
-"""SHOW, after a change: on how many nodes it runs already, fleet by fleet, as the nodes confirmed it."""
+"""After a change: on how many nodes it runs already, fleet by fleet, as the nodes confirmed it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to people: what nodes refuse in any fleet, why, and trying one of them again."""
+"""What nodes refuse in any fleet, why, and trying one of them again."""
 
 from __future__ import annotations
 

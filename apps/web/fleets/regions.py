@@ -1,4 +1,4 @@
-"""SHOW to people: regions: what their clients want, what they serve, what leaves and comes, and draining one."""
+"""Regions: what their clients want, what they serve, what leaves and comes, and draining one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to people: rollouts, live, with what changed and the way back."""
+"""Rollouts, live, with what changed and the way back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to people: fleets and nodes, running against wanted."""
+"""Fleets and nodes, running against wanted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW: series as the data of charts, for `components/chart.html`."""
+"""Series as the data of charts, for `components/chart.html`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW: a unified difference as lines of kind and text, as `components/diff.html` draws them."""
+"""A unified difference as lines of kind and text, as `components/diff.html` draws them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW, when two edits met: what you began with, yours and what is live, field by field, and a form that holds both."""
+"""Edit conflicts: what you began with, yours and what is live, field by field, and a form that holds both."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Meeting:
-    """Two edits that met: the differences, the document that holds both, and who saved what is live."""
+class EditConflict:
+    """Two edits of one version: the differences, the document that holds both, and who saved what is live."""
 
     lines: tuple[Line, ...]
     merged: dict[str, Any]
@@ -69,7 +69,7 @@ def _remembered(text: str) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def meeting(actor: Actor, kind: str, live: Any, typed: Mapping[str, Any], began: str) -> Meeting:
+def edit_conflict(actor: Actor, kind: str, live: Any, typed: Mapping[str, Any], began: str) -> EditConflict:
     """Compare what was typed (a spec) with what is live, from where the form began (`remember`).
 
     Without a beginning that can be read, nobody knows who changed what: every difference is then shown as yours.
@@ -91,7 +91,7 @@ def meeting(actor: Actor, kind: str, live: Any, typed: Mapping[str, Any], began:
     )
     label = f"{live.account.name}/{live.name}"
     entry = entry_of_version(actor, (kind, *PARTS.get(kind, ())), label, live.version)
-    return Meeting(lines, merge(base, yours, theirs), live, entry, known)
+    return EditConflict(lines, merge(base, yours, theirs), live, entry, known)
 
 
 def _settled(kind: str, live: Any, theirs: dict[str, Any], typed: Mapping[str, Any]) -> dict[str, Any]:

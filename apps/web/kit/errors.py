@@ -1,4 +1,4 @@
-"""SHOW to people what went wrong: plain sentences with the request id, also when nobody is signed in."""
+"""Plain sentences with the request id, also when nobody is signed in."""
 
 from __future__ import annotations
 

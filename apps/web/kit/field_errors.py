@@ -1,4 +1,4 @@
-"""SHOW to people: puts every fault of a refused change beside the field that it is about."""
+"""Puts every fault of a refused change beside the field that it is about."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from django import forms
 from apps.core.errors import Invalid
 
 
-def blame(form: forms.Form, error: Invalid) -> None:
+def attach_errors(form: forms.Form, error: Invalid) -> None:
     """Add each fault to the field that its pointer names (`/networks/2` → `/networks`), else to the form's top."""
     for fault in error.faults:
         field = fault.pointer

@@ -1,4 +1,4 @@
-"""SHOW to people: measured numbers as words, and series as the points of a sparkline; nothing is invented."""
+"""Measured numbers as words, and series as the points of a sparkline; nothing is invented."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to people: browsers ask with GET and send with POST; a page knows no other way to be asked."""
+"""Browsers ask with GET and send with POST; a page knows no other way to be asked."""
 
 from __future__ import annotations
 

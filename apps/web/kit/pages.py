@@ -1,4 +1,4 @@
-"""SHOW to people: what every page does: know the actor, answer whole or in part, turn refusals into pages."""
+"""What every page does: know the actor, answer whole or in part, turn refusals into pages."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_http_methods
 
 from apps.accounts.actors import Actor, memberships_of
-from apps.accounts.choosing import VIEWING, actor_of_session
+from apps.accounts.choosing import IMPERSONATION, actor_of_session
 from apps.accounts.models import Membership
 from apps.core.errors import Forbidden, NotFound
 from apps.definitions.services import managing
-from apps.members import viewing
+from apps.members import impersonation
 
 P = ParamSpec("P")
 View = Callable[Concatenate[HttpRequest, P], HttpResponse]
@@ -44,7 +44,7 @@ def page(
     @functools.wraps(view)
     def guarded(request: Any, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
         actor = recognise(request)
-        if actor.account.suspended_at and not actor.viewing:
+        if actor.account.suspended_at and not actor.impersonating:
             return render(request, "pages/accounts/suspended.html", {"actor": actor}, status=403)
         try:
             with managing(break_glass=request.POST.get("break_glass") == "true"):
@@ -63,8 +63,8 @@ def recognise(request: Any) -> Actor:
     actor = actor_of_session(request.user, request.session, request.memberships)
     if actor is None:
         raise PermissionDenied("You are signed in but belong to no account. Ask an operator to invite you to one.")
-    if not actor.viewing and VIEWING in request.session:
-        viewing.end(name=actor.name, viewing=request.session.pop(VIEWING))  # the hour is over
+    if not actor.impersonating and IMPERSONATION in request.session:
+        impersonation.end(name=actor.name, session=request.session.pop(IMPERSONATION))  # the hour is over
     request.actor = actor
     return actor
 

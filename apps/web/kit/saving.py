@@ -1,4 +1,4 @@
-"""DEFINE by people: the one way in which a form's object is saved, and what is shown when two edits met."""
+"""The one way in which a form's object is saved, and what is shown at an edit conflict."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpResponse
 
-from apps.core.errors import Conflict, Fault, Invalid, Stale
+from apps.core.errors import Conflict, FieldError, Invalid, Stale
 from apps.definitions.services import PLATFORM, confirming, delete_object, save_object
-from apps.web.kit.edit_conflicts import meeting
+from apps.web.kit.edit_conflicts import edit_conflict
 from apps.web.kit.pages import PageRequest, show
 
 
@@ -53,7 +53,7 @@ def save(request: PageRequest, typed: Typed) -> Any:
     except Stale:
         raise
     except Conflict as error:
-        raise Invalid([Fault("" if row else "/name", "conflict", error.detail)]) from error
+        raise Invalid([FieldError("" if row else "/name", "conflict", error.detail)]) from error
 
 
 def _save_object(request: PageRequest, typed: Typed) -> Any:
@@ -70,14 +70,14 @@ def _save_object(request: PageRequest, typed: Typed) -> Any:
     )
 
 
-def saved_or_blamed(request: PageRequest, typed: Typed, blame: Callable[[Invalid], None]) -> Any | None:
-    """The stored row; None after `blame` put everything that was refused into the form, a stale version included."""
+def save_or_attach_errors(request: PageRequest, typed: Typed, attach_errors: Callable[[Invalid], None]) -> Any | None:
+    """The stored row; None after `attach_errors` put what was rejected into the form, a stale version included."""
     try:
         return save(request, typed)
     except Stale as error:
-        blame(Invalid([Fault("", "stale", error.detail)]))
+        attach_errors(Invalid([FieldError("", "stale", error.detail)]))
     except Invalid as error:
-        blame(error)
+        attach_errors(error)
     return None
 
 
@@ -130,5 +130,5 @@ def two_edits(
 
     `began` is what the form remembered of its beginning; `again` makes the page's context from the spec of both.
     """
-    met = meeting(request.actor, typed.kind, live, typed.spec, began)
-    return show(request, template, again(met.merged) | {"meeting": met}, status=409)
+    conflict = edit_conflict(request.actor, typed.kind, live, typed.spec, began)
+    return show(request, template, again(conflict.merged) | {"conflict": conflict}, status=409)

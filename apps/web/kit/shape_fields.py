@@ -1,4 +1,4 @@
-"""SHOW to people: fields of forms, made of the shapes of objects: label, choices, hint, what stands there at first."""
+"""Fields of forms, made of the shapes of objects: label, choices, hint, what stands there at first."""
 
 from __future__ import annotations
 
@@ -9,12 +9,20 @@ from django import forms
 
 from apps.definitions.shapes.base.fields import Field, fields_of
 from apps.definitions.shapes.base.shape import Shape
+from apps.definitions.shapes.base.words import as_texts
+
+NAME_HINT = "Lowercase letters, digits and hyphens. Used in the API."
+LISTS = {"array": "One per line.", "object": "key=value, one per line."}
+LINES = {"rows": 3, "spellcheck": "false", "class": "mono"}
 
 
 class Text(forms.CharField):
-    """Keeps whatever was typed: services judge it, and `required` only tells people; `whole` of a whole number."""
+    """Keeps whatever was typed: services judge it, and `required` only tells people.
 
-    whole = False
+    `type` is that of the value as JSON Schema has it; an array stands there one entry a line, an object `key=value`.
+    """
+
+    type = "string"
 
     def validate(self, value: object) -> None:
         """Nothing here."""
@@ -26,34 +34,54 @@ def plain_fields(shape: type[Shape], place: str) -> dict[str, forms.Field]:
     return {f"{place}/{field.name}": form_field(field) for field in shown}
 
 
-def form_field(field: Field, widget: forms.Widget | None = None) -> Text:
+def form_field(field: Field, widget: forms.Widget | None = None) -> forms.Field:
     """The field of one value; a closed list is a choice, what may stay empty is optional."""
     labels, schema = (field.grammar.labels, field.grammar.schema) if field.grammar else (None, {})
-    whole = schema.get("type") == "integer"
-    hint, default = field.about.hint, None if field.required else field.default
+    type_of = "array" if field.many else schema.get("type", "string")
+    hint = field.about.help if field.about.hint is None else field.about.hint
+    default = None if field.required else field.default
+    if type_of == "boolean":
+        return forms.BooleanField(label=field.about.label, required=False, help_text=hint, initial=default)
     if labels:
         widget = widget or forms.Select(choices=list(labels.items()))
-    elif whole:
+    elif type_of == "integer":
         widget = widget or forms.TextInput(attrs={"inputmode": "numeric"})
+    elif type_of in LISTS and widget is None:
+        widget, hint = forms.Textarea(attrs=LINES), f"{LISTS[type_of]} {hint}"
     made = Text(
         label=field.about.label,
         initial=next(iter(labels)) if labels else written(default or None) or None,
-        help_text=field.about.help if hint is None else hint,
+        help_text=hint,
         required=field.required or bool(default),
         widget=widget,
     )
-    made.whole = whole
+    made.type = type_of
     return made
 
 
-def typed(field: forms.Field, text: str) -> Any:
+def typed(field: forms.Field, text: Any) -> Any:
     """A number where one is wanted and was typed, None where nothing was typed, else the text as it is."""
-    whole = isinstance(field, Text) and field.whole
-    return int(text) if whole and re.fullmatch(r"[0-9]{1,12}", text) else text or None
+    if not isinstance(field, Text):
+        return text
+    if field.type in LISTS:
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        return (pairs(lines) if field.type == "object" else lines) or None
+    text = text.strip()
+    return int(text) if field.type == "integer" and re.fullmatch(r"[0-9]{1,12}", text) else text or None
+
+
+def pairs(entries: list[str]) -> dict[str, str] | list[str]:
+    """Key → value; the entries as they are where two have one key, for the document to refuse."""
+    found = {key.strip(): value.strip() for key, _, value in (entry.partition("=") for entry in entries)}
+    return found if len(found) == len(entries) else entries
 
 
 def written(value: object) -> str:
     """A value as text; nothing for none and for an empty list."""
+    if isinstance(value, dict):
+        value = as_texts(value)
+    if isinstance(value, list | tuple):
+        return "\n".join(value)
     if isinstance(value, float):
         return f"{value:g}"
-    return "" if value is None or value == () else str(value)
+    return "" if value is None else str(value)

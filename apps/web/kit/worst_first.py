@@ -1,4 +1,4 @@
-"""SHOW to people: lists whose rows have a state begin with the worst, and go on by name within each state."""
+"""Lists whose rows have a state begin with the worst, and go on by name within each state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to people: certificates and when they expire; a private key comes in here and never goes out again."""
+"""Certificates and when they expire; a private key comes in here and never goes out again."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from apps.core.clock import now
 from apps.definitions import selectors
 from apps.definitions.models import Certificate
 from apps.rollouts.selectors import conditions_of
-from apps.web.kit.field_errors import blame
+from apps.web.kit.field_errors import attach_errors
 from apps.web.kit.pages import PageRequest, page, show
-from apps.web.kit.saving import Typed, deleted, saved_or_blamed, tell, version_sent, version_shown
+from apps.web.kit.saving import Typed, deleted, save_or_attach_errors, tell, version_sent, version_shown
 from apps.web.kit.shape_fields import Text
 
 PER_PAGE = 100
@@ -134,7 +134,7 @@ def _upload(request: PageRequest, stored: Certificate | None) -> HttpResponse:
     if data is not None:
         if form.is_valid():
             typed = _typed(request, form, stored)
-            if saved := saved_or_blamed(request, typed, partial(blame, form)):
+            if saved := save_or_attach_errors(request, typed, partial(attach_errors, form)):
                 tell(request, typed, saved, f"Certificate {saved.name} is saved. Listeners that use it present it now.")
                 return redirect("web:certificates")
         form.forget_key()

@@ -1,4 +1,4 @@
-"""SHOW: where clients reach a listener, and the exact command that tries a route there."""
+"""Where clients reach a listener, and the exact command that tries a route there."""
 
 from __future__ import annotations
 

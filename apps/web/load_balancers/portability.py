@@ -1,4 +1,4 @@
-"""SHOW to people: what AWS, Google and a fleet would refuse or lose of a load balancer, before anything moves."""
+"""What AWS, Google and a fleet would refuse or lose of a load balancer, before anything moves."""
 
 from __future__ import annotations
 

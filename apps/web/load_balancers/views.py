@@ -1,4 +1,4 @@
-"""SHOW to people: load balancers and their listeners: where clients connect, on which nodes, with how much traffic."""
+"""Load balancers and their listeners: where clients connect, on which nodes, with how much traffic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to people: what pages need to show a flow: its drawing, its table twin, the reasons, how old it is."""
+"""What pages need to show a flow: its drawing, its table twin, the reasons, how old it is."""
 
 from __future__ import annotations
 

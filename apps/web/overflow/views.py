@@ -1,4 +1,4 @@
-"""SHOW to people: overflow: who wants traffic, who serves it and why, how it was, and what would be if."""
+"""Overflow: who wants traffic, who serves it and why, how it was, and what would be if."""
 
 from __future__ import annotations
 

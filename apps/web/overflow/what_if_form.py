@@ -1,4 +1,4 @@
-"""SHOW to people: the what-if form: reads what should be different; the planner answers, nothing is saved."""
+"""The what-if form: reads what should be different; the planner answers, nothing is saved."""
 
 from __future__ import annotations
 

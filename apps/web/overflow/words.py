@@ -1,4 +1,4 @@
-"""SHOW to people, pure: a flow in words and as the rows of its table twin, for those who do not see drawings."""
+"""A flow in words and as the rows of its table twin, for those who do not see drawings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to people: what a new account does first; each step turns green by itself, from what is really there."""
+"""What a new account does first; each step turns green by itself, from what is really there."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class _Found:
 
     @property
     def waiting(self) -> Hostname | None:
-        return next((name for name in self.hostnames if not name.proof), None)
+        return next((name for name in self.hostnames if not name.verification), None)
 
     @property
-    def proved(self) -> Hostname | None:
-        return next((name for name in self.hostnames if name.proof), None)
+    def verified(self) -> Hostname | None:
+        return next((name for name in self.hostnames if name.verification), None)
 
 
 def first_steps(actor: Actor) -> list[Step]:
@@ -68,11 +68,11 @@ def first_steps(actor: Actor) -> list[Step]:
 
 def _done(actor: Actor, found: _Found) -> Iterator[bool]:
     yield bool(found.hostnames)
-    yield found.proved is not None
+    yield found.verified is not None
     yield any(backend.servers.all() for pool in found.pools for backend in pool.backends.all())
     yield any(seen.servers_up for seen in pool_numbers(actor, [pool.pk for pool in found.pools]).values())
     yield bool(found.routes)
-    served = [route for route in found.routes if route.hostname.proof]
+    served = [route for route in found.routes if route.hostname.verification]
     words = sync_of(actor, {route.load_balancer_id for route in served})
     yield any(words.get(route.load_balancer_id) == "in_sync" for route in served)
 
@@ -84,9 +84,9 @@ def _words(found: _Found) -> Iterator[tuple[str, str, str, str]]:
         reverse("web:hostname-new"),
         "Add hostname",
     )
-    waiting = found.waiting or found.proved
+    waiting = found.waiting or found.verified
     yield (
-        "Verify that you own it",
+        "Verify that it is yours",
         "Add a TXT record to its DNS zone. The page of the hostname shows the record and its status.",
         reverse("web:hostname", args=[waiting.pk]) if waiting else reverse("web:hostnames"),
         "Show record",
@@ -104,7 +104,7 @@ def _words(found: _Found) -> Iterator[tuple[str, str, str, str]]:
         reverse("web:pool", args=[pool.pk]) if pool else reverse("web:pools"),
         "View pool",
     )
-    start = {"hostname": (found.proved or waiting).name} if waiting else {}
+    start = {"hostname": (found.verified or waiting).name} if waiting else {}
     start |= {"pool": pool.name} if pool else {}
     yield (
         "Route requests to them",

@@ -1,4 +1,4 @@
-"""SHOW to customers: what is left to do first, then the worst problem, the numbers, the overflow and what expires."""
+"""What is left to do first, then the worst problem, the numbers, the overflow and what expires."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def context_of(actor: Actor) -> dict[str, Any]:
     flow = overflow.flow_overall(actor)
     numbers, series = observe.live_numbers(actor), half_hour(actor)
     standing = _waiting(actor)
-    waiting = definitions.hostnames(actor).filter(proof="", released_at=None)
+    waiting = definitions.hostnames(actor).filter(verification="", released_at=None)
     routes = definitions.routes(actor).filter(account=actor.account).count()
     return {
         "steps": first_steps(actor),

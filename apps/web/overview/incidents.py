@@ -1,4 +1,4 @@
-"""SHOW to people: what needs attention, worst first: one entry per cause, with what follows from it beside it."""
+"""What needs attention, worst first: one entry per cause, with what follows from it beside it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from apps.overflow.flows import Flow, RegionUse
 from apps.overflow.reasons import urgency
 
 SHOWN = 5
-DOWN, SICK, LOOK = 1, 2, 3
+DOWN, SICK = 1, 2
 PAGES = {"node": "web:node", "pool": "web:pool"}
 # A p95 is worth a word when it doubled against the median of the half hour and is that much slower.
 DOUBLED, SLOWER_MS, POINTS = 2.0, 50.0, 10

@@ -1,4 +1,4 @@
-"""SHOW to people: what the first pages of operators and of customers have in common."""
+"""What the first pages of operators and of customers have in common."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to people: what the command palette finds, a few of each noun that the actor may see."""
+"""What the command palette finds, a few of each noun that the actor may see."""
 
 from __future__ import annotations
 

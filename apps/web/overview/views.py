@@ -1,4 +1,4 @@
-"""SHOW to people: the worst problem first, the numbers, traffic by region, what is on its way."""
+"""The worst problem first, the numbers, traffic by region, what is on its way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to people: the form of a pool; every field is named by its JSON pointer, so a refusal finds its field."""
+"""The form of a pool; every field is named by its JSON pointer, so a refusal finds its field."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from apps.definitions.shapes.base.words import as_texts
 from apps.definitions.shapes.pool import BackendSpec, HealthCheckSpec, LimitSpec, Overflow, PoolSpec, ServerSpec
 from apps.fleet.models import Region
 from apps.web.kit.edit_conflicts import remember
-from apps.web.kit.shape_fields import Text, form_field, plain_fields, typed, written
+from apps.web.kit.shape_fields import Text, form_field, pairs, plain_fields, typed, written
 
 Texts = dict[str, str]
 CHECKED = "/spec/health_check"
@@ -40,7 +40,7 @@ def _overflow_fields() -> dict[str, forms.Field]:
     return {WHEN_FULL: form_field(field_at(Overflow, "when_full")), ORDER: form_field(field_at(Overflow, "order"))}
 
 
-def _tags_field() -> Text:
+def _tags_field() -> forms.Field:
     return form_field(field_at(PoolSpec, "tags"), forms.TextInput(attrs={"class": "mono"}))
 
 
@@ -98,7 +98,7 @@ class PoolForm(forms.Form):
         spec: dict[str, Any] = {name.removeprefix("/spec/"): self._value(name) for name in _pool_fields()}
         spec["overflow"] = {"when_full": self._value(WHEN_FULL), "order": re.split(r"[,;\s]+", self.text(ORDER))}
         spec["overflow"]["order"] = [name for name in spec["overflow"]["order"] if name]
-        spec["tags"] = self._tags()
+        spec["tags"] = pairs([entry for entry in re.split(r"[,;\s]+", self.text(TAGS)) if entry])
         if self.cleaned_data.get(CHECKED):
             names = [name for name in _check_fields() if name != CHECKED]
             spec["health_check"] = {name.rpartition("/")[2]: self._value(name) for name in names}
@@ -110,12 +110,6 @@ class PoolForm(forms.Form):
                 self._places.append((f"/spec/backends/{len(spec['backends'])}", place))
                 spec["backends"].append(self._backend(place, region) | {"servers": servers})
         return spec
-
-    def _tags(self) -> dict[str, str] | list[str]:
-        """Key → value; the entries as they are where two have one key, for the document to refuse."""
-        entries = [entry for entry in re.split(r"[,;\s]+", self.text(TAGS)) if entry]
-        pairs = {entry.partition("=")[0]: entry.partition("=")[2] for entry in entries}
-        return pairs if len(pairs) == len(entries) else entries
 
     def _backend(self, place: str, region: Region) -> dict[str, Any]:
         limit = {name: self._value(f"{place}/limit/{name}") for name in ("kind", "value", "scope")}
@@ -136,7 +130,7 @@ class PoolForm(forms.Form):
                 position += 1
                 yield server
 
-    def blame(self, error: Invalid) -> None:
+    def attach_errors(self, error: Invalid) -> None:
         """Put every fault beside its field; one without a field stands at the form's top."""
         places = sorted(self._places, key=lambda place: len(place[0]), reverse=True)
         for fault in error.faults:

@@ -1,4 +1,4 @@
-"""SHOW to people: the small form beside each region of a pool that changes its limit."""
+"""The small form beside each region of a pool that changes its limit."""
 
 from __future__ import annotations
 

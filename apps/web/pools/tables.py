@@ -1,4 +1,4 @@
-"""SHOW to people: numbers of pools and servers as the cells and series that the pages of pools draw."""
+"""Numbers of pools and servers as the cells and series that the pages of pools draw."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to people: pools: the list, one with its servers, its form, and what can be done to servers in a hurry."""
+"""Pools: the list, one with its servers, its form, and what can be done to servers in a hurry."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def new(request: PageRequest) -> HttpResponse:
                 request, _typed(request, form, None), "is created and is being rolled out to every fleet that uses it"
             )
         except Invalid as error:
-            form.blame(error)
+            form.attach_errors(error)
     return _form_page(request, form, None)
 
 
@@ -152,7 +152,7 @@ def edit(request: PageRequest, pk: int) -> HttpResponse:
         except Stale:
             return _two_edits(request, form, typed, places)
         except Invalid as error:
-            form.blame(error)
+            form.attach_errors(error)
     return _form_page(request, form, pool)
 
 

@@ -1,4 +1,4 @@
-"""DEFINE by people: new and changed routes, checked while somebody types, and two edits that met."""
+"""New and changed routes, checked while somebody types, and edit conflicts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.views.decorators.http import require_POST
 
 from apps.accounts.models import Account
 from apps.accounts.selectors import accounts
-from apps.core.errors import Fault, Invalid, Stale
+from apps.core.errors import FieldError, Invalid, Stale
 from apps.definitions.models import Route
 from apps.definitions.selectors import only, pools, route_conflicts
 from apps.definitions.selectors import routes as visible_routes
@@ -119,7 +119,7 @@ def _checked(request: PageRequest, entry: RouteEntry) -> dict[str, Any]:
         request.actor, spec, account=owner, exclude_id=entry.row.pk if entry.row else None
     )
     if "account" in entry.head.fields and not entry.head.cleaned_data.get("account"):
-        context["faults"] = [Fault("/account", "required", "Choose the account that owns the route.")]
+        context["faults"] = [FieldError("/account", "required", "Choose the account that owns the route.")]
         return context
     name = entry.row.name if entry.row else entry.head.cleaned_data.get("name") or UNNAMED
     try:

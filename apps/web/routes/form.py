@@ -1,4 +1,4 @@
-"""DEFINE by people: the form of a route, as documents want it; every fault goes back to the field that it names."""
+"""The form of a route, as documents want it; every fault goes back to the field that it names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.http import QueryDict
 
 from apps.accounts.actors import Actor
 from apps.accounts.selectors import accounts
-from apps.core.errors import Fault
+from apps.core.errors import FieldError
 from apps.definitions.models import Route
 from apps.definitions.reading.describing import describe
 from apps.definitions.selectors import load_balancers
@@ -221,7 +221,7 @@ class RouteEntry:
         forms_there = [form for form in rows.forms if hasattr(form, "cleaned_data")]
         return [form for form in forms_there if form.cleaned_data.get(field) and not form.cleaned_data.get("DELETE")]
 
-    def add_faults(self, faults: Iterable[Fault]) -> None:
+    def add_faults(self, faults: Iterable[FieldError]) -> None:
         """Put each fault beside the field that it names; what no field shows goes to the top of the form."""
         for fault in faults:
             form, field = self._place(fault.pointer)

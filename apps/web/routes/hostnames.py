@@ -1,4 +1,4 @@
-"""SHOW to people: hostnames: claimed, what to set in DNS to prove one, whether it is set, and given up again."""
+"""Hostnames: claimed, what to set in DNS to verify one, whether it is set, and given up again."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
 from apps.accounts.hostnames import verification
-from apps.accounts.hostnames.claims import GRACE, state_of
+from apps.accounts.hostnames.claims import COOLDOWN, state_of
 from apps.accounts.models import Hostname
 from apps.accounts.quotas import quota
 from apps.accounts.selectors import accounts
@@ -20,18 +20,18 @@ from apps.audit.selectors import entries_of
 from apps.core.errors import Conflict, Invalid
 from apps.definitions import selectors
 from apps.definitions.writing.kinds import hostnames
-from apps.web.kit.field_errors import blame
+from apps.web.kit.field_errors import attach_errors
 from apps.web.kit.pages import PageRequest, page, show
 from apps.web.kit.worst_first import keyset_page
 
 PER_PAGE = 100
 ROUTES_SHOWN = 20
 STATES = {
-    "waiting": ("waiting", "Needs verification"),
-    "proved": ("done", "Verified"),
+    "waiting": ("waiting", "Waiting for verification"),
+    "verified": ("done", "Verified"),
     "released": ("superseded", "Released"),
 }
-PROOFS = {"dns": "by DNS", "http": "by HTTP", "operator": "by an operator", "grant": "by a grant"}
+VERIFICATIONS = {"dns": "by DNS", "http": "by HTTP", "operator": "by an operator", "grant": "by a grant"}
 
 
 class ClaimForm(forms.Form):
@@ -56,22 +56,22 @@ class ClaimForm(forms.Form):
 
 @page
 def index(request: PageRequest) -> HttpResponse:
-    """Claimed names, those that wait for proof first, a keyset page at a time; `?q=` and `?state=` narrow."""
+    """Claimed names, those that wait for verification first, a keyset page at a time; `?q=` and `?state=` narrow."""
     rows = selectors.hostnames(request.actor).annotate(route_count=Count("routes"))
     query, state, after = (request.GET.get(name, "").strip()[:253] for name in ("q", "state", "after"))
     if query and query.isprintable():
         rows = rows.filter(name__icontains=query)
     if state == "waiting":
-        rows = rows.filter(proof="", released_at=None)
+        rows = rows.filter(verification="", released_at=None)
     elif state == "released":
         rows = rows.exclude(released_at=None)
-    elif state == "proved":
-        rows = rows.filter(released_at=None).exclude(proof="")
-    waits = When(proof="", released_at=None, then=Value(0))
+    elif state == "verified":
+        rows = rows.filter(released_at=None).exclude(verification="")
+    waits = When(verification="", released_at=None, then=Value(0))
     rank = Case(waits, default=Value(9), output_field=IntegerField())
     found, next_after = keyset_page(rows, rank, ("name",), after, PER_PAGE)
     context = {
-        "rows": [(row, *STATES[state_of(row)], PROOFS.get(row.proof, "")) for row in found],
+        "rows": [(row, *STATES[state_of(row)], VERIFICATIONS.get(row.verification, "")) for row in found],
         "query": query,
         "state": state,
         "after": after,
@@ -91,9 +91,9 @@ def new(request: PageRequest) -> HttpResponse:
         try:
             row = hostnames.claim(actor=request.actor, name=name, account=account)
         except Invalid as error:
-            blame(form, error)
+            attach_errors(form, error)
         else:
-            said = "is verified" if row.proof else "is added. Add one DNS record to verify that you own it"
+            said = "is verified" if row.verification else "is added. Add one DNS record to verify that you own it"
             messages.success(request, f"{row.name} {said}.")
             return redirect("web:hostname", pk=row.pk)
     status = 422 if form.is_bound and form.errors else 200
@@ -102,18 +102,18 @@ def new(request: PageRequest) -> HttpResponse:
 
 @page
 def detail(request: PageRequest, pk: int) -> HttpResponse:
-    """One name: how it stands, what proves it, what was found, and the routes that use it."""
+    """One name: how it stands, what verifies it, what was found, and the routes that use it."""
     row = selectors.only(selectors.hostnames(request.actor), pk)
     state, words = STATES[state_of(row)]
     users = selectors.routes(request.actor).filter(hostname=row)
     context: dict[str, Any] = {
         "row": row,
         "state": state,
-        "words": f"{words} {PROOFS.get(row.proof, '')}".strip() if state == "done" else words,
+        "words": f"{words} {VERIFICATIONS.get(row.verification, '')}".strip() if state == "done" else words,
         "txt_name": verification.txt_name(row.name),
         "txt_value": verification.txt_value(row.challenge),
         "url": verification.http_url(row.name, row.challenge),
-        "free_at": row.released_at + GRACE if row.released_at else None,
+        "free_at": row.released_at + COOLDOWN if row.released_at else None,
         "routes": list(users[: ROUTES_SHOWN + 1]),
     }
     if not request.GET.get("partial"):
@@ -124,25 +124,25 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
 @require_POST
 @page
 def check(request: PageRequest, pk: int) -> HttpResponse:
-    """Look for the proof now and say what was found."""
+    """Look for the challenge now and say what was found."""
     row = hostnames.check(actor=request.actor, hostname_id=_visible(request, pk).pk)
-    tell = messages.success if row.proof else messages.warning
+    tell = messages.success if row.verification else messages.warning
     tell(request, row.last_check_message or "There was nothing to check.")
     return redirect("web:hostname", pk=pk)
 
 
 @require_POST
 @page
-def prove(request: PageRequest, pk: int) -> HttpResponse:
+def verify(request: PageRequest, pk: int) -> HttpResponse:
     """An operator's word."""
     try:
-        row = hostnames.prove(
+        row = hostnames.verify(
             actor=request.actor, hostname_id=_visible(request, pk).pk, reason=request.POST.get("reason", "")[:400]
         )
     except Invalid as error:
         messages.error(request, error.detail)
     else:
-        messages.success(request, f"{row.name} is verified; its routes go live now.")
+        messages.success(request, f"{row.name} is verified. Its routes go live now.")
     return redirect("web:hostname", pk=pk)
 
 
@@ -159,7 +159,11 @@ def release(request: PageRequest, pk: int) -> HttpResponse:
     except Conflict as error:
         messages.error(request, error.detail)
         return redirect("web:hostname", pk=pk)
-    rest = f"no other account can claim it for {GRACE.days} days" if row.proof else "any account can claim it now"
+    rest = (
+        (f"no other account can claim it for {COOLDOWN.days} days")
+        if row.verification
+        else "any account can claim it now"
+    )
     messages.success(request, f"{row.name} is released; {rest}.")
     return redirect("web:hostnames")
 

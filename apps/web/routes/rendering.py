@@ -1,4 +1,4 @@
-"""SHOW: what one route becomes on the nodes, as text to read and copy."""
+"""What one route becomes on the nodes, as text to read and copy."""
 
 from __future__ import annotations
 

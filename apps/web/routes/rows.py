@@ -1,4 +1,4 @@
-"""SHOW to people: routes as rows of a list: what they match, what happens, how it goes, whether it is live."""
+"""Routes as rows of a list: what they match, what happens, how it goes, whether it is live."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Share:
 class RouteRow:
     """One route as pages show it; `health` is empty for routes without pools, `sync` where no fleet runs it.
 
-    `waiting` says that the account has not proved the hostname yet: the route is kept and not served.
+    `waiting` says that the account has not verified the hostname yet: the route is kept and not served.
     """
 
     route: Route
@@ -66,7 +66,7 @@ def rows_of(actor: Actor, routes: Sequence[Route]) -> list[RouteRow]:
                 health=_worst((share.health for share in shares if share.weight), HEALTH_ORDER),
                 sync=words.get(route.load_balancer_id, ""),
                 figures=figures_of(numbers.get(route.pk)),
-                waiting=not route.hostname.proof,
+                waiting=not route.hostname.verification,
             )
         )
     return found

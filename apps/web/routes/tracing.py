@@ -1,4 +1,4 @@
-"""SHOW to people: what would happen to a request: a form of its parts, and who gets it, who does not, and why."""
+"""What would happen to a request: a form of its parts, and who gets it, who does not, and why."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from django import forms
 from django.http import HttpResponse
 
 from apps.core.errors import Invalid
-from apps.definitions.previewing.tracing import read_question, trace_request, waits_for_proof
+from apps.definitions.previewing.tracing import read_question, trace_request, waits_for_verification
 from apps.web.kit.pages import PageRequest, page, show
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
@@ -32,7 +32,7 @@ class TraceForm(forms.Form):
         found = {"host": got["host"], "path": got["path"] or "/", "method": got["method"] or "GET", "headers": headers}
         return found | {"scheme": got["scheme"] or "https"}
 
-    def blame(self, error: Invalid) -> None:
+    def attach_errors(self, error: Invalid) -> None:
         """Put each fault beside its field."""
         for fault in error.faults:
             field = fault.pointer.split("/")[1]
@@ -48,9 +48,9 @@ def trace(request: PageRequest) -> HttpResponse:
         try:
             question, _ = read_question(form.question())
         except Invalid as error:
-            form.blame(error)
+            form.attach_errors(error)
         else:
             context["asked"] = question
             context["answers"] = trace_request(request.actor, question)
-            context["waits"] = waits_for_proof(request.actor, question)
+            context["waits"] = waits_for_verification(request.actor, question)
     return show(request, "pages/routes/trace.html", context, status=422 if form.errors else 200)

@@ -1,4 +1,4 @@
-"""SHOW to people: routes: the list, one route, and the way it is taken away."""
+"""Routes: the list, one route, and the way it is taken away."""
 
 from __future__ import annotations
 

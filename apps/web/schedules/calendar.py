@@ -1,4 +1,4 @@
-"""SHOW to people: the calendar of schedules: a week or a month, what came of the past and what is to come."""
+"""The calendar of schedules: a week or a month, what came of the past and what is to come."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.http import HttpResponse
 from apps.accounts.selectors import accounts
 from apps.capacity.models import Blackout, Run
 from apps.core.clock import now
-from apps.core.errors import Fault, Invalid
+from apps.core.errors import FieldError, Invalid
 from apps.definitions.selectors import schedules as visible_schedules
 from apps.web.kit.pages import PageRequest, page, show
 from apps.web.schedules.calendar_days import DUE, Day, Span, add_blackouts, add_runs, fill
@@ -65,7 +65,7 @@ def _zone(name: str) -> ZoneInfo:
         return ZoneInfo("UTC")
     if name not in zones():
         detail = "Unknown time zone. Choose one from the list, such as Europe/Berlin."
-        raise Invalid([Fault("/zone", "zone", detail)])
+        raise Invalid([FieldError("/zone", "zone", detail)])
     return ZoneInfo(name)
 
 

@@ -1,4 +1,4 @@
-"""SHOW to people: what a calendar of schedules holds day by day: what came of the past, what is to come."""
+"""What a calendar of schedules holds day by day: what came of the past, what is to come."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DEFINE by people: new and changed schedules, the next ten instants before anything is saved, edits that met."""
+"""New and changed schedules, the next ten instants before anything is saved, edit conflicts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DEFINE by people: the form of a schedule, as documents want it; every fault goes back to the field that it names."""
+"""The form of a schedule, as documents want it; every fault goes back to the field that it names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from django.http import QueryDict
 from apps.accounts.actors import Actor
 from apps.accounts.selectors import accounts
 from apps.calendars import Timing, read_timing
-from apps.core.errors import Fault
+from apps.core.errors import FieldError
 from apps.definitions.models import CapacityTest, Schedule
 from apps.definitions.reading.describing import describe
 from apps.fleet.selectors import fleets
@@ -251,7 +251,7 @@ class ScheduleForm(forms.Form):
             raise forms.ValidationError('Start with { and give "kind", "name" and "spec".')
         return found
 
-    def add_faults(self, faults: Iterable[Fault]) -> None:
+    def add_faults(self, faults: Iterable[FieldError]) -> None:
         """Put each fault beside the field that it names; what no field shows goes to the top of the form."""
         for fault in faults:
             pointer = fault.pointer

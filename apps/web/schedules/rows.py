@@ -1,4 +1,4 @@
-"""SHOW to people: schedules as lists show them: narrowed by the query of the page, a keyset page at a time."""
+"""Schedules as lists show them: narrowed by the query of the page, a keyset page at a time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 
 from apps.accounts.actors import Actor
 from apps.core.clock import now
-from apps.core.errors import Fault, Invalid
+from apps.core.errors import FieldError, Invalid
 from apps.definitions.models import Schedule
 from apps.schedules.models import Fire
 from apps.web.schedules.words import FIRES, TARGETS, Mark, sentence, state_of, target_of
@@ -66,13 +66,13 @@ def _text(chosen: Mapping[str, str], name: str) -> str:
     text = chosen.get(name, "").strip()
     if len(text) > MOST_TEXT or not text.isprintable():
         detail = f"Search for at most {MOST_TEXT} printable characters."
-        raise Invalid([Fault(f"/{name}", "filter", detail)])
+        raise Invalid([FieldError(f"/{name}", "filter", detail)])
     return text
 
 
 def _one_of(name: str, value: str, known: Iterable[str]) -> str:
     if value not in known:
-        raise Invalid([Fault(f"/{name}", "filter", f"Choose one of {', '.join(known)} for {name}.")])
+        raise Invalid([FieldError(f"/{name}", "filter", f"Choose one of {', '.join(known)} for {name}.")])
     return value
 
 
@@ -81,7 +81,7 @@ def page_of(rows: QuerySet[Schedule], after: str, limit: int) -> tuple[list[Sche
     name, _, number = after.rpartition(".")
     if after:
         if not (name.isprintable() and number.isascii() and number.isdecimal() and len(number) < 19):
-            raise Invalid([Fault("/after", "filter", "This page does not exist. Start with the first page.")])
+            raise Invalid([FieldError("/after", "filter", "This page does not exist. Start with the first page.")])
         rows = rows.filter(Q(name__gt=name) | Q(name=name, pk__gt=int(number)))
     found = list(rows.order_by("name", "pk")[: limit + 1])
     last = found[limit - 1] if len(found) > limit else None

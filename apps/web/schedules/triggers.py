@@ -1,4 +1,4 @@
-"""SHOW to people: secrets of a schedule, each shown once: of its triggers, and what its webhooks are signed with."""
+"""Secrets of a schedule, each shown once: of its triggers, and what its webhooks are signed with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to people: schedules: the list, one schedule with its history, and what can be done with it at once."""
+"""Schedules: the list, one schedule with its history, and what can be done with it at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to people: schedules in words: when, what, how the last time went, and the next instants with what clocks do."""
+"""Schedules in words: when, what, how the last time went, and the next instants with what clocks do."""
 
 from __future__ import annotations
 

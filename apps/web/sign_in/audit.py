@@ -1,4 +1,4 @@
-"""SHOW to people: writes into the record who signed in and what they changed about their own account."""
+"""Writes into the record who signed in and what they changed about their own account."""
 
 from __future__ import annotations
 

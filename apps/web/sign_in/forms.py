@@ -1,4 +1,4 @@
-"""SHOW to people: the forms of signing in, each of which slows guessing and survives whatever is sent."""
+"""The forms of signing in, each of which slows guessing and survives whatever is sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to people: signing in through a provider of OpenID Connect; a new person needs an open invitation."""
+"""Signing in through a provider of OpenID Connect; a new person needs an open invitation."""
 
 from __future__ import annotations
 

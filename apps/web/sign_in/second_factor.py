@@ -1,4 +1,4 @@
-"""SHOW to people: where the settings ask for a second factor, who has none sets one up before anything else."""
+"""Where the settings ask for a second factor, who has none sets one up before anything else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to people: a session ends when nothing was asked for a while, and at the latest some hours after signing in."""
+"""A session ends when nothing was asked for a while, and at the latest some hours after signing in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to people: signing in with a name and a password, and signing out."""
+"""Signing in with a name and a password, and signing out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to people: what follows the password: second factor, passkeys, proving it again, a forgotten password."""
+"""What follows the password: second factor, passkeys, proving it again, a forgotten password."""
 
 from __future__ import annotations
 

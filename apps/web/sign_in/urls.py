@@ -1,4 +1,4 @@
-"""SHOW to people: the steps of signing in and one's own account; allauth looks these names up without a namespace."""
+"""The steps of signing in and one's own account; allauth looks these names up without a namespace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to people: how one signs in oneself: password, authenticator app, passkeys, recovery codes, provider."""
+"""How one signs in oneself: password, authenticator app, passkeys, recovery codes, provider."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to people: where they are signed in, and an end to any of it."""
+"""Where they are signed in, and an end to any of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to people: who does the work in a pool, region by region: each server's share beside its due, worst and best."""
+"""Who does the work in a pool, region by region: each server's share beside its due, worst and best."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to people: two times of a pool side by side, as a change at the first one left it by the second."""
+"""Two times of a pool side by side, as a change at the first one left it by the second."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to people: how many servers a pool needs, from what was measured, and whether its servers share the work."""
+"""How many servers a pool needs, from what was measured, and whether its servers share the work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW: filters of templates for observed numbers, in the words of kit/figures.py; what was not measured is a dash."""
+"""Filters of templates for observed numbers, in the words of kit/figures.py; what was not measured is a dash."""
 
 from __future__ import annotations
 

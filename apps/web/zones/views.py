@@ -1,4 +1,4 @@
-"""SHOW to people: DNS zones: how far each has come, what is wanted and what is served, and what somebody changed."""
+"""DNS zones: how far each has come, what is wanted and what is served, and what somebody changed."""
 
 from __future__ import annotations
 

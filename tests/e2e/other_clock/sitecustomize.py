@@ -1,4 +1,4 @@
-"""CHECK, for tests: Python reads this at its start where PYTHONPATH names the folder: its machine's clock is off.
+"""Python reads this at its start where PYTHONPATH names the folder: its machine's clock is off.
 
 `CLOCK_OFF_S` says by how much. What only counts seconds goes right, as on a machine whose clock was set wrong.
 """

@@ -1,4 +1,4 @@
-"""SHOW to machines: the audit record, newest first, with the filters of the page."""
+"""The audit record, newest first, with the filters of the page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from apps.audit.exporting import fields_of
 from apps.audit.filters import NAMES, filter_entries
 from apps.audit.models import Entry
 from apps.audit.selectors import entries
-from apps.core.errors import Fault, Invalid
+from apps.core.errors import FieldError, Invalid
 
 QUERY = NAMES | {"limit", "cursor"}
 
@@ -32,7 +32,7 @@ class EntryList(APIView):
         unknown = sorted(set(request.query_params) - QUERY)
         if unknown:
             detail = f"There is no such filter; use {', '.join(sorted(QUERY))}."
-            raise Invalid(Fault(f"/{name[:63]}", "unknown_parameter", detail) for name in unknown)
+            raise Invalid(FieldError(f"/{name[:63]}", "unknown_parameter", detail) for name in unknown)
         rows = filter_entries(entries(requests.actor_of(request)), request.query_params)
         found, cursor = page_by_id(request, rows, newest_first=True)
         return page_response(request, [shape(row) for row in found], cursor)

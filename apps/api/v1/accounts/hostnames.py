@@ -1,4 +1,4 @@
-"""SHOW to machines: hostnames: claimed, looked at, proved by an operator's word, released."""
+"""Hostnames: claimed, looked at, verified by an operator's word, released."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from apps.accounts.models import Hostname
 from apps.api.v1 import shapes
 from apps.api.v1.protocol import requests
 from apps.api.v1.views import DetailView, ListView, one
-from apps.core.errors import Fault, Invalid
+from apps.core.errors import FieldError, Invalid
 from apps.definitions import selectors
 from apps.definitions.writing.kinds import hostnames
 
@@ -21,7 +21,7 @@ def text(data: dict[str, Any], field: str) -> str:
     """A field of the body as text, empty where it is absent. Raises Invalid."""
     value = data.get(field, "")
     if not isinstance(value, str) or len(value) > 400 or not value.isprintable():
-        raise Invalid([Fault(f"/{field}", "text", f"Write {field} as at most 400 printable characters.")])
+        raise Invalid([FieldError(f"/{field}", "text", f"Write {field} as at most 400 printable characters.")])
     return value
 
 
@@ -43,7 +43,7 @@ class HostnameList(ListView):
         data = requests.only(request, ("name", "account"))
         owner = data.get("account")
         if owner is not None and not isinstance(owner, str):
-            raise Invalid([Fault("/account", "not_text", "Write the name of an account.")])
+            raise Invalid([FieldError("/account", "not_text", "Write the name of an account.")])
         actor = requests.actor_of(request)
         known = selectors.hostnames(actor).filter(name=str(data.get("name", ""))[:253], released_at=None).exists()
         if requests.dry_run(request):
@@ -70,7 +70,7 @@ class HostnameDetail(DetailView):
 
 
 class HostnameCheck(APIView):
-    """POST: look for the proof now."""
+    """POST: look for the challenge now."""
 
     def post(self, request: Request, pk: str) -> Response:
         """The hostname with what was found in `last_check_message`; a name is checked every five seconds at most."""
@@ -78,7 +78,7 @@ class HostnameCheck(APIView):
         return answer(request, hostnames.check(actor=requests.actor_of(request), hostname_id=row.pk))
 
 
-class HostnameProof(APIView):
+class HostnameVerification(APIView):
     """POST: an operator's word that the name is the account's."""
 
     def post(self, request: Request, pk: str) -> Response:
@@ -86,15 +86,15 @@ class HostnameProof(APIView):
         data = requests.only(request, ("reason",))
         actor = requests.actor_of(request)
         row = one(selectors.hostnames(actor), pk)
-        return answer(request, hostnames.prove(actor=actor, hostname_id=row.pk, reason=text(data, "reason")))
+        return answer(request, hostnames.verify(actor=actor, hostname_id=row.pk, reason=text(data, "reason")))
 
 
-class HostnameRest(APIView):
-    """DELETE: end the rest of a released name."""
+class HostnameCooldown(APIView):
+    """DELETE: end the cooldown of a released name."""
 
     def delete(self, request: Request, pk: str) -> Response:
         """204; others may claim the name at once. Operators only; 409 for a name that is not released."""
         actor = requests.actor_of(request)
         row = one(selectors.hostnames(actor), pk)
-        hostnames.end_rest(actor=actor, hostname_id=row.pk, reason=requests.reason(request))
+        hostnames.end_cooldown(actor=actor, hostname_id=row.pk, reason=requests.reason(request))
         return Response(status=204)

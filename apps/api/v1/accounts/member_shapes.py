@@ -1,4 +1,4 @@
-"""SHOW to machines: what people, invitations and tokens look like; no secret and no digest is among the fields."""
+"""What people, invitations and tokens look like; no secret and no digest is among the fields."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to machines: who is in an account, with which role, and invitations for more."""
+"""Who is in an account, with which role, and invitations for more."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from apps.api.v1.accounts import member_shapes
 from apps.api.v1.protocol import requests
 from apps.api.v1.views import DetailView, ListView, one
 from apps.api.v1.writes import no_dry_run
-from apps.core.errors import Conflict, Fault, Invalid
+from apps.core.errors import Conflict, FieldError, Invalid
 from apps.members import invitations, people, selectors
 
 
@@ -75,7 +75,7 @@ def _mail(value: object) -> bool:
     if value is None:
         return False
     if not isinstance(value, bool):
-        raise Invalid([Fault("/mail", "not_boolean", "Write true or false, without quotes.")])
+        raise Invalid([FieldError("/mail", "not_boolean", "Write true or false, without quotes.")])
     if value and not invitations.mail_works():
         raise Conflict("This installation cannot send mail; leave out mail and send the link yourself.")
     return value

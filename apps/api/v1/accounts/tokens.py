@@ -1,4 +1,4 @@
-"""SHOW to machines: the tokens of an account, a new one whose text is in the answer once, and the end of one."""
+"""The tokens of an account, a new one whose text is in the answer once, and the end of one."""
 
 from __future__ import annotations
 

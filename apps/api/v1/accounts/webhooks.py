@@ -1,4 +1,4 @@
-"""SHOW to machines: webhooks of an account, their secrets, what was delivered, and sending it again."""
+"""Webhooks of an account, their secrets, what was delivered, and sending it again."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rest_framework.views import APIView
 from apps.api.v1.protocol import requests
 from apps.api.v1.views import detail_response, page_by_id, page_response
 from apps.api.v1.writes import no_dry_run
-from apps.core.errors import Fault, Invalid
+from apps.core.errors import FieldError, Invalid
 from apps.webhooks import selectors, services
 from apps.webhooks.models import Delivery, Webhook
 
@@ -66,7 +66,7 @@ def read(request: Request) -> dict[str, Any]:
     """The body. Raises Invalid for a field that is not there and for another kind."""
     data = requests.only(request, FIELDS)
     if data.get("kind", "Webhook") != "Webhook":
-        raise Invalid([Fault("/kind", "read_only", "The kind is Webhook.")])
+        raise Invalid([FieldError("/kind", "read_only", "The kind is Webhook.")])
     return data
 
 
@@ -90,7 +90,7 @@ class WebhookCollection(APIView):
         for parameter, field in (("name", "name"), ("account", "account__name")):
             value = request.query_params.get(parameter)
             if value and not value.isprintable():
-                raise Invalid([Fault(f"/{parameter}", "filter", "Use a name that an object can have.")])
+                raise Invalid([FieldError(f"/{parameter}", "filter", "Use a name that an object can have.")])
             rows = rows.filter(**{field: value}) if value else rows
         found, cursor = page_by_id(request, rows)
         return page_response(request, [shape(row) for row in found], cursor)
@@ -139,7 +139,7 @@ class WebhookDetail(APIView):
         data = read(request)
         for field, value in (("name", row.name), ("account", row.account.name)):
             if data.get(field, value) != value:
-                raise Invalid([Fault(f"/{field}", "read_only", f"The {field} of a webhook cannot change.")])
+                raise Invalid([FieldError(f"/{field}", "read_only", f"The {field} of a webhook cannot change.")])
         no_dry_run(request)
         spec = data.get("spec")
         if usual and isinstance(spec, dict):
@@ -182,7 +182,7 @@ class DeliveryList(APIView):
         rows = selectors.deliveries(selectors.webhook(requests.actor_of(request), number_of(pk)))
         if state := request.query_params.get("state"):
             if state not in Delivery.State.values:
-                raise Invalid([Fault("/state", "choice", f"Use one of {', '.join(Delivery.State.values)}.")])
+                raise Invalid([FieldError("/state", "choice", f"Use one of {', '.join(Delivery.State.values)}.")])
             rows = rows.filter(state=state)
         found, cursor = page_by_id(request, rows, newest_first=True)
         return page_response(request, [delivery_shape(row) for row in found], cursor)

@@ -1,4 +1,4 @@
-"""SHOW to machines: comparisons of two capacity tests, and how many servers a rate needs."""
+"""Comparisons of two capacity tests, and how many servers a rate needs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from apps.capacity.measure import comparisons
 from apps.capacity.models import Comparison
 from apps.capacity.use import sizing
 from apps.capacity.use.balance import balance
-from apps.core.errors import Fault, Invalid, NotFound
+from apps.core.errors import FieldError, Invalid, NotFound
 from apps.definitions.models import Pool
 from apps.definitions.sharing import seen_pools
 
@@ -61,7 +61,7 @@ class ComparisonList(APIView):
         numbers = {"rounds": 3} | data
         for field in ("first_id", "second_id", "rounds"):
             if type(numbers.get(field)) is not int or not 0 < numbers[field] < 2**63:
-                raise Invalid([Fault(f"/{field}", "not_integer", f"Write {field} as a whole number above 0.")])
+                raise Invalid([FieldError(f"/{field}", "not_integer", f"Write {field} as a whole number above 0.")])
         made = comparisons.request_comparison(
             actor=requests.actor_of(request), **numbers, reason=requests.reason(request)
         )
@@ -110,7 +110,7 @@ def _pool(request: Request) -> Pool:
     actor = requests.actor_of(request)
     account, _, name = request.query_params.get("pool", "").rpartition("/")
     if not name:
-        raise Invalid([Fault("/pool", "missing", "Name the pool: pool=shop, or pool=acme/shop.")])
+        raise Invalid([FieldError("/pool", "missing", "Name the pool: pool=shop, or pool=acme/shop.")])
     rows = seen_pools(actor).filter(name=name, account__name=account or actor.account.name)
     row = rows.first() if (account + name).isprintable() else None  # no database takes a NUL
     if row is None:
@@ -125,5 +125,7 @@ def _number(request: Request, name: str) -> float:
     except ValueError:
         found = math.nan
     if not 0 < found <= MOST_RATE:
-        raise Invalid([Fault(f"/{name}", "out_of_range", f"Use a number above 0 for {name}, at most {MOST_RATE:g}.")])
+        raise Invalid(
+            [FieldError(f"/{name}", "out_of_range", f"Use a number above 0 for {name}, at most {MOST_RATE:g}.")]
+        )
     return found

@@ -1,4 +1,4 @@
-"""SHOW to machines: runs of capacity tests: asked for, watched, stopped, approved, made a limit; and blackouts."""
+"""Runs of capacity tests: asked for, watched, stopped, approved, made a limit; and blackouts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from apps.capacity import selectors, services
 from apps.capacity.models import Blackout, Run, Second, Step
 from apps.capacity.run import checking
 from apps.capacity.use import limits
-from apps.core.errors import Fault, Invalid
+from apps.core.errors import FieldError, Invalid
 from apps.definitions.reading.fields import Reader
 from apps.definitions.selectors import capacity_tests
 from apps.definitions.shapes.base.words import read_instant as instant
@@ -95,7 +95,7 @@ class RunTest(APIView):
         data = requests.only(request, ("approve",)) if request.data else {}
         approve = data.get("approve", False)
         if not isinstance(approve, bool):
-            raise Invalid([Fault("/approve", "not_boolean", "Write true or false, without quotes.")])
+            raise Invalid([FieldError("/approve", "not_boolean", "Write true or false, without quotes.")])
         actor = requests.actor_of(request)
         test = one(capacity_tests(actor), pk)
         run = services.request_run(actor=actor, test_id=test.pk, approve=approve, reason=requests.reason(request))
@@ -219,7 +219,7 @@ class BlackoutList(APIView):
         """`{starts_at, ends_at, reason}`; operators only."""
         no_dry_run(request)
         data = requests.only(request, ("starts_at", "ends_at", "reason"))
-        faults: list[Fault] = []
+        faults: list[FieldError] = []
         reader = Reader(data, "", faults)
         starts_at, ends_at = (reader.required(field, instant) for field in ("starts_at", "ends_at"))
         reason = data.get("reason", "")

@@ -1,4 +1,4 @@
-"""SHOW to machines: what stands in a cloud already, and what one of it would be here; nothing is written."""
+"""What stands in a cloud already, and what one of it would be here; nothing is written."""
 
 from __future__ import annotations
 

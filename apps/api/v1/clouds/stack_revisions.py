@@ -1,4 +1,4 @@
-"""SHOW to machines: what a stack was told and what its states hold: documents of revisions, contents of states."""
+"""What a stack was told and what its states hold: documents of revisions, contents of states."""
 
 from __future__ import annotations
 

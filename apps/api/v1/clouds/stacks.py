@@ -1,4 +1,4 @@
-"""SHOW to machines: how far stacks have come: runs with their plans, states, the lock; what operators do with them."""
+"""How far stacks have come: runs with their plans, states, the lock; what operators do with them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from apps.accounts.actors import Actor
 from apps.api.v1.protocol import requests
 from apps.api.v1.views import only, page_by_id, page_response
 from apps.api.v1.writes import no_dry_run
-from apps.core.errors import Fault, Invalid
+from apps.core.errors import FieldError, Invalid
 from apps.fleet.models import Stack
 from apps.fleet.selectors import stacks
 from apps.stacks import selectors, services
@@ -118,7 +118,7 @@ def _difference(found: Difference) -> Shape:
 def _word(sent: object, pointer: str, detail: str) -> str:
     """An id that we made ourselves and somebody sends back. Raises Invalid."""
     if not isinstance(sent, str) or not re.fullmatch(r"[A-Za-z0-9-]{1,64}", sent, re.ASCII):
-        raise Invalid([Fault(pointer, "id", detail)])
+        raise Invalid([FieldError(pointer, "id", detail)])
     return sent
 
 
@@ -302,7 +302,7 @@ class Approve(_Decision):
 
 
 class Discard(_Decision):
-    """POST: say no to a plan that waits."""
+    """POST: discard a plan that needs approval."""
 
     def decide(self, request: Request, actor: Actor, run_id: int) -> StackRun:
         """Discard."""
@@ -318,7 +318,7 @@ class Cancel(_Decision):
 
 
 class Retry(_Decision):
-    """POST: try a failed run again now; 200 with the run that does."""
+    """POST: retry a failed run now; 200 with the run that does."""
 
     def decide(self, request: Request, actor: Actor, run_id: int) -> StackRun:
         """Try again."""

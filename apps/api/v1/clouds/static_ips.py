@@ -1,4 +1,4 @@
-"""SHOW to machines: static IPs beyond their definition: moved in one change, released; what a target cannot do."""
+"""Static IPs beyond their definition: moved in one change, released; what a target cannot do."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from apps.api.v1 import shapes
 from apps.api.v1.protocol import requests
 from apps.api.v1.views import NOUNS, one
 from apps.api.v1.writes import dry_run_answer, written
-from apps.core.errors import Fault, Invalid
+from apps.core.errors import FieldError, Invalid
 from apps.definitions import selectors, services
 from apps.definitions.previewing.portability import Incompatibility, portability_of
 from apps.fleet.models import StaticIP
@@ -39,7 +39,7 @@ class Move(APIView):
         if data.get("load_balancer") is None:
             raise Invalid(
                 [
-                    Fault(
+                    FieldError(
                         "/load_balancer",
                         "missing",
                         "Fill in load_balancer: the load balancer that the address should serve.",

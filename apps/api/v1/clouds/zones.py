@@ -1,4 +1,4 @@
-"""SHOW to machines: how far DNS zones have come: wanted against served, what a push would write, what drifted."""
+"""How far DNS zones have come: wanted against served, what a push would write, what drifted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rest_framework.views import APIView
 from apps.api.v1.protocol import requests
 from apps.api.v1.views import one
 from apps.api.v1.writes import no_dry_run
-from apps.core.errors import Fault, Invalid, NotFound
+from apps.core.errors import FieldError, Invalid, NotFound
 from apps.definitions.models import Zone
 from apps.definitions.selectors import zones
 from apps.dns import selectors, services
@@ -103,17 +103,17 @@ def _keys(given: object) -> list[tuple[str, str]]:
     if given is None:
         return []
     if not isinstance(given, list) or not given:
-        raise Invalid([Fault("/records", "not_list", "Write records as a list of {name, type}, or leave it out.")])
+        raise Invalid([FieldError("/records", "not_list", "Write records as a list of {name, type}, or leave it out.")])
     return [_key(row, index) for index, row in enumerate(given)]
 
 
 def _key(row: object, index: int) -> tuple[str, str]:
     if isinstance(row, dict) and set(row) == {"name", "type"} and all(isinstance(word, str) for word in row.values()):
         return row["name"], row["type"]
-    raise Invalid([Fault(f"/records/{index}", "not_object", "Write a record as {name, type}, both as text.")])
+    raise Invalid([FieldError(f"/records/{index}", "not_object", "Write a record as {name, type}, both as text.")])
 
 
 def _flag(given: object) -> bool:
     if given is not None and not isinstance(given, bool):
-        raise Invalid([Fault("/adopt_existing", "not_boolean", "Write true or false.")])
+        raise Invalid([FieldError("/adopt_existing", "not_boolean", "Write true or false.")])
     return bool(given)

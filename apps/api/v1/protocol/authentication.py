@@ -1,4 +1,4 @@
-"""SHOW to machines: who calls, by bearer token; a wrong, old, revoked or malformed one all look the same."""
+"""Who calls, by bearer token; a wrong, old, revoked or malformed one all look the same."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class BearerToken(BaseAuthentication):
 
 
 def recognised(request: HttpRequest) -> Found | None:
-    """The caller of a request, looked up once for the door and the view. Raises AuthenticationFailed."""
+    """The caller of a request, looked up once for the middleware and the view. Raises AuthenticationFailed."""
     known = vars(request)
     if KNOWN not in known:
         known[KNOWN] = _looked_up(request)

@@ -1,4 +1,4 @@
-"""SHOW to machines: how many large bodies are read at the same time, so that one account never has every thread."""
+"""How many large bodies are read at the same time, so that one account never has every thread."""
 
 from __future__ import annotations
 

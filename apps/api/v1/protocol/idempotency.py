@@ -1,4 +1,4 @@
-"""SHOW to machines: `Idempotency-Key`: the same request sent again gets the same answer, and its work is done once.
+"""`Idempotency-Key`: the same request sent again gets the same answer, and its work is done once.
 
 Draft-ietf-httpapi-idempotency-key-header; apps/retries says what holds when processes die.
 """
@@ -13,7 +13,7 @@ from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 
 from apps.accounts.actors import Actor
-from apps.core.errors import Fault, Invalid, SpillwayError
+from apps.core.errors import FieldError, Invalid, SpillwayError
 from apps.retries import services
 from apps.retries.services import Answer, Claim
 
@@ -34,7 +34,7 @@ def key_of(request: HttpRequest) -> str:
         return ""
     if not _KEY.fullmatch(key):
         detail = "Use 1 to 255 visible ASCII characters as a key, a random UUID for example."
-        raise Invalid([Fault("/Idempotency-Key", "key", detail)])
+        raise Invalid([FieldError("/Idempotency-Key", "key", detail)])
     return key
 
 

@@ -1,4 +1,4 @@
-"""SHOW to machines: JSON merge patch (RFC 7396): objects are merged field by field, null clears, the rest replaces."""
+"""JSON merge patch (RFC 7396): objects are merged field by field, null clears, the rest replaces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to machines: what every request below /api/v1/ passes: who calls, how often, how long it may wait, once only."""
+"""What every request below /api/v1/ passes: who calls, how often, how long it may wait, once only."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ from apps.api.v1.protocol.problems import problem_answer
 from apps.api.v1.schemas.operations.building import Operation
 from apps.api.v1.schemas.operations.core import operation_of, query_names
 from apps.api.v1.schemas.parameters import QUERY
-from apps.core.errors import Fault, Invalid, SpillwayError
+from apps.core.errors import FieldError, Invalid, SpillwayError
 from apps.core.requests import set_change_origin
 from apps.definitions.services import confirming, managing
+from apps.definitions.writing.rules.managed import Said
 
 Respond = Callable[[HttpRequest], HttpResponse]
 
 
-class ApiDoor:
+class ApiMiddleware:
     """Middleware, the innermost: it sees a view's answer before anything is packed or added."""
 
     def __init__(self, get_response: Respond) -> None:
@@ -62,12 +63,14 @@ class ApiDoor:
             requests.reason(Request(request))
             set_change_origin(requests.origin(Request(request)))
         account = actor.account.pk
-        with bodies.turn(request, account), waiting.turn(request, account) as may_wait, said(request):
+        with bodies.turn(request, account), waiting.turn(request, account) as may_wait, said(request) as told:
             key = idempotency.key_of(request)
             # Work that is committed together with its answer becomes live only afterwards; a GET waits by itself.
             writes = request.method in idempotency.METHODS
             seconds = waiting.taken_out(request) if writes or not may_wait else 0
             response = idempotency.once(request, actor, key, self.get_response) if key else self.get_response(request)
+            if told.kept and "X-Spillway-Kept" in operation.tells:
+                response["X-Spillway-Kept"] = ", ".join(told.kept)
             if writes and may_wait:
                 waiting.until_live(request, response, actor, seconds)
             elif not may_wait and not key:
@@ -76,12 +79,12 @@ class ApiDoor:
 
 
 @contextmanager
-def said(request: HttpRequest) -> Iterator[None]:
+def said(request: HttpRequest) -> Iterator[Said]:
     """What the query says about every write below: losses that are confirmed, managers, fields that are taken over."""
     confirmed, taken = (filter(None, request.GET.get(word, "").split(",")) for word in ("confirm", "take_over"))
     glass, manager = requests.flag(Request(request), "break_glass"), request.GET.get("manager", "")
-    with confirming(confirmed), managing(manager=manager, break_glass=glass, take_over=taken):
-        yield
+    with confirming(confirmed), managing(manager=manager, break_glass=glass, take_over=taken) as told:
+        yield told
 
 
 def _operation(request: HttpRequest) -> tuple[Operation | None, object]:
@@ -107,27 +110,31 @@ def _caller(request: HttpRequest) -> Actor | None:
     return found[0].actor if found else None
 
 
-def unknown_words(operation: Operation, query: Iterable[str]) -> list[Fault]:
+def unknown_words(operation: Operation, query: Iterable[str]) -> list[FieldError]:
     """A fault for each word that the operation does not know, with the nearest that it knows."""
     known = query_names(operation)
     return [
-        Fault(f"/{printable(word)}", "unknown_parameter", f"There is no parameter {printable(word)!r} here; {hint}")
+        FieldError(
+            f"/{printable(word)}", "unknown_parameter", f"There is no parameter {printable(word)!r} here; {hint}"
+        )
         for word in query
         if word not in known
         for hint in [_hint(word, known)]
     ]
 
 
-def misshapen(operation: Operation, query: Mapping[str, str]) -> list[Fault]:
+def misshapen(operation: Operation, query: Mapping[str, str]) -> list[FieldError]:
     """A fault for each value that is longer than its parameter may be, and for a moment that is left empty."""
     found = []
     for name in operation.query:
         word, (schema, _) = name.partition("-word")[0], QUERY[name]
         value = query.get(word)
         if value is not None and len(value) > schema.get("maxLength", len(value)):
-            found.append(Fault(f"/{word}", "too_long", f"Use at most {schema['maxLength']} characters."))
+            found.append(FieldError(f"/{word}", "too_long", f"Use at most {schema['maxLength']} characters."))
         if value == "" and schema.get("format") == "date-time":
-            found.append(Fault(f"/{word}", "empty", "Give a moment such as 2026-01-31T12:00:00Z, or leave this out."))
+            found.append(
+                FieldError(f"/{word}", "empty", "Give a moment such as 2026-01-31T12:00:00Z, or leave this out.")
+            )
     return found
 
 

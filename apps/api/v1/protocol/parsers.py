@@ -1,4 +1,4 @@
-"""SHOW to machines: bodies are read by the strict readers of definitions, as JSON or YAML."""
+"""Bodies are read by the strict readers of definitions, as JSON or YAML."""
 
 from __future__ import annotations
 

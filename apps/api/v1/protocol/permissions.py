@@ -1,4 +1,4 @@
-"""SHOW to machines: may this caller do this at all: a live account, and a token whose scopes name the noun."""
+"""May this caller do this at all: a live account, and a token whose scopes name the noun."""
 
 from __future__ import annotations
 

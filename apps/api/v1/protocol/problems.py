@@ -1,4 +1,4 @@
-"""SHOW to machines: every refusal is one `application/problem+json` (RFC 9457) that names each fault."""
+"""Every refusal is one `application/problem+json` (RFC 9457) that names each fault."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
-from apps.core.errors import Fault, Invalid, Managed, SpillwayError, Stale, Unavailable
+from apps.core.errors import FieldError, Invalid, Managed, SpillwayError, Stale, Unavailable
 from apps.core.requests import request_id
 from apps.core.unavailable import unavailable
 
@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 
 def problem(
-    status: int, detail: str, instance: str, *, title: str = "", faults: tuple[Fault, ...] = ()
+    status: int, detail: str, instance: str, *, title: str = "", faults: tuple[FieldError, ...] = ()
 ) -> dict[str, Any]:
     """The body: `type` is about:blank plus our title, `errors` one entry per fault."""
     return {

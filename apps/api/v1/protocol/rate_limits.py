@@ -1,4 +1,4 @@
-"""SHOW to machines: how many requests a minute an account, a token and a stranger's address may make.
+"""How many requests a minute an account, a token and a stranger's address may make.
 
 The headers are those of draft-ietf-httpapi-ratelimit-headers. Counting is atomic in the cache and per minute of the
 clock; while the cache is away nobody is counted, because a control plane that refuses its operators is worse.

@@ -1,4 +1,4 @@
-"""SHOW to machines: what the headers and query parameters of a request ask for, each read in one place."""
+"""What the headers and query parameters of a request ask for, each read in one place."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from rest_framework.request import Request
 
 from apps.accounts.actors import Actor
-from apps.core.errors import Fault, Invalid, SpillwayError, Stale
+from apps.core.errors import FieldError, Invalid, SpillwayError, Stale
 from apps.core.requests import ChangeOrigin
 
 MAX_LIMIT = 500
@@ -45,7 +45,7 @@ def number(request: Request, name: str, default: int, lowest: int, highest: int)
     if text is None:
         return default
     if not re.fullmatch(r"[0-9]{1,9}", text, re.ASCII) or not lowest <= int(text) <= highest:
-        raise Invalid([Fault(f"/{name}", "out_of_range", f"Use a number from {lowest} to {highest} for {name}.")])
+        raise Invalid([FieldError(f"/{name}", "out_of_range", f"Use a number from {lowest} to {highest} for {name}.")])
     return int(text)
 
 
@@ -53,7 +53,7 @@ def flag(request: Request, name: str) -> bool:
     """`true` or `false` of the query, false where it is absent. Raises Invalid."""
     text = request.query_params.get(name, "false")
     if text not in ("true", "false"):
-        raise Invalid([Fault(f"/{name}", "not_boolean", f"Use {name}=true or {name}=false.")])
+        raise Invalid([FieldError(f"/{name}", "not_boolean", f"Use {name}=true or {name}=false.")])
     return text == "true"
 
 
@@ -68,7 +68,7 @@ def reason(request: Request) -> str:
     """`X-Change-Reason`, for the audit record. Raises Invalid."""
     text = _as_utf8(request.headers.get("X-Change-Reason", ""))
     if len(text) > 400 or not text.isprintable():
-        raise Invalid([Fault("/X-Change-Reason", "reason", "Give a reason of at most 400 printable characters.")])
+        raise Invalid([FieldError("/X-Change-Reason", "reason", "Give a reason of at most 400 printable characters.")])
     return text
 
 
@@ -100,10 +100,12 @@ def origin(request: Request) -> ChangeOrigin:
     commit, pipeline = (request.headers.get(f"X-Change-{name}") for name in ("Commit", "Pipeline"))
     faults = []
     if commit is not None and not _COMMIT.fullmatch(commit):
-        faults.append(Fault("/X-Change-Commit", "commit", "Give a commit as 7 to 64 lower-case hexadecimal digits."))
+        faults.append(
+            FieldError("/X-Change-Commit", "commit", "Give a commit as 7 to 64 lower-case hexadecimal digits.")
+        )
     if pipeline is not None and not (_PIPELINE.fullmatch(pipeline) and len(pipeline) <= MAX_PIPELINE):
         detail = f"Give the https URL of the pipeline's run, at most {MAX_PIPELINE} characters, without a user."
-        faults.append(Fault("/X-Change-Pipeline", "pipeline", detail))
+        faults.append(FieldError("/X-Change-Pipeline", "pipeline", detail))
     if faults:
         raise Invalid(faults)
     return ChangeOrigin(commit or "", pipeline or "")
@@ -113,7 +115,7 @@ def dry_run(request: Request) -> bool:
     """Whether nothing may be stored; any other word than true, plan and false is refused, never ignored."""
     text = request.query_params.get("dry_run", "false")
     if text not in ("true", "plan", "false"):
-        raise Invalid([Fault("/dry_run", "choice", "Use dry_run=plan.")])
+        raise Invalid([FieldError("/dry_run", "choice", "Use dry_run=plan.")])
     return text != "false"
 
 
@@ -150,11 +152,11 @@ def only(request: Request, fields: tuple[str, ...]) -> dict[str, Any]:
     """The body as an object with these fields and no others. Raises Invalid."""
     data = request.data
     if not isinstance(data, dict):
-        raise Invalid([Fault("", "not_object", f"Send one object with {', '.join(fields)}.")])
+        raise Invalid([FieldError("", "not_object", f"Send one object with {', '.join(fields)}.")])
     unknown = [field for field in sorted(map(str, data)) if field not in fields]
     if unknown:
         detail = f"There is no such field here; known are {', '.join(fields)}."
-        raise Invalid(Fault(f"/{field[:63]}", "unknown_field", detail) for field in unknown)
+        raise Invalid(FieldError(f"/{field[:63]}", "unknown_field", detail) for field in unknown)
     return dict(data)
 
 
@@ -162,8 +164,10 @@ def envelope(request: Request, **known: Any) -> dict[str, Any]:
     """The body as an object. Raises Invalid; `known` are fields that the URL already says and the body may repeat."""
     data = request.data
     if not isinstance(data, dict):
-        raise Invalid([Fault("", "not_object", "Send one object: {name, account?, spec}.")])
+        raise Invalid([FieldError("", "not_object", "Send one object: {name, account?, spec}.")])
     for field, value in known.items():
         if field in data and data[field] != value:
-            raise Invalid([Fault(f"/{field}", "read_only", f"The {field} of an object cannot change; it is {value}.")])
+            raise Invalid(
+                [FieldError(f"/{field}", "read_only", f"The {field} of an object cannot change; it is {value}.")]
+            )
     return {**data, **known}

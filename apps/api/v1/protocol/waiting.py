@@ -1,4 +1,4 @@
-"""SHOW to machines: who may hold a thread while a change becomes live, and waiting after a transaction's end."""
+"""Who may hold a thread while a change becomes live, and waiting after a transaction's end."""
 
 from __future__ import annotations
 

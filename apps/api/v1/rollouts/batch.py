@@ -1,4 +1,4 @@
-"""SHOW to machines: many routes or pools in one call, all or none, or each with an answer of its own."""
+"""Many routes or pools in one call, all or none, or each with an answer of its own."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from apps.api.v1 import shapes
 from apps.api.v1.protocol import requests
 from apps.api.v1.protocol.problems import told
 from apps.api.v1.writes import dry_run_answer
-from apps.core.errors import Fault, Invalid
+from apps.core.errors import FieldError, Invalid
 from apps.definitions import services
 from apps.definitions.services import ItemResult
 
@@ -75,5 +75,5 @@ class Items(APIView):
 def _atomic(request: Request) -> bool:
     text = request.query_params.get("atomic", "true")
     if text not in ("true", "false"):
-        raise Invalid([Fault("/atomic", "not_boolean", "Use atomic=true or atomic=false.")])
+        raise Invalid([FieldError("/atomic", "not_boolean", "Use atomic=true or atomic=false.")])
     return text == "true"

@@ -1,4 +1,4 @@
-"""SHOW to machines: what the caller's own request changed, how far that has come, and taking it back."""
+"""What the caller's own request changed, how far that has come, and taking it back."""
 
 from __future__ import annotations
 

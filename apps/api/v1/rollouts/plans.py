@@ -1,4 +1,4 @@
-"""SHOW to machines: the whole set of objects at once, as a plan first and then exactly so."""
+"""The whole set of objects at once, as a plan first and then exactly so."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from apps.api.v1 import shapes
 from apps.api.v1.protocol import requests
 from apps.api.v1.views import page_response
 from apps.api.v1.writes import refuse_overload
-from apps.core.errors import Fault, Invalid, NotFound
+from apps.core.errors import FieldError, Invalid, NotFound
 from apps.core.requests import request_id
 from apps.definitions import selectors, services
 from apps.definitions.models import StoredPlan
@@ -113,6 +113,6 @@ class PlanApply(APIView):
     def post(self, request: Request, plan: str) -> Response:
         """No body; `wait=SECONDS`. 409 when its base has moved, when it has expired, and when it was applied before."""
         if request.query_params.get("dry_run"):
-            raise Invalid([Fault("/dry_run", "unsupported", "The plan is its own dry run: GET it.")])
+            raise Invalid([FieldError("/dry_run", "unsupported", "The plan is its own dry run: GET it.")])
         actor = requests.actor_of(request)
         return done(services.apply_plan(actor=actor, plan_id=plan, reason=requests.reason(request)))

@@ -1,4 +1,4 @@
-"""SHOW to machines: revisions and rollouts, with a long poll that returns when a rollout has come to its end."""
+"""Revisions and rollouts, with a long poll that returns when a rollout has come to its end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to machines: what operators do with what fleets run: back to a revision, on again, push again."""
+"""What operators do with what fleets run: back to a revision, on again, push again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to machines: triggers, the URLs through which the outside fires a schedule."""
+"""Triggers, the URLs through which the outside fires a schedule."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rest_framework.views import APIView
 
 from apps.api.v1.protocol import requests
 from apps.api.v1.views import detail_response, one, page_by_id, page_response
-from apps.core.errors import Fault, Invalid
+from apps.core.errors import FieldError, Invalid
 from apps.schedules import selectors
 from apps.schedules.models import Trigger
 from apps.schedules.triggers import services
@@ -50,7 +50,7 @@ class TriggerCollection(APIView):
         for parameter, field in (("name", "name"), ("account", "account__name"), ("schedule", "schedule__name")):
             value = request.query_params.get(parameter)
             if value and not value.isprintable():
-                raise Invalid([Fault(f"/{parameter}", "filter", "Use a name that an object can have.")])
+                raise Invalid([FieldError(f"/{parameter}", "filter", "Use a name that an object can have.")])
             rows = rows.filter(**{field: value}) if value else rows
         found, cursor = page_by_id(request, rows)
         return page_response(request, [shape(row) for row in found], cursor)
@@ -60,7 +60,7 @@ class TriggerCollection(APIView):
         data = requests.only(request, ("schedule_id", "name", "sender", "per_minute"))
         schedule_id = data.pop("schedule_id", None)
         if type(schedule_id) is not int or schedule_id < 1:
-            raise Invalid([Fault("/schedule_id", "not_integer", "Give the id of the schedule, without quotes.")])
+            raise Invalid([FieldError("/schedule_id", "not_integer", "Give the id of the schedule, without quotes.")])
         given = {field: value for field, value in data.items() if value is not None}
         actor = requests.actor_of(request)
         row, secret = services.make_trigger(

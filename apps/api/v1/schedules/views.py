@@ -1,4 +1,4 @@
-"""SHOW to machines: schedules beyond their definition: look ahead, run now, pause, what they fired, and topics."""
+"""Schedules beyond their definition: look ahead, run now, pause, what they fired, and topics."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from apps.api.v1.views import NOUNS, one, page_by_id, page_response
 from apps.api.v1.writes import stored
 from apps.calendars import describe, upcoming
 from apps.core.clock import now
-from apps.core.errors import Fault, Invalid
+from apps.core.errors import FieldError, Invalid
 from apps.definitions.models import Schedule
 from apps.definitions.reading.schedules import read_timing_of
 from apps.schedules import selectors, services
@@ -75,7 +75,7 @@ class FireList(APIView):
         for parameter, field in (("schedule", "schedule__name"), ("account", "account__name")):
             value = request.query_params.get(parameter)
             if value and not value.isprintable():
-                raise Invalid([Fault(f"/{parameter}", "filter", "Use a name that an object can have.")])
+                raise Invalid([FieldError(f"/{parameter}", "filter", "Use a name that an object can have.")])
             rows = rows.filter(**{field: value}) if value else rows
         return _page(request, rows)
 
@@ -92,7 +92,7 @@ class FiresOfSchedule(APIView):
 def _page(request: Request, rows: Any) -> Response:
     if state := request.query_params.get("state"):
         if state not in Fire.State.values:
-            raise Invalid([Fault("/state", "choice", f"Use one of {', '.join(Fire.State.values)}.")])
+            raise Invalid([FieldError("/state", "choice", f"Use one of {', '.join(Fire.State.values)}.")])
         rows = rows.filter(state=state)
     found, cursor = page_by_id(request, rows, newest_first=True)
     return page_response(request, [fire_shape(row) for row in found], cursor)
@@ -107,7 +107,7 @@ class FireDetail(APIView):
 
 
 class Retry(APIView):
-    """POST: try a dead fire again, under the same key."""
+    """POST: retry a failed run with the same key."""
 
     scope_noun = "schedules"
 

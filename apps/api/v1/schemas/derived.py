@@ -1,4 +1,4 @@
-"""SHOW to machines, written down: the schemas of objects, made of their shapes (apps/definitions/shapes)."""
+"""The schemas of objects, made of their shapes (apps/definitions/shapes)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from apps.definitions.shapes.base.fields import Field, fields_of
 from apps.definitions.shapes.base.words import MAX_LIST
 
 Written = serializers.Field[Any, Any, Any, Any]
-BOUNDS = {"minimum": "min_value", "maximum": "max_value", "maxLength": "max_length", "description": "help_text"}
+BOUNDS = {"minimum": "min_value", "maximum": "max_value", "maxLength": "max_length"}
 
 PLAIN: Mapping[str, Callable[..., Written]] = {
     "integer": serializers.IntegerField,
@@ -33,7 +33,8 @@ def serializer_of(shape: Any) -> type[serializers.Serializer[Any]]:
 
 def _field(field: Field) -> Written:
     options: dict[str, Any] = {} if field.required else {"required": False}
-    options |= {"allow_null": True} if field.nullable else {}
+    options |= {"allow_null": True} if field.null else {}
+    options |= {"help_text": field.about.note} if field.about.note else {}
     if field.child:
         return serializer_of(cast("Any", field.child))(many=field.many, **options)
     schema = field.grammar.schema if field.grammar else {}

@@ -1,4 +1,4 @@
-"""SHOW to machines, written down: what objects have around their spec, when they are sent and when they are shown."""
+"""What objects have around their spec, when they are sent and when they are shown."""
 
 from __future__ import annotations
 

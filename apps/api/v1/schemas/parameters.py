@@ -1,4 +1,4 @@
-"""SHOW to machines, written down: every query parameter, request header and response header that there is."""
+"""Every query parameter, request header and response header that there is."""
 
 from __future__ import annotations
 
@@ -109,6 +109,10 @@ RESPONSE_HEADERS: dict[str, tuple[Schema, str]] = {
     "X-Spillway-Generation": ({"type": "string"}, "`fleet=number, …`: what makes the change live."),
     "X-Spillway-Waits-For": ({"type": "string"}, "`fleet=reason, …`: what a change that is not live waits for."),
     "X-Spillway-Live": (BOOLEAN, "Whether the change was live when the answer was sent; with `wait`."),
+    "X-Spillway-Kept": (
+        {"type": "string"},
+        "`account/pool/region, …`: limits that stay as a capacity run set them; `take_over` sets them.",
+    ),
     "Retry-After": ({"type": "integer", "minimum": 0}, "Seconds after which it is worth to ask again."),
     "WWW-Authenticate": ({"type": "string"}, "That a bearer token is asked for."),
     "Idempotency-Replayed": (BOOLEAN, "Whether this is an answer from before; with a key."),

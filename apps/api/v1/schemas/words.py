@@ -1,4 +1,4 @@
-"""SHOW to machines, written down: the fields that documents are made of, with the bounds that readers keep.
+"""The fields that documents are made of, with the bounds that readers keep.
 
 The readers decide (definitions/reading/); what stands here is never stricter than they are, so a client that
 follows the document is not kept from anything.

@@ -1,4 +1,4 @@
-"""SHOW to machines, written down: many objects at once, what a write would do, and refusals."""
+"""Many objects at once, what a write would do, and refusals."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ class Objects(words.Sent):
     objects = serializers.ListField(child=serializers.DictField(), max_length=20_000)
 
 
-class Fault(words.Shown):
+class FieldError(words.Shown):
     """One thing that is wrong with what was sent."""
 
     pointer = words.text(2000, help_text="Into what was sent; or `/` and the name of a parameter or header.")
@@ -182,7 +182,7 @@ class Problem(words.Shown):
     detail = words.text(100_000)
     instance = serializers.CharField()
     request_id = serializers.CharField(help_text="Stands in the header X-Request-ID and in our log as well.")
-    errors = Fault(many=True)  # type: ignore[assignment] # the API's word, not the serializer's errors
+    errors = FieldError(many=True)  # type: ignore[assignment] # the API's word, not the serializer's errors
 
 
 class BatchResult(words.Shown):

@@ -1,4 +1,4 @@
-"""SHOW to machines: overflow as it is and was, beside what the planner says, and what would be if; nothing is saved."""
+"""Overflow as it is and was, beside what the planner says, and what would be if; nothing is saved."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rest_framework.views import APIView
 from apps.api.v1.protocol import requests
 from apps.api.v1.views import one, only
 from apps.core.clock import now
-from apps.core.errors import Fault, Invalid
+from apps.core.errors import FieldError, Invalid
 from apps.definitions import selectors as definitions
 from apps.definitions.models import Pool
 from apps.fleet import selectors as places
@@ -106,10 +106,10 @@ def instant(request: Request) -> datetime | None:
     try:
         at = datetime.fromtimestamp(int(text), UTC) if text.isdecimal() else datetime.fromisoformat(text)
     except (ValueError, OverflowError, OSError) as error:
-        raise Invalid([Fault("/at", "time", "Use Unix seconds or a time like 2026-11-21T12:04:00Z.")]) from error
+        raise Invalid([FieldError("/at", "time", "Use Unix seconds or a time like 2026-11-21T12:04:00Z.")]) from error
     at = at if at.tzinfo else at.replace(tzinfo=UTC)
     if not now() - OLDEST <= at <= now():
-        raise Invalid([Fault("/at", "out_of_range", "Use a time of the last two weeks; older samples are gone.")])
+        raise Invalid([FieldError("/at", "out_of_range", "Use a time of the last two weeks; older samples are gone.")])
     return at
 
 
@@ -176,16 +176,16 @@ class Reader:
 
     def __init__(self, data: Shape, regions: dict[str, str]) -> None:
         self.data, self.regions = data, regions
-        self.faults: list[Fault] = []
+        self.faults: list[FieldError] = []
 
     def read(self) -> WhatIf:
         """The question. Raises Invalid with all faults."""
         unknown = [field for field in sorted(map(str, self.data)) if field not in FIELDS]
-        self.faults += [Fault(f"/{field[:63]}", "unknown_field", f"Use {', '.join(FIELDS)}.") for field in unknown]
+        self.faults += [FieldError(f"/{field[:63]}", "unknown_field", f"Use {', '.join(FIELDS)}.") for field in unknown]
         if not isinstance(self.data.get("pool", ""), str | None):
-            self.faults.append(Fault("/pool", "text", "Name the pool as account/name."))
+            self.faults.append(FieldError("/pool", "text", "Name the pool as account/name."))
         if self.data.get("limits") and not self.data.get("pool"):
-            self.faults.append(Fault("/limits", "pool", "Limits belong to pools: name the pool as account/name."))
+            self.faults.append(FieldError("/limits", "pool", "Limits belong to pools: name the pool as account/name."))
         question = WhatIf(
             self._regions("failed_regions"), self._regions("drained_regions"), self._factor(), self._limits()
         )
@@ -196,14 +196,14 @@ class Reader:
     def _regions(self, field: str) -> tuple[str, ...]:
         names = self.data.get(field, [])
         if not isinstance(names, list):
-            self.faults.append(Fault(f"/{field}", "list", "Send a list of names of regions."))
+            self.faults.append(FieldError(f"/{field}", "list", "Send a list of names of regions."))
             return ()
         return tuple(filter(None, (self._region(f"/{field}/{at}", name) for at, name in enumerate(names))))
 
     def _region(self, pointer: str, name: object) -> str:
         found = self.regions.get(name, "") if isinstance(name, str) else ""
         if not found:
-            self.faults.append(Fault(pointer, "unknown_region", "There is no such region."))
+            self.faults.append(FieldError(pointer, "unknown_region", "There is no such region."))
         return found
 
     def _factor(self) -> float:
@@ -212,7 +212,7 @@ class Reader:
     def _limits(self) -> dict[str, float]:
         limits = self.data.get("limits", {})
         if not isinstance(limits, dict):
-            self.faults.append(Fault("/limits", "not_object", "Send {region: requests/s}."))
+            self.faults.append(FieldError("/limits", "not_object", "Send {region: requests/s}."))
             return {}
         return {
             self._region(f"/limits/{str(name)[:63]}", name): self._number(
@@ -225,5 +225,5 @@ class Reader:
         good = isinstance(value, int | float) and not isinstance(value, bool)
         if isinstance(value, int | float) and good and math.isfinite(value) and 0 <= value <= most:
             return float(value)
-        self.faults.append(Fault(pointer, "out_of_range", f"Use a number from 0 to {most:,}."))
+        self.faults.append(FieldError(pointer, "out_of_range", f"Use a number from 0 to {most:,}."))
         return 0.0

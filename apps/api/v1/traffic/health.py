@@ -1,4 +1,4 @@
-"""SHOW to machines: the health of pools and their servers, of nodes and of fleets, as the collectors last saw it."""
+"""The health of pools and their servers, of nodes and of fleets, as the collectors last saw it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to machines: the small calls of overflow: one limit of one pool, a region drained, a distance."""
+"""The small calls of overflow: one limit of one pool, a region drained, a distance."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from apps.api.v1.protocol import requests
 from apps.api.v1.views import detail_response, only
 from apps.api.v1.writes import dry_run_answer, refuse_overload, written
 from apps.capacity.use import staleness
-from apps.core.errors import Fault, Invalid
+from apps.core.errors import FieldError, Invalid
 from apps.definitions import selectors, services
 from apps.definitions.models import Backend
 from apps.fleet import selectors as places
@@ -117,7 +117,7 @@ class Latency(APIView):
         """`{ms}`; null goes back to what nodes measure. `dry_run=true`, `wait=SECONDS`."""
         data = requests.only(request, ("ms",))
         if "ms" not in data:
-            raise Invalid([Fault("/ms", "missing", "Fill in ms, or null for what nodes measure.")])
+            raise Invalid([FieldError("/ms", "missing", "Fill in ms, or null for what nodes measure.")])
         change = partial(
             services.set_latency,
             actor=requests.actor_of(request),

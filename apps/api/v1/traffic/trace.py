@@ -1,4 +1,4 @@
-"""SHOW to machines: what would happen to a request, and why; nothing is sent anywhere."""
+"""What would happen to a request, and why; nothing is sent anywhere."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rest_framework.views import APIView
 
 from apps.api.v1 import shapes
 from apps.api.v1.protocol import requests
-from apps.definitions.previewing.tracing import Traced, read_question, trace_request, waits_for_proof
+from apps.definitions.previewing.tracing import Traced, read_question, trace_request, waits_for_verification
 
 
 def _shape(found: Traced) -> dict[str, Any]:
@@ -52,4 +52,4 @@ class Ask(APIView):
         actor = requests.actor_of(request)
         question, balancer = read_question(request.data)
         answers = [_shape(found) for found in trace_request(actor, question, balancer)]
-        return Response({"answers": answers, "waits_for_proof": waits_for_proof(actor, question)})
+        return Response({"answers": answers, "waits_for_verification": waits_for_verification(actor, question)})

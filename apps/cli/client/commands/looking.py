@@ -69,7 +69,7 @@ def _status_of_customer(api: Api) -> Done:
     routes = api("GET", "routes", query={"limit": "500"})["items"]
     waiting = [route for route in routes if route.get("serving") is False]
     rows = [(route["name"], route["spec"]["hostname"], route["spec"]["path"]) for route in waiting]
-    text = f"{len(routes)} routes, {len(waiting)} of them wait for verification of their hostname."
+    text = f"{len(routes)} routes, {len(waiting)} of them wait until their hostname is verified."
     if waiting:
         text = f"{texts.table(rows, ('WAITING', 'HOSTNAME', 'PATH'))}\n{text}"
     return {"routes": len(routes), "waiting": waiting}, f"{text}\nFleets and rollouts are the operator's.", 0
@@ -114,8 +114,8 @@ def _traced(found: dict[str, Any]) -> str:
         parts.append(texts.plain(f"{answer['load_balancer']}/{answer['listener']}: {answer['message']}"))
         parts += [texts.plain(f"    not {over['route']}: {over['message']}") for over in answer["passed_over"]]
         parts += [texts.plain(_served(each)) for each in answer["regions"]]
-    if found["waits_for_proof"]:
-        parts.append("The hostname needs verification. Until then, no node has these routes.")
+    if found["waits_for_verification"]:
+        parts.append("The hostname is not verified yet. Until then, no node has these routes.")
     return "\n".join(parts)
 
 

@@ -1,4 +1,4 @@
-"""SHOW to operators: applies a YAML or JSON document as the platform itself, or prints what that would change."""
+"""Applies a YAML or JSON document as the platform itself, or prints what that would change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DEFINE, the beginning at the command line: the operator account, its first person and the first tokens."""
+"""The beginning at the command line: the operator account, its first person and the first tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OBSERVE: `manage.py collect` reads every agent until it is told to stop; a second one waits for the lease."""
+"""`manage.py collect` reads every agent until it is told to stop; a second one waits for the lease."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""COMPILE for people who look: `manage.py compile <fleet>` says what its nodes would run, and changes nothing."""
+"""`manage.py compile <fleet>` says what its nodes would run, and changes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PUSH, a door for operators: writes an authority and certificates for agents and for the control plane."""
+"""Writes an authority and certificates for agents and for the control plane."""
 
 from __future__ import annotations
 

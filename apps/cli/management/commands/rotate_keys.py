@@ -1,4 +1,4 @@
-"""SHOW to operators: `manage.py rotate_keys` seals everything with SPILLWAY_SECRET_KEY that a fallback still opens."""
+"""`manage.py rotate_keys` seals everything with SPILLWAY_SECRET_KEY that a fallback still opens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SCHEDULES and the sweep: `manage.py schedule` books what is due, and finds work that no wake-up brought to a worker.
+"""`manage.py schedule` books what is due, and finds work that no wake-up brought to a worker.
 
 Any number of them may run; none is the leader.
 """
@@ -20,7 +20,7 @@ from apps.capacity import services as capacity
 from apps.capacity.measure import comparisons
 from apps.capacity.use.ageing import judge_measurements
 from apps.core.clock import now
-from apps.core.queue import wake
+from apps.core.queue import enqueue
 from apps.core.secrets import keys
 from apps.definitions.writing.kinds import hostnames
 from apps.dns import services as dns
@@ -67,7 +67,7 @@ class Command(BaseCommand):
             (every, comparisons.advance_all),
             (STACKS_SECONDS, sweep_stacks),
             (CLOUDS_SECONDS, look_at_clouds),
-            (every, prove),
+            (every, verify),
             (ZONE_SECONDS, ask_resolvers),
             (TIDY_SECONDS, tidy),
             (HEAD_SECONDS, note_head),
@@ -91,25 +91,25 @@ class Command(BaseCommand):
 def sweep() -> None:
     """Wake a worker for every fleet, zone and endpoint that needs one; fleets are worked on here without a broker."""
     for fleet_id in rollouts.fleets_to_sweep():
-        if not wake(RECONCILE_TASK, fleet_id):
+        if not enqueue(RECONCILE_TASK, fleet_id):
             rollouts.reconcile_fleet(fleet_id=fleet_id)
 
     for zone_id in dns.zones_to_sweep():
-        wake(dns.RECONCILE_ZONE_TASK, zone_id, expires_s=ZONE_SECONDS)
+        enqueue(dns.RECONCILE_ZONE_TASK, zone_id, expires_s=ZONE_SECONDS)
     for webhook_id in delivering.due_webhooks():
-        wake(DELIVER_TASK, webhook_id)
+        enqueue(DELIVER_TASK, webhook_id)
 
 
 def sweep_stacks() -> None:
     """Wake a worker for every stack on which there is something to do."""
     for stack_id in stacks.stacks_to_sweep():
-        wake(STACK_TASK, stack_id, expires_s=STACKS_SECONDS * 5)
+        enqueue(STACK_TASK, stack_id, expires_s=STACKS_SECONDS * 5)
 
 
 def look_at_clouds() -> None:
     """Let a worker read the health and the numbers of what stands in clouds."""
     for stack_id in clouds.stacks_to_read():
-        wake(clouds.READ_STACK_TASK, stack_id, expires_s=CLOUDS_SECONDS)
+        enqueue(clouds.READ_STACK_TASK, stack_id, expires_s=CLOUDS_SECONDS)
 
 
 def link() -> None:
@@ -120,14 +120,14 @@ def link() -> None:
         continue
 
 
-def prove() -> None:
-    """Look for the proofs of hostnames that are due."""
+def verify() -> None:
+    """Verify the hostnames that are due."""
     hostnames.sweep(now())
 
 
 def ask_resolvers() -> None:
     """Let a worker ask what is really served of DNS zones."""
-    wake(dns.ASK_TASK, expires_s=ZONE_SECONDS)
+    enqueue(dns.ASK_TASK, expires_s=ZONE_SECONDS)
 
 
 def tidy() -> None:

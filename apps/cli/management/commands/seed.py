@@ -1,4 +1,4 @@
-"""SHOW to operators: fills a database with customers, pools and routes, for looking at the pages under load."""
+"""Fills a database with customers, pools and routes, for looking at the pages under load."""
 
 from __future__ import annotations
 

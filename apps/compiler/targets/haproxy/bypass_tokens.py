@@ -1,4 +1,4 @@
-"""COMPILE for HAProxy: requests of a running capacity test stay at home although their pool's limit is reached.
+"""Requests of a running capacity test stay local although their pool's limit is reached.
 
 Otherwise a test could never find more than the limit that is set already. The generator shows a word in
 `X-Spillway-Test`; `maps/tests.map` has its SHA-256 and the one pool that it opens, so that who reads the map cannot

@@ -1,4 +1,4 @@
-"""COMPILE for HAProxy: listeners as frontends; the same rules for every listener of one load balancer.
+"""Listeners as frontends; the same rules for every listener of one load balancer.
 
 The steps of an http frontend, in the order of its lines: answer the probe, refuse what no route gets, say who the
 client is, look the route up, count it, find out what it does, rewrite, choose the backend. None of them grows with the
@@ -32,7 +32,7 @@ from apps.compiler.targets.haproxy.maps import (
     map_path,
     rewrite_length,
 )
-from apps.compiler.targets.haproxy.overflow.admission import Rules, add_departure, found, needs_of, no
+from apps.compiler.targets.haproxy.overflow.admission import Rules, add_release, found, needs_of, no
 from apps.compiler.targets.haproxy.overflow.ceilings import add_idle_rule, add_source_rules
 from apps.compiler.targets.haproxy.overflow.local_traffic import add_home_rules, other_regions, own_region
 from apps.compiler.targets.haproxy.overflow.remote_traffic import tcp_marker
@@ -140,7 +140,7 @@ def _add_overflow(section: Section, snapshot: Snapshot, own: Region, listener: L
     if listener.default_pool_id:
         rules.let("action", f"str({listener.default_pool_id})", no(found("action")))
     add_home_rules(rules, snapshot, own)
-    add_departure(rules, own)
+    add_release(rules, own)
 
 
 def add_probe(section: Section, listener_id: str) -> None:

@@ -1,4 +1,4 @@
-"""COMPILE for HAProxy: routes as map entries, so that their number costs nothing and a change needs no reload.
+"""Routes as map entries, so that their number costs nothing and a change needs no reload.
 
 Four maps per load balancer, each `key value` per line, sorted by key; where a route is of one scheme, four for the
 listeners of http and four for those of https (`maps/lb-1-https-exact.map`):

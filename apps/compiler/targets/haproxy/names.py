@@ -1,4 +1,4 @@
-"""COMPILE for HAProxy: where the names of servers may not lead, for the agent, which resolves them for HAProxy.
+"""Where the names of servers may not lead, for the agent, which resolves them for HAProxy.
 
 HAProxy would connect to whatever a name server answers, and a name may lead elsewhere a minute later. So it asks the
 agent, which leaves such addresses out of what it answers (agent/names/resolver.py). `maps/refused-addresses.map` says

@@ -1,4 +1,4 @@
-"""COMPILE for HAProxy: pools as backends, servers as their lines, fixed responses as backends of their own."""
+"""Pools as backends, servers as their lines, fixed responses as backends of their own."""
 
 from __future__ import annotations
 

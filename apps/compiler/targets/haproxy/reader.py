@@ -1,4 +1,4 @@
-"""PUSH, before it begins: the rendered files read back as data, so that two bundles can be compared."""
+"""The rendered files read back as data, so that two bundles can be compared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""COMPILE for HAProxy: requests that no route gets, answered before anything is looked up or counted.
+"""Requests that no route gets, answered before anything is looked up or counted.
 
 * What has been here before: everything that is forwarded carries `CDN-Loop` (RFC 8586) with a word that only this
   installation makes and the number of times that it was forwarded. A server that leads back to a public listener is

@@ -1,4 +1,4 @@
-"""COMPILE for HAProxy: an examined snapshot becomes the files of a bundle, with what verification must find in them."""
+"""An examined snapshot becomes the files of a bundle, with what verification must find in them."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ from apps.compiler.targets.haproxy.overflow.local_traffic import (
 from apps.compiler.targets.haproxy.overflow.remote_traffic import (
     HTTP_LISTENER,
     TCP_LISTENER,
-    add_http_guests,
-    add_tcp_guests,
+    add_http_remote_traffic,
+    add_tcp_remote_traffic,
 )
 from apps.compiler.targets.haproxy.pools import add_fixed_response, add_pool, add_queue
 from apps.compiler.targets.haproxy.static_ips.anycast import BIRD_FILE, render_anycast
@@ -152,14 +152,14 @@ def _add_overflow(document: Document, snapshot: Snapshot, own: Region) -> None:
     admission.add_tables(document, flight=admission.needs_of(snapshot)["flight"])
     if not other_regions(snapshot):
         return
-    add_http_guests(document, snapshot, own, _around_guests)
+    add_http_remote_traffic(document, snapshot, own, _around_remote_traffic)
     if _has_tcp(snapshot):
-        add_tcp_guests(document, snapshot, own)
+        add_tcp_remote_traffic(document, snapshot, own)
     add_gates(document, snapshot)
     add_gate_ceilings(document, snapshot)
 
 
-def _around_guests(section: Section) -> None:
+def _around_remote_traffic(section: Section) -> None:
     add_probe(section, HTTP_LISTENER)
     add_latency(section)
 

@@ -1,4 +1,4 @@
-"""COMPILE for HAProxy: the settings that are always there, whatever the definitions say; each line has a test.
+"""The settings that are always there, whatever the definitions say; each line has a test.
 
 What differs between nodes (user, chroot, directories, addresses) comes from the agent's `node.cfg` and from
 environment variables, see `apps/compiler/bundle.py`.

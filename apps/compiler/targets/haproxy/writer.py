@@ -1,4 +1,4 @@
-"""COMPILE for HAProxy: a model of sections and lines that becomes text, every argument quoted by its origin.
+"""A model of sections and lines that becomes text, every argument quoted by its origin.
 
 Four kinds of argument, so that a reader sees where a word came from:
 

@@ -1,4 +1,4 @@
-"""COMPILE for Terraform, the output: resources as plain dicts, before `cdktn` writes them as `cdk.tf.json`."""
+"""The output for Terraform: resources as plain dicts, before `cdktn` writes them as `cdk.tf.json`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""COMPILE for Terraform, the draft: resources as they are added, each once, each with its owner among our objects."""
+"""The draft for Terraform: resources as they are added, each once, each with its owner among our objects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""COMPILE for Terraform, the words: texts that mean themselves, references to what Terraform will know, names."""
+"""The words for Terraform: texts that mean themselves, references to what Terraform will know, names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""COMPILE for Terraform, certificates: clouds want the certificate, those above it and the private key apart."""
+"""Certificates for Terraform: clouds want the certificate, those above it and the private key apart."""
 
 from __future__ import annotations
 

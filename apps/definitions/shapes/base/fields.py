@@ -1,4 +1,4 @@
-"""DEFINE: what a shape says about its fields, asked by whoever derives something from it."""
+"""What a shape says about its fields, asked by whoever derives something from it."""
 
 from __future__ import annotations
 
@@ -30,6 +30,11 @@ class Field:
     def required(self) -> bool:
         """Whether a document must have it."""
         return self.default is NOTHING
+
+    @property
+    def null(self) -> bool:
+        """Whether documents show null: not where that leaves the field as it is, or the field out."""
+        return self.nullable and self.about.stays is None and not self.about.absent_when_empty
 
     @property
     def plain(self) -> bool:

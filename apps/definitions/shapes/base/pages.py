@@ -1,4 +1,4 @@
-"""DEFINE: the page of reference of a kind, made of its shape: every field with what it may be and what it is for."""
+"""The page of reference of a kind, made of its shape: every field with what it may be and what it is for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DEFINE: makes a specification of a document by its shape, or says every fault of it, with its pointer, at once.
+"""Makes a specification of a document by its shape, or says every fault of it, with its pointer, at once.
 
 pydantic reads; what it says is turned into our sentences here:
 
@@ -17,7 +17,7 @@ from typing import Any, TypeVar, cast
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from apps.core.errors import Fault
+from apps.core.errors import FieldError
 from apps.definitions.shapes.base.fields import fields_of
 from apps.definitions.shapes.base.shape import Shape, Wrong
 
@@ -30,7 +30,7 @@ _SENTENCES = {
 }
 
 
-def read(shape: type[S], data: object, pointer: str, faults: list[Fault]) -> S | None:
+def read(shape: type[S], data: object, pointer: str, faults: list[FieldError]) -> S | None:
     """The specification; None where there are faults, which are added to `faults`."""
     try:
         found: S = _adapter(cast("Any", shape)).validate_python(data)
@@ -46,21 +46,23 @@ def _adapter(shape: Any) -> TypeAdapter[Any]:
     return TypeAdapter(shape)
 
 
-def _faults(shape: type[Shape], line: ErrorDetails, pointer: str) -> Iterator[Fault]:
+def _faults(shape: type[Shape], line: ErrorDetails, pointer: str) -> Iterator[FieldError]:
     kind, loc = line["type"], line["loc"]
     place = pointer + "".join(f"/{escaped(str(part))}" for part in loc)
     if kind == "value_error":
         error = line["ctx"]["error"]
         if isinstance(error, Wrong):
-            yield from (Fault(place + fault.pointer, fault.code, fault.detail) for fault in error.faults)
+            yield from (FieldError(place + fault.pointer, fault.code, fault.detail) for fault in error.faults)
         else:  # a GrammarError
-            yield Fault(place, error.code, error.message)
+            yield FieldError(place, error.code, error.message)
     elif kind == "unexpected_keyword_argument":
-        yield Fault(place, "unknown_field", unknown(str(loc[-1]), [each.name for each in fields_of(_at(shape, loc))]))
+        yield FieldError(
+            place, "unknown_field", unknown(str(loc[-1]), [each.name for each in fields_of(_at(shape, loc))])
+        )
     else:
         code, sentence = _SENTENCES[kind]
         field = next((part for part in reversed(loc) if isinstance(part, str)), "")
-        yield Fault(place, code, sentence.format(field=field, **line.get("ctx", {})))
+        yield FieldError(place, code, sentence.format(field=field, **line.get("ctx", {})))
 
 
 def _at(shape: type[Shape], loc: Sequence[int | str]) -> type[Shape]:

@@ -1,4 +1,4 @@
-"""DEFINE: what a shape says about its fields: the grammar of each, what it is for, and what has to fit together.
+"""What a shape says about its fields: the grammar of each, what it is for, and what has to fit together.
 
 A shape is a frozen dataclass whose annotations carry the marks below; pydantic reads them (reading.py). Marks raise
 `GrammarError` for the value at hand and `Wrong` for several faults, or for one that stands below it.
@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any, ClassVar
 
 from pydantic import AfterValidator, Field, GetCoreSchemaHandler, ValidationError, ValidationInfo
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticKnownError, core_schema
 
 from apps.compiler.grammar import GrammarError
-from apps.core.errors import Fault
+from apps.core.errors import FieldError
 
 Data = Mapping[str, Any]
 ALWAYS = Field(validate_default=True)
@@ -24,7 +25,7 @@ SORTED = AfterValidator(lambda values: tuple(sorted(values)))  # a list that has
 class Wrong(ValueError):
     """Faults at once; the pointer of each leads from the value at hand."""
 
-    def __init__(self, *faults: Fault) -> None:
+    def __init__(self, *faults: FieldError) -> None:
         super().__init__(*(fault.detail for fault in faults))
         self.faults = faults
 
@@ -42,8 +43,11 @@ class Shape:
     may_be_absent: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
-    def together(cls, sent: Data) -> Iterable[Fault]:
-        """What is wrong with the fields as they were sent, taken together: asked also where some of them are wrong."""
+    def together(cls, sent: Data) -> Iterable[FieldError]:
+        """What is wrong with the fields as they were sent, taken together: asked also where some of them are wrong.
+
+        A field that is wrong by itself is not blamed again.
+        """
         del sent
         return ()
 
@@ -56,7 +60,7 @@ class Shape:
                 raise PydanticKnownError("dict_type")
             sent = {key: value for key, value in data.items() if value is not None or key not in known}
             faults = cls.together(sent)
-            return _read(read_fields, sent, lambda _: faults) if faults else read_fields(sent)
+            return _read(read_fields, sent, partial(_of_right_fields, faults)) if faults else read_fields(sent)
 
         return core_schema.no_info_wrap_validator_function(read, handler(source))
 
@@ -70,6 +74,8 @@ class About:
     hint: str | None = None
     example: Any = None
     since: str = "0.1"
+    # What programs are told of the field, in the API's document.
+    note: str = ""
     # Whether a document leaves the field out while it holds nothing.
     absent_when_empty: bool = False
     # What a new object has where the document says nothing; a stored one keeps what it has.
@@ -84,14 +90,16 @@ def _unchanged(value: Any) -> Any:
 class Grammar:
     """What a value may be: `read` decides and says what to do instead, `schema` says it to programs (JSON Schema).
 
-    `write` makes a plain value of it again. `labels` are what people call the words of a closed list. `with_account`
-    is for names of objects that other accounts may have: `account/name` where it is not the own one.
+    `write` makes a plain value of it again. `labels` are what people call the words of a closed list. `refers` is for
+    names of other objects, `with_account` for those that other accounts may have: `account/name` where it is not the
+    own one.
     """
 
     read: Callable[[Any], Any]
     schema: Mapping[str, Any]
     write: Callable[[Any], Any] = _unchanged
     labels: Mapping[str, str] | None = None
+    refers: bool = False
     with_account: bool = False
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -128,19 +136,19 @@ class Distinct:
         return core_schema.with_info_wrap_validator_function(self._read, handler(source))
 
     def _read(self, sent: Any, read_entries: Callable[[Any], Any], info: ValidationInfo) -> Any:
-        def twins(wrong: set[tuple[Any, ...]]) -> Iterable[Fault]:
+        def twins(wrong: set[tuple[Any, ...]]) -> Iterable[FieldError]:
             if () in wrong:  # the list itself
                 return ()
             if self.keys:
                 return [fault for key in self.keys for fault in _twins(sent, key, wrong)]
             right = [entry for index, entry in enumerate(sent) if (index,) not in wrong]
-            once = Fault("", "twice", f"Name each entry of {info.field_name} once.")
+            once = FieldError("", "twice", f"Name each entry of {info.field_name} once.")
             return [once] if any(entry in right[:index] for index, entry in enumerate(right)) else ()
 
         return _read(read_entries, sent, twins)
 
 
-def _read(read: Callable[[Any], Any], sent: Any, more: Callable[[set[tuple[Any, ...]]], Iterable[Fault]]) -> Any:
+def _read(read: Callable[[Any], Any], sent: Any, more: Callable[[set[tuple[Any, ...]]], Iterable[FieldError]]) -> Any:
     """What `read` makes of what was sent, with the faults of `more` besides its own; it is told where those are."""
     found, lines = None, []
     try:
@@ -154,7 +162,12 @@ def _read(read: Callable[[Any], Any], sent: Any, more: Callable[[set[tuple[Any, 
     return found
 
 
-def _twins(entries: Sequence[Any], key: tuple[str, ...], wrong: set[tuple[Any, ...]]) -> list[Fault]:
+def _of_right_fields(faults: Iterable[FieldError], wrong: set[tuple[Any, ...]]) -> list[FieldError]:
+    known = {str(place[0]) for place in wrong if place}
+    return [fault for fault in faults if not known & set(fault.pointer.split("/")[1:2])]
+
+
+def _twins(entries: Sequence[Any], key: tuple[str, ...], wrong: set[tuple[Any, ...]]) -> list[FieldError]:
     """Entries with the values of an earlier one in the fields of `key`; those that are wrong there do not count."""
     first, seen, found = key[0], [], []
     for index, entry in enumerate(entries):
@@ -162,7 +175,7 @@ def _twins(entries: Sequence[Any], key: tuple[str, ...], wrong: set[tuple[Any, .
             continue
         values = [entry.get(field) for field in key]
         if values in seen:
-            found.append(Fault(f"/{index}/{first}", "twice", f"Another entry of the list has the same {first}."))
+            found.append(FieldError(f"/{index}/{first}", "twice", f"Another entry of the list has the same {first}."))
         seen.append(values)
     return found
 

@@ -1,4 +1,4 @@
-"""DEFINE: the words that shapes write their fields with: a type, its grammar, and what programs are told of it.
+"""The words that shapes write their fields with: a type, its grammar, and what programs are told of it.
 
 The grammar decides; the schema is never stricter than it is, so a client that follows the API's document is not kept
 from anything.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sized
 from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -18,9 +18,9 @@ from pydantic import Field
 
 from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
-from apps.core.errors import Fault
+from apps.core.errors import FieldError
 from apps.definitions.shapes.base.reading import escaped
-from apps.definitions.shapes.base.shape import Grammar, Wrong
+from apps.definitions.shapes.base.shape import Check, Data, Grammar, Wrong
 
 E = TypeVar("E", bound=StrEnum)
 MAX_LIST = 1000
@@ -66,6 +66,16 @@ def real(lowest: float, highest: float) -> Grammar:
         return float(cast("float", value))
 
     return Grammar(read, {"type": "number", "minimum": lowest, "maximum": highest})
+
+
+def at_most(count: int, what: str) -> Check:
+    """A list has no more entries than that; programs are told what every list may have."""
+
+    def asked(values: Sized, _: Data) -> None:
+        if len(values) > count:
+            raise GrammarError("too_many", f"Use at most {count} {what}.")
+
+    return Check(asked)
 
 
 def word(kind: type[E], labels: Mapping[E, str] | None = None, *, only: Iterable[E] | None = None) -> Grammar:
@@ -135,11 +145,11 @@ def _tags(value: object) -> tuple[tuple[str, str], ...]:
         place = f"/{escaped(key)}"
         try:
             if entry is None:
-                faults.append(Fault(place, "missing", f"Fill in {key}."))
+                faults.append(FieldError(place, "missing", f"Fill in {key}."))
             else:
                 read_tag_word(entry)
         except GrammarError as error:
-            faults.append(Fault(place, error.code, error.message))
+            faults.append(FieldError(place, error.code, error.message))
     if faults:
         raise Wrong(*faults)
     return tuple(sorted(value.items()))
@@ -174,8 +184,10 @@ def _server_address(value: object) -> str:
 
 LISTED = Field(max_length=MAX_LIST)
 Name = Annotated[str, text(grammar.name, "a name", pattern=NAME)]
+# The name of an object of the operator's, which needs no account in front of it; or of one that others may have.
+PlaceName = Annotated[str, replace(text(grammar.name, "a name", pattern=NAME), refers=True)]
 Reference = Annotated[
-    str, replace(text(read_reference, "a name, or account/name", pattern=REFERENCE), with_account=True)
+    str, replace(text(read_reference, "a name, or account/name", pattern=REFERENCE), refers=True, with_account=True)
 ]
 Title = Annotated[str, text(read_title, "text", 120)]
 Hostname = Annotated[str, text(grammar.hostname, "a host name", 253, HOSTNAME)]
@@ -186,15 +198,14 @@ TimeMs = Annotated[int, whole(1, grammar.MAX_TIME_MS)]
 Method = Annotated[str, Grammar(grammar.method, {"type": "string", "enum": METHODS})]
 Instant = Annotated[datetime, Grammar(read_instant, {"type": "string", "format": "date-time"}, instant_text)]
 ServerAddress = Annotated[str, text(_server_address, "an address", 253)]
-Tags = Annotated[
-    tuple[tuple[str, str], ...],
-    Grammar(
-        _tags,
-        {
-            "type": "object",
-            "title": f"at most {MAX_TAGS} keys with a value each, of lower-case letters, digits and hyphens",
-            "additionalProperties": {"type": "string", "minLength": 1, "pattern": TAG_WORD},
-        },
-        lambda tags: dict(sorted(dict(tags).items())),
-    ),
-]
+Pairs = tuple[tuple[str, str], ...]
+TAGS = Grammar(
+    _tags,
+    {
+        "type": "object",
+        "title": f"at most {MAX_TAGS} keys with a value each, of lower-case letters, digits and hyphens",
+        "additionalProperties": {"type": "string", "minLength": 1, "pattern": TAG_WORD},
+    },
+    lambda tags: dict(sorted(dict(tags).items())),
+)
+Tags = Annotated[Pairs, TAGS]

@@ -1,4 +1,4 @@
-"""DEFINE: makes a plain document by a shape, of a specification or of a stored row with the same attributes.
+"""Makes a plain document by a shape, of a specification or of a stored row with the same attributes.
 
 A row may have a row where the shape has a name, and a manager of rows where it has a list. Every default is written
 out, lists that have no order of their own stand in one.
@@ -37,7 +37,8 @@ def _written(field: Field, value: Any, owner: int | None) -> Any:
 
 def _one(field: Field, value: Any, owner: int | None) -> Any:
     if field.child:
-        return write(field.child, value, owner)
+        # A column may keep the document of an object as it is.
+        return value if isinstance(value, dict) else write(field.child, value, owner)
     if hasattr(value, "pk"):  # a row, where documents have its name
         foreign = field.grammar and field.grammar.with_account and value.account_id != owner
         return f"{value.account.name}/{value.name}" if foreign else value.name
@@ -51,7 +52,11 @@ def settled(shape: type[Shape], stored: Document, said: Document) -> Document:
 
 
 def copy_plain(spec: Shape, row: object) -> None:
-    """Put the plain values of a specification on a row with the same attributes; lists and objects are left out."""
+    """Put the values of a specification on a row with the same attributes.
+
+    What has a shape of its own or is the name of another object is left out, and what stays as it is.
+    """
     for field in fields_of(type(spec)):
-        if field.plain:
-            setattr(row, field.name, getattr(spec, field.name))
+        value = getattr(spec, field.name)
+        if field.grammar and not field.grammar.refers and (value is not None or field.null):
+            setattr(row, field.name, value if field.plain else _written(field, value, None))

@@ -1,4 +1,4 @@
-"""DEFINE: a static IP moves from one load balancer to another in one change, or is released from the one it serves.
+"""A static IP moves from one load balancer to another in one change, or is released from the one it serves.
 
 Whoever connects to the address is served by the one or the other, never by none: one transaction takes it from the
 former listeners and gives it to the new ones, and every fleet and stack that it concerns is pushed to after that.
@@ -7,17 +7,18 @@ former listeners and gives it to the new ones, and every fleet and stack that it
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from apps.accounts.actors import Actor
 from apps.compiler import grammar
-from apps.core.errors import Fault, Invalid, NotFound
+from apps.core.errors import FieldError, Invalid, NotFound
 from apps.definitions import selectors
 from apps.definitions.models import Listener, LoadBalancer
 from apps.definitions.reading.describing import Document, describe
 from apps.definitions.reading.fleets import FLEET_PORTS
 from apps.definitions.writing.change_set import ChangeSet
 from apps.definitions.writing.kinds.load_balancers import expect_fit
-from apps.definitions.writing.parts import note
+from apps.definitions.writing.objects import hold, save_partial
 from apps.definitions.writing.rules.managed import check_manager
 from apps.definitions.writing.transactions import change_set
 from apps.fleet.models import Fleet, StaticIP
@@ -46,7 +47,7 @@ def move_static_ip(
         row = _held(name)
         balancer = LoadBalancer.objects.filter(name=load_balancer).first()
         if balancer is None:
-            raise Invalid([Fault("/load_balancer", "unknown", f"There is no load balancer {load_balancer}.")])
+            raise Invalid([FieldError("/load_balancer", "unknown", f"There is no load balancer {load_balancer}.")])
         _attach(changes, row, _chosen(changes, row, balancer, wanted))
     return row
 
@@ -69,12 +70,12 @@ def _names(load_balancer: object, listeners: object) -> Sequence[str] | None:
     faults = []
     given = listeners if isinstance(listeners, list) else []
     if listeners is not None and not given:
-        faults.append(Fault("/listeners", "not_list", "Write listeners as a list of names, or leave it out."))
+        faults.append(FieldError("/listeners", "not_list", "Write listeners as a list of names, or leave it out."))
     for place, value in [("/load_balancer", load_balancer), *((f"/listeners/{at}", x) for at, x in enumerate(given))]:
         try:
             grammar.name(value)
         except grammar.GrammarError as error:
-            faults.append(Fault(place, error.code, error.message))
+            faults.append(FieldError(place, error.code, error.message))
     if faults:
         raise Invalid(faults)
     return None if listeners is None else [str(each) for each in given]
@@ -109,8 +110,7 @@ def _chosen(changes: ChangeSet, row: StaticIP, balancer: LoadBalancer, names: Se
         changes.fault("/listeners", "twice", detail)
     fleets, stacks = list(balancer.fleets.all()), list(balancer.stacks.all())
     expect_fit(changes, row, fleets, stacks, "/load_balancer")
-    if changes.faults:
-        raise Invalid(changes.faults.drain())
+    changes.faults.raise_any()
     return found
 
 
@@ -121,19 +121,22 @@ def _attach(changes: ChangeSet, row: StaticIP, chosen: list[Listener]) -> None:
         return
     balancers = {each.load_balancer_id: each.load_balancer for each in (*former, *chosen)}
     for balancer in balancers.values():
-        check_manager(changes, balancer)
-    before = {pk: _document(changes, pk) for pk in balancers}
-    for balancer in balancers.values():
+        check_manager(changes, hold(changes, balancer))
         changes.mark_affected(balancer)
+    before = {pk: _document(changes, pk) for pk in balancers}
     Listener.objects.filter(static_ip=row).update(static_ip=None)
     Listener.objects.filter(pk__in=[each.pk for each in chosen]).update(static_ip=row)
     _reject_taken_ports(changes, [each for each in former if each.pk not in {one.pk for one in chosen}])
     changes.mark_affected(row)
     action = "move" if chosen else "release"
-    note(changes, row, before=_served(former), after=_served(chosen), action=action)
+    # Whom the address serves is said by the load balancers, so their managers count.
+    save_partial(changes, row, partial(_both, _served(former), _served(chosen)), action=action, managed=False)
     for pk, balancer in sorted(balancers.items()):
-        label, owner = f"{balancer.account.name}/{balancer.name}", balancer.account
-        note(changes, balancer, before=before[pk], after=_document(changes, pk), label=label, account=owner)
+        save_partial(changes, balancer, partial(_both, before[pk], _document(changes, pk)))
+
+
+def _both(before: Document, after: Document) -> tuple[Document, Document]:
+    return before, after
 
 
 def _document(changes: ChangeSet, balancer: int) -> Document:
@@ -154,8 +157,7 @@ def _reject_taken_ports(changes: ChangeSet, left: list[Listener]) -> None:
                 f"{whose} would bind port {listener.port} of the nodes, which {by} uses; delete it, or change its port."
             )
             changes.fault("", "port_in_use", detail)
-    if changes.faults:
-        raise Invalid(changes.faults.drain())
+    changes.faults.raise_any()
 
 
 def _served(listeners: list[Listener]) -> Document:

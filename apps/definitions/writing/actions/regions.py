@@ -1,17 +1,18 @@
-"""DEFINE: what operators do to a region in a hurry: take its traffic away, and say how far it is from another."""
+"""What operators do to a region in a hurry: take its traffic away, and say how far it is from another."""
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 from apps.accounts.actors import Actor
 from apps.compiler.grammar import GrammarError
-from apps.core.errors import Fault, Invalid, NotFound
+from apps.core.errors import FieldError, Invalid, NotFound
 from apps.definitions.affected_targets import stacks_of
+from apps.definitions.reading.describing import Document
 from apps.definitions.reading.documents import latency_ms
 from apps.definitions.writing.change_set import ChangeSet
 from apps.definitions.writing.kinds.topology import set_ms
-from apps.definitions.writing.parts import note, take
+from apps.definitions.writing.objects import save_partial
 from apps.definitions.writing.transactions import change_set
 from apps.fleet.models import Region, RegionLatency
 
@@ -24,13 +25,20 @@ def drain_region(*, actor: Actor, region: str, drained: bool, reason: str = "") 
     """
     actor.must_operate("regions")
     with change_set(actor, reason=reason) as changes:
-        row = _locked(changes, region)
-        if row.drained != drained:
-            row.set_drained(drained)
-            _store(changes, row, "drain" if drained else "undrain", {"drained": not drained}, {"drained": drained})
-            changes.affected.add_all_fleets()
-            changes.affected.add_stacks(stacks_of(row))
+        row = _named(region)
+        save_partial(changes, row, partial(_drain, changes, row, drained), action="drain" if drained else "undrain")
     return row
+
+
+def _drain(changes: ChangeSet, row: Region, drained: bool) -> tuple[Document, Document]:
+    row.refresh_from_db(fields=("drained", "drained_at"))
+    before = {"drained": row.drained}
+    if row.drained != drained:
+        row.set_drained(drained)
+        row.save(update_fields=("drained", "drained_at"))
+        changes.affected.add_all_fleets()
+        changes.affected.add_stacks(stacks_of(row))
+    return before, {"drained": drained}
 
 
 def set_latency(*, actor: Actor, from_region: str, to_region: str, ms: object, reason: str = "") -> Region:
@@ -41,24 +49,28 @@ def set_latency(*, actor: Actor, from_region: str, to_region: str, ms: object, r
     actor.must_operate("regions")
     wanted = _checked(ms) if ms is not None else None
     if from_region == to_region:
-        raise Invalid([Fault("/to", "self", "A region has no round trip to itself; name another region.")])
+        raise Invalid([FieldError("/to", "self", "A region has no round trip to itself; name another region.")])
     with change_set(actor, reason=reason) as changes:
-        row, other = _locked(changes, from_region), _named(to_region)
-        changes.affected.watch_orders()
-        known = RegionLatency.objects.filter(from_region=row, to_region=other).first()
-        before = known.set_ms if known else None
-        if before != wanted:
-            set_ms(row, other, wanted)
-            change = ({"latency": {"to": other.name, "ms": each}} for each in (before, wanted))
-            _store(changes, row, "update", *change)
+        row, other = _named(from_region), _named(to_region)
+        save_partial(changes, row, partial(_set_latency, changes, row, other, wanted))
     return row
+
+
+def _set_latency(changes: ChangeSet, row: Region, other: Region, ms: float | None) -> tuple[Document, Document]:
+    changes.affected.watch_orders()
+    known = RegionLatency.objects.filter(from_region=row, to_region=other).first()
+    before = known.set_ms if known else None
+    if before != ms:
+        set_ms(row, other, ms)
+    was, now = ({"latency": {"to": other.name, "ms": each}} for each in (before, ms))
+    return was, now
 
 
 def _checked(ms: object) -> float:
     try:
         return latency_ms(ms)
     except GrammarError as error:
-        raise Invalid([Fault("/ms", error.code, error.message)]) from error
+        raise Invalid([FieldError("/ms", error.code, error.message)]) from error
 
 
 def _named(name: str) -> Region:
@@ -66,13 +78,3 @@ def _named(name: str) -> Region:
     if row is None:
         raise NotFound("There is no such object, or you may not see it.")
     return row
-
-
-def _locked(changes: ChangeSet, name: str) -> Region:
-    take(changes, _named(name))
-    return _named(name)
-
-
-def _store(changes: ChangeSet, row: Region, action: str, before: dict[str, Any], after: dict[str, Any]) -> None:
-    row.save(update_fields=("drained", "drained_at"))
-    note(changes, row, before=before, after=after, action=action)

@@ -1,4 +1,4 @@
-"""DEFINE: a change is taken back whole: every object of one request as it was before, by whoever made the change.
+"""A change is taken back whole: every object of one request as it was before, by whoever made the change.
 
 It is a change like every other: with the rights of now, under the same manager, refused where something moved since.
 """

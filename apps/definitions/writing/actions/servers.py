@@ -1,19 +1,21 @@
-"""DEFINE: the two things that people change on one server in a hurry: its state and its weight."""
+"""The two things that people change on one server in a hurry: its state and its weight."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from apps.accounts.actors import Actor
 from apps.compiler import grammar
 from apps.compiler.model.fleet import LimitScope, ServerState
-from apps.core.errors import Fault, Invalid
+from apps.core.errors import FieldError, Invalid
 from apps.definitions import selectors
 from apps.definitions.models import Server
+from apps.definitions.reading.describing import Document
 from apps.definitions.reading.fields import choice
 from apps.definitions.writing.change_set import ChangeSet
-from apps.definitions.writing.parts import note, take
+from apps.definitions.writing.objects import Part, hold, save_partial
 from apps.definitions.writing.transactions import change_set
 
 
@@ -30,7 +32,7 @@ def set_server(
 
     `expected_version` is that of the server's pool, whose document this changes. Raises NotFound, Invalid, Stale.
     """
-    faults: list[Fault] = []
+    faults: list[FieldError] = []
     wanted = {
         "state": _allowed("state", state, choice(ServerState), faults),
         "weight": _allowed("weight", weight, grammar.server_weight, faults),
@@ -39,18 +41,21 @@ def set_server(
         raise Invalid(faults)
     with change_set(actor, reason=reason) as changes:
         server = selectors.only(selectors.servers(actor), server_id)
-        take(changes, server.backend.pool, expected_version)
-        _set(changes, server, {field: value for field, value in wanted.items() if value is not None})
+        pool = server.backend.pool
+        hold(changes, pool, expected_version)
+        server.refresh_from_db(fields=("state", "weight"))
+        part = Part("Server", server, f"{server.account.name}/{pool.name}/{server.name}")
+        save_partial(changes, pool, partial(_change, changes, server, wanted), part=part)
     return server
 
 
-def _allowed(field: str, value: object, allowed: Callable[[object], Any], faults: list[Fault]) -> Any:
+def _allowed(field: str, value: object, allowed: Callable[[object], Any], faults: list[FieldError]) -> Any:
     if value is None:
         return None
     try:
         return allowed(value)
     except grammar.GrammarError as error:
-        faults.append(Fault(f"/{field}", error.code, error.message))
+        faults.append(FieldError(f"/{field}", error.code, error.message))
         return None
 
 
@@ -64,18 +69,16 @@ def _matters_elsewhere(server: Server, before: int, after: int) -> bool:
     return before != after and (server.backend.limit_scope == LimitScope.SERVER or 0 in (before, after))
 
 
-def _set(changes: ChangeSet, server: Server, wanted: dict[str, Any]) -> None:
-    before = {field: getattr(server, field) for field in wanted}
-    after = {field: str(value) if field == "state" else value for field, value in wanted.items()}
+def _change(changes: ChangeSet, server: Server, wanted: dict[str, Any]) -> tuple[Document, Document]:
+    after = {field: str(value) if field == "state" else value for field, value in wanted.items() if value is not None}
+    before = {field: getattr(server, field) for field in after}
     if before == after:
-        return
-    pool = server.backend.pool
+        return before, after
     ready = _ready(server)
     for field, value in after.items():
         setattr(server, field, value)
     server.save(update_fields=list(after))
     changes.mark_affected(server)
     if _matters_elsewhere(server, ready, _ready(server)):
-        changes.mark_affected(pool)
-    label = f"{server.account.name}/{pool.name}/{server.name}"
-    note(changes, pool, before=before, after=after, kind="Server", part=server, label=label, account=server.account)
+        changes.mark_affected(server.backend.pool)
+    return before, after

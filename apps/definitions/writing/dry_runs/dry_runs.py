@@ -1,4 +1,4 @@
-"""DEFINE, a dry run: a change is really made, in a transaction that is then undone, and looked at from all sides.
+"""A dry run: a change is really made, in a transaction that is then undone, and looked at from all sides.
 
 So a dry run refuses what the change refuses, with the same words, and shows what it would do: the fields that differ,
 for each fleet that would be pushed to what its nodes would run instead, for each stack what its plan would hold, and

@@ -1,4 +1,4 @@
-"""DEFINE, a dry run of fleets: both sides are compiled, and what nodes would run instead is told."""
+"""A dry run of fleets: both sides are compiled, and what nodes would run instead is told."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DEFINE, a dry run of stacks: both sides are frozen here; what a plan would hold is told by the app that plans.
+"""A dry run of stacks: both sides are frozen here; what a plan would hold is told by the app that plans.
 
 No Terraform runs and no cloud is asked: documents are compared, as they would be handed to Terraform.
 """

@@ -1,4 +1,4 @@
-"""DEFINE, inside a dry run: one kind of what is pushed to, looked at with the change and without it."""
+"""Inside a dry run: one kind of what is pushed to, looked at with the change and without it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DEFINE, a dry run of zones: which records would be added, changed and removed; no name server is asked.
+"""A dry run of zones: which records would be added, changed and removed; no name server is asked.
 
 Wanted is compared with wanted: what somebody did on the server meanwhile is told by the zone's own differences.
 """

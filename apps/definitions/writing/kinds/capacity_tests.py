@@ -1,4 +1,4 @@
-"""DEFINE, writes of capacity tests: a test is stored when its owner may load its target as things are now."""
+"""Writes of capacity tests: a test is stored when its owner may load its target as things are now."""
 
 from __future__ import annotations
 

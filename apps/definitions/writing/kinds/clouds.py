@@ -1,4 +1,4 @@
-"""DEFINE, writes of clouds: accounts at them, and stacks: one account in one of its regions."""
+"""Writes of clouds: accounts at them, and stacks: one account in one of its regions."""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ def store_cloud_account(changes: ChangeSet, owner: Account, row: CloudAccount, s
             if getattr(row, field) != getattr(spec, field):
                 detail = f"This account has stacks, so its {field} cannot change. Create another cloud account."
                 changes.fault(f"/spec/{field}", "in_use", detail)
-    if changes.faults:
-        raise Invalid(changes.faults.drain())
+    changes.faults.raise_any()
     row.account, row.cloud, row.credentials = owner, str(spec.cloud), spec.credentials
     row.project, row.endpoint_url = spec.project, spec.endpoint_url
     row.save()

@@ -1,4 +1,4 @@
-"""DEFINE, inside a write: what a kind of object says of itself, so that saving and deleting ask no row what it is."""
+"""Inside a write: what a kind of object says of itself, so that saving and deleting ask no row what it is."""
 
 from __future__ import annotations
 

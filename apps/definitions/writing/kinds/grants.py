@@ -1,4 +1,4 @@
-"""DEFINE, writes of grants: one row gives an account hostnames (with routes, certificate, load tests) or shared pools.
+"""Writes of grants: one row gives an account hostnames (with routes, certificate, load tests) or shared pools.
 
 What a grant gave is not pulled from under running routes: whoever takes it away first moves or deletes those routes.
 """
@@ -26,7 +26,7 @@ SHOWN = 5
 
 
 def store_grant(changes: ChangeSet, owner: Account, row: Grant, spec: GrantSpec) -> None:
-    """The grant; waiting claims that it covers are proved, uses that a former one allowed must not be left without."""
+    """The grant; it verifies waiting claims that it covers, and uses that a former one allowed must stay allowed."""
     del owner
     account = _grantee(changes, row, spec)
     if spec.hostname and account:
@@ -40,7 +40,7 @@ def store_grant(changes: ChangeSet, owner: Account, row: Grant, spec: GrantSpec)
     row.may_load_test, row.expires_at = spec.may_load_test, spec.expires_at
     row.save()
     if row.hostname and (row.expires_at is None or row.expires_at > now()):
-        _prove(changes, row)
+        _verify(changes, row)
 
 
 def defer_loss(changes: ChangeSet, row: Grant) -> None:
@@ -63,7 +63,7 @@ def _grantee(changes: ChangeSet, row: Grant, spec: GrantSpec) -> Account | None:
 
 def _reject_taken(changes: ChangeSet, row: Grant, account: Account, name: str) -> None:
     claims.lock_hostnames([name])
-    claim = Hostname.objects.filter(name=name, released_at=None).exclude(proof="").select_related("account")
+    claim = Hostname.objects.filter(name=name, released_at=None).exclude(verification="").select_related("account")
     taken = claim.exclude(account=account).exclude(account__kind=Account.Kind.OPERATOR).first()
     if taken:
         detail = f"{name} belongs to {taken.account.name}, who must release it first."
@@ -73,18 +73,18 @@ def _reject_taken(changes: ChangeSet, row: Grant, account: Account, name: str) -
         changes.fault("/spec/hostname", "granted", f"Grant {other.name} already gives {name} to another account.")
 
 
-def _prove(changes: ChangeSet, grant: Grant) -> None:
-    waiting = claims_under(grant.account, grant.hostname).filter(proof="", released_at=None)
+def _verify(changes: ChangeSet, grant: Grant) -> None:
+    waiting = claims_under(grant.account, grant.hostname).filter(verification="", released_at=None)
     for row in waiting.order_by("id"):
-        for claim in claims.prove_hostname(row, Hostname.Proof.GRANT):
+        for claim in claims.verify_hostname(row, Hostname.Verification.GRANT):
             changes.affected.add_hostname(claim)
-            _record(changes, claim, "prove")
+            record_claim(changes, claim, "verify")
 
 
 def _reject_loss(changes: ChangeSet, account: Account, hostname: str, tag: str) -> None:
     """In the end: Conflict where routes of the account need what the grant gave and no other grant gives.
 
-    Names that only the grant proved, and that no route uses, wait for a proof again.
+    Names that only the grant verified, and that no route uses, wait for verification again.
     """
     if tag:
         lock_shared([account.name])
@@ -95,9 +95,9 @@ def _reject_loss(changes: ChangeSet, account: Account, hostname: str, tag: str) 
         lost = _only_granted(account, hostname)
         reject_users(Route.objects.filter(hostname__in=lost), f"it verifies {hostname}")
         for row in Hostname.objects.filter(pk__in=lost):
-            row.proof, row.proved_at, row.version = Hostname.Proof.NONE, None, row.version + 1
-            row.save(update_fields=("proof", "proved_at", "version"))
-            _record(changes, row, "lose_proof")
+            row.verification, row.verified_at, row.version = Hostname.Verification.NONE, None, row.version + 1
+            row.save(update_fields=("verification", "verified_at", "version"))
+            record_claim(changes, row, "lose_verification")
 
 
 def routes_by_tag(account: Account, tag: str) -> QuerySet[Route]:
@@ -136,12 +136,13 @@ def reject_users(users: QuerySet[Any], why: str) -> None:
 
 
 def _only_granted(account: Account, hostname: str) -> list[int]:
-    """Names that were proved by such a grant and that no present grant covers."""
-    rows = claims_under(account, hostname).filter(proof=Hostname.Proof.GRANT, released_at=None)
+    """Names that were verified by such a grant and that no present grant covers."""
+    rows = claims_under(account, hostname).filter(verification=Hostname.Verification.GRANT, released_at=None)
     return [row.pk for row in rows if not grants_over(account, row.name).exists()]
 
 
-def _record(changes: ChangeSet, claim: Hostname, action: str) -> None:
+def record_claim(changes: ChangeSet, claim: Hostname, action: str) -> None:
+    """The entry of a hostname in the audit record."""
     audit.record(
         actor=changes.actor,
         action=action,
@@ -149,7 +150,7 @@ def _record(changes: ChangeSet, claim: Hostname, action: str) -> None:
         object_id=claim.pk,
         label=claim.name,
         account=claim.account,
-        after={"name": claim.name, "proof": claim.proof, "released": claim.released_at is not None},
+        after={"name": claim.name, "verification": claim.verification, "released": claim.released_at is not None},
         version=claim.version,
         reason=changes.reason,
     )

@@ -1,4 +1,4 @@
-"""DEFINE, writes of load balancers: where they stand, their listeners, and which static IP fits which place."""
+"""Writes of load balancers: where they stand, their listeners, and which static IP fits which place."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import partial
 from apps.accounts.models import Account
 from apps.compiler.model.fleet import Protocol
 from apps.compiler.model.stack import ON_FLEETS, Cloud
-from apps.core.errors import Fault, Invalid
+from apps.core.errors import FieldError, Invalid
 from apps.definitions.models import Certificate, Listener, LoadBalancer, Pool
 from apps.definitions.reading.clouds import network_of
 from apps.definitions.reading.fleets import FLEET_PORTS
@@ -32,8 +32,7 @@ def store_load_balancer(changes: ChangeSet, owner: Account, row: LoadBalancer, s
     for index, address in enumerate(addresses):
         if address:
             expect_fit(changes, address, fleets, stacks, f"/spec/listeners/{index}/static_ip")
-    if changes.faults:
-        raise Invalid(changes.faults.drain())
+    changes.faults.raise_any()
     if row.pk is not None:
         changes.mark_affected(row)  # a place that it leaves loses it
     row.account = owner
@@ -122,7 +121,7 @@ def _reject_two_users(address: StaticIP, pointer: str) -> None:
         detail = (
             f"{address.name} would serve {' and '.join(users)}; a static IP serves only one at a time: move it instead."
         )
-        raise Invalid([Fault(pointer, "static_ip_in_use", detail)])
+        raise Invalid([FieldError(pointer, "static_ip_in_use", detail)])
 
 
 def _expect_fit_on_fleets(

@@ -1,4 +1,4 @@
-"""DEFINE, inside a write: every kind of object, in the order in which they name each other."""
+"""Inside a write: every kind of object, in the order in which they name each other."""
 
 from __future__ import annotations
 

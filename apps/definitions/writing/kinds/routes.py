@@ -1,4 +1,4 @@
-"""DEFINE, writes of routes: the hostname is claimed, and no two routes of a load balancer match the same requests."""
+"""Writes of routes: the hostname is claimed, and no two routes of a load balancer match the same requests."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def store_route(changes: ChangeSet, owner: Account, row: Route, spec: RouteSpec)
     present = {f"{share.pool.account.name}/{share.pool.name}": share.pool for share in row.shares} if row.pk else {}
     pools = [_pool(changes, owner, share.pool, index, present) for index, share in enumerate(spec.pools)]
     stays = row.pk is not None and row.hostname.name == spec.hostname and row.hostname.released_at is None
-    hostname = row.hostname if stays and not _proves(changes, row.hostname) else _claim(changes, owner, spec.hostname)
+    hostname = row.hostname if stays and not _verifies(changes, row.hostname) else _claim(changes, owner, spec.hostname)
     if balancer and hostname:
         _reject_identical(changes, row, spec, balancer, hostname)
     if changes.faults or balancer is None or hostname is None:
@@ -60,20 +60,20 @@ def _pool(changes: ChangeSet, owner: Account, reference: str, index: int, presen
     return pool
 
 
-def _proves(changes: ChangeSet, claim: Hostname) -> bool:
-    """Whether an operator who saves a route thereby proves a name that waits for its proof."""
-    return changes.actor.is_operator and not claim.proof
+def _verifies(changes: ChangeSet, claim: Hostname) -> bool:
+    """Whether an operator who saves a route thereby verifies a name that waits for its verification."""
+    return changes.actor.is_operator and not claim.verification
 
 
 def _claim(changes: ChangeSet, owner: Account, name: str) -> Hostname | None:
-    proof = Hostname.Proof.OPERATOR if changes.actor.is_operator else Hostname.Proof.NONE
+    verification = Hostname.Verification.OPERATOR if changes.actor.is_operator else Hostname.Verification.NONE
 
     def claim() -> Hostname:
         expect_growth(changes, "Hostname", owner)
-        waiting = Hostname.objects.filter(name=name, account=owner, proof="").first() if proof else None
+        waiting = Hostname.objects.filter(name=name, account=owner, verification="").first() if verification else None
         if waiting:
             changes.affected.add_hostname(waiting)
-        return claim_hostname(account=owner, name=name, proof=proof)
+        return claim_hostname(account=owner, name=name, verification=verification)
 
     try:
         found: Hostname = changes.lookup(("Hostname", owner.pk, name), claim)

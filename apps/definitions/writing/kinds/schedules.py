@@ -1,4 +1,4 @@
-"""DEFINE, writes of schedules: stored when its author may book what it does; the next instant is computed here.
+"""Writes of schedules: stored when its author may book what it does; the next instant is computed here.
 
 A change is tried at the end of the transaction, when every object of the same document is stored, and undone
 (objects.py); it is checked again when it fires.
@@ -11,7 +11,6 @@ from datetime import datetime
 from apps.accounts.models import Account
 from apps.calendars import next_after
 from apps.core.clock import now
-from apps.core.errors import Invalid
 from apps.definitions.freezing.timing import timing_of
 from apps.definitions.models import CapacityTest, Schedule
 from apps.definitions.reading.specs import ScheduleSpec, TargetSpec
@@ -32,8 +31,7 @@ def store_schedule(changes: ChangeSet, owner: Account, row: Schedule, spec: Sche
         if row.pk is not None and (owed := owed_by(row)):
             detail = f"It will restore an earlier value at {owed:%Y-%m-%d %H:%M:%S} UTC; change the target after that."
             changes.fault("/spec/target", "owed", detail)
-    if changes.faults:
-        raise Invalid(changes.faults.drain())
+    changes.faults.raise_any()
     paused = row.paused if spec.paused is None else spec.paused
     afresh = row.pk is None or timing_of(row) != timing_of(spec) or (row.paused and not paused)
     for field in _COPIED:

@@ -1,4 +1,4 @@
-"""DEFINE, writes of static IPs: allotted, given to somebody, and kept by whoever has them.
+"""Writes of static IPs: allotted, given to somebody, and kept by whoever has them.
 
 Two writers never get one address: each waits for the others that allot from the same pool, and the column is unique.
 """
@@ -12,7 +12,7 @@ from apps.accounts.models import Account
 from apps.compiler.addresses import overlap
 from apps.compiler.model.stack import OF_CLOUD, ON_FLEETS, AddressKind, Cloud
 from apps.core.concurrency.locks import lock_words
-from apps.core.errors import Conflict, Invalid
+from apps.core.errors import Conflict
 from apps.definitions.models import Listener
 from apps.definitions.reading.describing import Document, describe
 from apps.definitions.reading.specs import AddressPoolSpec, StaticIPSpec
@@ -31,8 +31,7 @@ def store_address_pool(changes: ChangeSet, owner: Account, row: AddressPool, spe
     _reject_overlap(changes, row, spec)
     if row.pk is not None:
         _reject_loss(changes, row, spec, region)
-    if changes.faults:
-        raise Invalid(changes.faults.drain())
+    changes.faults.raise_any()
     row.account, row.region, row.blocks = owner, region, sorted(spec.blocks)
     row.save()
     changes.lookups.remember(row, "AddressPool", row.name)
@@ -102,14 +101,12 @@ def store_static_ip(changes: ChangeSet, owner: Account, row: StaticIP, spec: Sta
         changes.fault("/spec/kind", "kind", f"In stack {stack.name} an address is of kind {kinds}.")
     if pool and pool.region_id and pool.region_id != (region.pk if region else None):
         changes.fault("/spec/pool", "region", f"Pool {pool.name} belongs to another region than this address.")
-    if changes.faults:
-        raise Invalid(changes.faults.drain())
+    changes.faults.raise_any()
     if row.pk is not None:
         changes.mark_affected(row)
     address = _address(changes, row, spec, pool) if spec.kind in ON_FLEETS else row.address
     router_id = _router_id(changes, row, spec, region) if spec.kind is AddressKind.VIP else None
-    if changes.faults:
-        raise Invalid(changes.faults.drain())
+    changes.faults.raise_any()
     row.account, row.kind, row.address, row.router_id = owner, str(spec.kind), address, router_id
     row.region, row.pool, row.stack, row.owner = region, pool, stack, given_to
     row.protected = row.protected if spec.protected is None else spec.protected

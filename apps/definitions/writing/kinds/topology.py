@@ -1,4 +1,4 @@
-"""DEFINE, writes of the platform: accounts, regions, fleets and nodes, by operators only."""
+"""Writes of the platform: accounts, regions, fleets and nodes, by operators only."""
 
 from __future__ import annotations
 
@@ -64,8 +64,7 @@ def _store_latencies(changes: ChangeSet, row: Region, wanted: dict[str, float]) 
             changes.fault(place, "self", "A region has no round trip to itself; leave this entry out.")
         elif ("Region", name) not in changes.deferred.expected and (region := changes.named(Region, name, place)):
             found[name] = region
-    if changes.faults:
-        raise Invalid(changes.faults.drain())
+    changes.faults.raise_any()
     RegionLatency.objects.filter(from_region=row).exclude(to_region__name__in=list(wanted)).update(set_ms=None)
     for name, ms in wanted.items():
         if name in found:

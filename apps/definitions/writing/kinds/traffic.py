@@ -1,4 +1,4 @@
-"""DEFINE, writes of what carries traffic: certificates, pools and their servers."""
+"""Writes of what carries traffic: certificates, pools and their servers."""
 
 from __future__ import annotations
 
@@ -53,14 +53,12 @@ def store_pool(changes: ChangeSet, owner: Account, row: Pool, spec: PoolSpec) ->
             "in_use",
             "The protocol of a pool in use cannot change; remove its routes and listeners first.",
         )
-    if changes.faults:
-        raise Invalid(changes.faults.drain())
+    changes.faults.raise_any()
     if row.pk is not None:
         changes.mark_affected(row)  # a region that it leaves loses it
         if row.tags != dict(spec.tags):
             changes.deferred.add(partial(reject_lost_tags, row, row.tags))
-    row.account, row.tags = owner, dict(spec.tags)
-    row.when_full, row.overflow_order = spec.overflow.when_full, list(spec.overflow.order)
+    row.account, row.when_full, row.overflow_order = owner, spec.overflow.when_full, list(spec.overflow.order)
     copy_plain(spec, row)
     row.save()
     changes.lookups.remember(row, "Pool", owner.name, row.name)
@@ -95,7 +93,7 @@ def _own_places(changes: ChangeSet, backend: BackendSpec) -> OwnPlaces:
     """
     places: set[str] = changes.lookup(("own places",), places_of_installation)
     names = [server.address for server in backend.servers if not is_literal(server.address)]
-    served = Hostname.objects.filter(name__in=names, routes__isnull=False).exclude(proof="")
+    served = Hostname.objects.filter(name__in=names, routes__isnull=False).exclude(verification="")
     return own_places(places, set(served.values_list("name", flat=True)) if names else ())
 
 

@@ -1,4 +1,4 @@
-"""DEFINE, writes of DNS zones and records: one writer of a zone at a time, so that every rule sees what is there.
+"""Writes of DNS zones and records: one writer of a zone at a time, so that every rule sees what is there.
 
 In a zone that an operator shares with it, a customer keeps records of its own: never of the zone's own name, never of a
 name (or under a wildcard) of somebody else, never of a hostname that another account has claimed.
@@ -8,24 +8,28 @@ from __future__ import annotations
 
 from functools import partial
 
+from django.conf import settings
 from django.db.models import Q
 
 from apps.accounts.hostnames.claims import lock_hostnames, overlapping
 from apps.accounts.models import Account, Hostname
 from apps.compiler.model.stack import AddressKind, Cloud, RecordType
+from apps.core.called_urls import read_url
 from apps.core.errors import Invalid
 from apps.definitions.models import LoadBalancer, Record, Zone
-from apps.definitions.reading.specs import RecordSpec, ZoneSpec
+from apps.definitions.shapes.base.writing import copy_plain
+from apps.definitions.shapes.record import RecordSpec
+from apps.definitions.shapes.zone import ZoneDriver, ZoneSpec
 from apps.definitions.values.record_values import APEX, MAX_NAME, base_of, full_name
 from apps.definitions.writing.change_set import ChangeSet
 from apps.definitions.writing.kinds.grants import reject_lost_tags
 from apps.fleet.models import Stack, StaticIP
 
-_COPIED = ("server", "key_name", "key_algorithm", "credentials")
-
 
 def store_zone(changes: ChangeSet, owner: Account, row: Zone, spec: ZoneSpec) -> None:
     """Who serves the zone; its domain and its driver stay, since what was pushed stays where it is."""
+    if not settings.DEVELOPMENT:
+        _reject_of_development(changes, spec)
     stack = changes.named(Stack, spec.stack, "/spec/stack")
     if stack and stack.cloud_account.cloud != Cloud.AWS:
         changes.fault("/spec/stack", "cloud", f"Route 53 belongs to AWS; stack {stack.name} is in another cloud.")
@@ -37,17 +41,24 @@ def store_zone(changes: ChangeSet, owner: Account, row: Zone, spec: ZoneSpec) ->
                 changes.fault(f"/spec/{field}", "in_use", f"The {field} of a zone cannot change; create another zone.")
         if row.stack_id != (stack.pk if stack else None):
             changes.fault("/spec/stack", "in_use", "A zone cannot move to another stack; create another zone.")
-    if changes.faults:
-        raise Invalid(changes.faults.drain())
+    changes.faults.raise_any()
     if row.pk is not None and row.tags != dict(spec.tags):
         changes.deferred.add(partial(reject_lost_tags, row, row.tags))
-    row.account, row.domain, row.driver, row.stack = owner, spec.domain, spec.driver, stack
-    for field in _COPIED:
-        setattr(row, field, getattr(spec, field))
-    row.resolvers, row.tags = sorted(spec.resolvers), dict(spec.tags)
+    row.account, row.stack = owner, stack
+    copy_plain(spec, row)
     row.save()
     changes.lookups.remember(row, "Zone", owner.name, row.name)
     changes.mark_affected(row)
+
+
+def _reject_of_development(changes: ChangeSet, spec: ZoneSpec) -> None:
+    """What only a developer's machine takes: zones in memory, and a key that travels in the clear."""
+    if spec.driver is ZoneDriver.MEMORY:
+        changes.fault("/spec/driver", "choice", "Use rfc2136, powerdns or route53; memory is for development.")
+    server = read_url(spec.server, schemes=("https", "http")) if spec.driver is ZoneDriver.POWERDNS else None
+    if server and server.scheme == "http" and server.host not in ("127.0.0.1", "::1", "localhost"):
+        detail = "Begin the URL with https://; the key of the API travels with every request."
+        changes.fault("/spec/server", "url", detail)
 
 
 def store_record(changes: ChangeSet, owner: Account, row: Record, spec: RecordSpec) -> None:
@@ -66,9 +77,8 @@ def store_record(changes: ChangeSet, owner: Account, row: Record, spec: RecordSp
         raise Invalid(changes.faults.drain())
     if row.pk is not None:
         changes.mark_affected(row)
-    row.account, row.zone, row.label, row.type, row.ttl = owner, zone, spec.label, spec.type, spec.ttl
-    row.values, row.static_ip, row.load_balancer = list(spec.values), static_ip, balancer
-    row.tags = dict(spec.tags)
+    row.account, row.zone, row.static_ip, row.load_balancer = owner, zone, static_ip, balancer
+    copy_plain(spec, row)
     row.save()
     changes.mark_affected(row)
 
@@ -181,6 +191,6 @@ def _belongs_to_others(owner: Account, zone: Zone, base: str) -> bool:
 def _is_claimed(owner: Account, name: str) -> bool:
     """Whether another account has verified the hostname, or another customer one that a wildcard joins with it."""
     lock_hostnames([name])
-    others = Hostname.objects.filter(released_at=None).exclude(account=owner).exclude(proof="")
-    joined = overlapping(name).filter(released_at=None).exclude(account=owner).exclude(proof="")
+    others = Hostname.objects.filter(released_at=None).exclude(account=owner).exclude(verification="")
+    joined = overlapping(name).filter(released_at=None).exclude(account=owner).exclude(verification="")
     return others.filter(name=name).exists() or joined.exclude(account__kind=Account.Kind.OPERATOR).exists()

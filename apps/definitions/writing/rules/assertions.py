@@ -1,4 +1,4 @@
-"""DEFINE, inside a write: a change that breaks what somebody asserted is refused, with what would happen instead."""
+"""Inside a write: a change that breaks what somebody asserted is refused, with what would happen instead."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from django.db.models import Q, QuerySet
 from apps.compiler.model import fleet as model
 from apps.compiler.questions.assertions import Broken, broken_of, host_of, names_that_cover
 from apps.compiler.routing import number_of
-from apps.core.errors import Fault, Invalid
+from apps.core.errors import FieldError, Invalid
 from apps.definitions.freezing.frozen_routes import frozen_front, frozen_routes
 from apps.definitions.models import LoadBalancer, Pool, Route, RoutePool
 from apps.definitions.reading.asserting import frozen_assertions
@@ -21,7 +21,7 @@ def reject_failed_assertions(changes: ChangeSet) -> None:
     """In the end: Invalid when an assertion does not hold around the hostnames whose routes came, went or changed."""
     if not changes.affected.touched_routes:
         return
-    faults: list[Fault] = []
+    faults: list[FieldError] = []
     for balancer in sorted({pk for pk, _ in changes.affected.touched_routes}):
         hosts = {host for pk, host in changes.affected.touched_routes if pk == balancer}
         faults += [_fault(changes, found) for found in _broken(balancer, hosts)]
@@ -29,16 +29,16 @@ def reject_failed_assertions(changes: ChangeSet) -> None:
         raise Invalid(faults)
 
 
-def _fault(changes: ChangeSet, found: Broken) -> Fault:
+def _fault(changes: ChangeSet, found: Broken) -> FieldError:
     pointer = changes.deferred.saved["Route"].get(number_of(found.route.id))
     if pointer is not None:
-        return Fault(f"{pointer}/spec/assertions/{found.index}", "assertion", found.sentence)
+        return FieldError(f"{pointer}/spec/assertions/{found.index}", "assertion", found.sentence)
     place = "/objects" if any(changes.deferred.saved["Route"].values()) else "/spec"
     actor = changes.actor
     if not actor.is_operator and found.route.account != actor.account.name:
-        return Fault(place, "assertion", "An assertion of another account would fail; ask an operator.")
+        return FieldError(place, "assertion", "An assertion of another account would fail; ask an operator.")
     detail = f"Assertion {found.index} of route {found.route.label} would fail: {found.sentence}"
-    return Fault(place, "assertion", detail)
+    return FieldError(place, "assertion", detail)
 
 
 def _broken(balancer: int, hosts: set[str]) -> list[Broken]:

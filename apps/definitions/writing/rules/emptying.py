@@ -1,4 +1,4 @@
-"""DEFINE, inside a write: what would empty something that carries traffic is refused until it is confirmed by name.
+"""Inside a write: what would empty something that carries traffic is refused until it is confirmed by name.
 
 A document replaces whole objects, so one that leaves servers, listeners or routes out takes them away. That may be
 meant; then whoever writes says so, object by object.
@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-from apps.core.errors import Fault, Invalid
+from apps.core.errors import FieldError, Invalid
 from apps.definitions.models import Listener, LoadBalancer, Pool, Route, RoutePool
 from apps.definitions.reading.describing import Document
 from apps.definitions.writing.change_set import ChangeSet
@@ -79,7 +79,7 @@ def reject_emptying(changes: ChangeSet) -> None:
     if missing:
         names = ",".join(dict.fromkeys(loss.name for loss in found))
         how = f"Nothing was stored. Name what should stay, or confirm the loss: confirm={names}"
-        raise Invalid([Fault(loss.pointer, CODE, f"{loss.sentence} {how}") for loss in missing])
+        raise Invalid([FieldError(loss.pointer, CODE, f"{loss.sentence} {how}") for loss in missing])
     changes.losses += [f"{loss.sentence} To apply this, confirm it: confirm={loss.name}" for loss in found]
 
 

@@ -1,7 +1,8 @@
-"""DEFINE, inside a write: limits that capacity runs set belong to the runs, not to the document that says the rest.
+"""Inside a write: limits that capacity runs set belong to the runs, not to the document that says the rest.
 
-A document that has another limit there keeps the measured one and says so; whoever means the other one takes the field
-over by name. What somebody sets by hand (PUT, PATCH, a form: they saw the version) is no document's.
+A document (what is applied, and whatever a pipeline writes under its name) that has another limit there keeps the
+measured one and says so; whoever means the other one takes the field over by name. What somebody sets by hand, without
+a manager, is no document's.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from apps.compiler.model.fleet import Limit, LimitKind, LimitScope, WhenFull
-from apps.core.errors import Invalid
+from apps.core.errors import Conflict, Invalid
 from apps.definitions.models import Backend, Pool
 from apps.definitions.reading.documents import Object
 from apps.definitions.shapes.pool import QUEUE_NEEDS_CONNECTIONS, BackendSpec, PoolSpec
@@ -18,9 +19,9 @@ from apps.definitions.writing.change_set import ChangeSet
 UNITS = {LimitKind.RATE: "/s", LimitKind.CONNECTIONS: " connections"}
 
 
-def keep_measured(changes: ChangeSet, row: object, wanted: Object) -> Object:
+def keep_measured(changes: ChangeSet, row: Pool | None, wanted: Object) -> Object:
     """What a document wants of a pool, with the limits of runs as they are; a line of `changes.kept` for each."""
-    if not changes.of_document or not isinstance(row, Pool) or not isinstance(wanted.spec, PoolSpec):
+    if row is None or not isinstance(wanted.spec, PoolSpec) or not (changes.of_document or changes.manager):
         return wanted
     owned = {each.region.name: each for each in row.backends.all() if each.limit_measured_by}
     backends = tuple(_kept(changes, row, each, owned.get(each.region)) for each in wanted.spec.backends)
@@ -31,16 +32,31 @@ def keep_measured(changes: ChangeSet, row: object, wanted: Object) -> Object:
 
 
 def _kept(changes: ChangeSet, pool: Pool, wanted: BackendSpec, stored: Backend | None) -> BackendSpec:
-    if stored is None:
+    line = stored and _line(changes, pool, stored, wanted.limit.plain)
+    if not stored or not line:
         return wanted
-    limit = stored.limit.plain
-    field = f"{pool.account.name}/{pool.name}/{wanted.region}"
-    if wanted.limit.plain == limit or field in changes.take_over:
-        return wanted
-    what = f"limit of pool {pool.account.name}/{pool.name} in {wanted.region}"
-    by = f"set by capacity run {stored.limit_measured_by.removeprefix('run-')}"
-    changes.kept.append(f"{what}: kept at {_words(limit)}, {by}; give take_over={field} to set it")
+    changes.kept[_field(pool, stored)] = line
     return replace(wanted, limit=stored.limit)
+
+
+def expect_own_limit(changes: ChangeSet, pool: Pool, stored: Backend, wanted: Limit) -> None:
+    """Raise Conflict where a pipeline sets nothing but a limit that is the runs': there is nothing else to store."""
+    if changes.manager and stored.limit_measured_by and (line := _line(changes, pool, stored, wanted)):
+        raise Conflict(f"Nothing was changed: {line}.")
+
+
+def _line(changes: ChangeSet, pool: Pool, stored: Backend, wanted: Limit) -> str:
+    """What is kept and how to set it all the same; empty where nothing is to be kept."""
+    limit, field = stored.limit.plain, _field(pool, stored)
+    if wanted == limit or field in changes.take_over:
+        return ""
+    what = f"limit of pool {pool.account.name}/{pool.name} in {stored.region.name}"
+    by = f"set by capacity run {stored.limit_measured_by.removeprefix('run-')}"
+    return f"{what}: kept at {_words(limit)}, {by}; give take_over={field} to set it"
+
+
+def _field(pool: Pool, stored: Backend) -> str:
+    return f"{pool.account.name}/{pool.name}/{stored.region.name}"
 
 
 def _words(limit: Limit) -> str:

@@ -1,10 +1,10 @@
-"""DEFINE, inside a write: a redirect that leads to itself is refused, once all that is written together stands."""
+"""Inside a write: a redirect that leads to itself is refused, once all that is written together stands."""
 
 from __future__ import annotations
 
 from apps.compiler.questions.assertions import names_that_cover
 from apps.compiler.questions.loops import loop_message, loop_of
-from apps.core.errors import Fault, Invalid
+from apps.core.errors import FieldError, Invalid
 from apps.definitions.freezing.frozen_routes import frozen_front, frozen_routes
 from apps.definitions.models import Route, RoutePool
 from apps.definitions.writing.change_set import ChangeSet
@@ -19,7 +19,7 @@ def reject_loops(changes: ChangeSet) -> None:
         return
     rows = Route.objects.filter(pk__in=changes.deferred.saved["Route"], action=Route.Action.REDIRECT)
     faults = [
-        Fault(f"{changes.deferred.saved['Route'][row.pk]}/spec/action/redirect", "redirect_loop", sentence)
+        FieldError(f"{changes.deferred.saved['Route'][row.pk]}/spec/action/redirect", "redirect_loop", sentence)
         for row in rows.select_related("hostname", "load_balancer__account")
         if (sentence := _loop(row))
     ]

@@ -1,4 +1,4 @@
-"""DEFINE, inside a write: what a pipeline manages is changed under its name, or with broken glass, on every path.
+"""Inside a write: what a pipeline manages is changed under its name, or with broken glass, on every path.
 
 Whoever takes a request says once what it carries (`managing`), so no path that stores something can leave it out.
 """
@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from apps.compiler.grammar import GrammarError, name
-from apps.core.errors import Fault, Invalid, Managed
+from apps.core.errors import FieldError, Invalid, Managed
 
 if TYPE_CHECKING:
     from apps.definitions.writing.change_set import ChangeSet
@@ -23,36 +23,37 @@ class Said:
     """What a request says of managers.
 
     Its own name, whether it reaches past others, and the fields that it takes over from what owns them
-    (`acme/shop/eu`, field_owners.py).
+    (`acme/shop/eu`, field_owners.py); `kept` are those that it would have changed and did not take over.
     """
 
     manager: str = ""
     break_glass: bool = False
     take_over: frozenset[str] = frozenset()
+    kept: dict[str, str] = field(default_factory=dict)
 
 
-_NOTHING = Said()
-_said: ContextVar[Said] = ContextVar("said of managers", default=_NOTHING)
+_said: ContextVar[Said | None] = ContextVar("said of managers", default=None)
 
 
 @contextmanager
-def managing(*, manager: str = "", break_glass: bool = False, take_over: Iterable[str] = ()) -> Iterator[None]:
+def managing(*, manager: str = "", break_glass: bool = False, take_over: Iterable[str] = ()) -> Iterator[Said]:
     """Writes below are made so. Raises Invalid (`/manager`) for what is no name."""
     if manager:
         try:
             name(manager)
         except GrammarError as error:
-            raise Invalid([Fault("/manager", error.code, error.message)]) from error
-    token = _said.set(Said(manager, break_glass, frozenset(take_over)))
+            raise Invalid([FieldError("/manager", error.code, error.message)]) from error
+    found = Said(manager, break_glass, frozenset(take_over))
+    token = _said.set(found)
     try:
-        yield
+        yield found
     finally:
         _said.reset(token)
 
 
 def said() -> Said:
     """What the request at hand says."""
-    return _said.get()
+    return _said.get() or Said()
 
 
 def check_manager(changes: ChangeSet, row: Any) -> None:

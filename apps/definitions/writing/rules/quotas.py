@@ -1,4 +1,4 @@
-"""DEFINE, inside a write: no account gets more routes, pools, hostnames, records (…) than its quotas allow."""
+"""Inside a write: no account gets more routes, pools, hostnames, records (…) than its quotas allow."""
 
 from __future__ import annotations
 

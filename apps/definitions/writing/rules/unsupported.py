@@ -1,4 +1,4 @@
-"""DEFINE, inside a write: what the clouds of a load balancer cannot do is refused, with the reason and what to do."""
+"""Inside a write: what the clouds of a load balancer cannot do is refused, with the reason and what to do."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from django.db.models import Q
 
 from apps.compiler.portability.incompatibilities import Incompatibility
-from apps.core.errors import Fault, Invalid
+from apps.core.errors import FieldError, Invalid
 from apps.definitions.models import LoadBalancer, Route, Server
 from apps.definitions.previewing.portability import incompatibilities_of
 from apps.definitions.writing.change_set import ChangeSet
@@ -27,7 +27,7 @@ def reject_unsupported(changes: ChangeSet) -> None:
     saved = {kind: changes.deferred.saved.get(kind, {}) for kind in CHECKED}
     if not any(saved.values()):
         return
-    faults: list[Fault] = []
+    faults: list[FieldError] = []
     for balancer in _fronts_in_stacks(saved):
         faults += _faults(balancer, saved)
     if faults:
@@ -47,7 +47,7 @@ def _fronts_in_stacks(saved: Saved) -> list[LoadBalancer]:
     return list(rows.select_related("account").order_by("name"))
 
 
-def _faults(balancer: LoadBalancer, saved: Saved) -> Iterator[Fault]:
+def _faults(balancer: LoadBalancer, saved: Saved) -> Iterator[FieldError]:
     whole = saved["LoadBalancer"].get(balancer.pk)
     routes = Route.objects.filter(load_balancer=balancer)
     if whole is None:
@@ -55,7 +55,7 @@ def _faults(balancer: LoadBalancer, saved: Saved) -> Iterator[Fault]:
     clouds = set(balancer.stacks.values_list("cloud_account__cloud", flat=True))
     for each in incompatibilities_of(balancer, routes):
         if each.refused and each.target in clouds and (pointer := _pointer(balancer, saved, each)) is not None:
-            yield Fault(pointer, each.code, f"{_named(each, balancer, saved)}{each.message} {each.remedy}".strip())
+            yield FieldError(pointer, each.code, f"{_named(each, balancer, saved)}{each.message} {each.remedy}".strip())
 
 
 def _pointer(balancer: LoadBalancer, saved: Saved, incompatibility: Incompatibility) -> str | None:

@@ -1,4 +1,4 @@
-"""DEFINE, before a delete: who uses the object, in words that the actor may read."""
+"""Before a delete: who uses the object, in words that the actor may read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to machines, written down: what stands in a cloud, and what one of it would be here."""
+"""What stands in a cloud, and what one of it would be here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to machines, written down: capacity tests, their runs with what they measured, blackouts."""
+"""Capacity tests, their runs with what they measured, blackouts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to machines, written down: cloud accounts, stacks with their runs, pools of addresses and static IPs."""
+"""Cloud accounts, stacks with their runs, pools of addresses and static IPs."""
 
 from __future__ import annotations
 

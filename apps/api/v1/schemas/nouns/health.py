@@ -1,4 +1,4 @@
-"""SHOW to machines, written down: the health of pools and their servers, of fleets and their nodes."""
+"""The health of pools and their servers, of fleets and their nodes."""
 
 from __future__ import annotations
 

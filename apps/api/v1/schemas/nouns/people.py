@@ -1,4 +1,4 @@
-"""SHOW to machines, written down: hostnames, memberships, invitations and tokens."""
+"""Hostnames, memberships, invitations and tokens."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ROLES = sorted({said for of_kind in WORDS.values() for said in of_kind.values()}
 VERSION = 2**31
 
 
-class ToProve(words.Shown):
+class HostnameChallenge(words.Shown):
     """What shows that a name is the account's: a TXT record, or a file with the token at the URL."""
 
     txt_name = serializers.CharField()
@@ -22,15 +22,15 @@ class ToProve(words.Shown):
 
 
 class Hostname(words.Shown):
-    """A claimed name: how it stands, and what proves it."""
+    """A claimed name: how it stands, and what verifies it."""
 
     id = words.ident()
     name = words.hostname()
     account = words.name()
-    state = words.word(["waiting", "proved", "released"])
-    proof = words.word([value for value in HostnameRow.Proof.values if value], allow_null=True)
-    proved_at = words.instant(allow_null=True)
-    to_prove = ToProve()
+    state = words.word(["waiting", "verified", "released"])
+    verification = words.word([value for value in HostnameRow.Verification.values if value], allow_null=True)
+    verified_at = words.instant(allow_null=True)
+    challenge = HostnameChallenge()
     checked_at = words.instant(allow_null=True)
     last_check_message = words.text(400)
     released_at = words.instant(allow_null=True)
@@ -51,7 +51,7 @@ class ClaimPlan(words.Shown):
     stored = serializers.BooleanField()
     name = words.hostname()
     account = words.name()
-    proof = words.word([value for value in HostnameRow.Proof.values if value], allow_null=True)
+    verification = words.word([value for value in HostnameRow.Verification.values if value], allow_null=True)
 
 
 class ReleasePlan(words.Shown):

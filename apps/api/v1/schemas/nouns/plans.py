@@ -1,4 +1,4 @@
-"""SHOW to machines, written down: plans that were shown and can be applied exactly so."""
+"""Plans that were shown and can be applied exactly so."""
 
 from __future__ import annotations
 

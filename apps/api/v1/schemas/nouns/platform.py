@@ -1,4 +1,4 @@
-"""SHOW to machines, written down: accounts, regions, fleets, nodes and grants."""
+"""Accounts, regions, fleets, nodes and grants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to machines, written down: pools, their backends with limits, and servers."""
+"""Pools, their backends with limits, and servers."""
 
 from __future__ import annotations
 

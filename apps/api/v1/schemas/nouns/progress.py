@@ -1,4 +1,4 @@
-"""SHOW to machines, written down: revisions, rollouts, and the flow of overflow."""
+"""Revisions, rollouts, and the flow of overflow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to machines, written down: schedules, what they fired, their triggers and topics."""
+"""Schedules, what they fired, their triggers and topics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SHOW to machines, written down: what would happen to a request."""
+"""What would happen to a request."""
 
 from __future__ import annotations
 
@@ -70,4 +70,6 @@ class TraceAnswer(words.Shown):
     """What would happen, for each load balancer with routes of the host."""
 
     answers = Traced(many=True)
-    waits_for_proof = serializers.BooleanField(help_text="Whether routes of the host wait until the name is proved.")
+    waits_for_verification = serializers.BooleanField(
+        help_text="Whether routes of the host wait until the name is verified."
+    )

@@ -1,4 +1,4 @@
-"""SHOW to machines, written down: load balancers, listeners, routes and certificates."""
+"""Load balancers, listeners, routes and certificates."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ class Route(Conditioned):
 
     kind = words.word(["Route"])
     spec = RouteSpec()
-    serving = serializers.BooleanField(help_text="False while the hostname waits for its proof.")
+    serving = serializers.BooleanField(help_text="False while the hostname waits for verification.")
     hostname_id = words.ident()
 
 

@@ -1,4 +1,4 @@
-"""SHOW to machines, written down: the audit record, and webhooks with what they delivered."""
+"""The audit record, and webhooks with what they delivered."""
 
 from __future__ import annotations
 

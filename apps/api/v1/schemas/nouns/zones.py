@@ -1,4 +1,4 @@
-"""SHOW to machines, written down: DNS zones and records."""
+"""DNS zones and records."""
 
 from __future__ import annotations
 
@@ -7,50 +7,19 @@ from typing import Any
 from rest_framework import serializers
 
 from apps.api.v1.schemas import words
+from apps.api.v1.schemas.derived import serializer_of
 from apps.api.v1.schemas.envelopes import Definition, Envelope
 from apps.api.v1.schemas.nouns.traffic import words_of
 from apps.definitions import models as rows
-
-
-class ZoneSpec(serializers.Serializer[Any]):
-    """A DNS zone and who serves it; customers with whom it is shared see its domain."""
-
-    may_be_absent = ("driver", "server", "key_name", "key_algorithm", "credentials", "stack", "resolvers", "tags")
-
-    domain = serializers.CharField(max_length=253)
-    driver = words.word(rows.Zone.Driver.values)
-    server = words.text(400, required=False, help_text="host:port, or the URL of PowerDNS's API")
-    key_name = words.text(253, required=False)
-    key_algorithm = words.text(20, required=False)
-    credentials = words.text(2048, required=False, help_text="env:NAME")
-    stack = words.name(required=False, allow_null=True)
-    resolvers = serializers.ListField(child=serializers.CharField(max_length=80), max_length=1000, required=False)
-    tags = serializers.DictField(child=serializers.CharField(max_length=63), required=False)
-
-
-class RecordSpec(serializers.Serializer[Any]):
-    """One set of DNS records; exactly one of values, static_ip and load_balancer says what is served."""
-
-    zone = words.reference()
-    # The metaclass makes fields of what stands here, also of what has a name of Field's own.
-    label = serializers.CharField(  # type: ignore[assignment]
-        max_length=253, help_text="The name below the zone, @ for the zone itself."
-    )
-    type = words.word(words_of(rows.Record, "type"))
-    ttl = words.whole(30, 86_400, required=False)
-    values = serializers.ListField(
-        child=serializers.CharField(max_length=4096), max_length=1000, required=False, help_text="As in a zone file."
-    )
-    static_ip = words.name(required=False, allow_null=True)
-    load_balancer = words.name(required=False, allow_null=True)
-    tags = serializers.DictField(child=serializers.CharField(max_length=63), required=False)
+from apps.definitions.shapes.record import RecordSpec
+from apps.definitions.shapes.zone import ZoneSpec
 
 
 class Zone(Definition):
     """A zone."""
 
     kind = words.word(["Zone"])
-    spec = ZoneSpec()
+    spec = serializer_of(ZoneSpec)()
     desired_generation = words.whole(0, 2**53)
 
 
@@ -58,7 +27,7 @@ class Record(Definition):
     """A set of records, with its whole name."""
 
     kind = words.word(["Record"])
-    spec = RecordSpec()
+    spec = serializer_of(RecordSpec)()
     full_name = serializers.CharField(max_length=253)
 
 
@@ -67,7 +36,7 @@ class ZoneEnvelope(Envelope):
 
     kind = words.word(["Zone"], required=False)
     name = words.name()
-    spec = ZoneSpec()
+    spec = serializer_of(ZoneSpec)()
 
 
 class RecordEnvelope(Envelope):
@@ -75,7 +44,7 @@ class RecordEnvelope(Envelope):
 
     kind = words.word(["Record"], required=False)
     name = words.name()
-    spec = RecordSpec()
+    spec = serializer_of(RecordSpec)()
 
 
 class Served(words.Shown):

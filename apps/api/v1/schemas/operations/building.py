@@ -1,4 +1,4 @@
-"""SHOW to machines, written down: what an operation is made of, and the usual ones: list, read, create, change."""
+"""What an operation is made of, and the usual ones: list, read, create, change."""
 
 from __future__ import annotations
 
@@ -54,6 +54,9 @@ class Operation:
         if status == 200 and "dry_run" in self.query and self.planned not in found:
             found.append(self.planned)
         return found
+
+
+Table = dict[tuple[str, str], Operation]
 
 
 def page_of(item: Schema) -> Schema:
@@ -137,6 +140,16 @@ def managed(operation: Operation) -> Operation:
     return replace(operation, query=(*operation.query, *MANAGED))
 
 
+def keeping(table: Table) -> Table:
+    """The same where some of what is sent may belong to capacity runs, and stays."""
+    return {
+        key: replace(each, query=(*each.query, "take_over"), tells=("X-Spillway-Kept", *each.tells))
+        if key[1] in ("PUT", "PATCH")
+        else each
+        for key, each in table.items()
+    }
+
+
 def by_name(operation: Operation) -> Operation:
     """The same by name, where PUT may create as well."""
     shown = {**operation.shown, 201: operation.shown[200]}
@@ -180,9 +193,6 @@ def patch_of(envelope: Schema) -> Schema:
 def noun(item: Schema, new: Schema, one: str, many: str) -> Noun:
     """With what a PUT and a PATCH take."""
     return Noun(item, new, optional_name(new), patch_of(new), one, many)
-
-
-Table = dict[tuple[str, str], Operation]
 
 
 def written(noun_name: str, kind: Noun, *filters: str) -> Table:

@@ -1,4 +1,4 @@
-"""SHOW to machines, written down: what each URL of clouds, static IPs and DNS zones does."""
+"""What each URL of clouds, static IPs and DNS zones does."""
 
 from __future__ import annotations
 

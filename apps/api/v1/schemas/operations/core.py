@@ -1,6 +1,6 @@
-"""SHOW to machines, written down: what each URL does with each method; the document and the door both read it here.
+"""What each URL does with each method; the document and the middleware both read it.
 
-A query parameter that does not stand here is refused by the door, so what is not written down does not exist.
+A query parameter that does not stand here is refused by the middleware, so what is not written down does not exist.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from apps.api.v1.schemas.operations.building import (
     change,
     create,
     detail,
+    keeping,
     listing,
     managed,
     noun,
@@ -69,7 +70,7 @@ OPERATIONS: Table = {
         summary="Read this document", shown={200: writing.OpenAPI, 304: None}, refuses=(), public=True
     ),
     **written("routes", ROUTE, "q", "hostname", "account", "pool", "load_balancer", "action"),
-    **written("pools", POOL, "name", "account"),
+    **keeping(written("pools", POOL, "name", "account")),
     **written("accounts", noun(platform.Account, platform.AccountEnvelope, "an account", "accounts"), "name"),
     **written("regions", noun(platform.Region, platform.RegionEnvelope, "a region", "regions"), "name"),
     **written("fleets", noun(platform.Fleet, platform.FleetEnvelope, "a fleet", "fleets"), "name", "region"),
@@ -130,9 +131,11 @@ OPERATIONS: Table = {
         planned=people.ClaimPlan,
     ),
     ("hostnames-detail", "DELETE"): replace(remove("a hostname: release it"), planned=people.ReleasePlan),
-    ("hostnames-check", "POST"): of_one("Look for the proof of a hostname now", {200: people.Hostname}),
-    ("hostnames-proof", "POST"): of_one("Prove a hostname by an operator's word", {200: people.Hostname}, people.Word),
-    ("hostnames-rest", "DELETE"): of_one("End the rest of a released hostname", {204: None}),
+    ("hostnames-check", "POST"): of_one("Look now whether a hostname can be verified", {200: people.Hostname}),
+    ("hostnames-verification", "POST"): of_one(
+        "Verify a hostname by an operator's word", {200: people.Hostname}, people.Word
+    ),
+    ("hostnames-cooldown", "DELETE"): of_one("End the cooldown of a released hostname", {204: None}),
     **read("memberships", people.Membership, "a membership", "memberships", "account", "person"),
     ("memberships-detail", "PATCH"): at_once(
         change("Give a person another role", {200: people.Membership}, people.RoleChange)
@@ -170,6 +173,7 @@ OPERATIONS: Table = {
         pools.LimitChange,
         "refuse_overload",
         *MANAGED,
+        "take_over",
     ),
     ("regions-drain", "POST"): replace(DRAIN, refuses=(*DRAIN.refuses, 404)),
     ("regions-undrain", "POST"): replace(DRAIN, summary="Give a region's traffic back", refuses=(*DRAIN.refuses, 404)),
@@ -223,7 +227,12 @@ OPERATIONS: Table = {
         refuses=(400, *READ_REFUSALS, 413, 415),
     ),
     ("routes-batch", "POST"): replace(BATCH, summary="Create, update and delete many routes"),
-    ("pools-batch", "POST"): replace(BATCH, summary="Create, update and delete many pools"),
+    ("pools-batch", "POST"): replace(
+        BATCH,
+        summary="Create, update and delete many pools",
+        query=(*BATCH.query, "take_over"),
+        tells=("X-Spillway-Kept", *BATCH.tells),
+    ),
     ("revisions-roll-back", "POST"): replace(
         of_one("Push an earlier revision again and hold the fleet there", {202: progress.Rollout}),
         tells=("Location", *REPLAYED),

@@ -1,4 +1,4 @@
-"""SHOW to machines, written down: what each URL of schedules, fires, triggers and topics does."""
+"""What each URL of schedules, fires, triggers and topics does."""
 
 from __future__ import annotations
 

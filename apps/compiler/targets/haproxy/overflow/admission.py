@@ -1,9 +1,9 @@
-"""COMPILE for HAProxy: has a region room for one more request? As rules that work in every frontend, http or tcp.
+"""Has a region room for one more request? As rules that work in every frontend, http or tcp.
 
 Each node counts under keys of its own in a table that the nodes of a region share as peers, `pool-17/node-5` for the
-region's own traffic and `pool-17/node-5/guest` for overflow that other regions sent; whoever asks adds the keys up. Own
-traffic has room while own alone is below the limit, guests while both together are, so that guests never push out those
-at home.
+region's local traffic and `pool-17/node-5/guest` for remote traffic, the overflow that other regions sent; whoever asks
+adds the keys up. Local traffic has room while it alone is below the limit, remote traffic while both together are, so
+that it never pushes out local traffic.
 
 Requests in flight are `conn_cur` on the node itself. Peers are not told of that counter (HAProxy keeps it local), so
 every admission and every response publishes it as `gpt0`.
@@ -24,11 +24,12 @@ LIMIT_TABLE = "st_limits"
 FLOW_TABLE = "st_flow"
 FULL_TABLE = "st_full"
 PEERS = "together"
-# How long a region that refused a guest is taken for full, and then asked again. Measured on the second of three
+# How long a region that refused remote traffic is taken for full, and then asked again. Measured on the second of three
 # regions (tests/bench/overflow_split.py): with 500 ms it takes 1 to 3 % less than its limit, with 100 ms at most 0.6 %.
 FULL_FOR = "100ms"
 OWN_KEY = "/${SPILLWAY_NODE}"
-GUEST = "/guest"
+# Peers tell each other keys that end so, and the collector reads them: nodes of two versions must agree on the word.
+REMOTE_SUFFIX = "/guest"
 
 # The bound, the sum that must stay below it, what each key is asked for, and the reason when it does not.
 # Sums count upwards from 0: HAProxy 2.6 gets `add` and `sub` wrong where a negative number comes first.
@@ -95,7 +96,7 @@ def variable(name: str, region: Region) -> str:
 
 
 def add_tables(document: Document, *, flight: bool) -> None:
-    """Admitted requests, shared with the peers; regions that were full a moment ago; where what left home went.
+    """Admitted requests, shared with the peers; regions that were full a moment ago; where what was sent away went.
 
     With `conn_cur` in a shared table HAProxy tells the peers of every end of a request as well, twice the messages: it
     is there only where a limit counts requests in flight.
@@ -127,26 +128,26 @@ def look_up(rules: Rules, region: Region, given: Words = ()) -> Words:
     return found(bounds)
 
 
-def add_counts(rules: Rules, region: Region, *, at_home: bool, guests: bool, given: Words = ()) -> None:
-    """Count against the bounds that were looked up; `guests` adds what others sent.
+def add_counts(rules: Rules, region: Region, *, local: bool, remote: bool, given: Words = ()) -> None:
+    """Count against the bounds that were looked up; `remote` adds what others sent.
 
-    Sets `used`, `burst` and `busy` of the region, each only where there is such a bound. `at_home` says that this node
+    Sets `used`, `burst` and `busy` of the region, each only where there is such a bound. `local` says that this node
     is one of the region's. `given` is a condition for all of it.
     """
     sums = _SUMS if rules.flight else _SUMS[:2]
     names = ("long", "short", "slots")[: len(sums)]
     for place, name in enumerate(names, 1):
         rules.let(variable(name, region), f"var(txn.{variable('limit', region)}),field({place},|),add(0)", given)
-    if at_home and rules.per_server:
+    if local and rules.per_server:
         _multiply_by_servers(rules, region, names)
     keys = [node.id for node in region.nodes]
-    keys += [f"{node.id}{GUEST}" for node in region.nodes] if guests else []
+    keys += [f"{node.id}{REMOTE_SUFFIX}" for node in region.nodes] if remote else []
     for bound, total, question, _ in sums:
         # With rates alone every limit has both bounds, and nobody needs to ask.
         there = found(variable(bound, region)) if rules.flight else given
         _add_up(rules, variable(total, region), question, keys, there)
-    if at_home and rules.flight:
-        _correct_own_part(rules, region, guests=guests)
+    if local and rules.flight:
+        _correct_own_part(rules, region, remote=remote)
 
 
 def _multiply_by_servers(rules: Rules, region: Region, names: Sequence[str]) -> None:
@@ -163,10 +164,10 @@ def _add_up(rules: Rules, total: str, question: str, keys: list[str], given: Wor
         rules.let(total, f"var(txn.pool),concat(/{key}),{question}({LIMIT_TABLE}),add(txn.{total})", given)
 
 
-def _correct_own_part(rules: Rules, region: Region, *, guests: bool) -> None:
+def _correct_own_part(rules: Rules, region: Region, *, remote: bool) -> None:
     """What this node has in flight it knows exactly; what it published last may be old."""
     slots, busy = variable("slots", region), variable("busy", region)
-    for key in (OWN_KEY, OWN_KEY + GUEST) if guests else (OWN_KEY,):
+    for key in (OWN_KEY, OWN_KEY + REMOTE_SUFFIX) if remote else (OWN_KEY,):
         rules.let("published", _own(key, "table_gpt0"), found(slots))
         rules.let(busy, f"var(txn.{busy}),sub(txn.published)", found(slots))
         rules.let(busy, _own(key, "table_conn_cur", f",add(txn.{busy})"), found(slots))
@@ -193,7 +194,7 @@ def add_closed(rules: Rules, region: Region, reason: str) -> None:
 
 
 def add_admission(rules: Rules, region: Region, key: str, given: Words) -> None:
-    """Count the request under this node's key (`OWN_KEY`, or with `GUEST` behind it) and publish what is in flight."""
+    """Count the request under this node's key (for remote traffic with its suffix) and publish what is in flight."""
     rules.add("track-sc2", Expanded(f"var(txn.pool),concat({key})"), "table", LIMIT_TABLE, given=given)
     rules.add("sc-inc-gpc0(2)", given=given)
     rules.add("sc-inc-gpc1(2)", given=given)
@@ -201,7 +202,7 @@ def add_admission(rules: Rules, region: Region, key: str, given: Words) -> None:
         rules.add("sc-set-gpt0(2)", "sc2_conn_cur", given=(*given, *found(variable("slots", region))))
 
 
-def add_departure(rules: Rules, region: Region) -> None:
+def add_release(rules: Rules, region: Region) -> None:
     """When the answer comes, the request no longer counts as in flight for the peers."""
     if rules.flight:
         rules.section.add(

@@ -1,4 +1,4 @@
-"""COMPILE for HAProxy: no account and no client takes all of a node.
+"""No account and no client takes all of a node.
 
 An account's ceiling is its share (a quota) of what a node can have at once, and so many requests or connections per
 second (another quota). Half of either is divided among its pools: what a pool has within its own part is neither
@@ -125,12 +125,12 @@ def _add_pool_rules(rules: Rules, own: Region, listeners: list[str]) -> None:
     limit = variable("limit", own)
     uncounted = ("{", f"var(txn.{limit})", "-m", "beg", "|||", "}")
     counts = (*found("account"), *found(limit), *no(uncounted))
-    guest = (*found("account"), *found("from"))  # of a guest every pool counts, limited or not
-    rules.let("narrow", "str(yes)", (*counts, "or", *guest))
+    remote = (*found("account"), *found("from"))  # of remote traffic every pool counts, limited or not
+    rules.let("narrow", "str(yes)", (*counts, "or", *remote))
     taken = (*found("narrow"), "{", "sc1_tracked", "}")
     rules.let("capped", "var(txn.beyond)", (*taken, *beyond))
     rules.let("capped", "var(txn.above)", (*taken, *above))
-    if rules.is_http:  # who sent a guest may ask the next region
+    if rules.is_http:  # who sent it here may ask the next region
         refusal = ("hdr", "x-spillway-refused", "%[var(txn.capped)]", "hdr", "x-spillway-region", own.id)
         rules.add("return", "status", "425", *refusal, given=(*found("capped"), *found("from")))
     _add_refusal(rules, f"%[be_name]/refuse/{own.id}/%[var(txn.capped)]")

@@ -1,4 +1,4 @@
-"""COMPILE for HAProxy: limits, orders and shares as maps, so that changing one of them needs no reload.
+"""Limits, orders and shares as maps, so that changing one of them needs no reload.
 
 | map | key | value |
 |---|---|---|

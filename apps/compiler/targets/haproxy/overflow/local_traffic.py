@@ -1,9 +1,9 @@
-"""COMPILE for HAProxy: at home, a request over its region's limit finds the next region with room, in the same request.
+"""A local request over its region's limit finds the next region with room, in the same request.
 
-How full another region is only that region knows. A home node asks the nearest; a refusal comes before any server saw
+How full another region is only that region knows. A local node asks the nearest; a refusal comes before any server saw
 the request, is repeated one region further by the same request, and remembered for a tenth of a second, so that the
 next ones do not knock in vain. Connections cannot be refused and repeated: for pools of tcp the nodes of all their
-regions are peers, and a home node counts for itself.
+regions are peers, and a local node counts for itself.
 
 Where requests went that did not simply stay is counted in the table `st_flow` under `<pool>/<verb>/<region>/<reason>`:
 
@@ -11,7 +11,7 @@ Where requests went that did not simply stay is counted in the table `st_flow` u
 |---|---|---|
 | `to` | that served it; the own one when all were full | when the answer comes (tcp: when it is sent) |
 | `queue`, `refuse` | the own one | when it is queued, when it is answered with 503 |
-| `from`, `bounce` | that sent it | by the region that admits or refuses the guest, see `remote_traffic.py` |
+| `from`, `bounce` | that sent it | by the region that admits or refuses it, see `remote_traffic.py` |
 
 Reasons say why it could not stay: rate, connections, down (no server is up), drained; full when nobody had room.
 """
@@ -97,7 +97,7 @@ def add_home_rules(rules: Rules, snapshot: Snapshot, own: Region) -> None:
     rules.let("why", "str(down)", ("{", "var(txn.pool),nbsrv", "-m", "int", "eq", "0", "}"))
     unlimited = ("{", f"var(txn.{variable('limit', own)})", "-m", "beg", "|||", "}")
     rules.stay((*unlimited, *no(found("why"))))
-    add_counts(rules, own, at_home=True, guests=False)
+    add_counts(rules, own, local=True, remote=False)
     add_refusal(rules, own, "why")
     if rules.is_http:
         add_exemption(rules)
@@ -126,7 +126,7 @@ def _add_choice(rules: Rules, others: list[Region]) -> None:
             refused_lately = ("{", f"var(txn.pool),concat(/{region.id}),in_table({FULL_TABLE})", "}")
             rules.let(full, "str(full)", refused_lately)
         else:
-            add_counts(rules, region, at_home=False, guests=True, given=known)
+            add_counts(rules, region, local=False, remote=True, given=known)
             add_refusal(rules, region, full)
         rules.let(full, "str(down)", ("{", f"nbsrv({gate(region, rules.is_http)})", "-m", "int", "eq", "0", "}"))
     rules.let("order", f"var(txn.pool),map_str({ORDER_MAP})")
@@ -140,7 +140,7 @@ def _add_choice(rules: Rules, others: list[Region]) -> None:
 
 
 def _add_spread(rules: Rules, own: Region, others: list[Region]) -> None:
-    """By capacity over all regions; those that cannot be reached leave their share at home, and a home without servers
+    """By capacity over all regions; those that cannot be reached leave their share local, and a region without servers
     leaves its own to the others.
 
     Whoever is behind takes it, full or not, where the region that is asked turns out to have no server: the one that
@@ -173,14 +173,14 @@ def _add_spread(rules: Rules, own: Region, others: list[Region]) -> None:
 
 
 def _add_last_resorts(rules: Rules, own: Region) -> None:
-    """Queue at home, or answer 503; also where a pool spreads but no region takes anything."""
+    """Queue locally, or answer 503; also where a pool spreads but no region takes anything."""
     nowhere = (*found("when_full"), *no(found("to")))
     queues = (*nowhere, *equals("when_full", WhenFull.QUEUE), *no(equals("why", "down")))
     rules.say("flow", f"%[var(txn.pool)]/queue/{own.id}/full", queues)
     rules.say("action", f"{QUEUE}%[var(txn.pool),field(2,-)]", queues)
     rules.let("to", f"str({own.id})", queues)
     _count(rules, "sc1", (*equals("to", own.id), "{", "var(txn.action)", "-m", "beg", QUEUE, "}"))
-    # Without a server at home and with nobody else, the pool itself says 503: that is an outage and no overflow.
+    # Without a local server and with nobody else, the pool itself says 503: that is an outage and no overflow.
     refused = (*nowhere, *no(equals("to", own.id)), *no(equals("why", "down")))
     rules.say("flow", f"%[var(txn.pool)]/refuse/{own.id}/full", refused)
     _count(rules, "sc2", refused)

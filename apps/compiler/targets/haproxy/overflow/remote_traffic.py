@@ -1,7 +1,7 @@
-"""COMPILE for HAProxy: where other regions' overflow arrives, is counted as a guest, and admitted or refused.
+"""Where other regions' overflow arrives, is counted apart, and admitted or refused.
 
 Only who knows the installation's key is heard, on ports of their own: clients cannot forge it, and every listener drops
-`x-spillway-…` headers that clients send. A guest is never sent on, so nothing can go in circles.
+`x-spillway-…` headers that clients send. Overflow is never sent on, so nothing can go in circles.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from apps.compiler.bundle import bind_variable
 from apps.compiler.model.fleet import Region, Snapshot
 from apps.compiler.targets.haproxy.overflow.admission import (
     FLOW_TABLE,
-    GUEST,
     OWN_KEY,
+    REMOTE_SUFFIX,
     Rules,
     add_admission,
     add_counts,
-    add_departure,
     add_refusal,
+    add_release,
     equals,
     found,
     look_up,
@@ -33,11 +33,13 @@ HTTP_LISTENER = "overflow"
 TCP_LISTENER = "overflow-tcp"
 
 
-def add_http_guests(document: Document, snapshot: Snapshot, own: Region, around: Callable[[Section], None]) -> None:
+def add_http_remote_traffic(
+    document: Document, snapshot: Snapshot, own: Region, around: Callable[[Section], None]
+) -> None:
     """The frontend for requests; `around` adds the probe before anything else.
 
-    A refusal is 425, which a home node may repeat elsewhere because no server has seen the request; the 425 of a
-    server travels as 503 with a header and is put back at home.
+    A refusal is 425: the node that sent the request may repeat it elsewhere, because no server has seen it. The 425 of
+    a server travels as 503 with a header, and the sending node puts it back.
     """
     section = document.section("frontend", HTTP_LISTENER, "from", HTTP)
     # The digest covers this file and not the manifest: where the listener binds must be part of it.
@@ -62,8 +64,8 @@ def add_http_guests(document: Document, snapshot: Snapshot, own: Region, around:
     refusal = ("hdr", "x-spillway-refused", "%[var(txn.verdict)]", "hdr", "x-spillway-region", snapshot.region_id)
     rules.add("return", "status", "425", *refusal, given=turned_away)
     rules.add("del-header", "x-spillway-", "-m", "beg")
-    add_admission(rules, own, OWN_KEY + GUEST, no(turned_away))
-    add_departure(rules, own)
+    add_admission(rules, own, OWN_KEY + REMOTE_SUFFIX, no(turned_away))
+    add_release(rules, own)
     early = ("{", "status", "425", "}")
     section.add("http-response", "set-header", "x-spillway-status", "425", "if", *early)
     section.add("http-response", "set-status", "503", "if", *early)
@@ -72,7 +74,7 @@ def add_http_guests(document: Document, snapshot: Snapshot, own: Region, around:
     section.add("use_backend", "%[var(txn.pool)]")
 
 
-def add_tcp_guests(document: Document, snapshot: Snapshot, own: Region) -> None:
+def add_tcp_remote_traffic(document: Document, snapshot: Snapshot, own: Region) -> None:
     """The frontend for connections; the PROXY protocol's unique id says `<pool>|<from>|<last>|<key>`."""
     section = document.section("frontend", TCP_LISTENER, "from", TCP)
     section.add("description", f"*:{snapshot.overflow_ports.tcp}")
@@ -85,21 +87,21 @@ def add_tcp_guests(document: Document, snapshot: Snapshot, own: Region) -> None:
         rules.let(name, f"fc_pp_unique_id,field({place},|)")
     _add_verdict(rules, own)
     rules.add("reject", given=found("verdict"))
-    add_admission(rules, own, OWN_KEY + GUEST, no(found("verdict")))
+    add_admission(rules, own, OWN_KEY + REMOTE_SUFFIX, no(found("verdict")))
     section.add("use_backend", "%[var(txn.pool)]")
 
 
 def tcp_marker(region_id: str) -> str:
-    """What a home listener writes into the unique id of connections that it sends away."""
+    """What a listener writes into the unique id of connections that it sends away."""
     return f"%[var(txn.pool)]|{region_id}|%[var(txn.last)]|%[{KEY}]"
 
 
 def _add_verdict(rules: Rules, own: Region) -> None:
-    """`verdict` is why the guest is refused, unset when it is admitted; then the count of one or the other.
+    """`verdict` is why the request is refused, unset when it is admitted; then the count of one or the other.
 
-    A guest for whom this region is the last that is asked comes in over the limit, but not where nothing is taken.
+    A request for which this region is the last that is asked comes in over the limit, but not where nothing is taken.
     """
-    add_counts(rules, own, at_home=True, guests=True, given=look_up(rules, own))
+    add_counts(rules, own, local=True, remote=True, given=look_up(rules, own))
     rules.let("verdict", "str(down)", ("{", "var(txn.pool),nbsrv", "-m", "int", "eq", "0", "}"))
     add_refusal(rules, own, "verdict")
     asked_last = ("{", "var(txn.last)", "-m", "sub", f"{own.id};", "}")

@@ -1,4 +1,4 @@
-"""COMPILE for BIRD 2: static IPs that every healthy node announces to its routers, one host route each.
+"""Static IPs that every healthy node announces to its routers, one host route each.
 
 Equal on every node: the agent's `node-bird.conf` includes this file and adds what only the node knows, its number and
 the routers it talks to. `announcing` is a constant that the node's health watchdog sets when it finds haproxy well;

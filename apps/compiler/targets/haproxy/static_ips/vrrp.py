@@ -1,4 +1,4 @@
-"""COMPILE for keepalived: one VRRP instance per static IP that moves among a fleet's nodes (docs/use/static-ips.md).
+"""One VRRP instance per static IP that moves among a fleet's nodes (docs/use/static-ips.md).
 
 The bytes are equal on every node: a line that begins with `@node-5` counts on that node alone, one with `@^node-5`
 everywhere else (`keepalived --config-id node-5`). What only the node knows, `${INTERFACE}` and `${CHECK}`, comes from

@@ -1,4 +1,4 @@
-"""CHECK: config verification of keepalived.conf and bird.conf; independent readers say what each node would really do.
+"""Config verification of keepalived.conf and bird.conf; independent readers say what each node would really do.
 
 They share no code with the writers: lines of other nodes are dropped as keepalived drops them, blocks are read by their
 braces, and what comes out must be the addresses that were meant, on every node.

@@ -1,4 +1,4 @@
-"""CHECK: config verification; an independent reader says what the text really means before anybody runs it.
+"""Config verification; an independent reader says what the text really means before anybody runs it.
 
 It shares no code with the writer's quoting: :func:`tokenize` follows HAProxy's own rules for words, quotes, escapes
 and comments, so a value that broke out of its quotes, whatever let it through, shows up as a surplus line, word or

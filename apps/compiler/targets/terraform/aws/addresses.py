@@ -1,4 +1,4 @@
-"""COMPILE for AWS, static IPs: an Elastic IP for each subnet, or a Global Accelerator.
+"""Static IPs for AWS: an Elastic IP for each subnet, or a Global Accelerator.
 
 Those that are protected no plan destroys while they are defined.
 """

@@ -1,4 +1,4 @@
-"""COMPILE for AWS, load balancers: an ALB for http and https, an NLB for tcp and before an ALB that keeps Elastic IPs.
+"""Load balancers for AWS: an ALB for http and https, an NLB for tcp and before an ALB that keeps Elastic IPs.
 
 | listener | without a static IP | elastic | accelerator |
 |---|---|---|---|

@@ -1,4 +1,4 @@
-"""COMPILE for AWS, what it cannot do for routes, pools, servers, listeners and load balancers.
+"""What AWS cannot do for routes, pools, servers, listeners and load balancers.
 
 Sources: the Elastic Load Balancing API reference (RuleCondition, HttpHeaderConditionConfig, PathPatternConditionConfig,
 RedirectActionConfig, FixedResponseActionConfig, TargetGroupTuple, CreateTargetGroup, TargetGroupAttribute,

@@ -1,4 +1,4 @@
-"""COMPILE for AWS, certificates: imported into ACM; the private key travels beside the document, as a variable."""
+"""Certificates for AWS: imported into ACM; the private key travels beside the document, as a variable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""COMPILE for AWS, target groups: one for each backend and each load balancer that uses it, which is all AWS allows."""
+"""Target groups for AWS: one for each backend and each load balancer that uses it, which is all AWS allows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""COMPILE for AWS, the numbers: what Elastic Load Balancing and Route 53 take at most.
+"""The numbers for AWS: what Elastic Load Balancing and Route 53 take at most.
 
 Source: Elastic Load Balancing API reference, version 2015-12-01 (the service model that botocore carries), and the user
 guides' pages "Quotas for your Application Load Balancers" and "Condition types for listener rules".
@@ -21,7 +21,6 @@ RULES = 100
 """Rules of one load balancer over all its listeners without default ones; a quota that AWS raises on request."""
 CERTIFICATES = 25
 """Certificates of one load balancer without default ones; a quota that AWS raises on request."""
-LISTENERS = 50
 SUBNETS_OF_ALB = 2
 CHECK_INTERVAL_S = (5, 300)
 CHECK_TIMEOUT_S = (2, 120)

@@ -1,4 +1,4 @@
-"""COMPILE for AWS, tags: by them a reader of the cloud knows what is ours."""
+"""Tags for AWS: by them a reader of the cloud knows what is ours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""COMPILE for AWS: an examined snapshot becomes the resources of a stack."""
+"""An examined snapshot becomes the resources of a stack."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""COMPILE for AWS, security groups: one for each load balancer, with a rule for each listener and client network."""
+"""Security groups for AWS: one for each load balancer, with a rule for each listener and client network."""
 
 from __future__ import annotations
 

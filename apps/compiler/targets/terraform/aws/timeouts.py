@@ -1,4 +1,4 @@
-"""COMPILE for AWS, times: whole seconds, within bounds, and one idle timeout for a whole load balancer."""
+"""Times for AWS: whole seconds, within bounds, and one idle timeout for a whole load balancer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""COMPILE for AWS, what it cannot do once a whole stack is looked at: networks, addresses, groups, quotas, records."""
+"""What it cannot do once a whole stack is looked at for AWS: networks, addresses, groups, quotas, records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""COMPILE for AWS, DNS zones: Route 53 zones and records with values, aliases, and those that follow a static IP."""
+"""DNS zones for AWS: Route 53 zones and records with values, aliases, and those that follow a static IP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""COMPILE for Google, what it cannot do for routes, pools, servers, listeners and stacks.
+"""What Google cannot do for routes, pools, servers, listeners and stacks.
 
 Sources, all of the Compute Engine API reference (https://cloud.google.com/compute/docs/reference/rest/v1/) unless
 another page is named:

@@ -1,4 +1,4 @@
-"""COMPILE for Google: zones of the stack as Cloud DNS managed zones, their records as record sets."""
+"""Zones of the stack as Cloud DNS managed zones, their records as record sets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""COMPILE for Google: listeners as target proxies and global forwarding rules, with their addresses and certificates.
+"""Listeners as target proxies and global forwarding rules, with their addresses and certificates.
 
 | listener | resources |
 |---|---|

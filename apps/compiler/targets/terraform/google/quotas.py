@@ -1,4 +1,4 @@
-"""COMPILE for Google, fixed limits that its API enforces when somebody has approved already, asked before anybody is.
+"""Fixed limits that the API of Google enforces when somebody has approved already, asked before anybody is.
 
 https://cloud.google.com/load-balancing/docs/quotas#url_maps: 1 000 host rules and path matchers in a URL map, 1 000
 predicates in a path matcher. https://cloud.google.com/load-balancing/docs/ssl-certificates: keys of global self-managed

@@ -1,4 +1,4 @@
-"""COMPILE for Google, the renderer: what is accepted of a stack as one Terraform document."""
+"""The renderer for Google: what is accepted of a stack as one Terraform document."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from apps.compiler.model.fleet import Protocol
 from apps.compiler.model.stack import StackSnapshot
-from apps.compiler.targets.terraform.document import Attributes, ProviderNeed, StackDocument, terraform_name
+from apps.compiler.targets.terraform.document import Attributes, ProviderNeed, StackDocument
 from apps.compiler.targets.terraform.expressions import key_variable, literal, reference
 from apps.compiler.targets.terraform.google.dns import ZONE, zone_resources
 from apps.compiler.targets.terraform.google.frontends import (
@@ -73,8 +73,3 @@ def _outputs(resources: dict[str, dict[str, Attributes]]) -> dict[str, str]:
     addresses = {f"{name}_addresses": f"${{[{ADDRESS}.{name}.address]}}" for name in resources.get(ADDRESS, {})}
     zones = {f"{name}_name_servers": reference(ZONE, name, "name_servers") for name in resources.get(ZONE, {})}
     return addresses | zones
-
-
-def address_output(object_id: str) -> str:
-    """The output that lists the addresses of a static IP or of a load balancer: `ip-4` → `ip_4_addresses`."""
-    return f"{terraform_name(object_id)}_addresses"

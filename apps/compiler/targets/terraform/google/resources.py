@@ -1,4 +1,4 @@
-"""COMPILE for Google, the parts: a resource with its owner, and how things of a stack are named and labelled.
+"""The parts for Google: a resource with its owner, and how things of a stack are named and labelled.
 
 Names are those of RFC 1035 with at most 63 characters, made of ids alone. Most kinds have no labels at Google: there
 the description says whose they are.

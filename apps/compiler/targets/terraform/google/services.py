@@ -1,4 +1,4 @@
-"""COMPILE for Google: a pool as a backend service, each of its regions as a group of endpoints with a capacity.
+"""A pool as a backend service, each of its regions as a group of endpoints with a capacity.
 
 | ours | Google's |
 |---|---|

@@ -1,4 +1,4 @@
-"""COMPILE for Google: the routes of a load balancer as the URL map of one of its http or https listeners.
+"""The routes of a load balancer as the URL map of one of its http or https listeners.
 
 Google looks for the host first and never comes back: a request belongs to the path matcher of its exact host, else of
 the longest wildcard, and what no rule there takes goes to that matcher's default. Our routes fall through to the

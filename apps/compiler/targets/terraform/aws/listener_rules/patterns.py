@@ -1,4 +1,4 @@
-"""COMPILE for AWS, the conditions of a rule: how much of a route fits into one, and how one route becomes several.
+"""The conditions of a rule for AWS: how much of a route fits into one, and how one route becomes several.
 
 An ALB compares with wildcards (`*` any number of characters, `?` exactly one), hosts and header values without regard
 to case, paths with it; a condition has at most 3 values, a rule at most 5.

@@ -1,4 +1,4 @@
-"""COMPILE for AWS, the priorities of rules: our precedence, with gaps, so that a new rule moves next to no other.
+"""The priorities of rules for AWS: our precedence, with gaps, so that a new rule moves next to no other.
 
 Priorities are a pure function of the rules, since no memory may decide what is compiled. Each rule computes its place
 in 1 to 50 000 from itself alone, as an arithmetic code: what the precedence looks at first cuts the whole stretch into

@@ -1,4 +1,4 @@
-"""COMPILE for AWS, the rules of a listener: routes in our precedence, actions, and what no route takes."""
+"""The rules of a listener for AWS: routes in our precedence, actions, and what no route takes."""
 
 from __future__ import annotations
 

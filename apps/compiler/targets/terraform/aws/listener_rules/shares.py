@@ -1,4 +1,4 @@
-"""COMPILE for AWS, who gets which part: pools among routes and regions among pools become weights of target groups."""
+"""Who gets which part for AWS: pools among routes and regions among pools become weights of target groups."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""The JSON API as its callers meet it: views, middleware and URLs."""

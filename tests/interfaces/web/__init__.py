@@ -1,0 +1,1 @@
+"""The pages as people meet them: views, forms, templates and sign-in."""

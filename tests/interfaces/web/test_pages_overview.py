@@ -1,0 +1,169 @@
+"""The overview says what needs attention: one entry per cause, worst first, and "All good" only where it is so."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from apps.core.clock import now
+from apps.definitions.models import Server
+from apps.definitions.services import drain_region
+from apps.observe.collect import lease
+from apps.observe.judge.conditions import Reason, Type, Verdict
+from apps.observe.models import Sample
+from apps.observe.numbers import Numbers, Problem, Series
+from apps.observe.selectors import problems
+from apps.observe.services import store_verdicts
+from apps.overflow import selectors
+from apps.overflow.flows import Flow
+from apps.rollouts.models import FleetSync, Revision
+from apps.web.overview import parts as overview_parts
+from apps.web.overview.incidents import DOWN, Incident, incidents, slower, standing_still
+from tests.apps.observe_env import World
+from tests.apps.overflow_env import make_spilling
+from tests.interfaces.people import client_of
+
+pytestmark = pytest.mark.django_db
+ALL_GOOD = "All good."
+NOTHING = Flow((), (), 0.0, None, None, stale=False)
+
+
+@pytest.fixture
+def world(live_redis: object, still_clock: None) -> World:
+    """us is at its limit and sends 9.9/s to eu; a collector looks."""
+    del live_redis, still_clock
+    lease.hold(0, "a test")
+    return make_spilling()
+
+
+def page(world: World) -> str:
+    """The overview, in one line."""
+    return " ".join(client_of(world.operator).get("/").content.decode().split())
+
+
+def judge(kind: str, object_id: int, of: Type, reason: Reason, message: str = "") -> None:
+    """A verdict that is bad."""
+    store_verdicts([Verdict(kind, object_id, of, False, reason, message)], now())
+
+
+def test_a_region_that_spills_is_not_all_good(world: World) -> None:
+    text = page(world)
+    assert ALL_GOOD not in text
+    assert "us is at 10 of 10 requests/s of acme/acme-web" in text
+    assert "banner warn" in text
+
+
+def test_control_without_overflow_and_problems_all_is_good(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("apps.web.overview.incidents._add_overflow", lambda *_: None)
+    assert ALL_GOOD in page(world)
+
+
+def test_a_drained_region_is_not_all_good(world: World) -> None:
+    drain_region(actor=world.operator, region="us", drained=True, reason="switches")
+    text = page(world)
+    assert ALL_GOOD not in text
+    assert "us is drained since" in text
+
+
+def test_a_fleet_that_is_held_is_not_all_good_for_operators_and_customers(world: World) -> None:
+    fleet = world.nodes[0].fleet
+    revision = Revision.objects.create(
+        fleet=fleet, number=1, digest="a" * 64, snapshot=b"", bundle=b"", summary="", actor="somebody"
+    )
+    FleetSync.objects.create(fleet=fleet, wanted=revision, held_at=revision, held_by="somebody")
+    assert f"Fleet {fleet.name} is held at an earlier revision." in page(world)
+    said = standing_still({fleet.pk: "held"}, own=[fleet.pk])
+    assert [each.title for each in said] == [
+        "Your changes are queued. The operator holds a fleet at an earlier revision."
+    ]
+    assert standing_still({fleet.pk: "held"}, own=[]) == []
+    home = client_of(world.acme).get("/").content.decode()
+    assert "Your changes are queued" in home
+    assert "First steps" not in home  # it has served requests
+    Sample.objects.all().delete()
+    home = client_of(world.acme).get("/").content.decode()  # control
+    assert "Your changes are queued" in home
+    assert "First steps" in home
+
+
+def test_a_p95_that_doubled_is_said() -> None:
+    empty = (None,) * 60
+    series = Series(tuple(range(60)), empty, empty, empty, empty, (100.0,) * 60)
+    assert slower(Numbers(p95_ms=190.0, stale=False), series) is None
+    found = slower(Numbers(p95_ms=4300.0, stale=False), series)
+    assert found is not None
+    assert found.title == "The p95 latency is 4.3 s; in the last half hour it was 100 ms."
+    assert slower(Numbers(p95_ms=4300.0, stale=True), series) is None
+    few = replace(series, p95_ms=(None,) * 50 + (100.0,) * 10)
+    assert slower(Numbers(p95_ms=4300.0, stale=False), few) is None
+
+
+def test_a_pool_without_servers_is_down_once_something_leads_to_it(world: World) -> None:
+    globex = world.pools["globex"]
+    Server.objects.filter(backend__pool=globex).delete()
+    judge("pool", globex.pk, Type.HEALTHY, Reason.NO_SERVERS, "It has no servers.")
+    text = page(world)
+    assert "Pool globex-web is down. It has no servers." in text
+    assert text.index("Pool globex-web is down.") < text.index("us is at 10 of 10")  # worst first
+    world.routes["globex"].delete()
+    assert "Pool globex-web is down." not in page(world)
+
+
+def problem(number: int, label: str, reason: Reason, message: str, kind: str = "pool", severity: int = 2) -> Problem:
+    """Something that is wrong."""
+    sentence = f"{kind.capitalize()} {label} is so. {message}"
+    return Problem(severity, kind, number, label, sentence, reason.value, now(), message)
+
+
+def test_one_cause_is_one_incident() -> None:
+    said = "1 of 3 servers is down: vm-3 (L4CON)."
+    shop = problem(1, "shop", Reason.SOME_SERVERS_DOWN, said)
+    api = problem(2, "api", Reason.SOME_SERVERS_DOWN, said)
+    errors = problem(1, "shop", Reason.MANY_ERRORS, "More than 5 % of the responses of the last minute are 5xx.")
+    silent = problem(7, "us-1", Reason.DOES_NOT_ANSWER, "No route.", kind="node", severity=1)
+    lost = problem(8, "us-2", Reason.PEER_LOST, "It exchanges no counters with us-1.", kind="node")
+    found = incidents([silent, shop, api, errors, lost], NOTHING)
+    assert [each.title for each in found] == [silent.sentence, shop.sentence]
+    assert found[1].text == f"The same applies to api. {errors.sentence}"
+    other = problem(3, "pay", Reason.SOME_SERVERS_DOWN, "1 of 3 servers is down: vm-4 (L4CON).")
+    assert len(incidents([shop, other], NOTHING)) == 2  # control: another cause is another incident
+
+
+def test_pools_that_have_a_failing_server_in_common_are_one_incident_told_of_the_worst() -> None:
+    vm_3, vm_4 = (1, "10.0.0.3", 80), (1, "10.0.0.4", 80)
+    next_one = replace(problem(1, "next", Reason.SOME_SERVERS_DOWN, "1 of 2 servers is down: x."), at=frozenset({vm_3}))
+    said = "No server is up in US."
+    shop = replace(problem(2, "shop", Reason.REGION_WITHOUT_SERVERS, said, severity=1), at=frozenset({vm_3, vm_4}))
+    (found,) = incidents([next_one, shop], NOTHING)
+    assert (found.title, found.text) == (shop.sentence, "The same servers also fail in next.")
+    elsewhere = replace(next_one, at=frozenset({(2, "10.0.0.3", 80)}))
+    assert len(incidents([elsewhere, shop], NOTHING)) == 2, "the same address in another region is another server"
+
+
+def test_the_overflow_of_a_pool_that_is_down_stands_beside_it(world: World) -> None:
+    acme = world.pools["acme"]
+    judge("pool", acme.pk, Type.HEALTHY, Reason.REGION_WITHOUT_SERVERS, "No server is up in US.")
+    for server in Server.objects.filter(backend__pool=acme, backend__region__name="us"):
+        judge("server", server.pk, Type.UP, Reason.CHECK_FAILS)
+    for pool in (None, acme):
+        (found,) = incidents(problems(world.operator), selectors.flow_of(world.operator, pool))
+        assert found.severity == DOWN
+        assert found.title.startswith("Pool acme-web is down in a region.")
+        assert "us has no usable server" in found.text
+
+
+def test_the_worst_comes_first_and_of_equals_the_busiest() -> None:
+    rows = [Incident(2, "quiet"), Incident(2, "busy", traffic=9.0), Incident(1, "down")]
+    assert [each.title for each in incidents([], NOTHING, rows)] == ["down", "busy", "quiet"]
+
+
+def test_the_pools_of_the_overview_stand_worst_first_and_not_by_traffic_alone(world: World) -> None:
+    acme, globex = world.pools["acme"], world.pools["globex"]
+    store_verdicts([Verdict("pool", acme.pk, Type.HEALTHY, True, Reason.ALL_SERVERS_UP, "Fine.")], now())
+    judge("pool", globex.pk, Type.HEALTHY, Reason.NO_SERVER_UP, "No server is up.")
+    shown = overview_parts.pools_of_interest(world.operator)
+    assert [row["pool"].name for row in shown] == ["globex-web", "acme-web"]
+    judge("pool", acme.pk, Type.HEALTHY, Reason.SOME_SERVERS_DOWN, "One is down.")
+    shown = overview_parts.pools_of_interest(world.operator)
+    assert [row["pool"].name for row in shown] == ["globex-web", "acme-web"]  # degraded and busy, after what is down
