@@ -287,7 +287,7 @@ class _Drive:
             return _stopped(self.run)
         self.moments.append(_moment(self.run, step, second, facts.look(self.watched)))
         acts = brake(self.moments, self.before)
-        return End(Run.State.STOPPED, f"Brake: {acts.message}") if acts else None
+        return End(Run.State.STOPPED, f"Aborted: {acts.message}") if acts else None
 
     def _write_down(self, second: Second) -> None:
         known = latencies_of(second.histogram)

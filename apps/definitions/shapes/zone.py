@@ -138,8 +138,8 @@ class ZoneSpec(Shape):
 
 def _fault(driver: str, field: str, given: object) -> FieldError | None:
     if field in NEEDS[driver] and not given:
-        return FieldError(f"/{field}", "missing", f"A {driver} zone needs {field}; fill it in.")
+        return FieldError(f"/{field}", "missing", f"A zone with driver {driver} needs {field}; fill it in.")
     usual = field == "key_algorithm" and given == ALGORITHMS[0]  # as documents that we write have it
     if given and not usual and field not in (*NEEDS[driver], *TAKES.get(driver, ())):
-        return FieldError(f"/{field}", "driver", f"A {driver} zone has no {field}; leave it out.")
+        return FieldError(f"/{field}", "driver", f"A zone with driver {driver} has no {field}; leave it out.")
     return None

@@ -88,7 +88,7 @@ def save(
 
 def _check_version(row: Any, wanted: Object, *, expected_version: int | None, create_only: bool) -> None:
     if row is not None and create_only:
-        raise Conflict(f"There is a {wanted.kind} {wanted.name} already.")
+        raise Conflict(f"A {wanted.kind} named {wanted.name} already exists.")
     _expect_version(wanted.kind, wanted.name, row, expected_version)
 
 

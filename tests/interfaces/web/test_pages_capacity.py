@@ -156,7 +156,7 @@ def test_a_run_that_goes_on_has_its_numbers_its_brakes_and_the_stop_button(
 ) -> None:
     run = make_run(shop_test, steps=6, state="running", phase="Closing in at 18 requests/s.")
     page = text(client_of(tutorial_env), f"/capacity-runs/{run.pk}")
-    assert "Narrowing at 18 requests/s. 12 met the objective and 18 did not" in page
+    assert "Closing in at 18 requests/s. 12 met the objective and 18 did not" in page
     assert f'action="/capacity-runs/{run.pk}/stop"' in page
     assert "<title>Running: run" in page
     part = text(client_of(tutorial_env), f"/capacity-runs/{run.pk}?partial=body")
@@ -315,7 +315,7 @@ def test_sizing_says_how_many_servers_and_what_it_does_not_know(shop_test: Capac
     assert "assumes the capacity per server of us-central1" in page
     assert "Load distribution" in page
     assert "Enter a number" in text(client, f"/sizing?pool={pool}&rate=many")
-    assert "Choose a time of the last two days" in text(client, f"/sizing?pool={pool}&changed=2001-01-01T00:00")
+    assert "Choose a time in the last two days" in text(client, f"/sizing?pool={pool}&changed=2001-01-01T00:00")
     assert "Enter a time such as" in text(client, f"/sizing?pool={pool}&changed=yesterday")
     assert "Enter the time of the change" in text(client, f"/sizing?pool={pool}&then=2027-01-01T00:00")
 
