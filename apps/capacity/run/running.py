@@ -122,7 +122,7 @@ def _may_begin(run: Run, test: CapacityTest | None) -> End | None:
         late = run.begin_by is not None and database_now() >= run.begin_by
         if late or not found.passing:
             return End(Run.State.REFUSED, found.message)
-        if not claims.renew(run, phase=f"It waits: {found.message}"[:400]):
+        if not claims.renew(run, phase=f"Waiting: {found.message}"[:400]):
             return _stopped(run)
         time.sleep(0.5)
     return None
