@@ -22,10 +22,10 @@ var/docs-venv/.stamp: docs/requirements.txt
 	var/docs-venv/bin/pip install -q --disable-pip-version-check --require-hashes -r docs/requirements.txt
 	touch $@
 
-var/site/docs/index.html: var/docs-venv/.stamp mkdocs.yml $(shell find docs -name '*.md')
+var/documents/docs/index.html: var/docs-venv/.stamp mkdocs.yml $(shell find docs -name '*.md')
 	NO_MKDOCS_2_WARNING=1 var/docs-venv/bin/mkdocs build -q
 
-docs: var/site/docs/index.html ## build the site of the documents, which the console serves below /docs/; broken links fail
+docs: var/documents/docs/index.html ## build the site of the documents, which the console serves below /docs/; broken links fail
 
 lock: .venv/.stamp-tests ## compile every requirements*.in with hashes
 	.venv/bin/pip install -q uv

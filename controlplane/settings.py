@@ -258,7 +258,7 @@ STATIC_ROOT = VAR_DIR / "static"
 STATICFILES_DIRS = [BASE_DIR / "frontend" / "static"]
 WHITENOISE_USE_FINDERS = DEVELOPMENT
 # The site of the documents, where `make docs` has built it, is served as it lies there.
-SITE = BASE_DIR / "var" / "site"
+SITE = BASE_DIR / "var" / "documents"
 WHITENOISE_ROOT = SITE if (SITE / "docs" / "index.html").exists() else None
 WHITENOISE_INDEX_FILE = True
 DOCS_URL = environment.text(

@@ -8,7 +8,7 @@ from apps.api.v1.protocol.problems import no_such_url
 urlpatterns = [
     path("api/v1/", include("apps.api.v1.urls")),
     re_path(r"^api/", no_such_url),
-    re_path(r"^hooks/(?P<key_id>[A-Za-z0-9_-]{1,64})$", hooks.fire, name="hook"),
+    re_path(r"^hooks/(?P<key_id>[A-Za-z0-9_-]{1,64})$", hooks.call, name="hook"),
     path("", include("apps.observe.urls")),
     path("", include("apps.stacks.urls")),
     path("", include("apps.web.urls")),

@@ -1,4 +1,4 @@
-"""`POST /hooks/<key id>`: somebody outside fires a schedule, with a secret or a signature.
+"""`POST /hooks/<key id>`: somebody outside runs a schedule, with a secret or a signature.
 
 No token and no session stand behind it, so it tells outsiders nothing: 404 for whatever they do not know, 429 for who
 guesses on.
@@ -22,11 +22,11 @@ WAIT_S = 60
 
 @csrf_exempt
 @require_POST
-def fire(request: HttpRequest, key_id: str) -> HttpResponse:
-    """202 with the fire's id; the same delivery again answers with the same fire."""
+def call(request: HttpRequest, key_id: str) -> HttpResponse:
+    """202 with the schedule run's id; the same delivery again answers with the same run."""
     try:
         rate_limits.refuse_guessing(request)
-        return _fired(request, key_id)
+        return _called(request, key_id)
     except NotFound as error:
         rate_limits.note_failure(request)
         return problem_answer(error, request)
@@ -38,7 +38,7 @@ def fire(request: HttpRequest, key_id: str) -> HttpResponse:
         return problem_answer(error, request)
 
 
-def _fired(request: HttpRequest, key_id: str) -> HttpResponse:
+def _called(request: HttpRequest, key_id: str) -> HttpResponse:
     if request.META.get("QUERY_STRING"):
         detail = "Send the secret in a header: URLs end up in the logs of every proxy on the way."
         raise Invalid([FieldError("", "query", detail)])
@@ -47,7 +47,7 @@ def _fired(request: HttpRequest, key_id: str) -> HttpResponse:
         raise TooLarge(f"Send at most {triggers.MOST_BYTES} bytes.")
     found, before = triggers.call(key_id=key_id, call=triggers.Call(client_address(request), request.headers, body))
     return JsonResponse(
-        {"fire": found.pk, "state": found.state, "message": found.message, "repeated": before}, status=202
+        {"schedule_run": found.pk, "state": found.state, "message": found.message, "repeated": before}, status=202
     )
 
 

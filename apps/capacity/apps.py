@@ -11,7 +11,7 @@ class CapacityConfig(AppConfig):
 
     def ready(self) -> None:
         """What the nodes of a region run names the runs that may pass its limits."""
-        from apps.capacity.run.bypass_tokens import passes_of
+        from apps.capacity.run.bypass_tokens import bypass_tokens_of
         from apps.definitions.ports import PORTS
 
-        PORTS.bypass_tokens = passes_of
+        PORTS.bypass_tokens = bypass_tokens_of

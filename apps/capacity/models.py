@@ -31,15 +31,15 @@ class Comparison(models.Model):
 class Run(models.Model):
     """One execution of a capacity test.
 
-    `plan` is the test's document as it was when the run was asked for. `pass_digest` is the SHA-256 (hex) of the word
-    by which nodes know the run's requests while it is active (compiler.model.RunPass). A worker holds the run until
-    `lease_until` (database time) under its number of `attempt`. A waiting run that is not taken until `begin_by` is
-    refused, never caught up; without that instant it waits for an operator's approval. Since `placed_at` it has its
-    place among the runs that may be at once, and keeps it until it is over. `phase` says in a sentence what it is at,
-    `message` why it ended as it did. `direct_address` (host:port) is the server that an operator is asked to approve
-    (run/targets.py), empty where none is. `result` is what it found (measure/results.py), None before. `generator` is
-    what the generator stated as its maximum before the first packet (run/generator_capacity.py), None before or where
-    it could not find out. `stopped_by` is who pressed the button.
+    `plan` is the test's document as it was when the run was asked for. `bypass_digest` is the SHA-256 (hex) of the
+    token by which nodes know the run's requests while it is active (compiler.model.fleet.BypassToken). A worker holds
+    the run until `lease_until` (database time) under its number of `attempt`. A waiting run that is not taken until
+    `begin_by` is refused, never caught up; without that instant it waits for an operator's approval. Since `placed_at`
+    it has its place among the runs that may be at once, and keeps it until it is over. `phase` says in a sentence what
+    it is at, `message` why it ended as it did. `direct_address` (host:port) is the server that an operator is asked to
+    approve (run/targets.py), empty where none is. `result` is what it found (measure/results.py), None before.
+    `generator` is what the generator stated as its maximum before the first packet (run/generator_capacity.py), None
+    before or where it could not find out. `stopped_by` is who pressed the button.
     """
 
     class State(models.TextChoices):
@@ -63,7 +63,7 @@ class Run(models.Model):
     plan = models.JSONField()
     state = models.CharField(max_length=8, choices=State.choices, default=State.WAITING)
     actor = models.CharField(max_length=150)
-    fire_key = models.CharField(max_length=40, null=True, unique=True)
+    request_key = models.CharField(max_length=40, null=True, unique=True)
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
@@ -76,7 +76,7 @@ class Run(models.Model):
     stopped_by = models.CharField(max_length=150, blank=True, default="")
     direct_address = models.CharField(max_length=60, blank=True, default="")
     approved_by = models.CharField(max_length=150, blank=True, default="")
-    pass_digest = models.CharField(max_length=64, blank=True, default="")
+    bypass_digest = models.CharField(max_length=64, blank=True, default="")
     message = models.CharField(max_length=400, blank=True, default="")
     generator = models.JSONField(null=True)
     result = models.JSONField(null=True)

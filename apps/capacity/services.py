@@ -41,7 +41,7 @@ def request_run(
     *,
     actor: Actor,
     test_id: int,
-    fire_key: str | None = None,
+    request_key: str | None = None,
     scheduled_at: datetime | None = None,
     approve: bool = False,
     comparison: Comparison | None = None,
@@ -49,7 +49,7 @@ def request_run(
 ) -> Run:
     """Ask for one run of a test; it begins within a minute or is refused.
 
-    1. The same `fire_key` (a schedule's fire) gives the same run, however often it is asked for.
+    1. The same `request_key` (a schedule's run) gives the same run, however often it is asked for.
     2. More than a minute after `scheduled_at`: refused, never caught up.
     3. Every check is asked now; a no that does not pass refuses the run. The worker asks all of them again.
     4. Above the approval rate, and where a customer asks a public server directly, it waits for an operator, or is
@@ -63,17 +63,17 @@ def request_run(
     try:
         with transaction.atomic():
             lock_quotas(test.account)
-            known = Run.objects.filter(fire_key=fire_key).first() if fire_key else None
-            return known or _request(actor, test, fire_key, scheduled_at, approve, comparison, reason)
+            known = Run.objects.filter(request_key=request_key).first() if request_key else None
+            return known or _request(actor, test, request_key, scheduled_at, approve, comparison, reason)
     except IntegrityError:
         # Somebody else asked with the same key in this moment: theirs is the run.
-        return Run.objects.get(fire_key=fire_key)
+        return Run.objects.get(request_key=request_key)
 
 
 def _request(
     actor: Actor,
     test: CapacityTest,
-    fire_key: str | None,
+    request_key: str | None,
     scheduled_at: datetime | None,
     approve: bool,
     comparison: Comparison | None,
@@ -88,7 +88,7 @@ def _request(
         label=f"{test.account.name}/{test.name}",
         plan=describe(test),
         actor=actor.name[:150],
-        fire_key=fire_key,
+        request_key=request_key,
         approved_by=actor.name[:150] if approve else "",
     )
     instant = database_now()
@@ -179,7 +179,7 @@ def sweep() -> None:
 
 
 def _give_up(run: Run) -> None:
-    """A higher attempt fences the lost worker out, should it come back; the pass goes with it."""
+    """A higher attempt fences the lost worker out, should it come back; the bypass token goes with it."""
     fence = Run.objects.filter(pk=run.pk, attempt=run.attempt, state__in=Run.ACTIVE)
     over: dict[str, Any] = {"state": Run.State.FAILED, "message": LOST, "phase": "", "lease_until": None}
     with transaction.atomic():

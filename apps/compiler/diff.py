@@ -10,6 +10,7 @@ from typing import Any
 from apps.compiler.bundle import FOR_NODES_ALONE, MANIFEST, Bundle
 from apps.compiler.model.fleet import (
     Assertion,
+    BypassToken,
     FixedResponse,
     HeaderCondition,
     HealthCheck,
@@ -22,7 +23,6 @@ from apps.compiler.model.fleet import (
     Redirect,
     RegionShare,
     Route,
-    RunPass,
     Server,
     Snapshot,
     WeightedPool,
@@ -98,7 +98,7 @@ def _title(thing: Any, names: Names) -> str:
     """A route is known by host and path, a server and a listener with what they belong to, a test by its pool."""
     if isinstance(thing, Route):
         return f"{thing.hostname} {thing.path}"
-    if isinstance(thing, RunPass):
+    if isinstance(thing, BypassToken):
         return _named(thing.pool_id, names)
     return names.get(thing.id, thing.label) if isinstance(thing, Server | Listener) else str(thing.label)
 

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from apps.accounts.actors import Actor
-    from apps.compiler.model.fleet import RunPass
+    from apps.compiler.model.fleet import BypassToken
     from apps.definitions.writing.dry_runs.stack_differences import StackDifference, StackSide
 
 
 class BypassTokens(Protocol):
     """capacity: the runs that may pass the limits of a region."""
 
-    def __call__(self, region_id: int, /) -> Iterable[RunPass]: ...
+    def __call__(self, region_id: int, /) -> Iterable[BypassToken]: ...
 
 
 class StackWeights(Protocol):

@@ -15,7 +15,7 @@ from apps.core.clock import ahead_of_database_s
 from apps.core.secrets import keys
 from apps.observe import metrics as exposition
 from apps.observe.collect import lease
-from apps.observe.collect.fitness import judge_clock
+from apps.observe.collect.fitness import evaluate_clock
 from apps.observe.live import store as live
 
 _migrated = False
@@ -63,7 +63,7 @@ def _has_todays_tables() -> bool:
 
 def _clock() -> str:
     """Of this machine; what it decides goes by the database's all the same."""
-    verdict = judge_clock("console", 0, ahead_of_database_s() or 0.0)
+    verdict = evaluate_clock("console", 0, ahead_of_database_s() or 0.0)
     return "ok" if verdict.status else verdict.message
 
 

@@ -10,7 +10,7 @@ class SchedulesConfig(AppConfig):
     label = "schedules"
 
     def ready(self) -> None:
-        """Metrics of fires stand beside those of nodes."""
+        """Metrics of runs stand beside those of nodes."""
         from apps.observe.ports import METRICS
         from apps.schedules.metrics import families
 

@@ -1,4 +1,4 @@
-"""Rows: every occurrence of a schedule, and the triggers through which the outside fires one."""
+"""Rows: every occurrence of a schedule, and the triggers through which the outside asks for one."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from apps.core.clock import now
 from apps.definitions.models import Schedule
 
 
-class Fire(models.Model):
+class ScheduleRun(models.Model):
     """One occurrence: schedule and instant are its key, so any number of schedulers book it once.
 
     `scheduled_at` is the instant of the calendar (or when somebody asked), `due_at` that plus window and jitter.
     A worker that has it holds it until `lease_until` (database time) under its number of `attempt`; whoever finishes
-    with another number is too late. `next_try_at` is when a waiting fire may be taken. `body` is what a trigger's
+    with another number is too late. `next_try_at` is when a waiting run may be taken. `body` is what a trigger's
     caller sent, `delivery` the id that its sender gave it, `message` what came of it, `result` what pages link to.
     One of cause restore takes back a change, held in its `result`; it comes whatever else the schedule does.
     """
@@ -39,7 +39,7 @@ class Fire(models.Model):
 
     OPEN = (State.WAITING, State.RUNNING)
 
-    schedule = models.ForeignKey(Schedule, on_delete=models.CASCADE, related_name="fires")
+    schedule = models.ForeignKey(Schedule, on_delete=models.CASCADE, related_name="runs")
     account = models.ForeignKey(Account, on_delete=models.PROTECT)
     scheduled_at = models.DateTimeField()
     due_at = models.DateTimeField()
@@ -51,7 +51,7 @@ class Fire(models.Model):
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
     actor = models.CharField(max_length=150, blank=True, default="")
-    trigger = models.ForeignKey("Trigger", on_delete=models.SET_NULL, null=True, related_name="fires", db_index=False)
+    trigger = models.ForeignKey("Trigger", on_delete=models.SET_NULL, null=True, related_name="runs", db_index=False)
     delivery = models.CharField(max_length=100, blank=True, default="")
     body = models.TextField(blank=True, default="")
     message = models.CharField(max_length=400, blank=True, default="")
@@ -60,21 +60,23 @@ class Fire(models.Model):
     class Meta:
         ordering = ("-scheduled_at", "-id")
         constraints = (
-            models.UniqueConstraint(fields=("schedule", "scheduled_at"), name="one_fire_per_instant"),
+            models.UniqueConstraint(fields=("schedule", "scheduled_at"), name="one_schedule_run_per_instant"),
             models.UniqueConstraint(
-                fields=("trigger", "delivery"), condition=~Q(delivery=""), name="one_fire_per_delivery"
+                fields=("trigger", "delivery"), condition=~Q(delivery=""), name="one_schedule_run_per_delivery"
             ),
         )
         indexes = (
-            models.Index(fields=("next_try_at",), condition=Q(state="waiting"), name="fires_waiting"),
-            models.Index(fields=("schedule", "id"), condition=Q(state__in=("waiting", "running")), name="fires_open"),
-            models.Index(fields=("lease_until",), condition=Q(state="running"), name="fires_running"),
+            models.Index(fields=("next_try_at",), condition=Q(state="waiting"), name="schedule_runs_waiting"),
+            models.Index(
+                fields=("schedule", "id"), condition=Q(state__in=("waiting", "running")), name="schedule_runs_open"
+            ),
+            models.Index(fields=("lease_until",), condition=Q(state="running"), name="schedule_runs_running"),
             models.Index(fields=("schedule", "-scheduled_at")),
             models.Index(
-                fields=("trigger", "-scheduled_at"), condition=Q(trigger__isnull=False), name="fires_of_trigger"
+                fields=("trigger", "-scheduled_at"), condition=Q(trigger__isnull=False), name="schedule_runs_of_trigger"
             ),
             models.Index(
-                fields=("schedule", "scheduled_at"), condition=Q(state__in=("dead", "missed")), name="fires_bad"
+                fields=("schedule", "scheduled_at"), condition=Q(state__in=("dead", "missed")), name="schedule_runs_bad"
             ),
         )
 
@@ -84,14 +86,14 @@ class Fire(models.Model):
     @property
     def key(self) -> str:
         """The idempotency key of its delivery: the same for every attempt."""
-        return f"fire-{self.pk}"
+        return f"schedule-run-{self.pk}"
 
 
 class Trigger(models.Model):
     """An inbound URL of a schedule: `/hooks/<key_id>`, with a secret of its own or signatures of a known sender.
 
     Secrets are sealed, because signatures need them; the one before proves a caller as well until `previous_until`.
-    `per_minute` bounds how often it fires.
+    `per_minute` bounds how often it runs.
     """
 
     class Sender(models.TextChoices):

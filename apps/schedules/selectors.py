@@ -6,18 +6,18 @@ from django.db.models import QuerySet
 
 from apps.accounts.actors import Actor
 from apps.definitions.selectors import only
-from apps.schedules.models import Fire, Trigger
+from apps.schedules.models import ScheduleRun, Trigger
 
 
-def fires(actor: Actor) -> QuerySet[Fire]:
+def runs(actor: Actor) -> QuerySet[ScheduleRun]:
     """Occurrences of schedules, newest first, with schedule, account and trigger."""
-    rows = Fire.objects.select_related("schedule__account", "trigger")
+    rows = ScheduleRun.objects.select_related("schedule__account", "trigger")
     return actor.visible(rows).order_by("-scheduled_at", "-id")
 
 
-def fire(actor: Actor, pk: int) -> Fire:
+def run(actor: Actor, pk: int) -> ScheduleRun:
     """One of them. Raises NotFound."""
-    return only(fires(actor), pk)
+    return only(runs(actor), pk)
 
 
 def triggers(actor: Actor) -> QuerySet[Trigger]:

@@ -1,4 +1,4 @@
-"""What people and callers do: run one now, pause, resume, try a dead fire again."""
+"""What people and callers do: run one now, pause, resume, try a dead run again."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ from apps.definitions.models import Schedule
 from apps.definitions.writing.change_set import ChangeSet
 from apps.definitions.writing.objects import save_partial
 from apps.definitions.writing.transactions import change_set
-from apps.schedules.models import Fire
-from apps.schedules.run.booking import open_fires
+from apps.schedules.models import ScheduleRun
+from apps.schedules.run.booking import open_runs
 from apps.schedules.run.deciding import why_skipped
 from apps.schedules.run.ticking import WORK_TASK
 
 NO_SCHEDULE = "There is no such schedule."
 
 
-def run_now(*, actor: Actor, schedule_id: int, reason: str = "") -> Fire:
-    """Book a fire for this instant, also of a paused schedule.
+def run_now(*, actor: Actor, schedule_id: int, reason: str = "") -> ScheduleRun:
+    """Book a run for this instant, also of a paused schedule.
 
-    Raises NotFound, Forbidden, and Conflict while an open fire of the schedule does not let another in.
+    Raises NotFound, Forbidden, and Conflict while an open run of the schedule does not let another in.
     """
     with transaction.atomic():
         schedule = _taken(actor, schedule_id)
-        skipped = why_skipped(schedule.overlap, open_fires([schedule])[schedule.pk])
+        skipped = why_skipped(schedule.overlap, open_runs([schedule])[schedule.pk])
         if skipped:
-            raise Conflict("A run of the schedule is still active. Wait until it ends, or allow overlapping runs.")
-        fire = _booked(schedule, Fire.Cause.BY_HAND, actor.name)
+            raise Conflict("A run of the schedule is still open. Wait until it has ended, or let runs overlap.")
+        run = _booked(schedule, ScheduleRun.Cause.BY_HAND, actor.name)
         _record(actor, "run", schedule, reason)
-    return fire
+    return run
 
 
-def fire_by_trigger(
+def run_by_trigger(
     *, schedule_id: int, caller: str, body: str = "", result: dict[str, Any] | None = None, **columns: Any
-) -> Fire:
-    """Book a fire for a call from outside, which has proved itself already; it may come out skipped (overlap).
+) -> ScheduleRun:
+    """Book a run for a call from outside, which has proved itself already; it may come out skipped (overlap).
 
     `body` is what the caller sent, `columns` further columns of the row. Raises NotFound for a schedule that is gone
     and Conflict for a paused one.
@@ -55,8 +55,10 @@ def fire_by_trigger(
             raise NotFound(NO_SCHEDULE)
         if schedule.paused:
             raise Conflict("The schedule is paused: resume it, then call again.")
-        skipped = why_skipped(schedule.overlap, open_fires([schedule])[schedule.pk])
-        return _booked(schedule, Fire.Cause.TRIGGER, caller, skipped=skipped, body=body, result=result or {}, **columns)
+        skipped = why_skipped(schedule.overlap, open_runs([schedule])[schedule.pk])
+        return _booked(
+            schedule, ScheduleRun.Cause.TRIGGER, caller, skipped=skipped, body=body, result=result or {}, **columns
+        )
 
 
 def pause(*, actor: Actor, schedule_id: int, expected_version: int | None = None, reason: str = "") -> Schedule:
@@ -79,24 +81,24 @@ def resume(*, actor: Actor, schedule_id: int, expected_version: int | None = Non
     return schedule
 
 
-def retry_fire(*, actor: Actor, fire_id: int, reason: str = "") -> Fire:
-    """Try a dead fire again, under the same key; it has one attempt, whatever came before.
+def retry_run(*, actor: Actor, run_id: int, reason: str = "") -> ScheduleRun:
+    """Try a dead run again, under the same key; it has one attempt, whatever came before.
 
-    Raises NotFound, Forbidden, Conflict for a fire that is not dead.
+    Raises NotFound, Forbidden, Conflict for a run that is not dead.
     """
     actor.may_write("schedules")
     with transaction.atomic():
-        rows = actor.visible(Fire.objects.select_related("schedule__account")).select_for_update(of=("self",))
-        fire = rows.filter(pk=fire_id).first()
-        if fire is None:
-            raise NotFound("There is no such run.")
-        if fire.state != Fire.State.DEAD:
-            raise Conflict(f"Only a failed run can be retried; this one is {fire.get_state_display().lower()}.")
-        fire.state, fire.next_try_at, fire.finished_at = Fire.State.WAITING, database_now(), None
-        fire.save(update_fields=("state", "next_try_at", "finished_at"))
-        _record(actor, "retry", fire.schedule, reason)
+        rows = actor.visible(ScheduleRun.objects.select_related("schedule__account")).select_for_update(of=("self",))
+        run = rows.filter(pk=run_id).first()
+        if run is None:
+            raise NotFound("There is no such schedule run.")
+        if run.state != ScheduleRun.State.DEAD:
+            raise Conflict(f"Only a dead run is tried again; this one is {run.get_state_display().lower()}.")
+        run.state, run.next_try_at, run.finished_at = ScheduleRun.State.WAITING, database_now(), None
+        run.save(update_fields=("state", "next_try_at", "finished_at"))
+        _record(actor, "retry", run.schedule, reason)
         enqueue_on_commit(WORK_TASK)
-    return fire
+    return run
 
 
 def _locked() -> Any:
@@ -114,16 +116,16 @@ def _taken(actor: Actor, schedule_id: int, expected_version: int | None = None) 
     return schedule
 
 
-def _booked(schedule: Schedule, cause: str, caller: str, *, skipped: str = "", **columns: Any) -> Fire:
-    """A new fire of this instant; a microsecond later than one that has the same, as long as it takes."""
+def _booked(schedule: Schedule, cause: str, caller: str, *, skipped: str = "", **columns: Any) -> ScheduleRun:
+    """A new run of this instant; a microsecond later than one that has the same, as long as it takes."""
     moment = database_now()
-    while Fire.objects.filter(schedule=schedule, scheduled_at=moment).exists():
+    while ScheduleRun.objects.filter(schedule=schedule, scheduled_at=moment).exists():
         moment += timedelta(microseconds=1)
     if skipped:
-        columns |= {"state": Fire.State.SKIPPED, "message": skipped, "finished_at": moment}
+        columns |= {"state": ScheduleRun.State.SKIPPED, "message": skipped, "finished_at": moment}
     else:
         enqueue_on_commit(WORK_TASK)
-    return Fire.objects.create(
+    return ScheduleRun.objects.create(
         schedule=schedule,
         account=schedule.account,
         scheduled_at=moment,

@@ -10,5 +10,5 @@ from apps.schedules.run.ticking import WORK_TASK
 
 @shared_task(name=WORK_TASK)
 def work() -> None:
-    """Act on fires until none is due."""
+    """Act on runs until none is due."""
     working.work_off()

@@ -92,7 +92,7 @@ CATALOGUE: dict[str, tuple[str, ...]] = {
     ),
     "webhook": (*_USUAL, "rotated", "disabled"),
     "schedule": (*_USUAL, "missed", "paused", "resumed", "run", "retried", "rotated"),
-    "fire": ("given_up",),
+    "schedule_run": ("given_up",),
     "trigger": (*_USUAL, "rotated", "called"),
     "capacity_test": _USUAL,
     "run": ("requested", "approved", "stopped", "finished"),

@@ -16,7 +16,7 @@ from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Hostname
 from apps.capacity.models import Run
 from apps.capacity.run import bypass_tokens, facts
-from apps.capacity.run.abort_conditions import Surroundings
+from apps.capacity.run.abort_conditions import Environment
 from apps.core.clock import now
 from apps.definitions.models import CapacityTest
 from apps.definitions.services import apply_document, save_object
@@ -137,7 +137,7 @@ def stepwise(monkeypatch: pytest.MonkeyPatch) -> Watched:
         found.push()
         return wait(run, seconds)
 
-    def read_and_look(watch: facts.Watch) -> Surroundings:
+    def read_and_look(watch: facts.Watch) -> Environment:
         found.read()
         return look(watch)
 

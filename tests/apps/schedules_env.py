@@ -13,7 +13,7 @@ import pytest
 from apps.accounts.actors import Actor
 from apps.core.clock import database_now
 from apps.definitions.models import Schedule
-from apps.schedules.models import Fire
+from apps.schedules.models import ScheduleRun
 from apps.schedules.run import working
 from apps.schedules.run.booking import Booked, book
 from apps.schedules.targets.contract import Outcome, Target, TargetFailed
@@ -28,20 +28,20 @@ class Notes:
     seen: Counter[str] = field(default_factory=Counter)
     failures: list[TargetFailed] = field(default_factory=list)
 
-    def act(self, fire: Fire, moment: datetime) -> Outcome:
-        """Count the fire, or fail."""
+    def act(self, run: ScheduleRun, moment: datetime) -> Outcome:
+        """Count the run, or fail."""
         del moment
-        self.seen[fire.key] += 1
+        self.seen[run.key] += 1
         if self.failures:
             raise self.failures.pop(0)
-        return Outcome("Noted.", {"attempt": fire.attempt})
+        return Outcome("Noted.", {"attempt": run.attempt})
 
-    def act_on_many(self, fires: Sequence[Fire], moment: datetime) -> Sequence[Outcome | TargetFailed]:
+    def act_on_many(self, runs: Sequence[ScheduleRun], moment: datetime) -> Sequence[Outcome | TargetFailed]:
         """The same for each."""
         outcomes: list[Outcome | TargetFailed] = []
-        for fire in fires:
+        for run in runs:
             try:
-                outcomes.append(self.act(fire, moment))
+                outcomes.append(self.act(run, moment))
             except TargetFailed as failure:
                 outcomes.append(failure)
         return outcomes
@@ -59,7 +59,7 @@ def notes(monkeypatch: pytest.MonkeyPatch) -> Notes:
 def a_schedule(owner: Actor, name: str = "beat", **columns: Any) -> Schedule:
     """A schedule of every minute with a webhook, due since a second ago, unless columns say otherwise.
 
-    It counts from its first instant, so that no minute that happens to begin during a test adds a fire.
+    It counts from its first instant, so that no minute that happens to begin during a test adds a run.
     """
     usual: dict[str, Any] = {"every_s": 60, "target_kind": "webhook", "overlap": "allow"}
     usual["next_at"] = usual["starts_at"] = columns.get("next_at", ago(1))
@@ -75,8 +75,8 @@ def book_all() -> list[Booked]:
 
 
 def states(schedule: Schedule) -> Counter[str]:
-    """How many fires of the schedule are in each state."""
-    return Counter(Fire.objects.filter(schedule=schedule).values_list("state", flat=True))
+    """How many runs of the schedule are in each state."""
+    return Counter(ScheduleRun.objects.filter(schedule=schedule).values_list("state", flat=True))
 
 
 def ago(seconds: float) -> datetime:

@@ -12,7 +12,7 @@ from apps.accounts.models import Account, Membership, User
 from apps.audit.models import Entry
 from apps.capacity.models import Run
 from apps.capacity.use import limits, staleness
-from apps.capacity.use.ageing import judge_measurements
+from apps.capacity.use.ageing import evaluate_measurements
 from apps.core.clock import now
 from apps.core.errors import Conflict, Forbidden, Invalid, NotFound
 from apps.definitions.models import Backend, CapacityTest, Pool
@@ -305,15 +305,15 @@ def said(pool: str = "blue") -> tuple[bool | None, str]:
 
 
 def test_a_pool_whose_limit_should_be_measured_again_is_a_problem(limited: World) -> None:
-    judge_measurements(now())
+    evaluate_measurements(now())
     assert Condition.objects.count() == 0
     run = done(limited)
     limits.set_as_limit(actor=limited.operator, run_id=run.pk)
-    judge_measurements(now())
+    evaluate_measurements(now())
     assert said() == (True, "Every measured limit is of what serves now.")
     Run.objects.filter(pk=run.pk).update(ended_at=now() - timedelta(days=31))
-    judge_measurements(now())
+    evaluate_measurements(now())
     assert said() == (False, f"here: Measured by {run.name} 31 days ago, more than 30 days: measure again.")
     set_limit(actor=limited.operator, pool_id=backend().pool_id, region="here", value=99)
-    judge_measurements(now())
+    evaluate_measurements(now())
     assert said()[0] is None

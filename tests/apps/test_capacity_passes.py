@@ -1,4 +1,4 @@
-"""Passes: the nodes of a region know a run's word while it is active, and only then."""
+"""Bypass tokens: the nodes of a region know a run's token while it is active, and only then."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from apps.capacity.models import Run
 from apps.capacity.run import bypass_tokens
-from apps.compiler.model.fleet import RunPass
+from apps.compiler.model.fleet import BypassToken
 from apps.core.errors import Conflict
 from apps.definitions.freezing.snapshot import snapshot_of
 from apps.definitions.models import Pool
@@ -36,24 +36,24 @@ def running_passes(world: World) -> set[bytes]:
     return {node.files["maps/tests.map"] for node in world.memory}
 
 
-def test_a_pass_is_pushed_and_taken_back_and_only_its_digest_is_stored(world: World) -> None:
+def test_a_bypass_token_is_pushed_and_taken_back_and_only_its_digest_is_stored(world: World) -> None:
     world.reconcile()
     run = started(world)
-    word = bypass_tokens.activate(run)
+    token = bypass_tokens.activate(run)
     world.reconcile()
     assert bypass_tokens.wait_until_live(run, 1)
-    digest = sha256(word.encode()).hexdigest()
+    digest = sha256(token.encode()).hexdigest()
     assert running_passes(world) == {f"{digest} pool-{run.pool_id}\n".encode()}
     run.refresh_from_db()
-    assert run.pass_digest == digest
-    assert word not in str(vars(run))
+    assert run.bypass_digest == digest
+    assert token not in str(vars(run))
     bypass_tokens.deactivate(run)
     world.reconcile()
     assert bypass_tokens.wait_until_live(run, 1)
     assert running_passes(world) == {b""}
 
 
-def test_a_run_that_is_over_opens_nothing_even_if_nobody_took_its_pass_back(world: World) -> None:
+def test_a_run_that_is_over_opens_nothing_even_if_nobody_took_its_bypass_token_back(world: World) -> None:
     run = started(world)
     bypass_tokens.activate(run)
     assert len(snapshot_of(world.fleet).test_passes) == 1
@@ -61,7 +61,7 @@ def test_a_run_that_is_over_opens_nothing_even_if_nobody_took_its_pass_back(worl
     assert snapshot_of(world.fleet).test_passes == ()
 
 
-def test_taking_a_pass_back_twice_pushes_once(world: World) -> None:
+def test_taking_a_bypass_token_back_twice_pushes_once(world: World) -> None:
     run = started(world)
     bypass_tokens.activate(run)
     before = world.desired()
@@ -75,7 +75,7 @@ def test_who_lost_the_run_gets_no_pass(world: World) -> None:
     Run.objects.filter(pk=run.pk).update(attempt=2)
     with pytest.raises(Conflict):
         bypass_tokens.activate(run)
-    assert Run.objects.get(pk=run.pk).pass_digest == ""
+    assert Run.objects.get(pk=run.pk).bypass_digest == ""
 
 
 @pytest.mark.parametrize("direct", [True, False])
@@ -90,8 +90,8 @@ def test_one_server_directly_and_pools_of_tcp_need_no_pass(world: World, direct:
 def test_another_region_is_told_nothing(world: World) -> None:
     run = started(world)
     bypass_tokens.activate(run)
-    digest = Run.objects.get(pk=run.pk).pass_digest
-    assert snapshot_of(world.fleet).test_passes == (RunPass(digest, f"pool-{run.pool_id}"),)
+    digest = Run.objects.get(pk=run.pk).bypass_digest
+    assert snapshot_of(world.fleet).test_passes == (BypassToken(digest, f"pool-{run.pool_id}"),)
     save_object(
         actor=world.operator, kind="Region", name="there", spec={"title": "There", "latitude": None, "longitude": None}
     )

@@ -67,17 +67,17 @@ def test_a_search_finds_what_the_server_takes_and_keeps_its_steps(editor: Actor,
     assert run.result["build"]["digest"]
     assert run.steps.count() > 3
     assert run.seconds.count() > 10
-    assert (run.pass_digest, run.lease_until) == ("", None)
+    assert (run.bypass_digest, run.lease_until) == ("", None)
 
 
-def test_a_run_through_the_nodes_has_a_pass_only_while_it_lasts(editor: Actor, nodes: Watched) -> None:
+def test_a_run_through_the_nodes_has_a_bypass_token_only_while_it_lasts(editor: Actor, nodes: Watched) -> None:
     memory_backend("127.0.0.1", 18080, servers=2, service_ms=100)
     try:
         run = ran(editor, server="", load=HOLD)
     finally:
         forget_memory_backends()
     assert run.state == Run.State.DONE, run.message
-    assert run.pass_digest == ""
+    assert run.bypass_digest == ""
 
 
 @pytest.mark.parametrize("fails", [0.5, 0.0])
@@ -125,7 +125,7 @@ def test_a_node_without_processor_time_to_spare_ends_the_run(
 
 
 @pytest.mark.parametrize(("what", "busy"), [("cpu", 0.9), ("connections", 0.9), ("cpu", 0.5)])
-def test_what_gave_way_is_a_node_only_when_one_was_nearly_used_up(
+def test_the_bottleneck_is_a_node_only_when_one_was_nearly_used_up(
     editor: Actor, nodes: Watched, backend: MemoryBackend, what: str, busy: float
 ) -> None:
     waiting = Counts(seconds=10.0, requests=50, status_2xx=50, queue_now=7, connections_now=12)
@@ -156,7 +156,7 @@ def test_a_region_that_is_drained_meanwhile_ends_the_run(
 
     monkeypatch.setattr(facts, "look", look)
     run = ran(editor, load=HOLD)
-    assert (run.state, run.message) == (Run.State.STOPPED, "Aborted: here is drained, so it serves no traffic.")
+    assert (run.state, run.message) == (Run.State.STOPPED, "Aborted: here is drained: its traffic is elsewhere.")
     assert run.seconds.count() <= 2
 
 
@@ -190,13 +190,13 @@ def test_a_stop_in_the_middle_ends_the_load_with_the_second(
     assert run.result is not None
 
 
-def test_a_fire_gets_exactly_one_run_and_a_late_one_none(editor: Actor, backend: MemoryBackend) -> None:
+def test_a_run_gets_exactly_one_run_and_a_late_one_none(editor: Actor, backend: MemoryBackend) -> None:
     test = a_test(editor, load=HOLD)
-    first = services.request_run(actor=editor, test_id=test.pk, fire_key="f1", scheduled_at=now())
-    again = services.request_run(actor=editor, test_id=test.pk, fire_key="f1", scheduled_at=now())
+    first = services.request_run(actor=editor, test_id=test.pk, request_key="f1", scheduled_at=now())
+    again = services.request_run(actor=editor, test_id=test.pk, request_key="f1", scheduled_at=now())
     assert first.pk == again.pk
     late = services.request_run(
-        actor=editor, test_id=test.pk, fire_key="f2", scheduled_at=now() - timedelta(seconds=90)
+        actor=editor, test_id=test.pk, request_key="f2", scheduled_at=now() - timedelta(seconds=90)
     )
     assert (late.state, "do not catch up" in late.message) == (Run.State.REFUSED, True)
 
@@ -230,10 +230,10 @@ def test_a_lost_worker_is_found_and_its_run_never_goes_on(editor: Actor, nodes: 
     run = services.request_run(actor=editor, test_id=a_test(editor, server="", load=HOLD).pk)
     held = claims.take(run.pk)
     assert held is not None
-    Run.objects.update(lease_until=now() - timedelta(seconds=1), pass_digest="a" * 64)
+    Run.objects.update(lease_until=now() - timedelta(seconds=1), bypass_digest="a" * 64)
     services.sweep()
     run.refresh_from_db()
-    assert (run.state, run.message, run.pass_digest) == (Run.State.FAILED, services.LOST, "")
+    assert (run.state, run.message, run.bypass_digest) == (Run.State.FAILED, services.LOST, "")
     with pytest.raises(claims.ClaimLost):
         claims.renew(held)
     assert claims.take(run.pk) is None

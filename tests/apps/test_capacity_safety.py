@@ -17,7 +17,7 @@ from apps.accounts.models import Account, Grant, Hostname
 from apps.capacity import services
 from apps.capacity.models import Blackout, Run
 from apps.capacity.run import facts, running
-from apps.capacity.run.abort_conditions import Surroundings
+from apps.capacity.run.abort_conditions import Environment
 from apps.core.clock import now
 from apps.core.errors import Invalid, NotFound
 from apps.definitions.models import CapacityTest, Route, Server
@@ -220,7 +220,7 @@ def test_what_is_wrong_before_or_after_the_asking_sends_not_one_packet(
 def test_the_allowed_run_does_send(editor: Actor, nodes: Watched, door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
     run, looks = services.request_run(actor=editor, test_id=a_test(editor, load=HOLD).pk), facts.look
 
-    def look(watch: facts.Watch) -> Surroundings:
+    def look(watch: facts.Watch) -> Environment:
         if door.connections:
             services.stop_run(actor=editor, run_id=run.pk)
         return looks(watch)

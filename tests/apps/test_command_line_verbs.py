@@ -17,7 +17,7 @@ SCHEDULE = {
     "id": 7, "name": "nightly", "account": "acme", "sentence": "Every day at 03:30", "next_at": "2027-01-31T03:30:00Z",
     "missed": 0, "spec": {"paused": False, "target": {"topic": {"topic": "ticks"}}},
 }  # fmt: skip
-FIRE = {
+SCHEDULE_RUN = {
     "id": 41, "schedule": "nightly", "scheduled_at": "2027-01-30T03:30:00Z", "state": "done", "attempt": 1,
     "cause": "time", "message": "It was\x1b[2J sent.",
 }  # fmt: skip
@@ -150,7 +150,7 @@ def test_a_schedule_is_named_by_its_name_its_account_or_its_id(
 ) -> None:
     server.put("GET schedules/7", SCHEDULE)
     server.put("GET schedules", items(SCHEDULE))
-    server.put("POST schedules/7/run", FIRE)
+    server.put("POST schedules/7/run", SCHEDULE_RUN)
     assert main(["schedule", "run", named, "--reason", "für heute"]) == 0
     assert [query for what, query, _, _ in server.asked if what == "GET schedules"] == asked
     what, _, _, reason = server.asked[-1]
@@ -166,11 +166,11 @@ def test_a_name_of_several_accounts_and_of_none_is_refused(server: Server, capsy
     assert server.calls == ["GET schedules"] * 2
 
 
-def test_a_schedule_is_shown_with_what_it_fired_and_nothing_that_a_terminal_obeys(
+def test_a_schedule_is_shown_with_what_it_run_and_nothing_that_a_terminal_obeys(
     server: Server, capsys: pytest.CaptureFixture[str]
 ) -> None:
     server.put("GET schedules", items(SCHEDULE | {"missed": 2}))
-    server.put("GET schedules/7/fires", items(FIRE))
+    server.put("GET schedules/7/runs", items(SCHEDULE_RUN))
     assert main(["schedule", "show", "nightly"]) == 0
     shown = capsys.readouterr().out
     assert shown.startswith("Schedule acme/nightly (7): Every day at 03:30\nNext: 2027-01-31T03:30:00Z\nMissed: 2\n")
@@ -188,16 +188,16 @@ def test_a_schedule_is_paused_and_resumed(
     assert words in capsys.readouterr().out
 
 
-def test_fires_are_those_of_one_schedule_or_of_all(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
-    server.put("GET fires", items(FIRE))
+def test_runs_are_those_of_one_schedule_or_of_all(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+    server.put("GET schedule-runs", items(SCHEDULE_RUN))
     server.put("GET schedules/7", SCHEDULE)
-    server.put("GET schedules/7/fires", items())
-    assert main(["schedule", "fires", "--state", "dead", "--limit", "5"]) == 0
-    assert server.asked[-1][:2] == ("GET fires", {"limit": "5", "state": "dead"})
+    server.put("GET schedules/7/runs", items())
+    assert main(["schedule", "runs", "--state", "dead", "--limit", "5"]) == 0
+    assert server.asked[-1][:2] == ("GET schedule-runs", {"limit": "5", "state": "dead"})
     assert "41" in capsys.readouterr().out
-    assert main(["schedule", "fires", "7"]) == 0
-    assert capsys.readouterr().out == "No runs yet.\n"
-    server.put("POST fires/41/retry", (409, {"detail": "It is not dead."}))
+    assert main(["schedule", "runs", "7"]) == 0
+    assert capsys.readouterr().out == "Nothing was run yet.\n"
+    server.put("POST schedule-runs/41/retry", (409, {"detail": "It is not dead."}))
     assert main(["schedule", "retry", "41"]) == 1
 
 
@@ -262,7 +262,7 @@ def test_a_run_is_stopped_approved_and_made_the_limit(server: Server, capsys: py
     [
         ["schedule"],
         ["schedule", "show"],
-        ["schedule", "fires", "--state", "odd"],
+        ["schedule", "runs", "--state", "odd"],
         ["capacity", "run", "shop"],
         ["capacity", "set-limit", "12", "--margin", "1"],
         ["capacity", "set-limit", "12", "--margin", "nan"],

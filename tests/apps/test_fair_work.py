@@ -205,40 +205,40 @@ def schedule_workers() -> Process:
         for source in working._sources():
             if taken := sits.enter_context(source()):
                 # What is ours is done at once; what waits for somebody keeps its seat.
-                return [fire.schedule_id for fire in taken]
+                return [run.schedule_id for run in taken]
         return []
 
     working.SEATS = Seats()
     return Process(look)
 
 
-def a_fire(actor: Actor, name: str, kind: str = "webhook") -> int:
+def a_run(actor: Actor, name: str, kind: str = "webhook") -> int:
     made = a_schedule(actor, name, next_at=ago(5), target_kind=kind)
     book()
     return made.pk
 
 
-@pytest.mark.slow(reason="three processes of twelve threads look at every source of fires, again and again")
+@pytest.mark.slow(reason="three processes of twelve threads look at every source of runs, again and again")
 @pytest.mark.both_engines
 @pytest.mark.parametrize("kind", ["webhook", "topic"])
 def test_slow_receivers_of_one_delay_no_schedule_of_others(
     kind: str, acme: Actor, globex: Actor, notes: Notes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Topics are ours: they wait behind nobody."""
-    alone = schedule_workers().lag(lambda: a_fire(globex, "alone", kind))
+    alone = schedule_workers().lag(lambda: a_run(globex, "alone", kind))
     for number in range(FLOOD):
         a_schedule(acme, f"flood-{number}", next_at=ago(9))
     book()
-    assert schedule_workers().lag(lambda: a_fire(globex, "beside", kind)) <= 2 * alone == 2
+    assert schedule_workers().lag(lambda: a_run(globex, "beside", kind)) <= 2 * alone == 2
     with no_walls(monkeypatch):
-        assert schedule_workers().lag(lambda: a_fire(globex, "behind", kind)) == STEPS
+        assert schedule_workers().lag(lambda: a_run(globex, "behind", kind)) == STEPS
 
 
 def test_many_accounts_leave_threads_to_what_is_ours(operator: Actor, notes: Notes) -> None:
     for number in range(FLOOD):
         a_schedule(actor_of(f"slow-{number}", "customer"), next_at=ago(9))
     book()
-    assert schedule_workers().lag(lambda: a_fire(operator, "ours", "topic")) == 1
+    assert schedule_workers().lag(lambda: a_run(operator, "ours", "topic")) == 1
 
 
 @pytest.mark.parametrize("shared", range(1, 40))

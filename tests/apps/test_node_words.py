@@ -12,7 +12,7 @@ from apps.definitions.previewing.node_words import in_words
 from apps.definitions.services import save_object
 from apps.drivers.proxy.contract import Refused
 from apps.observe.collect.readings import Reading
-from apps.observe.judge.judging import Bench
+from apps.observe.judge.judging import ConditionEvaluator
 from apps.observe.models import NodeReport
 from apps.observe.services import report_of
 from apps.rollouts.models import Quarantine, Rollout, Step
@@ -125,7 +125,7 @@ def test_reports_and_conditions_of_a_node_have_no_id_of_ours(world: World) -> No
     ]
     texts = [found.error, *found.drift]
     for reading in readings:
-        verdicts = Bench().judge({report.node_id: report.node}, {report.node_id: reading}, {}, instant)
+        verdicts = ConditionEvaluator().judge({report.node_id: report.node}, {report.node_id: reading}, {}, instant)
         texts += [verdict.message for verdict in verdicts]
     assert sum("listener" in text or "certificate" in text for text in texts) >= 4
     assert unsaid(texts) == []

@@ -13,7 +13,7 @@ from apps.core.errors import Conflict, Forbidden, Invalid
 from apps.definitions.models import Pool, Schedule
 from apps.definitions.reading.describing import describe
 from apps.definitions.services import apply_document, delete_object, save_object
-from apps.schedules.models import Fire
+from apps.schedules.models import ScheduleRun
 
 TOPIC = {"topic": {"topic": "nightly", "message": "go"}}
 HOURLY: dict[str, Any] = {"when": {"cron": "0 * * * *"}, "target": TOPIC}
@@ -183,10 +183,12 @@ def test_no_account_has_more_schedules_than_its_quota(acme: Actor) -> None:
 def test_a_schedule_goes_with_its_history_but_not_while_it_owes_a_change(acme: Actor) -> None:
     row, moment = book(acme, HOURLY), now()
     fields = {"schedule": row, "account": acme.account, "due_at": moment, "next_try_at": moment}
-    Fire.objects.create(scheduled_at=moment, **fields)
-    owed = Fire.objects.create(scheduled_at=moment + timedelta(seconds=1), cause=Fire.Cause.RESTORE, **fields)
+    ScheduleRun.objects.create(scheduled_at=moment, **fields)
+    owed = ScheduleRun.objects.create(
+        scheduled_at=moment + timedelta(seconds=1), cause=ScheduleRun.Cause.RESTORE, **fields
+    )
     with pytest.raises(Conflict, match="restores"):
         delete_object(actor=acme, kind="Schedule", name="nightly")
-    Fire.objects.filter(pk=owed.pk).update(state=Fire.State.DONE)
+    ScheduleRun.objects.filter(pk=owed.pk).update(state=ScheduleRun.State.DONE)
     delete_object(actor=acme, kind="Schedule", name="nightly")
-    assert not Fire.objects.exists()
+    assert not ScheduleRun.objects.exists()

@@ -21,7 +21,7 @@ from apps.definitions.models import Pool, Schedule
 from apps.definitions.reading.describing import describe
 from apps.definitions.services import save_object
 from apps.fleet.models import Fleet
-from apps.schedules.models import Fire
+from apps.schedules.models import ScheduleRun
 from apps.schedules.run.working import work_off
 from apps.schedules.services import run_now
 from apps.schedules.targets import TARGETS, capacity_test, topic, webhook
@@ -50,7 +50,7 @@ def streams(live_redis: str) -> Iterator[None]:
     topics.client.cache_clear()
 
 
-def fired(actor: Actor, target: dict[str, Any], **spec: Any) -> Fire:
+def executed(actor: Actor, target: dict[str, Any], **spec: Any) -> ScheduleRun:
     """What came of a schedule with this target that was run by hand and worked off."""
     row = save_object(actor=actor, kind="Schedule", name="s", spec=NEVER | spec | {"target": target})
     made = run_now(actor=actor, schedule_id=row.pk)
@@ -65,11 +65,11 @@ def shop(actor: Actor, **spec: Any) -> dict[str, Any]:
     return {"change": {"object": {"kind": "Pool", "name": "shop", "spec": present | spec}, "restore_after_s": 60}}
 
 
-def due_now() -> Fire:
-    """The fire that takes a change back, as if its time had come and it was worked off."""
-    owed = Fire.objects.get(cause=Fire.Cause.RESTORE)
+def due_now() -> ScheduleRun:
+    """The run that takes a change back, as if its time had come and it was worked off."""
+    owed = ScheduleRun.objects.get(cause=ScheduleRun.Cause.RESTORE)
     assert owed.due_at > now() + timedelta(seconds=30)
-    Fire.objects.filter(pk=owed.pk).update(next_try_at=now())
+    ScheduleRun.objects.filter(pk=owed.pk).update(next_try_at=now())
     work_off(seconds=10)
     owed.refresh_from_db()
     return owed
@@ -91,7 +91,7 @@ def test_a_webhook_is_signed_as_ten_lines_of_python_can_check(acme: Actor, recei
         assert f"v1,{base64.b64encode(mac).decode()}" in headers["webhook-signature"].split(" ")
     assert headers["webhook-id"] == made.key
     data = json.loads(heard.body)["data"]
-    assert (data["schedule"], data["body"], data["fire"]) == ("acme/s", "b", made.pk)
+    assert (data["schedule"], data["body"], data["schedule_run"]) == ("acme/s", "b", made.pk)
     made.refresh_from_db()
     assert (made.state, made.result["status"]) == ("done", 204)
 
@@ -99,9 +99,9 @@ def test_a_webhook_is_signed_as_ten_lines_of_python_can_check(acme: Actor, recei
 def test_a_webhook_comes_again_with_the_same_key_until_it_is_taken(acme: Actor, receiver: Receiver) -> None:
     receiver.answer(500, 302, 200)
     target = {"webhook": {"url": receiver.url}}
-    made = fired(acme, target, retries={"attempts": 5, "backoff_s": 1})
+    made = executed(acme, target, retries={"attempts": 5, "backoff_s": 1})
     for _ in range(3):
-        Fire.objects.filter(state="waiting").update(next_try_at=now())
+        ScheduleRun.objects.filter(state="waiting").update(next_try_at=now())
         work_off(seconds=10)
     made.refresh_from_db()
     assert (made.state, made.attempt, len(receiver.heard)) == ("done", 3, 3)
@@ -111,13 +111,13 @@ def test_a_webhook_comes_again_with_the_same_key_until_it_is_taken(acme: Actor, 
 
 def test_a_receiver_that_does_not_answer_has_taken_nothing_and_is_asked_again(acme: Actor, receiver: Receiver) -> None:
     nobody = receiver.url.replace(str(urlsplit(receiver.url).port), str(spare_port()))
-    made = fired(acme, {"webhook": {"url": nobody}}, retries={"attempts": 5})
+    made = executed(acme, {"webhook": {"url": nobody}}, retries={"attempts": 5})
     assert (made.state, made.attempt, made.message) == ("waiting", 1, "The connection was refused.")
 
 
 def test_a_receiver_that_is_gone_is_not_asked_again(acme: Actor, receiver: Receiver) -> None:
     receiver.answer(410)
-    made = fired(acme, {"webhook": {"url": receiver.url}}, retries={"attempts": 5})
+    made = executed(acme, {"webhook": {"url": receiver.url}}, retries={"attempts": 5})
     assert (made.state, made.attempt) == ("dead", 1)
     assert "410" in made.message
 
@@ -133,37 +133,37 @@ def test_a_name_that_became_private_is_not_called(acme: Actor, receiver: Receive
     assert made.state == "dead"
     assert receiver.heard == []
     settings.OUTBOUND_NETWORKS = ["127.0.0.0/8"]  # the negative control: it is the address that was refused
-    assert fired(acme, {"webhook": {"url": receiver.url}}).state == "done"
+    assert executed(acme, {"webhook": {"url": receiver.url}}).state == "done"
     assert len(receiver.heard) == 1
 
 
 @pytest.mark.usefixtures("streams")
 def test_a_second_attempt_sends_no_second_message(acme: Actor) -> None:
-    made = fired(acme, {"topic": {"topic": "t", "message": "m"}})
-    fire = Fire.objects.select_related("schedule__account").get(pk=made.pk)
+    made = executed(acme, {"topic": {"topic": "t", "message": "m"}})
+    run = ScheduleRun.objects.select_related("schedule__account").get(pk=made.pk)
     assert len(topics.read(acme, "t")) == 1
-    fire.attempt = 2
-    topic.act_on_many([fire], now())
-    topic.act(fire, now())
+    run.attempt = 2
+    topic.act_on_many([run], now())
+    topic.act(run, now())
     assert len(topics.read(acme, "t")) == 1
-    fire.attempt = 1  # the negative control: a first attempt does not look
-    topic.act(fire, now())
+    run.attempt = 1  # the negative control: a first attempt does not look
+    topic.act(run, now())
     assert [message.key for message in topics.read(acme, "t")] == [made.key] * 2
 
 
 @pytest.mark.usefixtures("streams")
 def test_a_topic_keeps_no_more_than_its_bytes(acme: Actor, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(topics, "MOST_BYTES", 50_000)
-    made = fired(acme, {"topic": {"topic": "t", "message": "m" * 8000}})
-    fire = Fire.objects.select_related("schedule__account").get(pk=made.pk)
-    topics.send([fire] * 300)
+    made = executed(acme, {"topic": {"topic": "t", "message": "m" * 8000}})
+    run = ScheduleRun.objects.select_related("schedule__account").get(pk=made.pk)
+    topics.send([run] * 300)
     assert len(topics.read(acme, "t", limit=500)) < 150  # trimmed in whole nodes of the stream
 
 
 def test_a_topic_fails_while_redis_is_away_and_is_tried_again(acme: Actor, settings: Any) -> None:
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
     topics.client.cache_clear()
-    made = fired(acme, {"topic": {"topic": "t"}}, retries={"attempts": 2})
+    made = executed(acme, {"topic": {"topic": "t"}}, retries={"attempts": 2})
     topics.client.cache_clear()
     assert (made.state, made.message) == ("waiting", topic.AWAY)
 
@@ -171,21 +171,21 @@ def test_a_topic_fails_while_redis_is_away_and_is_tried_again(acme: Actor, setti
 @pytest.mark.usefixtures("tutorial_env")
 def test_a_change_is_made_and_taken_back_once(acme: Actor) -> None:
     before = describe(Pool.objects.get(account=acme.account, name="shop"))
-    made = fired(acme, shop(acme, balance="random"))
+    made = executed(acme, shop(acme, balance="random"))
     assert made.state == "done", made.message
     assert Pool.objects.get(account=acme.account, name="shop").balance == "random"
     entry = Entry.objects.filter(object_kind="Pool", action="update").latest("pk")
-    assert (entry.actor, f"fire {made.pk}" in entry.reason) == ("schedule s", True)
+    assert (entry.actor, f"run {made.pk}" in entry.reason) == ("schedule s", True)
     owed = due_now()
     assert (owed.state, owed.message) == ("done", "Pool shop has its previous value again.")
     assert describe(Pool.objects.get(account=acme.account, name="shop")) == before
-    assert fired(acme, shop(acme)).message == "Pool shop already had this value."
-    assert Fire.objects.filter(cause="restore").count() == 1
+    assert executed(acme, shop(acme)).message == "Pool shop already had this value."
+    assert ScheduleRun.objects.filter(cause="restore").count() == 1
 
 
 @pytest.mark.usefixtures("tutorial_env")
 def test_what_somebody_changed_meanwhile_is_not_taken_back(acme: Actor) -> None:
-    fired(acme, shop(acme, balance="random"))
+    executed(acme, shop(acme, balance="random"))
     present = describe(Pool.objects.get(account=acme.account, name="shop"))
     save_object(actor=acme, kind="Pool", name="shop", spec=present | {"balance": "source"})
     owed = due_now()
@@ -197,7 +197,7 @@ def test_what_somebody_changed_meanwhile_is_not_taken_back(acme: Actor) -> None:
 @pytest.mark.usefixtures("tutorial_env")
 def test_what_a_schedule_made_is_deleted_again(acme: Actor) -> None:
     pool = {"kind": "Pool", "name": "guest", "spec": {"protocol": "http", "backends": []}}
-    made = fired(acme, {"change": {"object": pool, "restore_after_s": 60}})
+    made = executed(acme, {"change": {"object": pool, "restore_after_s": 60}})
     assert made.message.startswith("Pool guest was created.")
     assert due_now().message == "Pool guest was deleted again."
     assert not Pool.objects.filter(name="guest").exists()
@@ -227,15 +227,15 @@ def test_a_suspended_account_changes_nothing(acme: Actor) -> None:
     row = save_object(actor=acme, kind="Schedule", name="s", spec=NEVER | {"target": shop(acme, balance="random")})
     made = run_now(actor=acme, schedule_id=row.pk)
     Account.objects.filter(pk=acme.account.pk).update(suspended_at=now())
-    fire = Fire.objects.select_related("schedule__account").get(pk=made.pk)
+    run = ScheduleRun.objects.select_related("schedule__account").get(pk=made.pk)
     with pytest.raises(TargetFailed, match="suspended"):
-        TARGETS["change"].act(fire, now())
+        TARGETS["change"].act(run, now())
     assert Pool.objects.get(account=acme.account, name="shop").balance != "random"
 
 
 @pytest.mark.usefixtures("tutorial_env")
 def test_a_push_is_wanted_once_per_fire(operator: Actor) -> None:
-    made = fired(operator, {"rollout": {"fleet": "us-central1"}})
+    made = executed(operator, {"rollout": {"fleet": "us-central1"}})
     assert made.state == "done", made.message
     assert Entry.objects.filter(object_kind="Fleet", action="push_again").count() == 1
     assert made.result["fleet"] == Fleet.objects.get(name="us-central1").name
@@ -245,14 +245,14 @@ def test_a_capacity_test_that_is_gone_is_said(acme: Actor) -> None:
     row = save_object(actor=acme, kind="Schedule", name="s", spec=NEVER | {"target": {"topic": {"topic": "t"}}})
     Schedule.objects.filter(pk=row.pk).update(target_kind="capacity_test", target={"name": "gone"})
     made = run_now(actor=acme, schedule_id=row.pk)
-    fire = Fire.objects.select_related("schedule__account").get(pk=made.pk)
+    run = ScheduleRun.objects.select_related("schedule__account").get(pk=made.pk)
     with pytest.raises(TargetFailed, match="capacity test gone no longer exists") as failure:
-        capacity_test.act(fire, now())
+        capacity_test.act(run, now())
     assert failure.value.final
 
 
 def test_what_is_sent_holds_what_the_caller_of_a_trigger_sent(acme: Actor, receiver: Receiver) -> None:
-    made = fired(acme, {"webhook": {"url": receiver.url}})
-    fire = Fire.objects.select_related("schedule__account").get(pk=made.pk)
-    fire.body = '{"ref": "main"}'
-    assert json.loads(webhook.body_of(fire))["data"]["sent"] == '{"ref": "main"}'
+    made = executed(acme, {"webhook": {"url": receiver.url}})
+    run = ScheduleRun.objects.select_related("schedule__account").get(pk=made.pk)
+    run.body = '{"ref": "main"}'
+    assert json.loads(webhook.body_of(run))["data"]["sent"] == '{"ref": "main"}'

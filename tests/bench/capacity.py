@@ -23,8 +23,9 @@ from pathlib import Path
 
 from apps.capacity.measure.measuring import latencies_of
 from apps.capacity.measure.results import Result
-from apps.capacity.run.search import OVERLOAD_S, Search
-from apps.capacity.run.steps import Course, Status, StepPlan, Verdict
+from apps.capacity.run.search.profile import Search
+from apps.capacity.run.search.tuning import TUNING
+from apps.capacity.run.steps import LoadProfile, Status, StepPlan, Verdict
 from apps.compiler.compile import compile_snapshot
 from apps.compiler.model.fleet import Limit, Region, RegionNode
 from apps.definitions.reading.specs import ObjectiveSpec
@@ -87,7 +88,9 @@ class Found:
     def held(self) -> bool:
         """Whether all that was promised is so."""
         exact = not self.case.exactly or int(self.result.capacity or 0) == self.case.exactly
-        return exact and abs(self.off) <= GOAL and self.seconds < GOAL_S and self.result.overloaded_s <= OVERLOAD_S
+        return (
+            exact and abs(self.off) <= GOAL and self.seconds < GOAL_S and self.result.overloaded_s <= TUNING.overload_s
+        )
 
 
 @contextmanager
@@ -102,9 +105,9 @@ def balanced(ports: Sequence[int], directory: Path) -> Iterator[Node]:
         yield node
 
 
-async def drive(course: Course, plan: Plan) -> list[Second]:
-    """What a worker does with a course, without a database."""
-    step = course.next_step()
+async def drive(profile: LoadProfile, plan: Plan) -> list[Second]:
+    """What a worker does with a profile, without a database."""
+    step = profile.next_step()
     assert step is not None
     generator = open_generator(plan)
     await generator.start(plan)
@@ -112,27 +115,27 @@ async def drive(course: Course, plan: Plan) -> list[Second]:
     try:
         while step is not None:
             await generator.set_rate(step.rate)
-            every += await _make(course, step, stream, generator.renew)
-            step = course.next_step()
+            every += await _make(profile, step, stream, generator.renew)
+            step = profile.next_step()
     finally:
         await generator.stop()
     return every
 
 
-async def _make(course: Course, step: StepPlan, stream: object, renew: object) -> list[Second]:
+async def _make(profile: LoadProfile, step: StepPlan, stream: object, renew: object) -> list[Second]:
     made, verdict = list[Second](), Verdict(Status.UNDECIDED)
     while not verdict.decided:
         await renew()  # type: ignore[operator]
         made.append(await anext(stream))  # type: ignore[call-overload]
-        verdict = course.judge(step, made)
-    course.record(step, made, verdict)
+        verdict = profile.judge(step, made)
+    profile.record(step, made, verdict)
     return made
 
 
 def run(case: Case) -> Found:
     """One case, from the start of its servers to the verdict."""
     highest = 3 * case.model.ceiling
-    course = Search(
+    profile = Search(
         objective=case.objective, start_rate=case.start, max_rate=highest, arrivals=case.arrivals, seconds=GOAL_S - 5
     )
     with (
@@ -145,13 +148,13 @@ def run(case: Case) -> Found:
             duration_s=GOAL_S, max_connections=1000, timeout_s=30, seed=1,
         )  # fmt: skip
         begun = time.monotonic()
-        every = asyncio.run(drive(course, plan))
+        every = asyncio.run(drive(profile, plan))
         took = time.monotonic() - begun
     p95 = [latencies_of(second.histogram).percentile_ms(95) or 0 for second in every]
     over = sum(each > case.objective.max_latency_ms for each in p95)
     worst = max(second.in_flight for second in every) / case.model.ceiling
     true = truth(case.model, case.objective, constant=case.arrivals is CONSTANT)
-    return Found(case, true, course.result(), took, over, worst)
+    return Found(case, true, profile.result(), took, over, worst)
 
 
 def row(found: Found) -> list[str]:

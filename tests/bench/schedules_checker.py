@@ -1,6 +1,6 @@
 """The judge of the bench of schedules: makes schedules, reads what subscribers saw and what the rows say.
 
-An effect is a message in a stream of Redis. Its key is that of the fire, so what a second attempt sends again under the
+An effect is a message in a stream of Redis. Its key is that of the run, so what a second attempt sends again under the
 same key is one effect; an instant with two keys would be two.
 """
 
@@ -58,13 +58,13 @@ def lags_of(seconds: list[float]) -> Lags:
 
 
 def clear(url: str) -> None:
-    """No schedules, no fires, no messages; workers may still be at the last ones."""
+    """No schedules, no runs, no messages; workers may still be at the last ones."""
     from django.db import OperationalError, connection
 
     for left in range(TRIES, 0, -1):
         try:
             with connection.cursor() as cursor:
-                cursor.execute("TRUNCATE schedules_fire, schedules_trigger, definitions_schedule CASCADE")
+                cursor.execute("TRUNCATE schedules_schedulerun, schedules_trigger, definitions_schedule CASCADE")
             break
         except OperationalError:  # a deadlock with a worker
             if left == 1:
@@ -127,12 +127,12 @@ def effects(url: str) -> list[float]:
 
 
 def wait_for(count: int, seconds: float) -> int:
-    """Wait until so many fires are done, at most so long; how many are."""
-    from apps.schedules.models import Fire
+    """Wait until so many runs are done, at most so long; how many are."""
+    from apps.schedules.models import ScheduleRun
 
     ends, done = time.monotonic() + seconds, 0
     while time.monotonic() < ends:
-        done = Fire.objects.filter(state="done").count()
+        done = ScheduleRun.objects.filter(state="done").count()
         if done >= count:
             break
         time.sleep(0.25)
@@ -152,7 +152,7 @@ def sent(url: str) -> int:
 def judge(url: str, first: datetime, seconds: int) -> Verdict:
     """Compare every instant of every schedule, one each second, with what came of it."""
     from apps.definitions.models import Schedule
-    from apps.schedules.models import Fire
+    from apps.schedules.models import ScheduleRun
 
     names = [f"bench/{name}" for name in Schedule.objects.values_list("name", flat=True)]
     expected = {(name, (first + timedelta(seconds=each)).isoformat()) for name in names for each in range(seconds)}
@@ -164,8 +164,8 @@ def judge(url: str, first: datetime, seconds: int) -> Verdict:
         missed=len(expected - set(keys)) + len(set(keys) - expected),
         doubled=sum(len(each) - 1 for each in keys.values()),
         sent_again=sum(each.total() - len(each) for each in keys.values()),
-        second_attempts=Fire.objects.filter(attempt__gt=1).count(),
-        unfinished=Fire.objects.exclude(state="done").count(),
+        second_attempts=ScheduleRun.objects.filter(attempt__gt=1).count(),
+        unfinished=ScheduleRun.objects.exclude(state="done").count(),
     )
 
 
@@ -183,7 +183,7 @@ def without_the_key(url: str, first: datetime, seconds: int) -> Verdict:
     from apps.schedules.run.booking import book
 
     with connection.cursor() as cursor:
-        cursor.execute("ALTER TABLE schedules_fire DROP CONSTRAINT one_fire_per_instant")
+        cursor.execute("ALTER TABLE schedules_schedulerun DROP CONSTRAINT one_schedule_run_per_instant")
     Schedule.objects.update(next_at=first + timedelta(seconds=seconds - 1))
     while book().more:
         continue

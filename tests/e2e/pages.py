@@ -97,7 +97,7 @@ PARTS = {
     # There is no webhook; their form is that of webhook-new.
     *("webhook", "webhook-edit", "webhook-rotate", "webhook-test", "webhook-delete", "webhook-redeliver"),
     *("schedule-preview", "schedules-bulk", "schedule-run", "schedule-pause", "schedule-resume", "schedule-delete"),
-    *("schedule-sign", "trigger-new", "trigger-rotate", "trigger-delete", "fire-retry"),
+    *("schedule-sign", "trigger-new", "trigger-rotate", "trigger-delete", "schedule-run-retry"),
     *("invitation", "switch-account", "stop-impersonating", "token-revoke"),
     *("person-role", "person-remove", "invitation-take-back"),
     *("fleet-push", "fleet-resume", "roll-back"),

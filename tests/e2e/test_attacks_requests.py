@@ -173,15 +173,15 @@ def test_slow_webhooks_of_one_customer_delay_no_schedule_of_others(demo: Running
         begun = time.monotonic()
         wait_until(lambda: succeeded(demo, mine) >= 5, "another account's schedule runs")
         seen.saw(f"the receiver holds {len(receiver.held)} connections")
-        seen.took("5 fires of another's schedule of each second", time.monotonic() - begun, 10.0)
+        seen.took("5 runs of another's schedule of each second", time.monotonic() - begun, 10.0)
         for each in ids:
             ask(demo, "DELETE", f"schedules/{each}")
         ask(demo, "DELETE", f"schedules/{mine}", who="operator")
 
 
 def succeeded(demo: RunningDemo, schedule: int) -> int:
-    """How many of its fires have come to a good end."""
-    status, answer = ask(demo, "GET", f"schedules/{schedule}/fires", who="operator")
+    """How many of its runs have come to a good end."""
+    status, answer = ask(demo, "GET", f"schedules/{schedule}/runs", who="operator")
     assert status == 200, answer
     return sum(each["state"] == "done" for each in answer["items"])
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from apps.compiler.compile import compile_snapshot
-from apps.compiler.model.fleet import Certificate, Listener, Protocol, RunPass, WhenFull
+from apps.compiler.model.fleet import BypassToken, Certificate, Listener, Protocol, WhenFull
 from tests.e2e import rendered_proxy
 from tests.e2e.overflow_env import (
     KEY,
@@ -65,7 +65,7 @@ def stage(fresh: Stage) -> Stage:
     return fresh
 
 
-def test_twice_the_limit_stays_at_home_with_a_pass_and_spills_without(stage: Stage) -> None:
+def test_twice_the_limit_stays_at_home_with_a_bypass_token_and_spills_without(stage: Stage) -> None:
     word = secrets.token_urlsafe(24)
     let_in(stage, word)
     assert asked(stage, 30, marked(word)) == {"rgn-1": 30}
@@ -80,13 +80,13 @@ def test_a_wrong_word_opens_nothing(stage: Stage) -> None:
         assert asked(stage, 20, marked(wrong))["rgn-2"] >= 4, wrong
 
 
-def test_a_pass_of_another_pool_opens_nothing_here(stage: Stage) -> None:
+def test_a_bypass_token_of_another_pool_opens_nothing_here(stage: Stage) -> None:
     word = secrets.token_urlsafe(24)
     let_in(stage, word, pool="pool-2")
     assert asked(stage, 30, marked(word)) == {"rgn-1": 15, "rgn-2": 15}
 
 
-def test_a_pass_that_was_taken_back_opens_nothing_any_more(stage: Stage) -> None:
+def test_a_bypass_token_that_was_taken_back_opens_nothing_any_more(stage: Stage) -> None:
     word = secrets.token_urlsafe(24)
     let_in(stage, word)
     assert asked(stage, 20, marked(word)) == {"rgn-1": 20}
@@ -129,7 +129,7 @@ def status_of_guest(port: int, headers: Mapping[str, str]) -> int:
         connection.close()
 
 
-def test_without_the_exemption_a_pass_is_worth_nothing() -> None:
+def test_without_the_exemption_a_bypass_token_is_worth_nothing() -> None:
     with regions(Place(rate(10)), Place(rate(1000)), without=EXEMPTION) as stage:
         word = secrets.token_urlsafe(24)
         let_in(stage, word)
@@ -144,7 +144,7 @@ def test_a_limit_in_flight_is_exempt_as_well() -> None:
         assert stage.asked_together(4) == {"rgn-1": 1, "rgn-2": 3}
 
 
-def test_passes_work_behind_tls(tmp_path: Path) -> None:
+def test_bypass_tokens_work_behind_tls(tmp_path: Path) -> None:
     """One region that refuses what is over: with a pass nothing is."""
     word = secrets.token_urlsafe(24)
     with regions(Place(rate(10)), when_full=WhenFull.REFUSE) as stage:
@@ -153,7 +153,7 @@ def test_passes_work_behind_tls(tmp_path: Path) -> None:
         listener = Listener("lst-1", "web", Protocol.HTTPS, 443, certificate_ids=("crt-1",))
         fronts = tuple(replace(front, listeners=(listener,)) for front in honest.load_balancers)
         world = replace(
-            honest, load_balancers=fronts, certificates=(pem,), test_passes=(RunPass(digest_of(word), POOL),)
+            honest, load_balancers=fronts, certificates=(pem,), test_passes=(BypassToken(digest_of(word), POOL),)
         )
         with rendered_proxy.running(in_ten_seconds(compile_snapshot(world).bundle), tmp_path) as proxy:
             statuses = [

@@ -178,17 +178,17 @@ def test_tokens_are_made_listed_and_revoked_and_a_narrow_one_changes_nothing(spi
 
 
 @pytest.mark.exhaustive  # of the words alone it is asked in tests/apps
-def test_a_schedule_is_shown_paused_resumed_and_fired(spillway: Spillway) -> None:
+def test_a_schedule_is_shown_paused_resumed_and_run(spillway: Spillway) -> None:
     listed = spillway("schedule", "list")
     assert listed.returncode == 0, listed.stderr
     assert "acme/measure-shop" in listed.stdout
     assert spillway("schedule", "pause", "measure-shop", "--reason", "a sale").returncode == 0
     assert "Next: paused" in spillway("schedule", "show", "acme/measure-shop").stdout
     assert "; next " in spillway("schedule", "resume", "measure-shop").stdout
-    fired = spillway("schedule", "run", "measure-shop", "--output", "json")
-    assert fired.returncode == 0, fired.stderr
-    fire = json.loads(fired.stdout)["id"]
-    assert [row["id"] for row in json.loads(spillway("schedule", "fires", "--output", "json").stdout)] == [fire]
+    started = spillway("schedule", "run", "measure-shop", "--output", "json")
+    assert started.returncode == 0, started.stderr
+    run = json.loads(started.stdout)["id"]
+    assert [row["id"] for row in json.loads(spillway("schedule", "runs", "--output", "json").stdout)] == [run]
     assert "There is no schedule nightly" in spillway("schedule", "show", "nightly").stderr
 
 

@@ -12,6 +12,7 @@ from apps.compiler.bundle import REFUSED_ADDRESSES, Bundle
 from apps.compiler.checks.examination import Notes
 from apps.compiler.compile import CompileError, compile_snapshot
 from apps.compiler.model.fleet import (
+    BypassToken,
     FixedResponse,
     HeaderCondition,
     HeaderMatch,
@@ -19,7 +20,6 @@ from apps.compiler.model.fleet import (
     Redirect,
     Region,
     RegionNode,
-    RunPass,
     Snapshot,
 )
 from apps.compiler.targets.haproxy import writer
@@ -45,7 +45,7 @@ def _counted(digest: str) -> Snapshot:
     """A region that counts, in which a capacity test runs."""
     region = Region("rgn-1", "here", (RegionNode("node-1", "n1", "192.0.2.1", 9700, 9800, 9900),))
     quiet = snapshot(front(route(1)), region_id="rgn-1", regions=(region,), overflow_key="7" * 64)
-    return replace(quiet, test_passes=(RunPass(digest, "pool-1"),))
+    return replace(quiet, test_passes=(BypassToken(digest, "pool-1"),))
 
 
 WORLDS: dict[str, tuple[str, World]] = {

@@ -17,7 +17,7 @@ from apps.definitions.selectors import describe, routes
 from apps.definitions.services import apply_document
 from apps.fleet.models import Node
 from apps.rollouts.models import Revision, Rollout, Step
-from apps.schedules.models import Fire
+from apps.schedules.models import ScheduleRun
 from tests.apps.test_definitions_services import pem_pair
 from tests.conftest import actor_of, apply_tutorial
 from tests.fixture_cache import CachedFixture
@@ -73,12 +73,12 @@ def grow_routes(rows: int, acme: Actor) -> None:
 
 
 def _grow_schedules(rows: int, acme: Actor) -> None:
-    """As many schedules, every second one dense, each with a fire that gave up."""
+    """As many schedules, every second one dense, each with a run that gave up."""
     for number in range(Schedule.objects.count(), rows):
         every = 60 if number % 2 else 86_400
         fields = {"account": acme.account, "every_s": every, "target_kind": "topic", "target": {"topic": "t"}}
         row = Schedule.objects.create(name=f"more-{number}", next_at=now(), **fields)
-        Fire.objects.create(
+        ScheduleRun.objects.create(
             schedule=row, account=acme.account, scheduled_at=now(), due_at=now(), next_try_at=now(), state="dead"
         )
 

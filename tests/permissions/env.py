@@ -38,7 +38,7 @@ from apps.definitions.selectors import make_cursor
 from apps.definitions.services import apply_document
 from apps.fleet.models import AddressPool, CloudAccount, Fleet, Node, Region, Stack, StaticIP
 from apps.rollouts.models import FleetSync, Quarantine, Revision, Rollout
-from apps.schedules.models import Fire, Trigger
+from apps.schedules.models import ScheduleRun, Trigger
 from apps.stacks.models import StackRun
 from apps.webhooks.models import Delivery, Webhook
 from apps.webhooks.services import make_webhook, send_test
@@ -75,7 +75,7 @@ OWNERS = {
     "definitions.Schedule": "account",
     "definitions.Zone": "account",
     "definitions.Record": "account",
-    "schedules.Fire": "account",
+    "schedules.ScheduleRun": "account",
     "schedules.Trigger": "account",
     "schedules.SigningSecret": "schedule__account",
     "capacity.Run": "account",
@@ -222,7 +222,7 @@ def _objects(world: World) -> Iterator[tuple[str, Any]]:
     yield "delivery", Delivery.objects.get(webhook__account=own)
     yield "schedule", Schedule.objects.get(account=own, name="nightly")
     yield "trigger", Trigger.objects.get(account=own, name="ci")
-    yield "fire", Fire.objects.get(account=own, state="dead")
+    yield "run", ScheduleRun.objects.get(account=own, state="dead")
     yield "capacitytest", CapacityTest.objects.get(account=own, name="measure")
     yield "run", Run.objects.get(account=own, state="done")
     yield "going", Run.objects.get(account=own, state="running")

@@ -1,4 +1,4 @@
-"""The table, schedules in the API: what they fired, their triggers, topics, and calls from outside."""
+"""The table, schedules in the API: their runs, their triggers, topics, and calls from outside."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from apps.accounts.actors import Actor
 from apps.accounts.models import Account
 from apps.core.clock import now
 from apps.definitions.services import save_object
-from apps.schedules.models import Fire
+from apps.schedules.models import ScheduleRun
 from apps.schedules.triggers.services import make_trigger
 from tests.permissions.rows import Open, Row, codes
 
@@ -18,7 +18,7 @@ READ_OWN = codes(404, 200, 200)
 # The role is asked before the row: a viewer of any account learns the same.
 WRITE_OWN = codes(404, "403 200 200", "403 200 200")
 SEND = codes(404, "403 202 202", "403 202 202")
-OF_SCHEDULE, OF_TRIGGER, OF_FIRE = {"pk": "$schedule"}, {"pk": "$trigger"}, {"pk": "$fire"}
+OF_SCHEDULE, OF_TRIGGER, OF_SCHEDULE_RUN = {"pk": "$schedule"}, {"pk": "$trigger"}, {"pk": "$run"}
 SCHEDULE: dict[str, Any] = {
     "when": {"cron": "30 2 * * *"},
     "overlap": "allow",
@@ -27,32 +27,32 @@ SCHEDULE: dict[str, Any] = {
 
 
 def make_schedule_rows(account: Account) -> None:
-    """A schedule with a trigger and a fire that came to nothing."""
+    """A schedule with a trigger and a run that came to nothing."""
     actor, moment = Actor("somebody", account, "admin"), now()
     row = save_object(actor=actor, kind="Schedule", name="nightly", spec=SCHEDULE)
     make_trigger(actor=actor, schedule_id=row.pk, name="ci")
-    Fire.objects.create(
+    ScheduleRun.objects.create(
         schedule=row,
         account=account,
         scheduled_at=moment,
         due_at=moment,
         next_try_at=moment,
         finished_at=moment,
-        state=Fire.State.DEAD,
+        state=ScheduleRun.State.DEAD,
         message="The receiver answered 500, not 2xx.",
     )
 
 
 SCHEDULES_API: tuple[Row, ...] = (
     Row("api:schedules-preview", "POST", LIST, body={"when": {"every_s": 60}}, only_asks=True),
-    Row("api:schedules-fires", "GET", READ_OWN, OF_SCHEDULE, "schedule"),
+    Row("api:schedules-runs", "GET", READ_OWN, OF_SCHEDULE, "schedule"),
     Row("api:schedules-run", "POST", SEND, OF_SCHEDULE, "schedule"),
     Row("api:schedules-pause", "POST", WRITE_OWN, OF_SCHEDULE, "schedule"),
     Row("api:schedules-resume", "POST", WRITE_OWN, OF_SCHEDULE, "schedule"),
     Row("api:schedules-secret", "POST", WRITE_OWN, OF_SCHEDULE, "schedule"),
-    Row("api:fires-list", "GET", LIST, holds="all"),
-    Row("api:fires-detail", "GET", READ_OWN, OF_FIRE, "fire"),
-    Row("api:fires-retry", "POST", SEND, OF_FIRE, "fire"),
+    Row("api:schedule-runs-list", "GET", LIST, holds="all"),
+    Row("api:schedule-runs-detail", "GET", READ_OWN, OF_SCHEDULE_RUN, "run"),
+    Row("api:schedule-runs-retry", "POST", SEND, OF_SCHEDULE_RUN, "run"),
     Row("api:triggers-list", "GET", LIST, holds="all"),
     Row(
         "api:triggers-list",

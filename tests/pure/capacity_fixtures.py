@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from apps.capacity.measure.results import Result
-from apps.capacity.run.steps import Course, Outcome, Purpose, Status, StepPlan, Verdict
+from apps.capacity.run.steps import LoadProfile, Outcome, Purpose, Status, StepPlan, Verdict
 from apps.definitions.reading.specs import ObjectiveSpec
 from apps.drivers.load.contract import Arrivals, Endpoint, Plan, Request, Second
 from apps.drivers.load.memory import MemoryBackend, MemoryGenerator, memory_backend
@@ -36,16 +36,16 @@ class Story:
 
 
 def run(
-    course: Course, *, arrivals: str = "constant", connections: int = 1000, seed: int = 0, **model: Any
+    profile: LoadProfile, *, arrivals: str = "constant", connections: int = 1000, seed: int = 0, **model: Any
 ) -> tuple[Story, MemoryBackend]:
     """A whole run against a backend with this model (fields of MemoryBackend)."""
     backend = memory_backend(*PLACE, seed=seed + 1000, **model)
-    return asyncio.run(_run(course, Arrivals(arrivals), connections, seed)), backend
+    return asyncio.run(_run(profile, Arrivals(arrivals), connections, seed)), backend
 
 
-async def _run(course: Course, arrivals: Arrivals, connections: int, seed: int) -> Story:
-    story = Story(course.result())
-    step = course.next_step()
+async def _run(profile: LoadProfile, arrivals: Arrivals, connections: int, seed: int) -> Story:
+    story = Story(profile.result())
+    step = profile.next_step()
     generator = MemoryGenerator(clock=lambda: 0.0)
     if step is None:
         return story
@@ -54,9 +54,9 @@ async def _run(course: Course, arrivals: Arrivals, connections: int, seed: int) 
     while step is not None:
         story.plans.append(step)
         await (generator.set_users(step.users) if step.users else generator.set_rate(step.rate))
-        story.outcomes.append(await _make(course, step, seconds, generator, story))
-        step = course.next_step()
-    story.result = course.result()
+        story.outcomes.append(await _make(profile, step, seconds, generator, story))
+        step = profile.next_step()
+    story.result = profile.result()
     return story
 
 
@@ -74,15 +74,17 @@ def _plan(step: StepPlan, arrivals: Arrivals, connections: int, seed: int) -> Pl
     )
 
 
-async def _make(course: Course, step: StepPlan, seconds: object, generator: MemoryGenerator, story: Story) -> Outcome:
+async def _make(
+    profile: LoadProfile, step: StepPlan, seconds: object, generator: MemoryGenerator, story: Story
+) -> Outcome:
     made: list[Second] = []
     verdict = Verdict(Status.UNDECIDED)
     while not verdict.decided:
         await generator.renew()
         made.append(await anext(seconds))  # type: ignore[call-overload]
-        verdict = course.judge(step, made)
+        verdict = profile.judge(step, made)
     story.seconds += made
-    return course.record(step, made, verdict)
+    return profile.record(step, made, verdict)
 
 
 def poisson_truth(objective: ObjectiveSpec, *, servers: int, service_ms: float, exponential: bool = False) -> float:

@@ -9,7 +9,8 @@ import pytest
 
 from apps.capacity.measure.fitting import border
 from apps.capacity.measure.measuring import Measured
-from apps.capacity.run.search import OVERLOAD_S, Search
+from apps.capacity.run.search.profile import Search
+from apps.capacity.run.search.tuning import TUNING
 from apps.capacity.run.steps import Outcome, Purpose, Status, StepPlan, Verdict
 from apps.definitions.reading.specs import ObjectiveSpec
 from tests.pure.capacity_fixtures import Story, poisson_truth, run
@@ -35,7 +36,9 @@ def found(servers: int, exponential: bool, seed: int) -> Found:
     story, _ = run(search, arrivals="poisson", servers=servers, service_ms=10, exponential=exponential, seed=seed)
     truth = TRUTHS[servers, exponential]
     confirmed = [
-        o.step.rate for o in search.outcomes if o.step.purpose is Purpose.CONFIRM and o.verdict.status is Status.GOOD
+        o.step.rate
+        for o in search.state.outcomes
+        if o.step.purpose is Purpose.CONFIRM and o.verdict.status is Status.GOOD
     ]
     return Found((story.result.capacity or 0.0) / truth - 1, confirmed[0] / truth - 1 if confirmed else None, story)
 
@@ -52,7 +55,7 @@ def test_all_steps_together_come_nearer_to_the_truth_than_the_step_that_was_conf
     assert one.confirmed is not None
     assert one.confirmed < -0.04, "the control: what one gets without looking at all steps"
     assert one.story.length < 300
-    assert one.story.result.overloaded_s <= OVERLOAD_S
+    assert one.story.result.overloaded_s <= TUNING.overload_s
 
 
 @pytest.mark.exhaustive

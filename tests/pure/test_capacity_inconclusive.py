@@ -9,7 +9,7 @@ import pytest
 from apps.capacity.measure.fitting import Crossing
 from apps.capacity.measure.results import Result
 from apps.capacity.measure.summing import RESOLUTION, Ending, result_of_search
-from apps.capacity.run.search import Search
+from apps.capacity.run.search.profile import Search
 from apps.capacity.run.steps import Outcome, Purpose, Status, StepPlan, Verdict
 from apps.definitions.reading.specs import ObjectiveSpec
 from tests.pure.capacity_fixtures import run

@@ -11,7 +11,7 @@ from apps.capacity.measure.comparing import Observation, compare, summary
 from apps.capacity.measure.fitting import Scalability, scalability
 from apps.capacity.measure.history import difference
 from apps.capacity.measure.results import result_of
-from apps.capacity.run.profiles import course_of
+from apps.capacity.run.profiles import load_profile_of
 from apps.capacity.run.steps import Purpose
 from apps.capacity.use.balance import Work, judge_balance
 from apps.capacity.use.sizing import Measurement, size
@@ -107,7 +107,7 @@ def test_the_bottleneck_is_named_surest_first() -> None:
     )
 
 
-def test_a_server_that_holds_more_connections_than_its_weight_explains_gave_way() -> None:
+def test_a_server_that_holds_more_connections_than_its_weight_explains_is_the_bottleneck() -> None:
     crowded = [ServerSample("vm-0", connections=8, weight=100), ServerSample("vm-1", connections=40, weight=100)]
     assert (bottleneck(crowded).name, "most open connections" in bottleneck(crowded).message) == ("vm-1", True)
     heavy = [ServerSample("vm-0", connections=8, weight=50), ServerSample("vm-1", connections=40, weight=200)]
@@ -132,17 +132,17 @@ def spec(kind: str, **load: float) -> CapacityTestSpec:
 
 
 def test_a_constant_rate_is_held_and_judged() -> None:
-    story, _ = run(course_of(spec("constant", rate=50, duration_s=20)), servers=2, service_ms=10)
+    story, _ = run(load_profile_of(spec("constant", rate=50, duration_s=20)), servers=2, service_ms=10)
     assert story.result.met
     assert story.result.knee is not None
     assert story.result.knee.answered == pytest.approx(50, rel=0.05)
-    broken, _ = run(course_of(spec("constant", rate=300, duration_s=20)), servers=2, service_ms=10)
+    broken, _ = run(load_profile_of(spec("constant", rate=300, duration_s=20)), servers=2, service_ms=10)
     assert broken.result.met is False
     assert broken.length >= 20
 
 
 def test_users_keep_so_many_requests_in_flight() -> None:
-    story, _ = run(course_of(spec("users", users=4, duration_s=10)), servers=2, service_ms=10)
+    story, _ = run(load_profile_of(spec("users", users=4, duration_s=10)), servers=2, service_ms=10)
     assert story.result.knee is not None
     assert story.result.knee.answered == pytest.approx(200, rel=0.05)
     assert all(second.in_flight <= 4 for second in story.seconds)
@@ -150,20 +150,20 @@ def test_users_keep_so_many_requests_in_flight() -> None:
 
 def test_a_ramp_ends_at_the_first_bad_step() -> None:
     ramp = spec("ramp", rate=50, to_rate=500, step=50, duration_s=10)
-    story, _ = run(course_of(ramp), servers=2, service_ms=10)
+    story, _ = run(load_profile_of(ramp), servers=2, service_ms=10)
     assert story.result.capacity == 200
     assert story.result.high == 250
     assert max(plan.rate for plan in story.plans) == 250
 
 
 def test_a_soak_is_judged_minute_by_minute() -> None:
-    story, _ = run(course_of(spec("soak", rate=50, duration_s=190)), servers=2, service_ms=10)
+    story, _ = run(load_profile_of(spec("soak", rate=50, duration_s=190)), servers=2, service_ms=10)
     lengths = [plan.seconds_max for plan in story.plans if plan.purpose is Purpose.HOLD]
     assert lengths == [60, 60, 70]
 
 
 def test_a_result_survives_being_stored() -> None:
-    story, _ = run(course_of(spec("search", rate=10)), servers=2, service_ms=10)
+    story, _ = run(load_profile_of(spec("search", rate=10)), servers=2, service_ms=10)
     assert result_of(story.result.document() | {"build": {"digest": "ab"}}) == story.result
 
 

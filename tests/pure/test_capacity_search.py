@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,8 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from apps.capacity.measure.judging import judge_step
-from apps.capacity.run.search import OVERLOAD_S, Search
+from apps.capacity.run.search.profile import Search
+from apps.capacity.run.search.tuning import TUNING
 from apps.capacity.run.steps import Purpose, Status, StepPlan, Verdict
 from apps.definitions.reading.specs import ObjectiveSpec
 from apps.drivers.load.contract import Second
@@ -31,7 +33,7 @@ def test_the_virtual_machine_of_the_tutorial_is_found_at_five_requests_a_second(
     assert story.result.capacity is not None
     assert int(story.result.capacity) == 5
     assert story.length < FIVE_MINUTES
-    assert story.result.overloaded_s <= OVERLOAD_S
+    assert story.result.overloaded_s <= TUNING.overload_s
 
 
 @pytest.mark.parametrize("start", [0, pytest.param(10, marks=breadth), 100])
@@ -39,7 +41,7 @@ def test_the_region_of_the_tutorial_is_found_at_fifteen(start: float) -> None:
     story, _ = run(search(TUTORIAL, start=start), servers=6, service_ms=384)
     assert story.result.capacity is not None
     assert int(story.result.capacity) == 15
-    assert story.result.overloaded_s <= OVERLOAD_S
+    assert story.result.overloaded_s <= TUNING.overload_s
 
 
 CLIFFS = [
@@ -64,7 +66,7 @@ def test_a_cliff_is_found_within_five_percent(model: dict[str, Any]) -> None:
     assert story.result.capacity == pytest.approx(backend.truth, rel=0.05)
     assert story.result.confirmed
     assert story.length < FIVE_MINUTES
-    assert story.result.overloaded_s <= OVERLOAD_S
+    assert story.result.overloaded_s <= TUNING.overload_s
 
 
 @breadth  # the short form stands in test_capacity_border: the same queues, a few seeds
@@ -77,7 +79,7 @@ def test_independent_callers_are_found_within_six_percent(servers: int, seed: in
     )
     assert story.result.capacity == pytest.approx(truth, rel=0.06)
     assert story.length < FIVE_MINUTES
-    assert story.result.overloaded_s <= OVERLOAD_S
+    assert story.result.overloaded_s <= TUNING.overload_s
 
 
 def test_a_service_that_becomes_slower_with_load_has_a_soft_knee_and_a_line_through_it() -> None:
@@ -156,18 +158,18 @@ def keeps_its_bounds(
     """One search of one target: it ends in time, asks for no more than it may, and overloads nobody for long."""
     arrivals = "poisson" if poisson else "constant"
     objective = ObjectiveSpec(percentile=95, max_latency_ms=max(20, int(service_ms * 3)), max_error_rate=0.01)
-    course = search(objective, arrivals, start=min(start, most), most=most)
+    profile = search(objective, arrivals, start=min(start, most), most=most)
     story, _ = run(
-        course, arrivals=arrivals, servers=servers, service_ms=service_ms, exponential=exponential, failing=failing,
+        profile, arrivals=arrivals, servers=servers, service_ms=service_ms, exponential=exponential, failing=failing,
         seed=seed,
     )  # fmt: skip
     assert all(plan.rate <= most for plan in story.plans)
     assert all(second.target <= most * 1.0001 for second in story.seconds)
     assert story.length <= FIVE_MINUTES + 1
     assert story.result.capacity is None or story.result.capacity <= most
-    assert course.next_step() is None
+    assert profile.next_step() is None
     # A share of requests that always fails, or targets that never meet the objective, may take it over by a burst.
-    assert story.result.overloaded_s <= OVERLOAD_S + 2
+    assert story.result.overloaded_s <= TUNING.overload_s + 2
 
 
 @pytest.mark.parametrize(
@@ -221,11 +223,11 @@ def overloads(
     for service_ms, guess in worlds:
         objective = ObjectiveSpec(percentile=95, max_latency_ms=int(max(20, service_ms * 3)), max_error_rate=0.01)
         truth = 2 * 1000 / service_ms
-        course = kind(
+        profile = kind(
             objective=objective, start_rate=guess * truth, max_rate=max(5, 30 * truth), arrivals=arrivals,
             seconds=FIVE_MINUTES,
         )  # fmt: skip
-        story, _ = run(course, arrivals=arrivals, servers=2, service_ms=service_ms, seed=3)
+        story, _ = run(profile, arrivals=arrivals, servers=2, service_ms=service_ms, seed=3)
         found[service_ms, guess] = story.result.overloaded_s
         assert story.length <= FIVE_MINUTES + 1
         if arrivals == "constant" and kind is Search:
@@ -239,7 +241,7 @@ def test_these_targets_are_overloaded_for_ten_seconds_at_most_however_slow_and_w
     arrivals: str, worlds: tuple[tuple[float, float], ...]
 ) -> None:
     found = overloads(Search, arrivals, worlds)
-    assert max(found.values()) <= OVERLOAD_S, {world: s for world, s in found.items() if s > OVERLOAD_S}
+    assert max(found.values()) <= TUNING.overload_s, {world: s for world, s in found.items() if s > TUNING.overload_s}
 
 
 class Trusting(Search):
@@ -247,7 +249,7 @@ class Trusting(Search):
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
-        self._warm_rate = max(self._warm_rate, 0.1 * given["start_rate"])
+        self.state = replace(self.state, warm_rate=max(self.state.warm_rate, 0.1 * given["start_rate"]))
 
 
 class Waiting(Search):
@@ -256,9 +258,9 @@ class Waiting(Search):
     def judge(self, step: StepPlan, seconds: Sequence[Second]) -> Verdict:
         if step.purpose is Purpose.DRAIN:
             return super().judge(step, seconds)
-        return judge_step(step, seconds, self.objective, constant=self.constant)
+        return judge_step(step, seconds, self.state.objective, constant=self.state.constant)
 
 
 @pytest.mark.parametrize("kind", [Trusting, Waiting])
 def test_a_search_that_trusts_the_guess_or_waits_for_slow_answers_overloads_slow_targets(kind: type[Search]) -> None:
-    assert max(overloads(kind, "poisson", SHARP).values()) > OVERLOAD_S
+    assert max(overloads(kind, "poisson", SHARP).values()) > TUNING.overload_s

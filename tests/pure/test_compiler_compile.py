@@ -14,13 +14,13 @@ from apps.compiler.compile import compile_snapshot
 from apps.compiler.diff import diff_bundles, diff_snapshots
 from apps.compiler.haproxy_version import oldest_of, parse_version
 from apps.compiler.model.fleet import (
+    BypassToken,
     Certificate,
     FixedResponse,
     LoadBalancer,
     Pool,
     Protocol,
     Redirect,
-    RunPass,
     ServerState,
     Snapshot,
     WeightedPool,
@@ -149,20 +149,20 @@ def test_a_host_name_stays_with_the_account_of_its_oldest_route() -> None:
 
 
 @pytest.mark.parametrize(
-    ("test_pass", "code"),
+    ("bypass_token", "code"),
     [
-        (RunPass("A" * 64, "pool-1"), "digest"),
-        (RunPass("a" * 63 + " ", "pool-1"), "digest"),
-        (RunPass("a" * 63 + "\n", "pool-1"), "control_character"),
-        (RunPass("a" * 64, "pool-1 pool-2"), "pool_missing"),
-        (RunPass("a" * 64, "pool-9"), "pool_missing"),
-        (RunPass("a" * 64, "pool-2"), "pool_tcp"),
+        (BypassToken("A" * 64, "pool-1"), "digest"),
+        (BypassToken("a" * 63 + " ", "pool-1"), "digest"),
+        (BypassToken("a" * 63 + "\n", "pool-1"), "control_character"),
+        (BypassToken("a" * 64, "pool-1 pool-2"), "pool_missing"),
+        (BypassToken("a" * 64, "pool-9"), "pool_missing"),
+        (BypassToken("a" * 64, "pool-2"), "pool_tcp"),
     ],
 )
-def test_a_pass_that_opens_nothing_here_is_left_out_and_named(test_pass: RunPass, code: str) -> None:
+def test_a_bypass_token_that_opens_nothing_here_is_left_out_and_named(bypass_token: BypassToken, code: str) -> None:
     pools = (pool(1), pool(2, protocol=Protocol.TCP))
     honest = snapshot(front(route(1)), pools=pools)
-    done = compile_snapshot(replace(honest, test_passes=(test_pass,)))
+    done = compile_snapshot(replace(honest, test_passes=(bypass_token,)))
     assert [finding.code for finding in done.quarantined] == [code]
     assert done.bundle.digest == compile_snapshot(honest).bundle.digest
 

@@ -54,7 +54,7 @@ def world() -> model.Snapshot:
     address = model.FleetAddress("vip-1", "public", "192.0.2.9", model.FleetAddressKind.VIP, 7, ("node-1",))
     return model.Snapshot(
         "front", "eu", (front,), (shop, api), certificates, region_id="rgn-1", regions=regions,
-        test_passes=(model.RunPass("ab" * 32, "pool-1"),), addresses=(address,),
+        test_passes=(model.BypassToken("ab" * 32, "pool-1"),), addresses=(address,),
     )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from apps.observe.judge.conditions import Reason
 from apps.observe.judge.counting import TICKS, CountFacts, Counting
-from apps.observe.judge.limit_use import LimitFacts, judge_limits
+from apps.observe.judge.limit_use import LimitFacts, evaluate_limits
 
 NAMES = {1: "us-1", 2: "us-2"}
 POOLS = {1: "acme/shop"}
@@ -46,7 +46,7 @@ def test_a_node_without_peers_has_nothing_to_agree_about() -> None:
 
 def limit(last_hour: list[float], last_day: list[float]) -> Reason:
     """The verdict on a limit of 10."""
-    return judge_limits(1, [LimitFacts("us", 10.0, last_hour, last_day)]).reason
+    return evaluate_limits(1, [LimitFacts("us", 10.0, last_hour, last_day)]).reason
 
 
 def test_a_limit_that_is_always_reached_is_said() -> None:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from apps.observe.collect.fitness import FitnessFacts, judge_clock, judge_fitness, unknown_fitness
+from apps.observe.collect.fitness import FitnessFacts, evaluate_clock, evaluate_fitness, unknown_fitness
 from apps.observe.judge.conditions import Reason, Type
 
 
 def by_type(facts: FitnessFacts) -> dict[Type, tuple[bool | None, Reason]]:
-    return {verdict.type: (verdict.status, verdict.reason) for verdict in judge_fitness(facts)}
+    return {verdict.type: (verdict.status, verdict.reason) for verdict in evaluate_fitness(facts)}
 
 
 def test_a_haproxy_that_is_too_old_is_named_with_what_to_do() -> None:
-    (verdict, _) = judge_fitness(FitnessFacts(1, "2.4.30-0ubuntu0.22.04.1"))
+    (verdict, _) = evaluate_fitness(FitnessFacts(1, "2.4.30-0ubuntu0.22.04.1"))
     assert (verdict.status, verdict.reason) == (False, Reason.VERSION_TOO_OLD)
     assert "HAProxy 2.4.30" in verdict.message
     assert "2.6 or later. Install a newer package" in verdict.message
@@ -29,7 +29,7 @@ def test_what_a_node_does_not_tell_is_not_judged() -> None:
 
 
 def test_a_node_that_could_not_take_a_change_says_why() -> None:
-    found = judge_fitness(FitnessFacts(1, "2.6.12", "Generation 7 was not taken (validate): no space left."))
+    found = evaluate_fitness(FitnessFacts(1, "2.6.12", "Generation 7 was not taken (validate): no space left."))
     assert [each.message for each in found if each.reason is Reason.CHANGES_WAIT] == [
         "Generation 7 was not taken (validate): no space left."
     ]
@@ -48,7 +48,7 @@ def test_a_node_that_could_not_take_a_change_says_why() -> None:
 def test_a_clock_that_is_off_by_more_than_a_second_is_told_with_the_side(
     ahead_s: float, right: bool, words: str
 ) -> None:
-    verdict = judge_clock("node", 1, ahead_s)
+    verdict = evaluate_clock("node", 1, ahead_s)
     assert verdict.status is right
     assert words in verdict.message
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from apps.capacity.measure.results import Point
 from apps.web.drawing.axes import linear, logarithmic
-from apps.web.drawing.runs import Held, Moment, draw_curve, draw_seconds, short, thinned
+from apps.web.drawing.runs import Held, SecondPoint, draw_curve, draw_seconds, short, thinned
 
 RATES = st.floats(0.01, 1e6)
 
@@ -19,8 +19,8 @@ def point(rate: float, p95: float, verdict: str = "good") -> Point:
     return Point(rate, rate, p95 / 2, p95, p95 * 1.2, 0.0, rate * p95 / 1000, verdict)
 
 
-def moment(at: float, p95: float | None = 400.0, rate: float = 10.0) -> Moment:
-    return Moment(at, rate, rate, rate, 0.0, 4.0, p95, p95, p95)
+def moment(at: float, p95: float | None = 400.0, rate: float = 10.0) -> SecondPoint:
+    return SecondPoint(at, rate, rate, rate, 0.0, 4.0, p95, p95, p95)
 
 
 @given(st.lists(RATES, min_size=1, max_size=8))

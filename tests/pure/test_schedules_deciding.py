@@ -21,18 +21,18 @@ def policy(every_s: int = 60, **fields: Any) -> Policy:
 
 def test_an_instant_that_has_just_come_is_on_time() -> None:
     decision = decide(policy(), T, T + seconds(0.1), Open())
-    assert [(fire.scheduled_at, fire.late) for fire in decision.fires] == [(T, False)]
+    assert [(run.scheduled_at, run.late) for run in decision.runs] == [(T, False)]
     assert (decision.next_at, decision.gap) == (T + seconds(60), None)
 
 
 def test_nothing_is_decided_before_its_time() -> None:
     decision = decide(policy(), T, T - seconds(1), Open())
-    assert (decision.fires, decision.next_at) == ([], T)
+    assert (decision.runs, decision.next_at) == ([], T)
 
 
 def test_short_delays_lose_nothing_whatever_the_policy() -> None:
     decision = decide(policy(1, catch_up="skip"), T, T + seconds(9), Open())
-    assert len(decision.fires) == 10
+    assert len(decision.runs) == 10
     assert decision.gap is None
 
 
@@ -40,47 +40,47 @@ def test_skip_misses_all_that_is_late() -> None:
     decision = decide(policy(catch_up="skip"), T, T + seconds(600), Open())
     assert decision.gap is not None
     assert (decision.gap.first, decision.gap.last, decision.gap.count) == (T, T + seconds(540), 10)
-    assert [fire.late for fire in decision.fires] == [False]
+    assert [run.late for run in decision.runs] == [False]
 
 
 def test_once_runs_the_latest_that_is_late() -> None:
     decision = decide(policy(catch_up="once"), T, T + seconds(200), Open())
-    assert [(fire.scheduled_at, fire.late) for fire in decision.fires] == [(T + seconds(180), True)]
+    assert [(run.scheduled_at, run.late) for run in decision.runs] == [(T + seconds(180), True)]
     assert decision.gap is not None
     assert decision.gap.count == 3
 
 
 def test_all_runs_what_lies_within_the_window_and_counts_the_rest() -> None:
     decision = decide(policy(catch_up="all", catch_up_window_s=130), T, T + seconds(630), Open())
-    assert [fire.scheduled_at for fire in decision.fires] == [T + seconds(540), T + seconds(600)]
+    assert [run.scheduled_at for run in decision.runs] == [T + seconds(540), T + seconds(600)]
     assert decision.gap is not None
     assert decision.gap.count == 9
 
 
 def test_once_runs_nothing_that_is_older_than_the_window() -> None:
     decision = decide(policy(3600, catch_up="once", catch_up_window_s=300), T, T + seconds(1800), Open())
-    assert decision.fires == []
+    assert decision.runs == []
     assert decision.gap is not None
     assert decision.gap.count == 1
 
 
 def test_what_is_never_late_misses_every_late_instant() -> None:
     decision = decide(policy(catch_up="all", never_late=True), T, T + seconds(75), Open())
-    assert decision.fires == []
+    assert decision.runs == []
     assert decision.gap is not None
     assert decision.gap.count == 2
 
 
-def test_every_instant_is_a_fire_or_counted_however_far_behind() -> None:
-    behind, moment, counted, fires = T, T + seconds(3 * MOST_INSTANTS + 5), 0, []
+def test_every_instant_is_a_run_or_counted_however_far_behind() -> None:
+    behind, moment, counted, runs = T, T + seconds(3 * MOST_INSTANTS + 5), 0, []
     following: datetime | None = behind
     while following is not None and following <= moment:
         decision = decide(policy(1, catch_up="once"), following, moment, Open())
         counted += decision.gap.count if decision.gap else 0
-        fires += decision.fires
+        runs += decision.runs
         following = decision.next_at
-    assert counted + len(fires) == 3 * MOST_INSTANTS + 6
-    assert sum(fire.late for fire in fires) == 1
+    assert counted + len(runs) == 3 * MOST_INSTANTS + 6
+    assert sum(run.late for run in runs) == 1
 
 
 def test_a_schedule_without_another_instant_is_through() -> None:
@@ -91,7 +91,7 @@ def test_a_schedule_without_another_instant_is_through() -> None:
 def test_overlap_skips_queues_one_or_allows() -> None:
     def outcome(overlap: str, opened: Open) -> list[bool]:
         decision = decide(policy(1, overlap=overlap), T, T + seconds(2), opened)
-        return [bool(fire.skipped) for fire in decision.fires]
+        return [bool(run.skipped) for run in decision.runs]
 
     assert outcome("allow", Open(5, 5)) == [False, False, False]
     assert outcome("skip", Open()) == [False, True, True]
@@ -102,7 +102,7 @@ def test_overlap_skips_queues_one_or_allows() -> None:
 
 def test_what_catches_up_is_not_skipped_for_its_own_kind() -> None:
     decision = decide(policy(catch_up="all", overlap="skip"), T, T + seconds(200), Open())
-    assert [fire.skipped for fire in decision.fires] == ["", "", "", ""]
+    assert [run.skipped for run in decision.runs] == ["", "", "", ""]
 
 
 def test_window_and_jitter_are_the_same_for_every_scheduler() -> None:

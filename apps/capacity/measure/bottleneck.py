@@ -1,4 +1,4 @@
-"""What gave way when a target reached its limit, as far as samples of its servers and nodes tell; pure."""
+"""The bottleneck when a target reached its limit, as far as samples of its servers and nodes tell; pure."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class NodeSample:
 
 @dataclass(frozen=True, slots=True)
 class Bottleneck:
-    """`reason` is node, down, one_server, queue, errors or unknown; `name` of what gave way, where it is one thing."""
+    """`reason` is node, down, one_server, queue, errors or unknown; `name` of the bottleneck, where it is one thing."""
 
     reason: str
     message: str
@@ -88,4 +88,4 @@ def _crowded(servers: Sequence[ServerSample]) -> Bottleneck | None:
 
 
 def _first(name: str, what: str) -> Bottleneck:
-    return Bottleneck("one_server", f"Server {name} was the bottleneck: it had the most {what}.", name)
+    return Bottleneck("one_server", f"Server {name} was the bottleneck: it had most {what}.", name)

@@ -43,7 +43,7 @@ def request_comparison(*, actor: Actor, first_id: int, second_id: int, rounds: i
             reason=reason,
         )
         publish_after_commit("runs")
-    request_run(actor=actor, test_id=first.pk, fire_key=_key(made, 0), comparison=made, reason=reason)
+    request_run(actor=actor, test_id=first.pk, request_key=_key(made, 0), comparison=made, reason=reason)
     return made
 
 
@@ -90,7 +90,7 @@ def advance(comparison: Comparison) -> None:
     else:
         test = (comparison.first, comparison.second)[len(runs) % 2]
         actor = Actor(f"comparison {comparison.pk}", comparison.account, Membership.Role.EDITOR)
-        request_run(actor=actor, test_id=test.pk, fire_key=_key(comparison, len(runs)), comparison=comparison)
+        request_run(actor=actor, test_id=test.pk, request_key=_key(comparison, len(runs)), comparison=comparison)
 
 
 def _finish(comparison: Comparison, runs: list[Run], broken: str = "") -> None:

@@ -312,7 +312,7 @@ def _good_sentence(judged: Sequence[Second], counted: Tally, objective: Objectiv
 def overloaded(second: Second, objective: ObjectiveSpec) -> bool:
     """Whether a second was more than a burst: most of its requests were slow, more than 5 % failed, or nothing ended.
 
-    A queue that grows makes all requests slow within moments. At the border of what a target can take, independent
+    A queue that grows makes all requests slow within samples. At the border of what a target can take, independent
     callers make a few seconds in a minute slow for more than 5 % of them: that belongs to the objective.
     """
     counted = tally(second, objective)

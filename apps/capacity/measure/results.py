@@ -56,7 +56,7 @@ class Result:
         return self.capacity is None and self.kind == "search" and self.limited_by != "nothing"
 
     def document(self) -> dict[str, Any]:
-        """As it is stored in `Run.result` and shown to people and machines; `with_surroundings` adds more."""
+        """As it is stored in `Run.result` and shown to people and machines; `with_environment` adds more."""
         found = asdict(self)
         found["curve"] = [asdict(point) for point in self.curve]
         return found

@@ -1,7 +1,7 @@
-"""The brakes: the seconds of a run go in, a reason to end it comes out, or nothing.
+"""The abort conditions: the seconds of a run go in, a reason to end it comes out, or nothing.
 
-Evaluated after every second, whatever the course of the run thinks of it. A brake is never weighed against a result:
-the load goes to zero, and what is known by then is kept.
+Evaluated after every second, whatever the load profile says. No condition is weighed against a
+result: the load goes to zero, and what is known by then is kept.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Neighbour:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class Environment:
     """What was seen around a run at one moment; None where nobody measures it.
 
     `silent_s` is how long ago the node that was read last of all was read. The shares (0–1) are of the busiest node.
@@ -51,8 +51,8 @@ class Surroundings:
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
-    """One second of a run: requests that ended and that failed in it, and what was seen around.
+class SecondSample:
+    """One second of a run: requests that ended and that failed in it, and what was seen environment.
 
     `probing` seconds belong to a step with which the run looks for the breaking point: there slowness is no accident.
     """
@@ -61,101 +61,101 @@ class Moment:
     failed: int
     p95_ms: float | None
     probing: bool = False
-    around: Surroundings = Surroundings()
+    environment: Environment = Environment()
 
 
 @dataclass(frozen=True, slots=True)
-class Brake:
+class Abort:
     """Why the load goes to zero: a code for programs, a sentence for people."""
 
     reason: str
     message: str
 
 
-def brake(moments: Sequence[Moment], before: Surroundings) -> Brake | None:
-    """The first brake that acts after the last of these seconds; `before` is what was seen before the load began."""
-    if not moments:
+def abort_for(samples: Sequence[SecondSample], before: Environment) -> Abort | None:
+    """The first condition that is met after the last of these seconds; `before` was seen before the load began."""
+    if not samples:
         return None
-    last = moments[-1].around
-    found = [*_of_place(last), *_of_nodes(moments), *_of_neighbours(before, last)]
-    return next(iter([*found, *_of_errors(moments), *_of_latency(moments)]), None)
+    last = samples[-1].environment
+    found = [*_of_place(last), *_of_nodes(samples), *_of_neighbours(before, last)]
+    return next(iter([*found, *_of_errors(samples), *_of_latency(samples)]), None)
 
 
-def distances(moments: Sequence[Moment]) -> Mapping[str, tuple[float, float]]:
-    """How far each measured brake is from acting: reason → (value now, value at which it acts), for pages."""
-    if not moments:
+def distances(samples: Sequence[SecondSample]) -> Mapping[str, tuple[float, float]]:
+    """How far each measured condition is from being met: reason → (value now, value at which it is met), for pages."""
+    if not samples:
         return {}
-    last, base = moments[-1], baseline_ms(moments)
-    found = {"errors": (_share(moments[-ERRORS_S:]), ERRORS_SHARE)}
+    last, base = samples[-1], baseline_ms(samples)
+    found = {"errors": (_share(samples[-ERRORS_S:]), ERRORS_SHARE)}
     if base is not None and last.p95_ms is not None:
         found["latency"] = (last.p95_ms, SLOWER_BY * base)
-    if last.around.silent_s is not None:
-        found["heartbeat"] = (last.around.silent_s, SILENT_S)
+    if last.environment.silent_s is not None:
+        found["heartbeat"] = (last.environment.silent_s, SILENT_S)
     return found
 
 
-def baseline_ms(moments: Sequence[Moment]) -> float | None:
+def baseline_ms(samples: Sequence[SecondSample]) -> float | None:
     """The p95 of the beginning, when little was offered; None before anything was answered."""
-    known = [moment.p95_ms for moment in moments if moment.p95_ms is not None]
+    known = [sample.p95_ms for sample in samples if sample.p95_ms is not None]
     return median(known[:BASELINE_S]) if known else None
 
 
-def _of_place(around: Surroundings) -> Iterator[Brake]:
+def _of_place(environment: Environment) -> Iterator[Abort]:
     for reason, message in (
-        ("forbidden", around.forbidden),
-        ("region", around.trouble),
-        ("headroom", around.shortage),
+        ("forbidden", environment.forbidden),
+        ("region", environment.trouble),
+        ("headroom", environment.shortage),
     ):
         if message:
-            yield Brake(reason, message)
-    if around.silent_s is None or around.silent_s > SILENT_S:
-        ago = "at all" if around.silent_s is None else f"for {around.silent_s:.0f} s"
-        yield Brake("heartbeat", f"A node of the region was not read {ago}: the effect of the load is unknown.")
+            yield Abort(reason, message)
+    if environment.silent_s is None or environment.silent_s > SILENT_S:
+        ago = "at all" if environment.silent_s is None else f"for {environment.silent_s:.0f} s"
+        yield Abort("heartbeat", f"A node of the region was not read {ago}: the effect of the load is unknown.")
 
 
-def _of_nodes(moments: Sequence[Moment]) -> Iterator[Brake]:
+def _of_nodes(samples: Sequence[SecondSample]) -> Iterator[Abort]:
     """Three seconds in a row: a process that others kept from running for a moment looks busy as well."""
-    recent = [moment.around for moment in moments[-BUSY_S:]]
+    recent = [sample.environment for sample in samples[-BUSY_S:]]
     used = {"CPU": [each.node_cpu for each in recent], "connections": [each.node_connections for each in recent]}
     for what, shares in used.items():
         least = min((share or 0.0 for share in shares), default=0.0)
         if len(shares) == BUSY_S and least > MOST_USE:
-            yield Brake("node", f"A node uses {least:.0%} of its {what}; tests end at {MOST_USE:.0%}.")
+            yield Abort("node", f"A node uses {least:.0%} of its {what}; tests end at {MOST_USE:.0%}.")
 
 
-def _of_neighbours(before: Surroundings, around: Surroundings) -> Iterator[Brake]:
-    for name, now in around.neighbours.items():
+def _of_neighbours(before: Environment, environment: Environment) -> Iterator[Abort]:
+    for name, now in environment.neighbours.items():
         if now.requests < FEW:
             continue
         then = before.neighbours.get(name, Neighbour(0, 0.0, None))
         if now.error_rate > then.error_rate + WORSE_ERRORS:
-            yield Brake("neighbour", f"Another pool on these nodes fails more: {now.error_rate:.0%} errors.")
+            yield Abort("neighbour", f"Another pool on these nodes fails more: {now.error_rate:.0%} errors.")
         if then.p95_ms is None or now.p95_ms is None or then.requests < FEW:
             continue
         if now.p95_ms > WORSE_BY * then.p95_ms and now.p95_ms > then.p95_ms + WORSE_MS:
             slower = f"p95 {now.p95_ms:.0f} ms instead of {then.p95_ms:.0f}"
-            yield Brake("neighbour", f"Another pool on these nodes gets slower: {slower}.")
+            yield Abort("neighbour", f"Another pool on these nodes gets slower: {slower}.")
 
 
-def _of_errors(moments: Sequence[Moment]) -> Iterator[Brake]:
+def _of_errors(samples: Sequence[SecondSample]) -> Iterator[Abort]:
     """Of five seconds together, and of most of them: one bad second is no failing backend, one good one no healthy."""
-    recent = moments[-ERRORS_S:]
-    spoken = [moment for moment in recent if moment.ended]
-    failing = sum(1 for moment in spoken if moment.failed)
+    recent = samples[-ERRORS_S:]
+    spoken = [sample for sample in recent if sample.ended]
+    failing = sum(1 for sample in spoken if sample.failed)
     lasting = len(recent) == ERRORS_S and failing > len(spoken) / 2
     if lasting and _share(recent) > ERRORS_SHARE:
-        yield Brake("errors", f"{_share(recent):.0%} of the requests failed for {ERRORS_S} s.")
+        yield Abort("errors", f"{_share(recent):.0%} of the requests failed for {ERRORS_S} s.")
 
 
-def _of_latency(moments: Sequence[Moment]) -> Iterator[Brake]:
-    base, recent = baseline_ms(moments), moments[-SLOWER_S:]
-    if base is None or len(moments) < SLOWER_S + BASELINE_S or any(moment.probing for moment in recent):
+def _of_latency(samples: Sequence[SecondSample]) -> Iterator[Abort]:
+    base, recent = baseline_ms(samples), samples[-SLOWER_S:]
+    if base is None or len(samples) < SLOWER_S + BASELINE_S or any(sample.probing for sample in recent):
         return
-    spoken = [moment.p95_ms for moment in recent if moment.p95_ms is not None]
+    spoken = [sample.p95_ms for sample in recent if sample.p95_ms is not None]
     if spoken and all(p95 > SLOWER_BY * base for p95 in spoken):
-        yield Brake("latency", f"p95 was above {SLOWER_BY:g} × {base:.0f} ms for {SLOWER_S} s.")
+        yield Abort("latency", f"p95 was above {SLOWER_BY:g} × {base:.0f} ms for {SLOWER_S} s.")
 
 
-def _share(moments: Sequence[Moment]) -> float:
-    ended = sum(moment.ended for moment in moments)
-    return sum(moment.failed for moment in moments) / ended if ended else 0.0
+def _share(samples: Sequence[SecondSample]) -> float:
+    ended = sum(sample.ended for sample in samples)
+    return sum(sample.failed for sample in samples) / ended if ended else 0.0

@@ -1,4 +1,4 @@
-"""The eyes of the brakes: what live numbers, rows and rollouts say around a run at this moment."""
+"""The eyes of the abort conditions: what live numbers, rows and rollouts say around a run at this moment."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from apps.capacity.measure.bottleneck import NodeSample, ServerSample
-from apps.capacity.run.abort_conditions import Neighbour, Surroundings
+from apps.capacity.run.abort_conditions import Environment, Neighbour
 from apps.capacity.run.checking import refusal, shortage, standing, trouble_of_region
 from apps.core.clock import now
 from apps.definitions.models import CapacityTest, Server
@@ -37,14 +37,14 @@ def watch(test: CapacityTest) -> Watch:
     return Watch(test, nodes, traffic)
 
 
-def look(watched: Watch) -> Surroundings:
-    """Everything that brakes judge besides the run's own seconds; a test that is gone forbids itself."""
+def look(watched: Watch) -> Environment:
+    """Everything that abort conditions judge besides the run's own seconds; a test that is gone forbids itself."""
     test = CapacityTest.objects.select_related("account", "pool__account", "region").filter(pk=watched.test.pk).first()
     if test is None:
-        return Surroundings(forbidden="The test was deleted.")
+        return Environment(forbidden="The test was deleted.")
     wrong = refusal(standing(test))
     windows = live.read_kind(watched.nodes, "backend") or {}
-    return Surroundings(
+    return Environment(
         silent_s=_silent_s(watched.nodes, windows),
         node_cpu=_busiest(windows, "cpu"),
         node_connections=_busiest(windows, "connections"),

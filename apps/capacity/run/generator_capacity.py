@@ -29,7 +29,7 @@ HELD = ("constant", "soak", "ramp")
 Stated = Mapping[str, Any] | None  # as in `Run.generator`
 
 
-def stated(document: Mapping[str, Any], test: CapacityTest) -> dict[str, Any] | None:
+def advertised_max(document: Mapping[str, Any], test: CapacityTest) -> dict[str, Any] | None:
     """What the generator of a test (its document as a run has it) says; None when it could not find out.
 
     Raises Conflict when the target has no address any more.
@@ -53,7 +53,7 @@ def stated(document: Mapping[str, Any], test: CapacityTest) -> dict[str, Any] | 
     return asdict(maximum)
 
 
-def too_much(spec: CapacityTestSpec, generator: Stated, allowed: float) -> str:
+def exceeds(spec: CapacityTestSpec, generator: Stated, allowed: float) -> str:
     """Why a rate that the test is to hold is more than can be offered; empty when it is not. A search is bounded."""
     load = spec.load
     if generator is None or load.kind not in HELD:
@@ -73,7 +73,7 @@ def bound(allowed: float, generator: Stated) -> float:
     return allowed if generator is None else min(allowed, generator["rate"])
 
 
-def honest(found: Result, generator: Stated, allowed: float) -> Result:
+def cap_result(found: Result, generator: Stated, allowed: float) -> Result:
     """The result, which says so when it was the generator's maximum that ended a search, not the `allowed` rate."""
     if generator is None or found.limited_by != Ending.MAX_RATE or generator["rate"] >= allowed:
         return found

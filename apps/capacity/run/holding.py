@@ -41,10 +41,10 @@ def ramp_steps(*, rate: float, to_rate: float, step: float, seconds: float, max_
         rates.append(rate)
         rate += step
     rates.append(min(to_rate, max_rate))
-    return [StepPlan(Purpose.RAMP, seconds, seconds, each, saying=f"{each:g} requests/s.") for each in rates]
+    return [StepPlan(Purpose.RAMP, seconds, seconds, each, note=f"{each:g} requests/s.") for each in rates]
 
 
-class Walk:
+class StepSchedule:
     """A fixed list of steps. With `until_bad` it ends at the first bad one, which is cut off early (a ramp)."""
 
     def __init__(
@@ -69,7 +69,7 @@ class Walk:
         return self._steps[0] if self._steps else None
 
     def judge(self, step: StepPlan, seconds: Sequence[Second]) -> Verdict:
-        """What is held is held to the end, whatever comes of it: the brakes are there for the worst."""
+        """What is held is held to the end, whatever comes of it: the abort conditions are there for the worst."""
         if not self.until_bad and len(seconds) < step.seconds_max:
             return Verdict(Status.UNDECIDED)
         found = judge_step(step, seconds, self.objective, constant=self.constant)

@@ -1,15 +1,15 @@
-"""Which course a kind of load takes: search, constant rate, users, ramp, soak; pure."""
+"""Which profile a kind of load takes: search, constant rate, users, ramp, soak; pure."""
 
 from __future__ import annotations
 
-from apps.capacity.run.holding import SOAK_WINDOW_S, WARM_UP_S, Walk, held_steps, ramp_steps
-from apps.capacity.run.search import Search
-from apps.capacity.run.steps import Course, StepPlan
+from apps.capacity.run.holding import SOAK_WINDOW_S, WARM_UP_S, StepSchedule, held_steps, ramp_steps
+from apps.capacity.run.search.profile import Search
+from apps.capacity.run.steps import LoadProfile, StepPlan
 from apps.definitions.reading.specs import CapacityTestSpec
 
 
-def course_of(spec: CapacityTestSpec, *, known_limit: float = 0.0, max_rate: float | None = None) -> Course:
-    """The course of a test.
+def load_profile_of(spec: CapacityTestSpec, *, known_limit: float = 0.0, max_rate: float | None = None) -> LoadProfile:
+    """The profile of a test.
 
     `known_limit` (requests/s) is where a search without a rate of its own begins to guess; `max_rate` is what quotas
     leave (None: the guards of the test alone).
@@ -25,7 +25,9 @@ def course_of(spec: CapacityTestSpec, *, known_limit: float = 0.0, max_rate: flo
             seconds=float(spec.guards.max_duration_s),
         )
     steps = _ramp(spec, highest) if load.kind == "ramp" else _held(spec, highest)
-    return Walk(steps, kind=load.kind, objective=spec.objective, arrivals=load.arrivals, until_bad=load.kind == "ramp")
+    return StepSchedule(
+        steps, kind=load.kind, objective=spec.objective, arrivals=load.arrivals, until_bad=load.kind == "ramp"
+    )
 
 
 def _held(spec: CapacityTestSpec, highest: float) -> list[StepPlan]:

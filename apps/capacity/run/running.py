@@ -1,14 +1,14 @@
-"""Carries out one run, from the claim to the result; the course decides the steps, the brakes the end.
+"""Carries out one run, from claim to result; the load profile decides the steps, abort conditions the end.
 
 1. Claim the run (claims.py). Somebody else has it, or its time has passed: leave.
 2. Ask every check, and take a place among the runs that may be at once. A no that passes is asked again until the
    run's time is over; any other no refuses the run. Ask the generator how much it can send (generator_capacity.py): a
    rate above it refuses the run, a search is bounded by it.
-3. Activate the pass and wait until the nodes know it. Ask every check once more: this is the last look before a packet.
-4. Start the generator. Every second: renew the claim, then the generator; write the second down; look around; brake,
-   stop or go on as the course says. A generator that is not renewed ends by itself (its lease is five seconds), so
+3. Activate the bypass token and wait until the nodes know it. Ask every check once more, right before a packet.
+4. Start the generator. Every second: renew the claim, then the generator; write the second down; look around; abort,
+   stop or go on as the load profile says. A generator that is not renewed ends by itself (its lease is five seconds):
    whatever happens to this process or to the database ends the load.
-5. Load is at zero; take the pass back; write the end down, if the claim is still ours; let the policy act.
+5. Load is at zero; take the bypass token back; write the end down, if the claim is still ours; let the policy act.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from apps.capacity.models import Run
 from apps.capacity.models import Second as SecondRow
 from apps.capacity.models import Step as StepRow
 from apps.capacity.run import bypass_tokens, claims, facts, generator_capacity
-from apps.capacity.run.abort_conditions import PROBING, Moment, Surroundings, brake
+from apps.capacity.run.abort_conditions import PROBING, Environment, SecondSample, abort_for
 from apps.capacity.run.checking import Check, among_others, checks, refusal
 from apps.capacity.run.claims import ClaimLost
 from apps.capacity.run.generating import Load
-from apps.capacity.run.profiles import course_of
-from apps.capacity.run.steps import Course, Outcome, Purpose, Status, StepPlan, Verdict
+from apps.capacity.run.profiles import load_profile_of
+from apps.capacity.run.steps import LoadProfile, Outcome, Purpose, Status, StepPlan, Verdict
 from apps.capacity.run.targets import target_of_run
 from apps.capacity.use import limits, staleness
 from apps.core.clock import database_now
@@ -93,16 +93,16 @@ def carry_out(run_id: int) -> None:
     run = claims.take(run_id)
     if run is None:
         return
-    course: Course | None = None
+    profile: LoadProfile | None = None
     end: End | None
     try:
         test = run.test
         end = _may_begin(run, test)
         if end is None and test is not None:
             claims.renew(run, phase="The load generator is measuring its own capacity.")
-            claims.renew(run, generator=generator_capacity.stated(run.plan, test))
-            course = _course(run, test)
-            end = _offers(run) or _load(run, test, course)
+            claims.renew(run, generator=generator_capacity.advertised_max(run.plan, test))
+            profile = _load_profile(run, test)
+            end = _offers(run) or _load(run, test, profile)
     except ClaimLost:
         logger.warning("%s is another's now, or over", run.name)
         return
@@ -111,7 +111,7 @@ def carry_out(run_id: int) -> None:
     except Exception:
         logger.exception("%s failed", run.name)
         end = End(Run.State.FAILED, "The run failed because of an error in Spillway. See the worker's log.")
-    _end(run, end or End(Run.State.FAILED), course)
+    _end(run, end or End(Run.State.FAILED), profile)
 
 
 def _may_begin(run: Run, test: CapacityTest | None) -> End | None:
@@ -162,13 +162,13 @@ def _allowed(run: Run) -> float:
 
 def _offers(run: Run) -> End | None:
     """The end of a run that is to hold more than the generator can offer; nothing is sent."""
-    why = generator_capacity.too_much(spec_of(run.plan), run.generator, _allowed(run))
+    why = generator_capacity.exceeds(spec_of(run.plan), run.generator, _allowed(run))
     return End(Run.State.REFUSED, why) if why else None
 
 
-def _course(run: Run, test: CapacityTest) -> Course:
+def _load_profile(run: Run, test: CapacityTest) -> LoadProfile:
     most = generator_capacity.bound(_allowed(run), run.generator)
-    return course_of(spec_of(run.plan), known_limit=_known_limit(test), max_rate=most)
+    return load_profile_of(spec_of(run.plan), known_limit=_known_limit(test), max_rate=most)
 
 
 def _known_limit(test: CapacityTest) -> float:
@@ -181,28 +181,28 @@ def _known_limit(test: CapacityTest) -> float:
     return whole / max(1, servers) if test.server else whole
 
 
-def _load(run: Run, test: CapacityTest, course: Course) -> End:
-    """Pass, last look, load; the pass is taken back whatever happens."""
-    first = course.next_step()
+def _load(run: Run, test: CapacityTest, profile: LoadProfile) -> End:
+    """Bypass token, last look, load; the token is taken back whatever happens."""
+    first = profile.next_step()
     if first is None:
         return End(Run.State.DONE, "There was nothing to measure.")
     watched = facts.watch(test)
     run.result = {"build": staleness.build_of(test.pool, test.region)}
     try:
-        word = bypass_tokens.activate(run)
+        token = bypass_tokens.activate(run)
         if not _live(run):
-            return End(Run.State.REFUSED, "The nodes did not accept the bypass token in time. No load was sent.")
+            return End(Run.State.REFUSED, "The nodes did not take the bypass token in time; nothing was sent.")
         if found := refusal(_checks(run, test)):
             return End(Run.State.REFUSED, found.message)
-        plan = _plan(run, test, first, word)
+        plan = _plan(run, test, first, token)
         before = facts.look(watched)
-        if stopped := brake([Moment(0, 0, None, around=before)], before):
+        if stopped := abort_for([SecondSample(0, 0, None, environment=before)], before):
             return End(Run.State.REFUSED, stopped.message)
         if not claims.renew(run, phase="The load generator is starting."):
             return _stopped(run)
         with Load(plan) as load:
             claims.renew(run, state=Run.State.RUNNING, started_at=database_now())
-            return _Drive(run, course, load, watched, before).drive(first)
+            return _Drive(run, profile, load, watched, before).drive(first)
     finally:
         bypass_tokens.deactivate(run)
 
@@ -211,17 +211,17 @@ def _live(run: Run) -> bool:
     deadline = time.monotonic() + LIVE_WITHIN_S
     while time.monotonic() < deadline:
         claims.renew(run, phase="Preparing the nodes.")
-        if not run.pass_digest or bypass_tokens.wait_until_live(run, TURN_S):
+        if not run.bypass_digest or bypass_tokens.wait_until_live(run, TURN_S):
             return True
     return False
 
 
-def _plan(run: Run, test: CapacityTest, first: StepPlan, word: str) -> Plan:
+def _plan(run: Run, test: CapacityTest, first: StepPlan, token: str) -> Plan:
     """What the generator may do, all of it bounded and pinned."""
     spec, target = spec_of(run.plan), target_of_run(run, test)
     return Plan(
         endpoints=target.endpoints,
-        request=Request(spec.hostname, spec.path, spec.load.method, bypass_tokens.headers_of(run, word)),
+        request=Request(spec.hostname, spec.path, spec.load.method, bypass_tokens.headers_of(run, token)),
         rate=first.rate,
         users=first.users,
         arrivals=Arrivals(spec.load.arrivals),
@@ -237,21 +237,21 @@ def _plan(run: Run, test: CapacityTest, first: StepPlan, word: str) -> Plan:
 class _Drive:
     """The seconds of one run, from the first packet to the last."""
 
-    def __init__(self, run: Run, course: Course, load: Load, watched: facts.Watch, before: Surroundings) -> None:
-        self.run, self.course, self.load = run, course, load
+    def __init__(self, run: Run, profile: LoadProfile, load: Load, watched: facts.Watch, before: Environment) -> None:
+        self.run, self.profile, self.load = run, profile, load
         self.watched, self.before = watched, before
-        self.moments: list[Moment] = []
+        self.samples: list[SecondSample] = []
         self.ordinal = 0
 
     def drive(self, first: StepPlan) -> End:
-        """Step after step until the course has none, or something ends it."""
+        """Step after step until the profile has none, or something ends it."""
         step: StepPlan | None = first
         while step is not None:
             if step is not first:
                 self._ask(step)
             if (end := self._hold(step)) is not None:
                 return end
-            step = self.course.next_step()
+            step = self.profile.next_step()
         return End(Run.State.DONE)
 
     def _ask(self, step: StepPlan) -> None:
@@ -268,7 +268,7 @@ class _Drive:
             if second is None:
                 self._record(step, seconds, Verdict(Status.UNDECIDED, "The test reached its maximum duration."), began)
                 return End(Run.State.DONE, "The test reached its maximum duration (guards.max_duration_s).")
-            go_on = claims.renew(self.run, phase=(step.saying or str(step.purpose))[:400])
+            go_on = claims.renew(self.run, phase=(step.note or str(step.purpose))[:400])
             self.load.renew()
             seconds.append(second)
             self._write_down(second)
@@ -277,7 +277,7 @@ class _Drive:
                 status = Status.BAD if seconds and go_on else Status.UNDECIDED
                 self._record(step, seconds, Verdict(status, end.message), began)
                 return end
-            verdict = self.course.judge(step, seconds)
+            verdict = self.profile.judge(step, seconds)
             if verdict.decided:
                 self._record(step, seconds, verdict, began)
                 return None
@@ -285,9 +285,9 @@ class _Drive:
     def _broken_off(self, step: StepPlan, second: Second, *, go_on: bool) -> End | None:
         if not go_on:
             return _stopped(self.run)
-        self.moments.append(_moment(self.run, step, second, facts.look(self.watched)))
-        acts = brake(self.moments, self.before)
-        return End(Run.State.STOPPED, f"Aborted: {acts.message}") if acts else None
+        self.samples.append(_second_sample(self.run, step, second, facts.look(self.watched)))
+        abort = abort_for(self.samples, self.before)
+        return End(Run.State.STOPPED, f"Aborted: {abort.message}") if abort else None
 
     def _write_down(self, second: Second) -> None:
         known = latencies_of(second.histogram)
@@ -304,14 +304,14 @@ class _Drive:
         publish("runs", run=self.run.pk)
 
     def _record(self, step: StepPlan, seconds: Sequence[Second], verdict: Verdict, began: datetime) -> None:
-        outcome = self.course.record(step, seconds, verdict)
+        outcome = self.profile.record(step, seconds, verdict)
         if verdict.status is Status.BAD:
-            self._what_gave_way()
+            self._find_bottleneck()
         if seconds and step.purpose is not Purpose.DRAIN and verdict.decided:
             self.ordinal += 1
             _step_row(self.run, self.ordinal, outcome, began).save()
 
-    def _what_gave_way(self) -> None:
+    def _find_bottleneck(self) -> None:
         """Kept with the result, where there is somebody to ask."""
         servers, nodes = facts.servers_now(self.watched), facts.nodes_now(self.watched)
         found = bottleneck(servers, nodes)
@@ -319,14 +319,14 @@ class _Drive:
             self.run.result = {**(self.run.result or {}), "bottleneck": asdict(found)}
 
 
-def _moment(run: Run, step: StepPlan, second: Second, around: Surroundings) -> Moment:
+def _second_sample(run: Run, step: StepPlan, second: Second, environment: Environment) -> SecondSample:
     """A second in which the generator could not keep up says nothing about the backend."""
     if second.generator_limited:
-        return Moment(0, 0, None, around=around)
+        return SecondSample(0, 0, None, environment=environment)
     failed = failed_of(second)
     probing = run.plan["load"]["kind"] in PROBING and step.purpose not in CALM
     ended = second.answered + sum(second.errors.values())
-    return Moment(ended, failed, latencies_of(second.histogram).percentile_ms(95), probing, around)
+    return SecondSample(ended, failed, latencies_of(second.histogram).percentile_ms(95), probing, environment)
 
 
 def _step_row(run: Run, ordinal: int, outcome: Outcome, began: datetime) -> StepRow:
@@ -353,10 +353,10 @@ def _step_row(run: Run, ordinal: int, outcome: Outcome, began: datetime) -> Step
     )
 
 
-def _end(run: Run, end: End, course: Course | None) -> None:
+def _end(run: Run, end: End, profile: LoadProfile | None) -> None:
     """Write the end down, and let the policy act on a result that is whole."""
     try:
-        result = _result(run, end, course)
+        result = _result(run, end, profile)
         message = end.message or (result or {}).get("message", "")
         claims.finish(run, end.state, message, result)
     except ClaimLost:
@@ -367,11 +367,11 @@ def _end(run: Run, end: End, course: Course | None) -> None:
         publish("runs", run=run.pk)
 
 
-def _result(run: Run, end: End, course: Course | None) -> dict[str, Any] | None:
+def _result(run: Run, end: End, profile: LoadProfile | None) -> dict[str, Any] | None:
     """What is known by now, also of a run that was broken off; nothing when nothing was sent."""
-    if course is None or run.started_at is None:
+    if profile is None or run.started_at is None:
         return None
-    found = generator_capacity.honest(course.result(), run.generator, _allowed(run)).document()
+    found = generator_capacity.cap_result(profile.result(), run.generator, _allowed(run)).document()
     if end.state == Run.State.STOPPED:
         found["limited_by"] = "stopped"
     found["since_last"] = since_last(run, found)

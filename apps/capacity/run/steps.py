@@ -1,12 +1,12 @@
-"""The words between a run and what decides its course: steps, verdicts, outcomes; pure.
+"""The words between a run and what decides its profile: steps, verdicts, outcomes; pure.
 
-A run asks its course (`profiles.course_of`) for one step after the other:
+A run asks its profile (`profiles.load_profile_of`) for one step after the other:
 
-    while step := course.next_step():
+    while step := profile.next_step():
         <set step.rate or step.users; collect seconds>
-        verdict = course.judge(step, seconds)        # after every second, until it is decided
-        course.record(step, seconds, verdict)        # also when a brake or a person ended the step
-    result = course.result()
+        verdict = profile.judge(step, seconds)        # after every second, until it is decided
+        profile.record(step, seconds, verdict)        # also when an abort condition or a person ended the step
+    result = profile.result()
 """
 
 from __future__ import annotations
@@ -57,14 +57,14 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class StepPlan:
-    """One rate (requests/s) or number of users to hold, `seconds_min` to `seconds_max` long; `saying` for people."""
+    """One rate (requests/s) or number of users to hold, `seconds_min` to `seconds_max` long; `note` for people."""
 
     purpose: Purpose
     seconds_min: float
     seconds_max: float
     rate: float = 0.0
     users: int = 0
-    saying: str = ""
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Outcome:
     verdict: Verdict
 
 
-class Course(Protocol):
+class LoadProfile(Protocol):
     """What decides the steps of a run. Data in, data out: no clock, no network; time is the seconds it is shown."""
 
     def next_step(self) -> StepPlan | None:

@@ -15,7 +15,7 @@ FRESH = "Every measured limit is of what serves now."
 UNMEASURED = "No limit of this pool was measured."
 
 
-def judge_measurements(instant: datetime) -> list[Verdict]:
+def evaluate_measurements(instant: datetime) -> list[Verdict]:
     """Store a verdict for every pool with a measured limit, or with an older verdict; returns those that moved.
 
     A few queries for each measured limit: called every few minutes.

@@ -18,6 +18,7 @@ from ipaddress import ip_network
 from apps.compiler.addresses import own_places
 from apps.compiler.checks.addresses import accepted_addresses, check_addresses, check_listeners_of_addresses
 from apps.compiler.checks.advice import advise
+from apps.compiler.checks.bypass_tokens import accepted_bypass_tokens
 from apps.compiler.checks.examination import Notes, in_order
 from apps.compiler.checks.fields import (
     check_certificate,
@@ -28,7 +29,6 @@ from apps.compiler.checks.fields import (
     check_server,
 )
 from apps.compiler.checks.listeners import check_listener_use, check_ports, with_known_certificates
-from apps.compiler.checks.passes import accepted_passes
 from apps.compiler.checks.routes import check_action, check_loops, check_owners, check_twins
 from apps.compiler.model.fleet import Certificate, Finding, LoadBalancer, Pool, Snapshot
 from apps.compiler.portability.incompatibilities import Named
@@ -59,7 +59,7 @@ def examine(snapshot: Snapshot) -> Examination:
         load_balancers=fronts,
         pools=tuple(pools.values()),
         certificates=tuple(certificates.values()),
-        test_passes=accepted_passes(notes, snapshot.test_passes, pools),
+        test_passes=accepted_bypass_tokens(notes, snapshot.test_passes, pools),
         addresses=accepted_addresses(notes, snapshot),
     )
     advise(notes, accepted)

@@ -349,8 +349,8 @@ class Unreadable:
 
 
 @dataclass(frozen=True, slots=True)
-class RunPass:
-    """Requests of a running capacity test: whoever shows the word with this SHA-256 (hex) is served by the pool here.
+class BypassToken:
+    """Requests of a running capacity test: whoever shows the token with this SHA-256 (hex) is served by the pool here.
 
     The pool's limit does not send them away; health and draining do.
     """
@@ -361,7 +361,7 @@ class RunPass:
     @property
     def id(self) -> str:
         """What findings name it by."""
-        return f"pass of {self.pool_id}"
+        return f"bypass token of {self.pool_id}"
 
     @property
     def label(self) -> str:
@@ -389,7 +389,7 @@ class Snapshot:
     `regions` are all regions that have nodes, the fleet's own (`region_id`) among them; `overflow_key` is the secret
     by which fleets know each other's overflow. Without them every limit is this fleet's alone and nothing overflows.
     `unreadable` are objects that could not even be frozen; they are left out and named like others that are refused.
-    `test_passes` are those of the capacity tests that run in this region now. `addresses` are the static IPs of
+    `test_passes` are the bypass tokens of the capacity tests that run here now. `addresses` are the static IPs of
     listeners that are not simply there: the nodes hold or announce them only while they serve. `loop_mark` is the word
     by which forwarded requests are known when they come back; `own_places` are addresses, networks and names at which
     the installation itself is reached, where no server may be. Of private networks servers may only be in
@@ -408,7 +408,7 @@ class Snapshot:
     overflow_key: str = ""
     overflow_ports: OverflowPorts = OverflowPorts()
     unreadable: tuple[Unreadable, ...] = ()
-    test_passes: tuple[RunPass, ...] = ()
+    test_passes: tuple[BypassToken, ...] = ()
     addresses: tuple[FleetAddress, ...] = ()
     loop_mark: str = ""
     own_places: tuple[str, ...] = ()

@@ -68,7 +68,7 @@ def snapshot_of(fleet: Fleet) -> model.Snapshot:
         overflow_key=derived_key(OVERFLOW_KEY),
         overflow_ports=model.OverflowPorts(fleet.peer_port, fleet.overflow_port, fleet.overflow_tcp_port),
         unreadable=tuple(unreadable),
-        test_passes=_test_passes(fleet, pools),
+        test_passes=_bypass_tokens(fleet, pools),
         addresses=_addresses(fleet),
         loop_mark=f"spillway-{derived_key(LOOP_MARK)[:32]}",
         own_places=tuple(sorted(places_of_installation())),
@@ -120,7 +120,7 @@ def _addresses(fleet: Fleet) -> tuple[model.FleetAddress, ...]:
     )
 
 
-def _test_passes(fleet: Fleet, pools: tuple[model.Pool, ...]) -> tuple[model.RunPass, ...]:
+def _bypass_tokens(fleet: Fleet, pools: tuple[model.Pool, ...]) -> tuple[model.BypassToken, ...]:
     """Those of the region whose pool this fleet serves; another fleet of the region may serve the rest."""
     served = {pool.id for pool in pools}
     found = [each for each in PORTS.bypass_tokens(fleet.region_id) if each.pool_id in served]

@@ -8,7 +8,7 @@ from apps.definitions.reading.specs import ScheduleSpec
 
 
 def timing_of(schedule: Schedule | ScheduleSpec) -> Timing:
-    """When the schedule falls due; never by itself when only its trigger fires it."""
+    """When the schedule falls due; never by itself when only its trigger runs it."""
     return Timing(
         cron=schedule.cron,
         every_s=schedule.every_s,

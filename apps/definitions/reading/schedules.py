@@ -2,7 +2,7 @@
 
 `{when: {cron | every_s | at | trigger}, zone, starts_at, ends_at, window_s, jitter_s, overlap, catch_up: {policy,
 window_s}, retries: {attempts, backoff_s}, timeout_s, paused, target: {<kind>: {…}}}`. What `when` means is said by
-apps/calendars; what a target may do is asked when it is booked and again when it fires.
+apps/calendars; what a target may do is asked when it is booked and again when it runs.
 """
 
 from __future__ import annotations

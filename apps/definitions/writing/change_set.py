@@ -152,7 +152,7 @@ class Affected:
 
 @dataclass(frozen=True, slots=True)
 class ScheduledChange:
-    """A change that a schedule makes: tried before the schedule is stored, with its `pointer`, and made when it fires.
+    """A change that a schedule makes: tried before the schedule is stored, with its `pointer`, and made when it runs.
 
     `manager` is whose pipeline made the schedule, blank for none.
     """

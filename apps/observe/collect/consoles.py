@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from apps.core.clock import ahead_of_database_s, database_now
 from apps.observe import services
-from apps.observe.collect.fitness import judge_clock
+from apps.observe.collect.fitness import evaluate_clock
 from apps.observe.models import Console
 
 EVERY = timedelta(seconds=10)
@@ -22,7 +22,7 @@ def note_clock(name: str) -> None:
     row, _ = Console.objects.update_or_create(
         name=name[:80], defaults={"clock_ahead_ms": round(ahead_s * 1000), "heard_at": instant}
     )
-    services.store_verdicts([judge_clock("console", row.pk, ahead_s)], instant)
+    services.store_verdicts([evaluate_clock("console", row.pk, ahead_s)], instant)
 
 
 def heard_of() -> dict[int, str]:

@@ -21,11 +21,11 @@ class FitnessFacts:
     generation: int = 0
 
 
-def judge_fitness(facts: FitnessFacts) -> list[Verdict]:
+def evaluate_fitness(facts: FitnessFacts) -> list[Verdict]:
     """Supported, TakesChanges and ClockRight of a node that answers; what it does not tell is not judged."""
     found = [_supported(facts), _takes_changes(facts)]
     if facts.clock_ahead_s is not None:
-        found.append(judge_clock("node", facts.node_id, facts.clock_ahead_s))
+        found.append(evaluate_clock("node", facts.node_id, facts.clock_ahead_s))
     return [each for each in found if each is not None]
 
 
@@ -58,7 +58,7 @@ def _takes_changes(facts: FitnessFacts) -> Verdict:
     return Verdict("node", facts.node_id, Type.TAKES_CHANGES, not facts.unavailable, reason, message, facts.generation)
 
 
-def judge_clock(kind: str, object_id: int, ahead_s: float) -> Verdict:
+def evaluate_clock(kind: str, object_id: int, ahead_s: float) -> Verdict:
     """Whether a machine's clock agrees with the database's, which all verdicts go by."""
     off = abs(ahead_s) > CLOCK_TOLERANCE_S
     message = "Its clock agrees with the database's."

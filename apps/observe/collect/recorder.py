@@ -19,7 +19,7 @@ from apps.observe.collect.buckets import SHORT, Bucket, Gatherer, start_of
 from apps.observe.collect.deltas import Counts, Key, Memory, take
 from apps.observe.collect.readings import Reading
 from apps.observe.judge import limit_use
-from apps.observe.judge.judging import Bench
+from apps.observe.judge.judging import ConditionEvaluator
 from apps.observe.live import store as live
 from apps.observe.models import Sample
 
@@ -38,7 +38,7 @@ class Recorder:
     gatherers: dict[int, Gatherer] = field(default_factory=dict)
     pending: deque[Bucket] = field(default_factory=lambda: deque(maxlen=PENDING))
     windows: dict[int, dict[Key, Counts]] = field(default_factory=dict)
-    bench: Bench = field(default_factory=Bench)
+    evaluator: ConditionEvaluator = field(default_factory=ConditionEvaluator)
     told: dict[int, object] = field(default_factory=dict)
     tended: int = 0
     counted: int = 0
@@ -73,7 +73,7 @@ class Recorder:
 
     def _closed(self, bucket: Bucket) -> None:
         self.pending.append(bucket)
-        self.bench.hear(bucket)
+        self.evaluator.hear(bucket)
 
     def store(self, readings: Mapping[int, Reading], instant: datetime) -> list[int]:
         """Everything of this tick in one transaction; returns the nodes whose state moved. Raises django.db.Error.
@@ -89,7 +89,7 @@ class Recorder:
             services.store_buckets(
                 SHORT, ((each.at, each.node_id, *row) for each in buckets for row in each.worth_storing())
             )
-            verdicts = self.bench.judge(nodes, readings, self.windows, instant)
+            verdicts = self.evaluator.judge(nodes, readings, self.windows, instant)
             services.store_verdicts(verdicts, instant)
         self.pending.clear()
         self._note_distances(nodes, readings)
@@ -169,7 +169,7 @@ class Recorder:
             services.roll_up(minute)
             services.store_verdicts(limit_use.judge_all(instant), instant)
         services.prune(instant)
-        for kind, existing in self.bench.existing().items():
+        for kind, existing in self.evaluator.existing().items():
             services.forget_verdicts(kind, existing)
         self.tended = minute
 

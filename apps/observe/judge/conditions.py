@@ -133,7 +133,7 @@ class ServerFacts:
     check: str = ""
 
 
-def judge_node(facts: NodeFacts) -> list[Verdict]:
+def evaluate_node(facts: NodeFacts) -> list[Verdict]:
     """Reachable, Serving and Drifted of a node; a node that does not answer leaves the last two unknown."""
     node = ("node", facts.node_id)
     if facts.answers is None:
@@ -184,7 +184,7 @@ def server_word(status: str) -> str:
     return "unchecked" if status.lower() == "no check" else words.get(first, "unknown")
 
 
-def judge_server(facts: ServerFacts) -> Verdict:
+def evaluate_server(facts: ServerFacts) -> Verdict:
     """Whether a server takes traffic, by all nodes that see it."""
     words = {server_word(status) for status in facts.statuses}
     check = _TOOK.sub("", facts.check)
@@ -209,9 +209,9 @@ def judge_server(facts: ServerFacts) -> Verdict:
     return Verdict("server", facts.server_id, Type.UP, status, reason, message)
 
 
-def judge_pool(pool_id: int, servers: Sequence[ServerFacts]) -> Verdict:
+def evaluate_pool(pool_id: int, servers: Sequence[ServerFacts]) -> Verdict:
     """Whether a pool can serve, by its servers in all regions; servers that people took out are no failure."""
-    verdicts = [(server, judge_server(server)) for server in servers]
+    verdicts = [(server, evaluate_server(server)) for server in servers]
     seen = [pair for pair in verdicts if pair[1].reason is not Reason.NOT_OBSERVED]
     wanted = [pair for pair in seen if pair[1].reason not in (Reason.MAINTENANCE, Reason.DRAINING)]
     down = [pair for pair in wanted if not pair[1].status]
@@ -248,7 +248,7 @@ def _list(down: Sequence[tuple[ServerFacts, Verdict]], most: int = 3) -> str:
     return ", ".join(names) + more + ("." if names else "")
 
 
-def judge_errors(pool_id: int, responses: int, failed: int) -> Verdict:
+def evaluate_errors(pool_id: int, responses: int, failed: int) -> Verdict:
     """Whether the last minute had too many 5xx among its responses."""
     if responses >= ERRORS_MINIMUM and failed / responses >= ERRORS_SHARE:
         # Whole per cents in steps of five: the message must not change with each tick.
@@ -258,7 +258,7 @@ def judge_errors(pool_id: int, responses: int, failed: int) -> Verdict:
     return Verdict("pool", pool_id, Type.ERRORS_HIGH, False, Reason.FEW_ERRORS, "Few or no responses are 5xx.")
 
 
-def judge_queue(pool_id: int, lengths: Sequence[int]) -> Verdict:
+def evaluate_queue(pool_id: int, lengths: Sequence[int]) -> Verdict:
     """Whether the queue grew over the last minute; `lengths` in order of time."""
     grows = len(lengths) >= 3 and lengths[-1] >= QUEUE_MINIMUM and lengths[-1] > 2 * lengths[0]
     if grows and all(later >= earlier for earlier, later in itertools.pairwise(lengths)):

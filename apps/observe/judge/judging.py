@@ -13,17 +13,17 @@ from apps.definitions.serving import clouds_alone
 from apps.fleet.models import Node
 from apps.observe.collect.buckets import Bucket
 from apps.observe.collect.deltas import Counts, Key
-from apps.observe.collect.fitness import FitnessFacts, judge_fitness, unknown_fitness
+from apps.observe.collect.fitness import FitnessFacts, evaluate_fitness, unknown_fitness
 from apps.observe.collect.readings import Reading
 from apps.observe.judge.conditions import (
     NodeFacts,
     ServerFacts,
     Verdict,
-    judge_errors,
-    judge_node,
-    judge_pool,
-    judge_queue,
-    judge_server,
+    evaluate_errors,
+    evaluate_node,
+    evaluate_pool,
+    evaluate_queue,
+    evaluate_server,
 )
 from apps.observe.judge.counting import CountFacts, Counting
 
@@ -44,7 +44,7 @@ class Known:
 
 
 @dataclass(slots=True)
-class Bench:
+class ConditionEvaluator:
     """What verdicts need beyond one tick: definitions (read again each ten seconds) and the last six buckets."""
 
     servers: list[Known] = field(default_factory=list)
@@ -74,10 +74,10 @@ class Bench:
         for node_id, reading in readings.items():
             if reading.state is not None:
                 self.answered[node_id] = reading.at
-        found = [verdict for node in nodes.values() for verdict in self._judge_node(node, readings, instant)]
-        found += self._judge_counting(nodes, readings)
+        found = [verdict for node in nodes.values() for verdict in self._evaluate_node(node, readings, instant)]
+        found += self._evaluate_counting(nodes, readings)
         fresh = [node_id for node_id in nodes if self._answers(node_id, instant) and node_id in windows]
-        return found + self._judge_pools(nodes, {node_id: windows[node_id] for node_id in fresh}, instant)
+        return found + self._evaluate_pools(nodes, {node_id: windows[node_id] for node_id in fresh}, instant)
 
     def _refresh(self, instant: datetime) -> None:
         if self.read_at is not None and instant - self.read_at < REFRESH:
@@ -96,7 +96,7 @@ class Bench:
         answered = self.answered.get(node_id)
         return answered is not None and instant - answered <= PATIENCE
 
-    def _judge_node(self, node: Node, readings: Mapping[int, Reading], instant: datetime) -> list[Verdict]:
+    def _evaluate_node(self, node: Node, readings: Mapping[int, Reading], instant: datetime) -> list[Verdict]:
         reading = readings.get(node.pk)
         state = reading.state if reading else None
         if state is not None:
@@ -104,13 +104,13 @@ class Bench:
             facts = NodeFacts(node.pk, True, "", state.generation, state.serving, drift, error)
             ahead = reading.clock_ahead_s if reading else None
             fitness = FitnessFacts(node.pk, state.haproxy_version, in_words(state.unavailable), ahead, state.generation)
-            return judge_node(facts) + judge_fitness(fitness)
+            return evaluate_node(facts) + evaluate_fitness(fitness)
         if reading is None or self._answers(node.pk, instant):
             # Still being read, or silent for a moment only: the verdict of before stands.
             return []
-        return judge_node(NodeFacts(node.pk, False, in_words(reading.error))) + unknown_fitness(node.pk)
+        return evaluate_node(NodeFacts(node.pk, False, in_words(reading.error))) + unknown_fitness(node.pk)
 
-    def _judge_counting(self, nodes: Mapping[int, Node], readings: Mapping[int, Reading]) -> list[Verdict]:
+    def _evaluate_counting(self, nodes: Mapping[int, Node], readings: Mapping[int, Reading]) -> list[Verdict]:
         facts = {
             node_id: CountFacts(node_id, reading.counters.peers, reading.counters.admitted)
             for node_id, reading in readings.items()
@@ -118,7 +118,7 @@ class Bench:
         }
         return self.counting.judge(facts, {node_id: node.name for node_id, node in nodes.items()}, self.names)
 
-    def _judge_pools(self, nodes: Mapping[int, Node], windows: Windows, instant: datetime) -> list[Verdict]:
+    def _evaluate_pools(self, nodes: Mapping[int, Node], windows: Windows, instant: datetime) -> list[Verdict]:
         facts: dict[int, list[ServerFacts]] = defaultdict(list)
         for server in self.servers:
             key = ("server", f"srv-{server.pk}")
@@ -127,13 +127,13 @@ class Bench:
             worst = next((counts for counts in seen if counts.status.startswith("DOWN")), seen[0] if seen else None)
             check = worst.check if worst else ""
             facts[server.pool_id].append(ServerFacts(server.pk, server.name, server.region, words, check))
-        found = [judge_server(server) for servers in facts.values() for server in servers]
+        found = [evaluate_server(server) for servers in facts.values() for server in servers]
         for pool_id in self.pools - self.of_clouds:
-            found.append(judge_pool(pool_id, facts[pool_id]))
-            found += self._judge_load(pool_id, nodes, instant)
+            found.append(evaluate_pool(pool_id, facts[pool_id]))
+            found += self._evaluate_load(pool_id, nodes, instant)
         return found
 
-    def _judge_load(self, pool_id: int, nodes: Mapping[int, Node], instant: datetime) -> list[Verdict]:
+    def _evaluate_load(self, pool_id: int, nodes: Mapping[int, Node], instant: datetime) -> list[Verdict]:
         key = ("backend", f"pool-{pool_id}")
         responses = failed = 0
         lengths: dict[int, int] = defaultdict(int)
@@ -145,6 +145,6 @@ class Bench:
                     responses += counts.status_2xx + counts.status_3xx + counts.status_4xx + counts.status_5xx
                     lengths[bucket.at] += counts.queue_now
         return [
-            judge_errors(pool_id, responses, failed),
-            judge_queue(pool_id, [lengths[at] for at in sorted(lengths)]),
+            evaluate_errors(pool_id, responses, failed),
+            evaluate_queue(pool_id, [lengths[at] for at in sorted(lengths)]),
         ]

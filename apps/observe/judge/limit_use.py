@@ -32,7 +32,7 @@ class LimitFacts:
     last_day: Sequence[float]
 
 
-def judge_limits(pool_id: int, backends: Sequence[LimitFacts]) -> Verdict:
+def evaluate_limits(pool_id: int, backends: Sequence[LimitFacts]) -> Verdict:
     """Whether the pool's limits say something about its traffic; the worst backend speaks."""
     for facts in backends:
         reached = sum(rate >= ALWAYS_REACHED * facts.per_s for rate in facts.last_hour)
@@ -60,7 +60,7 @@ def judge_all(instant: datetime) -> list[Verdict]:
         recent = [rate for at, rate in minutes.items() if instant - at <= ALWAYS_FOR]
         if per_s := backend.limit_value * servers * backend.capacity_scaler:
             facts[backend.pool_id].append(LimitFacts(backend.region.name, per_s, recent, list(minutes.values())))
-    judged = [judge_limits(pool_id, each) for pool_id, each in facts.items()]
+    judged = [evaluate_limits(pool_id, each) for pool_id, each in facts.items()]
     return judged + [_unlimited(pool_id) for pool_id in _judged_before() - facts.keys()]
 
 

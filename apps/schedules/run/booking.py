@@ -21,7 +21,7 @@ from apps.audit import services as audit
 from apps.core.clock import database_now
 from apps.definitions.freezing.timing import timing_of
 from apps.definitions.models import Schedule
-from apps.schedules.models import Fire
+from apps.schedules.models import ScheduleRun
 from apps.schedules.run.claims import open_in_turn
 from apps.schedules.run.deciding import Decision, Gap, Open, Planned, Policy, decide
 
@@ -31,7 +31,7 @@ BATCH = 500
 
 @dataclass(frozen=True, slots=True)
 class Booked:
-    """What one turn did: schedules looked at, fires that may run, and whether more schedules are due already."""
+    """What one turn did: schedules looked at, runs that may run, and whether more schedules are due already."""
 
     schedules: int
     waiting: int
@@ -39,7 +39,7 @@ class Booked:
 
 
 def book(*, limit: int = BATCH) -> Booked:
-    """Book what is due of at most `limit` schedules: fires, gaps, the next instants; one transaction."""
+    """Book what is due of at most `limit` schedules: runs, gaps, the next instants; one transaction."""
     with transaction.atomic():
         moment = database_now()
         schedules = list(
@@ -48,15 +48,15 @@ def book(*, limit: int = BATCH) -> Booked:
             .order_by("next_at")
             .select_for_update(skip_locked=True, of=("self",))[:limit]
         )
-        opened = open_fires(schedules)
+        opened = open_runs(schedules)
         decisions = [_decide(schedule, moment, opened[schedule.pk]) for schedule in schedules]
-        fires = [fire for schedule, decision in decisions for fire in _fires(schedule, decision, moment)]
-        Fire.objects.bulk_create(fires, ignore_conflicts=True)
+        runs = [run for schedule, decision in decisions for run in _runs(schedule, decision, moment)]
+        ScheduleRun.objects.bulk_create(runs, ignore_conflicts=True)
         _move_on(decisions)
         for schedule, decision in decisions:
             if decision.gap is not None:
                 _note_gap(schedule, decision.gap)
-    waiting = sum(fire.state == Fire.State.WAITING for fire in fires)
+    waiting = sum(run.state == ScheduleRun.State.WAITING for run in runs)
     more = len(schedules) == limit or any(_is_due(decision, moment) for _, decision in decisions)
     return Booked(len(schedules), waiting, more)
 
@@ -67,8 +67,8 @@ def due_schedules(moment: datetime) -> QuerySet[Schedule]:
     return Schedule.objects.filter(paused=False, next_at__lte=moment, account__in=active)
 
 
-def open_fires(schedules: Sequence[Schedule]) -> defaultdict[int, Open]:
-    """How many fires of each schedule wait and run; not asked where it makes no difference."""
+def open_runs(schedules: Sequence[Schedule]) -> defaultdict[int, Open]:
+    """How many runs of each schedule wait and run; not asked where it makes no difference."""
     found: defaultdict[int, Open] = defaultdict(Open)
     asked = [schedule.pk for schedule in schedules if schedule.overlap != Schedule.Overlap.ALLOW]
     if asked:
@@ -101,36 +101,36 @@ def _is_due(decision: Decision, moment: datetime) -> bool:
     return decision.next_at is not None and decision.next_at <= moment
 
 
-def _fires(schedule: Schedule, decision: Decision, moment: datetime) -> list[Fire]:
-    fires = [_fire(schedule, planned, moment) for planned in decision.fires]
+def _runs(schedule: Schedule, decision: Decision, moment: datetime) -> list[ScheduleRun]:
+    runs = [_run(schedule, planned, moment) for planned in decision.runs]
     if decision.gap is not None:
-        fires.append(_missed(schedule, decision.gap, moment))
-    return fires
+        runs.append(_missed(schedule, decision.gap, moment))
+    return runs
 
 
-def _fire(schedule: Schedule, planned: Planned, moment: datetime) -> Fire:
-    fire = Fire(
+def _run(schedule: Schedule, planned: Planned, moment: datetime) -> ScheduleRun:
+    run = ScheduleRun(
         schedule=schedule,
         account_id=schedule.account_id,
         scheduled_at=planned.scheduled_at,
         due_at=planned.due_at,
         next_try_at=planned.due_at,
-        cause=Fire.Cause.CATCH_UP if planned.late else Fire.Cause.TIME,
+        cause=ScheduleRun.Cause.CATCH_UP if planned.late else ScheduleRun.Cause.TIME,
     )
     if planned.skipped:
-        fire.state, fire.message, fire.finished_at = Fire.State.SKIPPED, planned.skipped, moment
-    return fire
+        run.state, run.message, run.finished_at = ScheduleRun.State.SKIPPED, planned.skipped, moment
+    return run
 
 
-def _missed(schedule: Schedule, gap: Gap, moment: datetime) -> Fire:
+def _missed(schedule: Schedule, gap: Gap, moment: datetime) -> ScheduleRun:
     """One row for the whole gap, at its first instant."""
-    return Fire(
+    return ScheduleRun(
         schedule=schedule,
         account_id=schedule.account_id,
         scheduled_at=gap.first,
         due_at=gap.first,
         next_try_at=gap.first,
-        state=Fire.State.MISSED,
+        state=ScheduleRun.State.MISSED,
         finished_at=moment,
         message=_words(gap),
         result={"missed": gap.count, "from": gap.first.isoformat(), "to": gap.last.isoformat()},

@@ -1,10 +1,10 @@
 """The decision: what becomes of the instants of one schedule that have come; pure, no database.
 
 An instant up to `ON_TIME` old is on time. Older ones are late: of those within the catch-up window the policy runs
-none, the latest, or all; every other is missed, and counted. A fire that meets an open one of its schedule is skipped
-where the overlap says so. Fires that catch up are not: they run one after another.
+none, the latest, or all; every other is missed, and counted. A run that meets an open one of its schedule is skipped
+where the overlap says so. Runs that catch up are not: they run one after another.
 
-When a fire may begin lies within the flexible window, always at the same place for one schedule, so that the beats
+When a run may begin lies within the flexible window, always at the same place for one schedule, so that the beats
 stay even while schedules spread; jitter moves each instant by another, equally reproducible, amount. Whoever decides
 about the same instant comes to the same result.
 """
@@ -21,8 +21,8 @@ from apps.calendars import Timing, next_after
 ON_TIME = timedelta(seconds=10)
 # Of a schedule that is years behind one decision looks at so many instants; the next decision goes on from there.
 MOST_INSTANTS = 2000
-ANOTHER_OPEN = "Skipped: an earlier run of the schedule was still active."
-ANOTHER_WAITS = "Skipped: another run of the schedule was already queued."
+ANOTHER_OPEN = "Skipped: an earlier run of the schedule was still open."
+ANOTHER_WAITS = "Skipped: another run of the schedule was already waiting."
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Policy:
 
 @dataclass(slots=True)
 class Open:
-    """How many fires of the schedule wait and run."""
+    """How many runs of the schedule wait and run."""
 
     waiting: int = 0
     running: int = 0
@@ -49,7 +49,7 @@ class Open:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """One fire to be booked; `skipped` says why it is not run, if it is not."""
+    """One run to be booked; `skipped` says why it is not run, if it is not."""
 
     scheduled_at: datetime
     due_at: datetime
@@ -59,7 +59,7 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Instants that passed without a fire, from the first to the last."""
+    """Instants that passed without a run, from the first to the last."""
 
     first: datetime
     last: datetime
@@ -68,10 +68,10 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Fires in order, the gap if there is one, and the instant that comes next."""
+    """Runs in order, the gap if there is one, and the instant that comes next."""
 
     next_at: datetime | None
-    fires: list[Planned] = field(default_factory=list)
+    runs: list[Planned] = field(default_factory=list)
     gap: Gap | None = None
 
 
@@ -83,13 +83,13 @@ def decide(policy: Policy, next_at: datetime, moment: datetime, opened: Open) ->
     caught_up = _caught_up(policy, late, moment, more=following is not None and following <= moment - ON_TIME)
     lost = late[: len(late) - len(caught_up)]
     opened = Open(opened.waiting, opened.running)
-    fires = [_planned(policy, instant, opened, late=True) for instant in caught_up]
-    fires += [_planned(policy, instant, opened, late=False) for instant in passed[len(late) :]]
-    return Decision(following, fires, Gap(lost[0], lost[-1], len(lost)) if lost else None)
+    runs = [_planned(policy, instant, opened, late=True) for instant in caught_up]
+    runs += [_planned(policy, instant, opened, late=False) for instant in passed[len(late) :]]
+    return Decision(following, runs, Gap(lost[0], lost[-1], len(lost)) if lost else None)
 
 
 def why_skipped(overlap: str, opened: Open) -> str:
-    """The sentence with which a new fire is skipped, blank when it may wait its turn."""
+    """The sentence with which a new run is skipped, blank when it may wait its turn."""
     if overlap == "skip" and opened.waiting + opened.running:
         return ANOTHER_OPEN
     if overlap == "queue" and opened.waiting:
@@ -98,7 +98,7 @@ def why_skipped(overlap: str, opened: Open) -> str:
 
 
 def due_at(policy: Policy, instant: datetime) -> datetime:
-    """When the fire of the instant may begin: later by its place in the window and by its jitter."""
+    """When the run of the instant may begin: later by its place in the window and by its jitter."""
     if not policy.window_s and not policy.jitter_s:
         return instant
     place = policy.window_s * _share(f"{policy.schedule_id}")

@@ -7,7 +7,7 @@ from datetime import datetime
 from apps.core.clock import database_now
 from apps.core.queue import enqueue
 from apps.definitions.models import Schedule
-from apps.schedules.models import Fire
+from apps.schedules.models import ScheduleRun
 from apps.schedules.run import claims, working
 from apps.schedules.run.booking import book
 
@@ -36,14 +36,14 @@ def schedules_tick() -> float:
 
 
 def _wake_for_others() -> None:
-    """Wake workers for fires that were booked earlier: jitter, another try, a worker that died."""
-    waiting = claims.due_fires(database_now())[: MOST_WAKES * claims.AT_ONCE].count()
+    """Wake workers for runs that were booked earlier: jitter, another try, a worker that died."""
+    waiting = claims.due_runs(database_now())[: MOST_WAKES * claims.AT_ONCE].count()
     if waiting:
         _wake_workers(waiting)
 
 
 def _wake_workers(waiting: int) -> None:
-    """A wake-up for each batch; without a broker the fires are worked off here."""
+    """A wake-up for each batch; without a broker the runs are worked off here."""
     for _ in range(min(-(-waiting // claims.AT_ONCE), MOST_WAKES)):
         if not enqueue(WORK_TASK, expires_s=WAKE_EXPIRES_S):
             working.work_off(seconds=ALONE_S)
@@ -51,9 +51,11 @@ def _wake_workers(waiting: int) -> None:
 
 
 def _until_next(moment: datetime) -> float:
-    """Seconds to the next instant that is to be booked, or fire that is to be tried; at most one second."""
+    """Seconds to the next instant that is to be booked, or run that is to be tried; at most one second."""
     coming = Schedule.objects.filter(paused=False, next_at__gt=moment).order_by("next_at")
-    waiting = Fire.objects.filter(state=Fire.State.WAITING, next_try_at__gt=moment).order_by("next_try_at")
+    waiting = ScheduleRun.objects.filter(state=ScheduleRun.State.WAITING, next_try_at__gt=moment).order_by(
+        "next_try_at"
+    )
     firsts = (coming.values_list("next_at", flat=True).first(), waiting.values_list("next_try_at", flat=True).first())
     pauses = [(first - moment).total_seconds() for first in firsts if first is not None]
     return min(max(min(pauses, default=LONGEST_SLEEP_S), SHORTEST_SLEEP_S), LONGEST_SLEEP_S)

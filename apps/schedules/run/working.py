@@ -1,10 +1,10 @@
-"""Second half: take fires that are due, act, and write down what came of each.
+"""Second half: take runs that are due, act, and write down what came of each.
 
 1. Claim (claims.py). Targets that take many at once get up to fifty, others one. Those that wait for somebody outside
    have a seat, of which each account has a part: a slow receiver keeps nothing waiting behind it.
-2. Act. What is ours is done in the transaction that finishes the fire, so it is done once; what is not is done at
-   least once, under the key of the fire.
-3. Done, again later with growing backoff, or dead when the attempts are used up. A dead fire is said aloud, stays on
+2. Act. What is ours is done in the transaction that finishes the run, so it is done once; what is not is done at
+   least once, under the key of the run.
+3. Done, again later with growing backoff, or dead when the attempts are used up. A dead run is said aloud, stays on
    the page, and may be tried again by hand.
 """
 
@@ -27,14 +27,14 @@ from apps.accounts.models import Membership
 from apps.audit import services as audit
 from apps.core.clock import database_now, now
 from apps.core.concurrency.fairness import Owners, Seats
-from apps.schedules.models import Fire
+from apps.schedules.models import ScheduleRun
 from apps.schedules.run import claims
 from apps.schedules.targets import TARGETS
 from apps.schedules.targets.contract import Outcome, Target, TargetFailed
 
 logger = logging.getLogger(__name__)
 TURN_S = 20.0
-SEATS: Seats[list[Fire]] = Seats()
+SEATS: Seats[list[ScheduleRun]] = Seats()
 LONGEST_PAUSE = timedelta(hours=1)
 LOST_LEASES = 5
 POISONED = "Failed: every worker that started it died before it finished."
@@ -42,7 +42,7 @@ BROKE = "Something unexpected went wrong in Spillway; its log says what."
 
 
 def work_off(*, seconds: float = TURN_S) -> int:
-    """Act on what is due until nothing is left or the time is over; the number of fires that were taken."""
+    """Act on what is due until nothing is left or the time is over; the number of runs that were taken."""
     ends, count = time.monotonic() + seconds, 0
     sources = _sources()
     empty = 0
@@ -59,28 +59,28 @@ def work_off(*, seconds: float = TURN_S) -> int:
 
 
 def recover() -> int:
-    """Let fires whose lease ended wait again, or give them up; the number of fires that was about.
+    """Let runs whose lease ended wait again, or give them up; the number of runs that was about.
 
-    Workers that die under a fire do not use up its attempts, but a fire under which they all die is given up.
+    Workers that die under a run do not use up its attempts, but a run under which they all die is given up.
     """
     moment = database_now()
     lost = claims.expired(moment)
-    for fire in lost.filter(attempt__gte=F("schedule__attempts") + LOST_LEASES).select_related("schedule__account"):
-        _give_up(fire, moment, POISONED)
-    return lost.update(state=Fire.State.WAITING, next_try_at=moment, lease_until=None)
+    for run in lost.filter(attempt__gte=F("schedule__attempts") + LOST_LEASES).select_related("schedule__account"):
+        _give_up(run, moment, POISONED)
+    return lost.update(state=ScheduleRun.State.WAITING, next_try_at=moment, lease_until=None)
 
 
 def pause_before(attempt: int, backoff_s: int) -> timedelta:
-    """How long a fire waits after its `attempt`-th failure: the back-off, doubled each time, at most an hour."""
+    """How long a run waits after its `attempt`-th failure: the back-off, doubled each time, at most an hour."""
     return min(timedelta(seconds=backoff_s * 2 ** min(attempt - 1, 20)), LONGEST_PAUSE)
 
 
-def _sources() -> list[Callable[[], AbstractContextManager[list[Fire] | None]]]:
-    """Where fires are taken from: each kind that takes many at once, the rest of what is ours, and what waits."""
+def _sources() -> list[Callable[[], AbstractContextManager[list[ScheduleRun] | None]]]:
+    """Where runs are taken from: each kind that takes many at once, the rest of what is ours, and what waits."""
     many = [kind for kind, target in TARGETS.items() if target.act_on_many is not None]
     waiting = [kind for kind, target in TARGETS.items() if target.waits]
     single = [kind for kind in TARGETS if kind not in (*many, *waiting)]
-    sources: list[Callable[[], AbstractContextManager[list[Fire] | None]]] = []
+    sources: list[Callable[[], AbstractContextManager[list[ScheduleRun] | None]]] = []
     sources += [partial(_ours, [kind], claims.AT_ONCE) for kind in many]
     sources += [partial(_ours, single, 1)] if single else []
     sources += [partial(SEATS.seat, partial(_of_whom, waiting))] if waiting else []
@@ -88,104 +88,104 @@ def _sources() -> list[Callable[[], AbstractContextManager[list[Fire] | None]]]:
 
 
 @contextmanager
-def _ours(kinds: Sequence[str], limit: int) -> Iterator[list[Fire]]:
+def _ours(kinds: Sequence[str], limit: int) -> Iterator[list[ScheduleRun]]:
     yield claims.take(kinds, limit=limit)
 
 
-def _of_whom(kinds: Sequence[str], owners: Owners) -> tuple[Hashable, list[Fire]] | None:
+def _of_whom(kinds: Sequence[str], owners: Owners) -> tuple[Hashable, list[ScheduleRun]] | None:
     taken = claims.take(kinds, limit=1, but_of=owners)
     return (taken[0].account_id, taken) if taken else None
 
 
-def _work_on(fires: list[Fire]) -> None:
-    target = TARGETS[fires[0].schedule.target_kind]
+def _work_on(runs: list[ScheduleRun]) -> None:
+    target = TARGETS[runs[0].schedule.target_kind]
     if target.act_on_many is not None:
-        _act_on_many(target, fires)
+        _act_on_many(target, runs)
         return
-    for fire in fires:
+    for run in runs:
         try:
-            _act_on_one(target, fire)
+            _act_on_one(target, run)
         except claims.LeaseLost:
-            logger.info("%s: another worker has it by now", fire)
+            logger.info("%s: another worker has it by now", run)
 
 
-def _act_on_one(target: Target, fire: Fire) -> None:
+def _act_on_one(target: Target, run: ScheduleRun) -> None:
     """Act and finish: in one transaction where the effect is ours."""
     if target.in_transaction:
         try:
             with transaction.atomic():
-                claims.lock(fire)
-                claims.finish([fire], [target.act(fire, now())])
+                claims.lock(run)
+                claims.finish([run], [target.act(run, now())])
         except claims.LeaseLost:
             raise
-        except Exception as error:  # noqa: BLE001 - the transaction is undone; whatever it was, the fire is not lost
-            _fail(fire, _failure(fire, error))
+        except Exception as error:  # noqa: BLE001 - the transaction is undone; whatever it was, the run is not lost
+            _fail(run, _failure(run, error))
         return
     try:
-        outcome = target.act(fire, now())
+        outcome = target.act(run, now())
     except Exception as error:  # noqa: BLE001 - a target that breaks costs an attempt, not the worker
-        _fail(fire, _failure(fire, error))
+        _fail(run, _failure(run, error))
     else:
-        claims.finish([fire], [outcome])
+        claims.finish([run], [outcome])
 
 
-def _act_on_many(target: Target, fires: list[Fire]) -> None:
+def _act_on_many(target: Target, runs: list[ScheduleRun]) -> None:
     assert target.act_on_many is not None, "asked by the caller"  # noqa: S101
     try:
-        outcomes: Sequence[Outcome | TargetFailed] = target.act_on_many(fires, now())
+        outcomes: Sequence[Outcome | TargetFailed] = target.act_on_many(runs, now())
     except Exception as error:  # noqa: BLE001 - as above, for all of them
-        outcomes = [_failure(fire, error) for fire in fires]
-    done: list[tuple[Fire, Outcome]] = []
+        outcomes = [_failure(run, error) for run in runs]
+    done: list[tuple[ScheduleRun, Outcome]] = []
     with transaction.atomic():
-        for fire, outcome in zip(fires, outcomes, strict=True):
+        for run, outcome in zip(runs, outcomes, strict=True):
             if isinstance(outcome, TargetFailed):
-                _fail(fire, outcome)
+                _fail(run, outcome)
             else:
-                done.append((fire, outcome))
-        claims.finish([fire for fire, _ in done], [outcome for _, outcome in done])
+                done.append((run, outcome))
+        claims.finish([run for run, _ in done], [outcome for _, outcome in done])
 
 
-def _failure(fire: Fire, error: Exception) -> TargetFailed:
+def _failure(run: ScheduleRun, error: Exception) -> TargetFailed:
     if isinstance(error, TargetFailed):
         return error
-    logger.error("%s failed", fire, exc_info=error)
+    logger.error("%s failed", run, exc_info=error)
     return TargetFailed(BROKE)
 
 
-def _fail(fire: Fire, failure: TargetFailed) -> None:
+def _fail(run: ScheduleRun, failure: TargetFailed) -> None:
     """Try again later, or not at all."""
     moment, message = database_now(), failure.message[:400]
-    if not failure.final and fire.attempt < fire.schedule.attempts:
-        again = moment + pause_before(fire.attempt, fire.schedule.backoff_s)
-        claims.write([fire], state=Fire.State.WAITING, next_try_at=again, message=message)
+    if not failure.final and run.attempt < run.schedule.attempts:
+        again = moment + pause_before(run.attempt, run.schedule.backoff_s)
+        claims.write([run], state=ScheduleRun.State.WAITING, next_try_at=again, message=message)
         return
-    _give_up(fire, moment, message)
+    _give_up(run, moment, message)
 
 
-def _give_up(fire: Fire, moment: datetime, message: str) -> None:
+def _give_up(run: ScheduleRun, moment: datetime, message: str) -> None:
     with transaction.atomic():
-        if claims.write([fire], state=Fire.State.DEAD, finished_at=moment, message=message):
-            _tell_dead(fire, moment, message)
+        if claims.write([run], state=ScheduleRun.State.DEAD, finished_at=moment, message=message):
+            _tell_dead(run, moment, message)
 
 
-def _tell_dead(fire: Fire, moment: datetime, message: str) -> None:
-    schedule = fire.schedule
+def _tell_dead(run: ScheduleRun, moment: datetime, message: str) -> None:
+    schedule = run.schedule
     audit.record(
         actor=Actor("spillway", schedule.account, Membership.Role.ADMIN),
         action="give_up",
-        kind="Fire",
-        object_id=fire.pk,
-        label=f"{schedule.account.name}/{schedule.name} at {fire.scheduled_at:%Y-%m-%d %H:%M:%S} UTC",
-        after={"attempts": fire.attempt, "given_up_at": moment.isoformat()},
+        kind="ScheduleRun",
+        object_id=run.pk,
+        label=f"{schedule.account.name}/{schedule.name} at {run.scheduled_at:%Y-%m-%d %H:%M:%S} UTC",
+        after={"attempts": run.attempt, "given_up_at": moment.isoformat()},
         reason=message,
     )
 
 
 @contextmanager
-def _renewing(fires: list[Fire]) -> Iterator[None]:
+def _renewing(runs: list[ScheduleRun]) -> Iterator[None]:
     """Renew the leases while the block runs; what takes less than a renewal starts no thread's work."""
     ended = threading.Event()
-    timer = threading.Thread(target=_renew_until, args=(fires, ended), daemon=True)
+    timer = threading.Thread(target=_renew_until, args=(runs, ended), daemon=True)
     timer.start()
     try:
         yield
@@ -194,11 +194,11 @@ def _renewing(fires: list[Fire]) -> Iterator[None]:
         timer.join()
 
 
-def _renew_until(fires: list[Fire], ended: threading.Event) -> None:
+def _renew_until(runs: list[ScheduleRun], ended: threading.Event) -> None:
     try:
         while not ended.wait(claims.RENEW_SECONDS):
             try:
-                claims.renew(fires)
+                claims.renew(runs)
             except db.DatabaseError:
                 logger.warning("could not renew leases; the fence keeps what is late from being written")
                 db.connection.close()

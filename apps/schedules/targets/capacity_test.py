@@ -1,4 +1,4 @@
-"""Target capacity test: ask for one run, known again by the fire's key; a late one is never caught up."""
+"""Target capacity test: ask for one run, known again by the run's key; a late one is never caught up."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from apps.capacity.services import request_run
 from apps.core.errors import Forbidden, Invalid, NotFound
 from apps.definitions.models import CapacityTest
 from apps.definitions.reading.schedules import actor_of_schedule
-from apps.schedules.models import Fire
+from apps.schedules.models import ScheduleRun
 from apps.schedules.targets.contract import Outcome, TargetFailed
 
 
-def act(fire: Fire, now: datetime) -> Outcome:
+def act(schedule_run: ScheduleRun, now: datetime) -> Outcome:
     """Ask for the run. Raises TargetFailed, for good, when it is refused."""
     del now
-    schedule = fire.schedule
+    schedule = schedule_run.schedule
     name = schedule.target["name"]
     test = CapacityTest.objects.filter(account=schedule.account, name=name).first()
     try:
@@ -25,9 +25,9 @@ def act(fire: Fire, now: datetime) -> Outcome:
         run = request_run(
             actor=actor_of_schedule(schedule.account, schedule.name),
             test_id=test.pk,
-            fire_key=fire.key,
-            scheduled_at=fire.due_at,
-            reason=f"Fire {fire.pk}",
+            request_key=schedule_run.key,
+            scheduled_at=schedule_run.due_at,
+            reason=f"Schedule run {schedule_run.pk}",
         )
     except (Forbidden, Invalid, NotFound) as error:
         raise TargetFailed(error.detail, final=True) from error

@@ -1,6 +1,6 @@
 """Target change: save an object as its account may save it now, and take that back later if it says so.
 
-Act and finish are one transaction (contract.py), so the change is made once; the fire that takes it back is booked in
+Act and finish are one transaction (contract.py), so the change is made once; the run that takes it back is booked in
 the same transaction. It refuses when the object has moved meanwhile: somebody's later decision counts more.
 """
 
@@ -15,25 +15,25 @@ from apps.definitions.reading.schedules import actor_of_schedule
 from apps.definitions.services import KINDS, Change, delete_object, managing, save_object
 from apps.definitions.writing.change_set import ScheduledChange
 from apps.definitions.writing.transactions import change_for_schedule
-from apps.schedules.models import Fire
+from apps.schedules.models import ScheduleRun
 from apps.schedules.targets.contract import Outcome, TargetFailed
 
 
-def act(fire: Fire, now: datetime) -> Outcome:
+def act(run: ScheduleRun, now: datetime) -> Outcome:
     """Make the change, or take back an earlier one. Raises TargetFailed, for good, when it may not be made."""
-    if fire.schedule.account.suspended_at is not None:
+    if run.schedule.account.suspended_at is not None:
         raise TargetFailed("The account is suspended, so nothing was changed.", final=True)
     try:
-        return _take_back(fire) if fire.cause == Fire.Cause.RESTORE else _make(fire, now)
+        return _take_back(run) if run.cause == ScheduleRun.Cause.RESTORE else _make(run, now)
     except (Conflict, Forbidden, Invalid, NotFound) as error:
         raise TargetFailed(error.detail, final=True) from error
 
 
-def _make(fire: Fire, now: datetime) -> Outcome:
-    schedule = fire.schedule
+def _make(run: ScheduleRun, now: datetime) -> Outcome:
+    schedule = run.schedule
     wanted = read_object(schedule.target["object"])
     booked = ScheduledChange("", schedule.account, schedule.name, schedule.target["object"], schedule.manager)
-    reason = f"Schedule {schedule.name}, fire {fire.pk}"
+    reason = f"Schedule {schedule.name}, schedule run {run.pk}"
     row, change, before, kept = change_for_schedule(booked, wanted, reason=reason)
     stays = "".join(f" {line[0].upper()}{line[1:].partition(';')[0]}." for line in kept)
     label = f"{change.kind} {change.name}"
@@ -42,7 +42,7 @@ def _make(fire: Fire, now: datetime) -> Outcome:
     message = f"{label} was {'created' if change.action == 'create' else 'changed'}.{stays}"
     if after_s := schedule.target["restore_after_s"]:
         at = now + timedelta(seconds=after_s)
-        _book_restoring(fire, at, _link(row, change) | {"before": before})
+        _book_restoring(run, at, _link(row, change) | {"before": before})
         message = f"{message} It will be restored at {at:%Y-%m-%d %H:%M:%S} UTC."
     return Outcome(message, _link(row, change))
 
@@ -58,30 +58,30 @@ def _link(row: Any, change: Change) -> dict[str, Any]:
     }
 
 
-def _book_restoring(fire: Fire, at: datetime, restore: dict[str, Any]) -> None:
-    while Fire.objects.filter(schedule=fire.schedule_id, scheduled_at=at).exists():
+def _book_restoring(run: ScheduleRun, at: datetime, restore: dict[str, Any]) -> None:
+    while ScheduleRun.objects.filter(schedule=run.schedule_id, scheduled_at=at).exists():
         at += timedelta(microseconds=1)
-    Fire.objects.create(
-        schedule_id=fire.schedule_id,
-        account_id=fire.account_id,
+    ScheduleRun.objects.create(
+        schedule_id=run.schedule_id,
+        account_id=run.account_id,
         scheduled_at=at,
         due_at=at,
         next_try_at=at,
-        cause=Fire.Cause.RESTORE,
-        result={"restores": fire.pk, **restore},
+        cause=ScheduleRun.Cause.RESTORE,
+        result={"restores": run.pk, **restore},
     )
 
 
-def _take_back(fire: Fire) -> Outcome:
+def _take_back(run: ScheduleRun) -> Outcome:
     """Save what was there before, or delete what was not; in the version that the change made, and in no other."""
-    schedule, held = fire.schedule, fire.result
+    schedule, held = run.schedule, run.result
     label = f"{held['kind']} {held['name']}"
     _must_not_have_moved(held, label)
     which = {"kind": held["kind"], "name": held["name"], "account": held["account"] or None}
     actor = actor_of_schedule(schedule.account, schedule.name)
     how: dict[str, Any] = {
         "expected_version": held["version"],
-        "reason": f"Schedule {schedule.name} restores run {held['restores']}",
+        "reason": f"Schedule {schedule.name} takes back schedule run {held['restores']}",
     }
     link = {name: held[name] for name in ("restores", "kind", "account", "name")}
     with managing(break_glass=True):  # the same pipeline's, or nobody's: asked when the change was made

@@ -8,21 +8,21 @@ from apps.core.errors import Forbidden, NotFound
 from apps.definitions.reading.schedules import actor_of_schedule
 from apps.fleet.models import Fleet
 from apps.rollouts.services import push_again
-from apps.schedules.models import Fire
+from apps.schedules.models import ScheduleRun
 from apps.schedules.targets.contract import Outcome, TargetFailed
 
 
-def act(fire: Fire, now: datetime) -> Outcome:
+def act(run: ScheduleRun, now: datetime) -> Outcome:
     """Want the push; the work goes on by itself. Raises TargetFailed for a fleet that is gone."""
     del now
-    schedule = fire.schedule
+    schedule = run.schedule
     name = schedule.target["fleet"]
     fleet = Fleet.objects.filter(name=name).first()
     try:
         if fleet is None:
             raise NotFound(f"The fleet {name} no longer exists.")
         push_again(
-            actor=actor_of_schedule(schedule.account, schedule.name), fleet_id=fleet.pk, reason=f"Fire {fire.pk}"
+            actor=actor_of_schedule(schedule.account, schedule.name), fleet_id=fleet.pk, reason=f"Schedule run {run.pk}"
         )
     except (Forbidden, NotFound) as error:
         raise TargetFailed(error.detail, final=True) from error

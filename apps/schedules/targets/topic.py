@@ -1,4 +1,4 @@
-"""Target topic: a message into a stream of the account, with the fire's key."""
+"""Target topic: a message into a stream of the account, with the run's key."""
 
 from __future__ import annotations
 
@@ -7,34 +7,34 @@ from datetime import datetime
 
 import redis
 
-from apps.schedules.models import Fire
+from apps.schedules.models import ScheduleRun
 from apps.schedules.targets.contract import Outcome, TargetFailed
 from apps.schedules.triggers import topics
 
 AWAY = "Redis, which stores topics, did not answer."
 
 
-def act(fire: Fire, now: datetime) -> Outcome:
+def act(run: ScheduleRun, now: datetime) -> Outcome:
     """Send one message. Raises TargetFailed while Redis is away."""
     del now
     try:
-        topics.send([fire])
+        topics.send([run])
     except redis.RedisError as error:
         raise TargetFailed(AWAY) from error
-    return _outcome(fire)
+    return _outcome(run)
 
 
-def act_on_many(fires: Sequence[Fire], now: datetime) -> list[Outcome | TargetFailed]:
+def act_on_many(runs: Sequence[ScheduleRun], now: datetime) -> list[Outcome | TargetFailed]:
     """The same for many in one trip; when it breaks, a second attempt looks what came through."""
     del now
     try:
-        topics.send(fires)
+        topics.send(runs)
     except redis.RedisError:
-        return [TargetFailed(AWAY) for _ in fires]
-    return [_outcome(fire) for fire in fires]
+        return [TargetFailed(AWAY) for _ in runs]
+    return [_outcome(run) for run in runs]
 
 
-def _outcome(fire: Fire) -> Outcome:
+def _outcome(run: ScheduleRun) -> Outcome:
     """Without the place of the message: alike outcomes are stored together."""
-    topic = fire.schedule.target["topic"]
+    topic = run.schedule.target["topic"]
     return Outcome(f"Sent to topic {topic}.", {"topic": topic})

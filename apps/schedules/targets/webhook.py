@@ -1,4 +1,4 @@
-"""Target webhook: a signed POST to a public address, at least once, with the fire's key as `webhook-id`."""
+"""Target webhook: a signed POST to a public address, at least once, with the run's key as `webhook-id`."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from datetime import datetime
 
 from apps.core import outbound
 from apps.core.called_urls import Refused
-from apps.schedules.models import Fire
+from apps.schedules.models import ScheduleRun
 from apps.schedules.targets.contract import Outcome, TargetFailed
 from apps.schedules.triggers.signing import live_secrets
 from apps.webhooks.services import schemes
 from apps.webhooks.signing import signed_headers
 
-TYPE = "schedule.fired"
+TYPE = "schedule_run.started"
 ANSWER_BYTES = 1024
 GONE = 410
 
 
-def act(fire: Fire, now: datetime) -> Outcome:
+def act(run: ScheduleRun, now: datetime) -> Outcome:
     """One request. Raises TargetFailed unless the receiver takes it; 410 and a refused address are final."""
-    schedule, body = fire.schedule, body_of(fire)
+    schedule, body = run.schedule, body_of(run)
     headers = {"Content-Type": "application/json", "User-Agent": "Spillway-Schedules/1"}
-    headers |= signed_headers(fire.key, now, body, live_secrets(schedule))
+    headers |= signed_headers(run.key, now, body, live_secrets(schedule))
     try:
         answer = outbound.fetch(
             schedule.target["url"],
@@ -43,15 +43,15 @@ def act(fire: Fire, now: datetime) -> Outcome:
     return Outcome(message, {"status": answer.status, "milliseconds": answer.milliseconds})
 
 
-def body_of(fire: Fire) -> bytes:
+def body_of(run: ScheduleRun) -> bytes:
     """What is sent, the same at every attempt: the schedule's own text, and what a trigger's caller sent."""
-    schedule = fire.schedule
+    schedule = run.schedule
     data = {
-        "fire": fire.pk,
+        "schedule_run": run.pk,
         "schedule": f"{schedule.account.name}/{schedule.name}",
-        "scheduled_at": fire.scheduled_at.isoformat(),
-        "cause": str(fire.cause),
+        "scheduled_at": run.scheduled_at.isoformat(),
+        "cause": str(run.cause),
         "body": schedule.target["body"],
-        "sent": fire.body,
+        "sent": run.body,
     }
-    return json.dumps({"type": TYPE, "timestamp": fire.scheduled_at.isoformat(), "data": data}).encode()
+    return json.dumps({"type": TYPE, "timestamp": run.scheduled_at.isoformat(), "data": data}).encode()

@@ -1,4 +1,4 @@
-"""Triggers: by them the outside fires a schedule; made, changed, given a new secret, used.
+"""Triggers: by them the outside runs a schedule; made, changed, given a new secret, used.
 
 Who does not know the secret learns nothing: an unknown trigger and a wrong secret get the same answer after the same
 work. Every call that is let in stands in the history of the schedule and in the audit record.
@@ -26,8 +26,8 @@ from apps.core.secrets.sealing import seal, unseal
 from apps.definitions.selectors import only, schedules
 from apps.definitions.shapes.base.words import instant_text
 from apps.schedules import selectors
-from apps.schedules.models import Fire, Trigger
-from apps.schedules.services import fire_by_trigger
+from apps.schedules.models import ScheduleRun, Trigger
+from apps.schedules.services import run_by_trigger
 from apps.schedules.triggers.proof import Headers, delivery_of, make_secret, proves
 
 NOUN = "triggers"
@@ -104,7 +104,10 @@ def change_trigger(
     expected_version: int | None = None,
     reason: str = "",
 ) -> Trigger:
-    """Set the name and how often a minute it may fire; None leaves it. Raises NotFound, Forbidden, Invalid, Stale."""
+    """Set the name and how often a minute it may run the schedule; None leaves it.
+
+    Raises NotFound, Forbidden, Invalid, Stale.
+    """
     row = _locked(actor, trigger_id, expected_version)
     before, faults = document(row), list[FieldError]()
     row.name = row.name if name is None else _name(name, faults)
@@ -150,7 +153,7 @@ def rotate_trigger(
 
 @transaction.atomic
 def delete_trigger(*, actor: Actor, trigger_id: int, expected_version: int | None = None, reason: str = "") -> None:
-    """Close the trigger at once; what it fired stays in the history. Raises NotFound, Forbidden, Stale."""
+    """Close the trigger at once; what it ran stays in the history. Raises NotFound, Forbidden, Stale."""
     row = _locked(actor, trigger_id, expected_version)
     _record(actor, "delete", row, before=document(row), reason=reason)
     row.delete()
@@ -161,8 +164,8 @@ def document(row: Trigger) -> dict[str, Any]:
     return {"schedule": row.schedule.name, "name": row.name, "sender": str(row.sender), "per_minute": row.per_minute}
 
 
-def call(*, key_id: str, call: Call) -> tuple[Fire, bool]:
-    """Fire the schedule of a trigger; the fire, and whether this delivery had been here before.
+def call(*, key_id: str, call: Call) -> tuple[ScheduleRun, bool]:
+    """Run the schedule of a trigger; the run, and whether this delivery had been here before.
 
     Raises NotFound for an unknown trigger and for a wrong secret alike; to those who know it Invalid (body), TooMany,
     Conflict (paused, suspended).
@@ -173,12 +176,14 @@ def call(*, key_id: str, call: Call) -> tuple[Fire, bool]:
         raise NotFound(UNKNOWN)
     body, delivery = _text(call.body), delivery_of(row.sender, call.headers)
     if row.account.suspended_at is not None:
-        raise Conflict("The account of this trigger is suspended, so nothing ran. Ask an operator.")
+        raise Conflict(
+            "The account of this trigger is suspended; no schedule run was made. Its people can ask an operator."
+        )
     try:
-        return _fire(row, call.address, body, delivery, with_old_secret=not new)
+        return _run(row, call.address, body, delivery, with_old_secret=not new)
     except IntegrityError:
-        # The same delivery twice in this moment: the other one has fired.
-        return Fire.objects.get(trigger=row, delivery=delivery), True
+        # The same delivery twice in this moment: the other one has made the run.
+        return ScheduleRun.objects.get(trigger=row, delivery=delivery), True
 
 
 def _proved(row: Trigger | None, call: Call) -> tuple[bool, bool]:
@@ -194,16 +199,16 @@ def _proved(row: Trigger | None, call: Call) -> tuple[bool, bool]:
 
 
 @transaction.atomic
-def _fire(row: Trigger, address: str, body: str, delivery: str, *, with_old_secret: bool) -> tuple[Fire, bool]:
-    # One at a time per trigger: the count below and the fire that follows must not pass each other.
+def _run(row: Trigger, address: str, body: str, delivery: str, *, with_old_secret: bool) -> tuple[ScheduleRun, bool]:
+    # One at a time per trigger: the count below and the run that follows must not pass each other.
     Trigger.objects.select_for_update().filter(pk=row.pk).first()
-    if delivery and (known := Fire.objects.filter(trigger=row, delivery=delivery).first()):
+    if delivery and (known := ScheduleRun.objects.filter(trigger=row, delivery=delivery).first()):
         return known, True
     moment = now()
-    recent = Fire.objects.filter(trigger=row, scheduled_at__gt=moment - timedelta(minutes=1)).count()
+    recent = ScheduleRun.objects.filter(trigger=row, scheduled_at__gt=moment - timedelta(minutes=1)).count()
     if recent >= row.per_minute:
         raise TooMany(f"This trigger accepts at most {row.per_minute} calls per minute; wait and call again.")
-    fire = fire_by_trigger(
+    run = run_by_trigger(
         schedule_id=row.schedule_id,
         caller=f"trigger {row.name} from {address}",
         body=body,
@@ -212,9 +217,9 @@ def _fire(row: Trigger, address: str, body: str, delivery: str, *, with_old_secr
     )
     Trigger.objects.filter(pk=row.pk).update(last_used_at=moment)
     caller = Actor(f"trigger {row.name} from {address}"[:150], row.account, Membership.Role.EDITOR)
-    said = {"fire": fire.pk, "delivery": delivery, "state": str(fire.state)}
-    _record(caller, "call", row, after=said | ({"with_old_secret": True} if with_old_secret else {}))
-    return fire, False
+    told = {"schedule_run": run.pk, "delivery": delivery, "state": str(run.state)}
+    _record(caller, "call", row, after=told | ({"with_old_secret": True} if with_old_secret else {}))
+    return run, False
 
 
 @functools.cache

@@ -1,6 +1,6 @@
 """Topics: a bounded Redis stream per account and name; any number of subscribers read it from their place.
 
-Messages carry the key of the fire that sent them, the same at every attempt. A second attempt looks first whether the
+Messages carry the key of the run that sent them, the same at every attempt. A second attempt looks first whether the
 one before came through; subscribers that must not act twice still compare keys.
 """
 
@@ -21,7 +21,7 @@ from apps.accounts.actors import Actor
 from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
 from apps.core.errors import FieldError, Invalid, SpillwayError
-from apps.schedules.models import Fire
+from apps.schedules.models import ScheduleRun
 
 MOST_MESSAGES, MOST_BYTES = 10_000, 4_000_000
 KEPT_S = 7 * 86_400
@@ -39,7 +39,7 @@ class Unavailable(SpillwayError):
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message: `id` is its place in the topic, `key` the same for every attempt of the fire that sent it."""
+    """One message: `id` is its place in the topic, `key` the same for every attempt of the run that sent it."""
 
     id: str
     key: str
@@ -62,37 +62,37 @@ def stream_of(account_id: int, topic: str) -> str:
     return f"spillway:topic:{account_id}:{topic}"
 
 
-def send(fires: Sequence[Fire]) -> list[str]:
-    """Put a message of each fire into its topic, in one trip; their places. Raises redis.RedisError."""
-    known = {fire.pk: _sent_before(fire) for fire in fires if fire.attempt > 1}
+def send(runs: Sequence[ScheduleRun]) -> list[str]:
+    """Put a message of each run into its topic, in one trip; their places. Raises redis.RedisError."""
+    known = {run.pk: _sent_before(run) for run in runs if run.attempt > 1}
     pipe = client().pipeline(transaction=False)
-    new = [fire for fire in fires if not known.get(fire.pk)]
-    for fire in new:
-        stream, fields = stream_of(fire.account_id, fire.schedule.target["topic"]), _fields(fire)
+    new = [run for run in runs if not known.get(run.pk)]
+    for run in new:
+        stream, fields = stream_of(run.account_id, run.schedule.target["topic"]), _fields(run)
         most = max(1, min(MOST_MESSAGES, MOST_BYTES // sum(map(len, fields.values()))))
         pipe.xadd(stream, fields, maxlen=most, approximate=True)  # type: ignore[arg-type] # a dict of texts
         pipe.expire(stream, KEPT_S)
     places = iter(pipe.execute()[::2] if new else ())
-    return [known.get(fire.pk) or str(next(places)) for fire in fires]
+    return [known.get(run.pk) or str(next(places)) for run in runs]
 
 
-def _fields(fire: Fire) -> dict[str, str]:
-    schedule = fire.schedule
+def _fields(run: ScheduleRun) -> dict[str, str]:
+    schedule = run.schedule
     return {
-        "key": fire.key,
+        "key": run.key,
         "schedule": f"{schedule.account.name}/{schedule.name}",
-        "scheduled_at": fire.scheduled_at.isoformat(),
+        "scheduled_at": run.scheduled_at.isoformat(),
         "message": schedule.target["message"],
-        "sent": fire.body,
+        "sent": run.body,
     }
 
 
-def _sent_before(fire: Fire) -> str:
+def _sent_before(run: ScheduleRun) -> str:
     """The place of the message that an earlier attempt sent, empty when none came through."""
-    stream = stream_of(fire.account_id, fire.schedule.target["topic"])
-    since = int((fire.due_at - LOOK_BACK).timestamp() * 1000)
+    stream = stream_of(run.account_id, run.schedule.target["topic"])
+    since = int((run.due_at - LOOK_BACK).timestamp() * 1000)
     for place, fields in _rows(client().xrange(stream, min=since)):
-        if fields.get("key") == fire.key:
+        if fields.get("key") == run.key:
             return place
     return ""
 

@@ -1,4 +1,4 @@
-"""A run while it goes on: second by second, what it does now, how far every brake is away."""
+"""A run while it goes on: second by second, what it does now, how far every abort condition is away."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from apps.capacity.models import Run, Second, Step
 from apps.capacity.run.abort_conditions import PROBING
 from apps.core.clock import now
 from apps.web.capacity.words import PURPOSES, spoken
-from apps.web.drawing.runs import Drawing, Held, Moment, draw_seconds, short
+from apps.web.drawing.runs import Drawing, Held, SecondPoint, draw_seconds, short
 from apps.web.kit.figures import amount, share
 
 SHOWN = 240  # seconds of a run that goes on
 WHOLE = 14_400  # seconds of one that is over
 SILENT = timedelta(seconds=4)
-NO_BRAKE = "not an abort condition during the search, because the objective ends each step"
+NOT_WATCHED = "no abort condition while it looks for the border: there the objective ends each step"
 ERRORS_SHARE, ERRORS_FOR, SLOW_TIMES, SLOW_FOR = 0.05, 5, 3.0, 10
 
 
 @dataclass(frozen=True, slots=True)
-class Brake:
+class AbortCondition:
     """One thing that stops a run: how near it is, as a bar; `percent` is None where nothing is known."""
 
     id: str
@@ -55,8 +55,8 @@ def timeline(run: Run, seconds: Sequence[Second], steps: Sequence[Step]) -> Draw
     )
 
 
-def _moment(second: Second, start: datetime) -> Moment:
-    return Moment(
+def _moment(second: Second, start: datetime) -> SecondPoint:
+    return SecondPoint(
         at=(second.at - start).total_seconds(),
         target=second.target,
         offered=second.offered,
@@ -138,8 +138,8 @@ def _known(steps: Sequence[Step]) -> str:
     return f" {short(bad)} did not meet the objective." if bad is not None else ""
 
 
-def brakes(run: Run, seconds: Sequence[Second], steps: Sequence[Step]) -> list[Brake]:
-    """Every brake that the numbers of the run itself can trigger, with its distance."""
+def abort_conditions(run: Run, seconds: Sequence[Second], steps: Sequence[Step]) -> list[AbortCondition]:
+    """Every abort condition that the numbers of the run itself can trigger, with its distance."""
     guards: Mapping[str, Any] = run.plan.get("guards") or {}
     last = seconds[-1] if seconds else None
     rate, connections = guards.get("max_rate", 100), guards.get("max_connections", 200)
@@ -151,36 +151,36 @@ def brakes(run: Run, seconds: Sequence[Second], steps: Sequence[Step]) -> list[B
         _slow(run, seconds, steps),
         _used("rate", "Rate", last.target if last else 0.0, rate, f"of {rate:,}/s"),
         _used("connections", "In flight", flight, connections, f"of {connections:,}"),
-        _brake("time", "Time", spent / longest, f"{spoken(min(spent, longest))} of {spoken(longest)}"),
+        _condition("time", "Time", spent / longest, f"{spoken(min(spent, longest))} of {spoken(longest)}"),
     ]
 
 
-def _errors(seconds: Sequence[Second]) -> Brake:
+def _errors(seconds: Sequence[Second]) -> AbortCondition:
     recent = seconds[-ERRORS_FOR:]
     total = sum(second.answered + second.errors for second in recent)
     if not total:
-        return Brake("errors", "Errors", None, "no responses yet", "")
+        return AbortCondition("errors", "Errors", None, "no responses yet", "")
     found = sum(second.errors for second in recent) / total
     text = f"{share(found)}; stops above {100 * ERRORS_SHARE:g} % for {ERRORS_FOR} s"
-    return _brake("errors", "Errors", found / ERRORS_SHARE, text)
+    return _condition("errors", "Errors", found / ERRORS_SHARE, text)
 
 
-def _slow(run: Run, seconds: Sequence[Second], steps: Sequence[Step]) -> Brake:
+def _slow(run: Run, seconds: Sequence[Second], steps: Sequence[Step]) -> AbortCondition:
     """The last seconds' best p95 against three times that of the first step, where that ends the load at all."""
     if (run.plan.get("load") or {}).get("kind", "search") in PROBING:
-        return Brake("slow", "Latency", None, NO_BRAKE, "")
+        return AbortCondition("slow", "Latency", None, NOT_WATCHED, "")
     base = steps[0].p95_ms if steps else None
     recent = [second.p95_ms for second in seconds[-SLOW_FOR:] if second.p95_ms is not None]
     if not base or not recent:
-        return Brake("slow", "Latency", None, "no earlier step to compare with", "")
+        return AbortCondition("slow", "Latency", None, "no earlier step to compare with", "")
     text = f"p95 {words_of(min(recent))}; stops above {words_of(SLOW_TIMES * base)} for {SLOW_FOR} s"
-    return _brake("slow", "Latency", min(recent) / (SLOW_TIMES * base), text)
+    return _condition("slow", "Latency", min(recent) / (SLOW_TIMES * base), text)
 
 
-def _used(id_: str, name: str, value: float, most: float, of: str) -> Brake:
-    return _brake(id_, name, value / most if most else 0.0, f"{short(value)} {of}")
+def _used(id_: str, name: str, value: float, most: float, of: str) -> AbortCondition:
+    return _condition(id_, name, value / most if most else 0.0, f"{short(value)} {of}")
 
 
-def _brake(id_: str, name: str, part: float, text: str) -> Brake:
+def _condition(id_: str, name: str, part: float, text: str) -> AbortCondition:
     kind = "bad" if part >= 1 else "warn" if part >= 0.8 else "good"
-    return Brake(id_, name, round(100 * part), text, kind)
+    return AbortCondition(id_, name, round(100 * part), text, kind)

@@ -1,4 +1,4 @@
-"""What a run found: the capacity with its confidence, its curve, what gave way, the run before."""
+"""What a run found: the capacity with its confidence, its curve, the bottleneck, the run before."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def result_context(run: Run) -> dict[str, Any]:
         "applied": _sentence(run.result.get("applied")),
         "capacity": short(found.capacity) if found.capacity is not None else "",
         "confidence": confidence_words(found),
-        "gave_way": LIMITED_BY.get(found.limited_by, found.limited_by),
+        "limited_by": LIMITED_BY.get(found.limited_by, found.limited_by),
         "bottleneck": _sentence(run.result.get("bottleneck")),
         "build": _facts(run.result.get("build")),
         "overloaded": f"{found.overloaded_s:.0f} s",
@@ -91,7 +91,7 @@ def _row(point: Point) -> dict[str, Any]:
 
 
 def _sentence(value: Any) -> str:
-    """What gave way, as a sentence of a document or of a plain text."""
+    """The bottleneck, as a sentence of a document or of a plain text."""
     return str(value.get("message", "")) if isinstance(value, Mapping) else str(value or "")
 
 

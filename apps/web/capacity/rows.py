@@ -19,7 +19,7 @@ from apps.web.drawing.runs import short
 def rows_of(actor: Actor, tests: Sequence[CapacityTest]) -> list[dict[str, Any]]:
     """What lists print of these tests; the number of queries is constant."""
     measured, open_ = last_measured(actor, tests), open_runs(actor, tests)
-    following = next_fires(actor, tests)
+    following = next_schedules(actor, tests)
     open_ends = last_inconclusive(actor, tests)
     rows = [_row(test, measured.get(test.pk), open_.get(test.pk), following.get(test.pk)) for test in tests]
     return [row | {"inconclusive": open_ends.get(row["test"].pk)} for row in rows]
@@ -64,8 +64,8 @@ def open_runs(actor: Actor, tests: Iterable[CapacityTest]) -> dict[int, Run]:
     return {row.test_id: row for row in rows if row.test_id}
 
 
-def next_fires(actor: Actor, tests: Iterable[CapacityTest]) -> dict[int, Schedule]:
-    """The schedule of each test that fires first, by the id of the test."""
+def next_schedules(actor: Actor, tests: Iterable[CapacityTest]) -> dict[int, Schedule]:
+    """The schedule of each test that runs first, by the id of the test."""
     names = {(test.account_id, test.name): test.pk for test in tests}
     kind = Schedule.TargetKind.CAPACITY_TEST
     rows = actor.visible(Schedule.objects.filter(target_kind=kind, paused=False, next_at__isnull=False))

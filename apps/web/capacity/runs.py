@@ -11,7 +11,7 @@ from apps.capacity.models import Run, Step
 from apps.capacity.run.generator_capacity import sentence_of
 from apps.core.clock import now
 from apps.web.capacity.actions import limit_context
-from apps.web.capacity.live import asked, brakes, figures_now, phase, seconds_of, timeline, words_of
+from apps.web.capacity.live import abort_conditions, asked, figures_now, phase, seconds_of, timeline, words_of
 from apps.web.capacity.result import result_context
 from apps.web.capacity.words import PURPOSES, address_of, load_words, mark_of, objective_words, spoken, through
 from apps.web.drawing.runs import short
@@ -60,7 +60,7 @@ def run_context(request: PageRequest, run: Run) -> dict[str, Any]:
     }
     if going:
         waits = run.state == Run.State.WAITING and run.begin_by is None
-        going_on = {"phase": phase(run, seconds, steps), "brakes": brakes(run, seconds, steps)}
+        going_on = {"phase": phase(run, seconds, steps), "abort_conditions": abort_conditions(run, seconds, steps)}
         return context | going_on | {"needs_approval": run.phase if waits else ""}
     limit = limit_context(request, run) if run.result else {}
     return context | result_context(run) | limit

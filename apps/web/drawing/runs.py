@@ -84,7 +84,7 @@ class Drawing:
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class SecondPoint:
     """One second of a run: `at` counts from the first one; rates per second, latencies in ms."""
 
     at: float
@@ -125,7 +125,7 @@ TIMELINES = (Sheet("wide", 1080, 380, 52, 1064, 10), Sheet("narrow", 360, 400, 4
 
 
 def draw_seconds(
-    moments: Sequence[Moment], held: Sequence[Held], *, max_latency_ms: float, prefix: str, sentence: str
+    moments: Sequence[SecondPoint], held: Sequence[Held], *, max_latency_ms: float, prefix: str, sentence: str
 ) -> Drawing:
     """Offered against achieved above, latency below, each second; bands are the steps with their statuses."""
     shown = thinned(moments)
@@ -147,7 +147,7 @@ def draw_curve(
     return Drawing(plots, sentence)
 
 
-def thinned(moments: Sequence[Moment], most: int = MOST_POINTS) -> list[Moment]:
+def thinned(moments: Sequence[SecondPoint], most: int = MOST_POINTS) -> list[SecondPoint]:
     """At most so many: of a few neighbouring seconds rates are averaged, of latencies the worst is shown."""
     size = -(-len(moments) // most)
     if size <= 1:
@@ -155,14 +155,14 @@ def thinned(moments: Sequence[Moment], most: int = MOST_POINTS) -> list[Moment]:
     return [_together(moments[at : at + size]) for at in range(0, len(moments), size)]
 
 
-def _together(some: Sequence[Moment]) -> Moment:
-    def mean(of: Callable[[Moment], float]) -> float:
+def _together(some: Sequence[SecondPoint]) -> SecondPoint:
+    def mean(of: Callable[[SecondPoint], float]) -> float:
         return sum(of(moment) for moment in some) / len(some)
 
     def worst(name: str) -> float | None:
         return max((value for moment in some if (value := getattr(moment, name)) is not None), default=None)
 
-    return Moment(
+    return SecondPoint(
         at=some[0].at,
         target=some[0].target,
         offered=mean(lambda moment: moment.offered),
@@ -175,7 +175,9 @@ def _together(some: Sequence[Moment]) -> Moment:
     )
 
 
-def _timeline(moments: list[Moment], held: Sequence[Held], max_latency_ms: float, sheet: Sheet, prefix: str) -> Plot:
+def _timeline(
+    moments: list[SecondPoint], held: Sequence[Held], max_latency_ms: float, sheet: Sheet, prefix: str
+) -> Plot:
     plot = Plot(sheet.kind, prefix, f"0 0 {sheet.width:g} {sheet.height:g}")
     last = max((moment.at for moment in moments), default=0.0)
     first = min((moment.at for moment in moments), default=0.0)

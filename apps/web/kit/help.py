@@ -16,7 +16,7 @@ PAGES = {
     "capacity": "use/capacity-tests",
     "certificate": "use/traffic#certificates",
     "cloud-account": "use/clouds",
-    "fire": "use/schedules",
+    "schedule-run": "use/schedules",
     "fleet": "use/rollouts",
     "grant": "operate/accounts",
     "hostname": "use/traffic#hostnames",

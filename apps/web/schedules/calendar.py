@@ -18,7 +18,7 @@ from apps.web.kit.pages import PageRequest, page, show
 from apps.web.schedules.calendar_days import DUE, Day, Span, add_blackouts, add_runs, fill
 from apps.web.schedules.form import zones
 from apps.web.schedules.rows import FILTERS, STATES, narrowed
-from apps.web.schedules.words import FIRES, TARGETS
+from apps.web.schedules.words import SCHEDULE_RUNS, TARGETS
 
 MOST_SCHEDULES = 100
 MOST_RUNS = 200
@@ -55,7 +55,7 @@ def index(request: PageRequest) -> HttpResponse:
         add_blackouts(days, Blackout.objects.filter(starts_at__lt=days.ends, ends_at__gt=days.starts)[:MOST_RUNS])
     context |= _around(view, days, today)
     context |= {"left_out": left_out, "more": len(shown) > MOST_SCHEDULES, "shown": MOST_SCHEDULES}
-    context |= {"zone": zone.key, "any": bool(shown), "legend": (*FIRES.values(), DUE)}
+    context |= {"zone": zone.key, "any": bool(shown), "legend": (*SCHEDULE_RUNS.values(), DUE)}
     return show(request, "pages/schedules/calendar.html", context)
 
 

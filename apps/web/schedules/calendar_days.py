@@ -13,15 +13,15 @@ from apps.calendars import CalendarError, Timing, next_after, upcoming
 from apps.capacity.models import Blackout, Run
 from apps.definitions.freezing.timing import timing_of
 from apps.definitions.models import Schedule
-from apps.schedules.models import Fire
-from apps.web.schedules.words import FIRES, Mark, is_timed, span
+from apps.schedules.models import ScheduleRun
+from apps.web.schedules.words import SCHEDULE_RUNS, Mark, is_timed, span
 
 A_DAY = timedelta(days=1)
 # So many instants within a day, and a schedule is a band of its days instead of single entries.
 DENSE = 4
 # How many instants one page computes at most; schedules beyond that are named as left out.
 BUDGET = 3000
-MOST_FIRES = 5000
+MOST_RUNS = 5000
 DUE = Mark("idle", "unknown", "Due")
 QUIET = Mark("idle", "check", "No failures")
 RUNS = {
@@ -34,11 +34,11 @@ RUNS = {
     Run.State.FAILED: Mark("bad", "bad", "Test failed"),
 }
 BLACKOUT = Mark("warn", "stop", "Blackout")
-BAD = (Fire.State.DEAD, Fire.State.MISSED)
-# The worst of several fires speaks for all of them.
+BAD = (ScheduleRun.State.DEAD, ScheduleRun.State.MISSED)
+# The worst of several runs speaks for all of them.
 WORST_FIRST = (
-    *(Fire.State.DEAD, Fire.State.MISSED, Fire.State.RUNNING, Fire.State.WAITING),
-    *(Fire.State.SKIPPED, Fire.State.DONE),
+    *(ScheduleRun.State.DEAD, ScheduleRun.State.MISSED, ScheduleRun.State.RUNNING, ScheduleRun.State.WAITING),
+    *(ScheduleRun.State.SKIPPED, ScheduleRun.State.DONE),
 )
 
 
@@ -150,10 +150,12 @@ def _past(page: Span, plans: Sequence[Plan], moment: datetime) -> None:
     single = [plan.row.pk for plan in plans if not plan.dense]
     dense = [plan.row.pk for plan in plans if plan.dense]
     names = {plan.row.pk: plan.row.name for plan in plans}
-    fires = Fire.objects.filter(scheduled_at__gte=page.starts, scheduled_at__lt=page.ends).order_by("-scheduled_at")
+    runs = ScheduleRun.objects.filter(scheduled_at__gte=page.starts, scheduled_at__lt=page.ends).order_by(
+        "-scheduled_at"
+    )
     columns = ("schedule_id", "scheduled_at", "state")
-    found = list(fires.filter(schedule__in=single).values_list(*columns)[:MOST_FIRES])
-    bad = list(fires.filter(schedule__in=dense, state__in=BAD).values_list(*columns)[:MOST_FIRES])
+    found = list(runs.filter(schedule__in=single).values_list(*columns)[:MOST_RUNS])
+    bad = list(runs.filter(schedule__in=dense, state__in=BAD).values_list(*columns)[:MOST_RUNS])
     grouped: dict[tuple[int, date], list[tuple[datetime, str]]] = defaultdict(list)
     for pk, at, state in [*found, *bad]:
         grouped[pk, at.astimezone(page.zone).date()].append((at, state))
@@ -164,17 +166,17 @@ def _past(page: Span, plans: Sequence[Plan], moment: datetime) -> None:
 
 
 def _entries(page: Span, name: str, pk: int, those: list[tuple[datetime, str]]) -> Iterable[Entry]:
-    """One entry per fire, or one for all of a day where there are many."""
+    """One entry per run, or one for all of a day where there are many."""
     if len(those) < DENSE:
         for at, state in those:
-            mark = FIRES[Fire.State(state)]
+            mark = SCHEDULE_RUNS[ScheduleRun.State(state)]
             yield Entry(at, page.clock(at), name, mark, mark.word, "web:schedule", pk)
         return
-    counts = Counter(Fire.State(state) for _, state in those)
+    counts = Counter(ScheduleRun.State(state) for _, state in those)
     states = [state for state in WORST_FIRST if counts[state]]
-    words = ", ".join(f"{counts[state]:,} {FIRES[state].word.lower()}" for state in states)
+    words = ", ".join(f"{counts[state]:,} {SCHEDULE_RUNS[state].word.lower()}" for state in states)
     first = min(at for at, _ in those)
-    yield Entry(first, f"{page.clock(first)} …", name, FIRES[states[0]], words, "web:schedule", pk)
+    yield Entry(first, f"{page.clock(first)} …", name, SCHEDULE_RUNS[states[0]], words, "web:schedule", pk)
 
 
 def _quiet_days(page: Span, dense: Sequence[Plan], noisy: set[tuple[int, date]], moment: datetime) -> None:

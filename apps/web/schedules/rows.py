@@ -13,17 +13,17 @@ from apps.accounts.actors import Actor
 from apps.core.clock import now
 from apps.core.errors import FieldError, Invalid
 from apps.definitions.models import Schedule
-from apps.schedules.models import Fire
-from apps.web.schedules.words import FIRES, TARGETS, Mark, sentence, state_of, target_of
+from apps.schedules.models import ScheduleRun
+from apps.web.schedules.words import SCHEDULE_RUNS, TARGETS, Mark, sentence, state_of, target_of
 
 MOST_TEXT = 253
 RELATIVE = timedelta(days=7)
 A_DAY = timedelta(days=1)
-BAD = (Fire.State.DEAD, Fire.State.MISSED)
+BAD = (ScheduleRun.State.DEAD, ScheduleRun.State.MISSED)
 MOST_TROUBLED = 5
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NO_INSTANT = {"cron": "", "every_s": None, "at": ""}
-_GAVE_UP = Exists(Fire.objects.filter(schedule=OuterRef("pk"), state=Fire.State.DEAD))
+_GAVE_UP = Exists(ScheduleRun.objects.filter(schedule=OuterRef("pk"), state=ScheduleRun.State.DEAD))
 # What `?state=` may say, each with its word and the rows that it means.
 STATES: dict[str, tuple[str, Callable[[QuerySet[Schedule]], QuerySet[Schedule]]]] = {
     "on": ("Active", lambda rows: rows.filter(paused=False).filter(Q(next_at__isnull=False) | Q(**NO_INSTANT))),
@@ -37,14 +37,14 @@ FILTERS = ("q", "state", "target", "account")
 
 @dataclass(frozen=True, slots=True)
 class ListedSchedule:
-    """A schedule as a line: in words, with its state, whether it is due so soon that pages count, and its last fire."""
+    """A schedule as a line: in words, with its state, whether it is due so soon that pages count, and its last run."""
 
     row: Schedule
     sentence: str
     target: str
     state: Mark
     soon: bool
-    last: Fire | None
+    last: ScheduleRun | None
     last_mark: Mark | None
 
 
@@ -90,11 +90,11 @@ def page_of(rows: QuerySet[Schedule], after: str, limit: int) -> tuple[list[Sche
 
 def listed(rows: list[Schedule]) -> list[ListedSchedule]:
     """The rows in words, with two more queries however many they are."""
-    last = last_fires([row.pk for row in rows])
+    last = last_runs([row.pk for row in rows])
     return [_listed(row, last.get(row.pk)) for row in rows]
 
 
-def _listed(row: Schedule, last: Fire | None) -> ListedSchedule:
+def _listed(row: Schedule, last: ScheduleRun | None) -> ListedSchedule:
     return ListedSchedule(
         row=row,
         sentence=sentence(row),
@@ -102,20 +102,20 @@ def _listed(row: Schedule, last: Fire | None) -> ListedSchedule:
         state=state_of(row),
         soon=row.next_at is not None and row.next_at - now() < RELATIVE,
         last=last,
-        last_mark=FIRES[Fire.State(last.state)] if last else None,
+        last_mark=SCHEDULE_RUNS[ScheduleRun.State(last.state)] if last else None,
     )
 
 
-def last_fires(ids: list[int]) -> dict[int, Fire]:
-    """The newest fire of each schedule that has one, by the schedule's id."""
-    newest = Fire.objects.filter(schedule=OuterRef("pk")).order_by("-scheduled_at").values("pk")[:1]
+def last_runs(ids: list[int]) -> dict[int, ScheduleRun]:
+    """The newest run of each schedule that has one, by the schedule's id."""
+    newest = ScheduleRun.objects.filter(schedule=OuterRef("pk")).order_by("-scheduled_at").values("pk")[:1]
     numbers = Schedule.objects.filter(pk__in=ids).order_by().values_list(Subquery(newest), flat=True)
-    return {fire.schedule_id: fire for fire in Fire.objects.filter(pk__in=[number for number in numbers if number])}
+    return {run.schedule_id: run for run in ScheduleRun.objects.filter(pk__in=[number for number in numbers if number])}
 
 
-def page_of_fires(rows: QuerySet[Fire], state: str, before: str, limit: int) -> tuple[list[Fire], str]:
-    """Fires of one schedule, newest first, below the cursor `before` (microseconds); and the cursor that follows."""
-    if state in Fire.State.values:
+def page_of_runs(rows: QuerySet[ScheduleRun], state: str, before: str, limit: int) -> tuple[list[ScheduleRun], str]:
+    """Runs of one schedule, newest first, below the cursor `before` (microseconds); and the cursor that follows."""
+    if state in ScheduleRun.State.values:
         rows = rows.filter(state=state)
     if before.isascii() and before.isdecimal() and len(before) < 18:
         rows = rows.filter(scheduled_at__lt=_moment(int(before)))
@@ -142,9 +142,10 @@ class Trouble(NamedTuple):
 
 def troubled(actor: Actor) -> list[Trouble]:
     """Schedules with which something went wrong within a day, the worst first."""
-    bad = actor.visible(Fire.objects.filter(state__in=BAD, scheduled_at__gte=now() - A_DAY)).order_by()
+    bad = actor.visible(ScheduleRun.objects.filter(state__in=BAD, scheduled_at__gte=now() - A_DAY)).order_by()
     counts = bad.values("schedule", "schedule__name").annotate(
-        gave_up=Count("pk", filter=Q(state=Fire.State.DEAD)), missed=Count("pk", filter=Q(state=Fire.State.MISSED))
+        gave_up=Count("pk", filter=Q(state=ScheduleRun.State.DEAD)),
+        missed=Count("pk", filter=Q(state=ScheduleRun.State.MISSED)),
     )
     rows = counts.order_by("-gave_up", "-missed", "schedule__name")[:MOST_TROUBLED]
     return [Trouble(row["schedule"], row["schedule__name"], row["gave_up"], row["missed"]) for row in rows]

@@ -22,14 +22,14 @@ from apps.definitions.selectors import only
 from apps.definitions.selectors import schedules as visible_schedules
 from apps.definitions.services import delete_object
 from apps.schedules import selectors, services
-from apps.schedules.models import Fire, Trigger
+from apps.schedules.models import ScheduleRun, Trigger
 from apps.schedules.triggers.services import GRACE_S
 from apps.web.kit.pages import PageRequest, page, show
-from apps.web.schedules.rows import FILTERS, STATES, last_fires, listed, narrowed, page_of, page_of_fires
+from apps.web.schedules.rows import FILTERS, STATES, last_runs, listed, narrowed, page_of, page_of_runs
 from apps.web.schedules.triggers import GRACES
 from apps.web.schedules.words import (
     CAUSES,
-    FIRES,
+    SCHEDULE_RUNS,
     TARGETS,
     next_instants,
     sentence,
@@ -40,10 +40,10 @@ from apps.web.schedules.words import (
 )
 
 PER_PAGE = 50
-FIRES_SHOWN = 25
+RUNS_SHOWN = 25
 MOST_AT_ONCE = 200
 MOST_REASON = 400
-# What `result` of a fire may name, and the page that shows it.
+# What `result` of a run may name, and the page that shows it.
 RESULTS = {"run": "web:capacity-run", "rollout": "web:rollout"}
 CHANGED = {
     "Pool": "web:pool",
@@ -132,8 +132,8 @@ def _facts(row: Schedule) -> dict[str, Any]:
     context["spans"] = {name: span(getattr(row, f"{name}_s")) for name in ("window", "jitter", "backoff", "timeout")}
     context["spans"]["catch_up"] = span(row.catch_up_window_s)
     context["change_text"] = yaml.safe_dump(row.target, sort_keys=False, allow_unicode=True)
-    last = last_fires([row.pk]).get(row.pk)
-    context |= {"last": last, "last_mark": FIRES[Fire.State(last.state)] if last else None}
+    last = last_runs([row.pk]).get(row.pk)
+    context |= {"last": last, "last_mark": SCHEDULE_RUNS[ScheduleRun.State(last.state)] if last else None}
     try:
         context["instants"] = next_instants(timing, now())
     except CalendarError as error:
@@ -142,38 +142,38 @@ def _facts(row: Schedule) -> dict[str, Any]:
 
 
 def _history(request: PageRequest, row: Schedule) -> dict[str, Any]:
-    """Fires, newest first; `?state=` narrows, `?before=` goes on."""
-    rows, zone = selectors.fires(request.actor).filter(schedule=row), zone_of(row.zone)
+    """Runs, newest first; `?state=` narrows, `?before=` goes on."""
+    rows, zone = selectors.runs(request.actor).filter(schedule=row), zone_of(row.zone)
     state, before = request.GET.get("state", ""), request.GET.get("before", "")
-    state = state if state in Fire.State.values else ""
-    found, next_before = page_of_fires(rows, state, before, FIRES_SHOWN)
-    gave_up = list(rows.filter(state=Fire.State.DEAD).order_by("-scheduled_at")[: FIRES_SHOWN + 1])
+    state = state if state in ScheduleRun.State.values else ""
+    found, next_before = page_of_runs(rows, state, before, RUNS_SHOWN)
+    gave_up = list(rows.filter(state=ScheduleRun.State.DEAD).order_by("-scheduled_at")[: RUNS_SHOWN + 1])
     return {
-        "fires": [_fire(each, zone) for each in found],
-        "fire_states": [(value, FIRES[value].word) for value in Fire.State],
+        "runs": [_run(each, zone) for each in found],
+        "run_states": [(value, SCHEDULE_RUNS[value].word) for value in ScheduleRun.State],
         "chosen_state": state,
         "before": before,
         "next_before": next_before,
         "gave_up": len(gave_up),
-        "more_gave_up": len(gave_up) > FIRES_SHOWN,
+        "more_gave_up": len(gave_up) > RUNS_SHOWN,
     }
 
 
-def _fire(fire: Fire, zone: ZoneInfo) -> dict[str, Any]:
-    """A fire as a line: state, why it came about, how late it began, how long it took, where it led."""
+def _run(run: ScheduleRun, zone: ZoneInfo) -> dict[str, Any]:
+    """A run as a line: state, why it came about, how late it began, how long it took, where it led."""
     return {
-        "fire": fire,
-        "mark": FIRES[Fire.State(fire.state)],
-        "cause": CAUSES[Fire.Cause(fire.cause)],
-        "local": f"{fire.scheduled_at.astimezone(zone):%a %Y-%m-%d %H:%M:%S}",
-        "lag": _seconds((fire.started_at - fire.due_at).total_seconds()) if fire.started_at else "",
-        "took": _took(fire),
-        "links": _links(fire.result),
+        "run": run,
+        "mark": SCHEDULE_RUNS[ScheduleRun.State(run.state)],
+        "cause": CAUSES[ScheduleRun.Cause(run.cause)],
+        "local": f"{run.scheduled_at.astimezone(zone):%a %Y-%m-%d %H:%M:%S}",
+        "lag": _seconds((run.started_at - run.due_at).total_seconds()) if run.started_at else "",
+        "took": _took(run),
+        "links": _links(run.result),
     }
 
 
 def _links(result: dict[str, Any]) -> list[tuple[str, int, str]]:
-    """Pages of what a fire led to: the page's name, its id, and words for it."""
+    """Pages of what a run led to: the page's name, its id, and words for it."""
     links = [
         (page_name, result[name], f"{name} {result[name]}") for name, page_name in RESULTS.items() if name in result
     ]
@@ -182,10 +182,10 @@ def _links(result: dict[str, Any]) -> list[tuple[str, int, str]]:
     return links
 
 
-def _took(fire: Fire) -> str:
-    if fire.started_at is None or fire.finished_at is None:
+def _took(run: ScheduleRun) -> str:
+    if run.started_at is None or run.finished_at is None:
         return ""
-    return _seconds((fire.finished_at - fire.started_at).total_seconds())
+    return _seconds((run.finished_at - run.started_at).total_seconds())
 
 
 def _seconds(value: float) -> str:
@@ -239,9 +239,9 @@ def resume(request: PageRequest, pk: int) -> HttpResponse:
 @require_POST
 @page
 def retry(request: PageRequest, pk: int) -> HttpResponse:
-    """Try once more what gave up; `pk` is the fire's."""
-    fire = only(selectors.fires(request.actor), pk)
-    return _done(request, fire.schedule_id, services.retry_fire, "The run is retried.", fire_id=pk)
+    """Try once more what gave up; `pk` is the run's."""
+    run = only(selectors.runs(request.actor), pk)
+    return _done(request, run.schedule_id, services.retry_run, "The run is retried.", run_id=pk)
 
 
 @require_POST

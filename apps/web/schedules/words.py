@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from apps.calendars import CalendarError, Timing, describe, next_after, upcoming
 from apps.definitions.freezing.timing import timing_of
 from apps.definitions.models import Schedule
-from apps.schedules.models import Fire
+from apps.schedules.models import ScheduleRun
 
 TARGETS = {
     "webhook": "Webhook",
@@ -32,20 +32,20 @@ class Mark(NamedTuple):
     word: str
 
 
-FIRES = {
-    Fire.State.WAITING: Mark("idle", "behind", "Waiting"),
-    Fire.State.RUNNING: Mark("busy", "busy", "Running"),
-    Fire.State.DONE: Mark("good", "check", "Done"),
-    Fire.State.DEAD: Mark("bad", "bad", "Failed"),
-    Fire.State.SKIPPED: Mark("idle", "stop", "Skipped"),
-    Fire.State.MISSED: Mark("warn", "unknown", "Missed"),
+SCHEDULE_RUNS = {
+    ScheduleRun.State.WAITING: Mark("idle", "behind", "Waiting"),
+    ScheduleRun.State.RUNNING: Mark("busy", "busy", "Running"),
+    ScheduleRun.State.DONE: Mark("good", "check", "Done"),
+    ScheduleRun.State.DEAD: Mark("bad", "bad", "Failed"),
+    ScheduleRun.State.SKIPPED: Mark("idle", "stop", "Skipped"),
+    ScheduleRun.State.MISSED: Mark("warn", "unknown", "Missed"),
 }
 CAUSES = {
-    Fire.Cause.TIME: "",
-    Fire.Cause.CATCH_UP: "caught up",
-    Fire.Cause.BY_HAND: "by hand",
-    Fire.Cause.TRIGGER: "by a trigger",
-    Fire.Cause.RESTORE: "restores",
+    ScheduleRun.Cause.TIME: "",
+    ScheduleRun.Cause.CATCH_UP: "caught up",
+    ScheduleRun.Cause.BY_HAND: "by hand",
+    ScheduleRun.Cause.TRIGGER: "by a trigger",
+    ScheduleRun.Cause.RESTORE: "restores",
 }
 ON = Mark("good", "good", "Active")
 PAUSED = Mark("idle", "pause", "Paused")

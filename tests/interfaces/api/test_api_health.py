@@ -10,7 +10,7 @@ import pytest
 from apps.accounts.actors import Actor
 from apps.core.clock import database_now, now
 from apps.observe import services
-from apps.observe.collect.fitness import judge_clock
+from apps.observe.collect.fitness import evaluate_clock
 from apps.observe.judge.conditions import Reason, Type
 from apps.observe.models import CollectorLease, Condition, Console, NodeReport
 from tests.apps.observe_env import World
@@ -76,7 +76,7 @@ def clocks(world: World, node_s: float, console_s: float) -> dict[str, list[Any]
     """What the API says of the clocks of a node and of a console that are off by so much."""
     Console.objects.update_or_create(name="console-1", defaults={"heard_at": database_now()})
     pk = Console.objects.get().pk
-    verdicts = [judge_clock("node", world.nodes[2].pk, node_s), judge_clock("console", pk, console_s)]
+    verdicts = [evaluate_clock("node", world.nodes[2].pk, node_s), evaluate_clock("console", pk, console_s)]
     services.store_verdicts(verdicts, now())
     (node,) = (each for each in health(world.operator, "fleets/us-fleet/health")["nodes"] if each["conditions"])
     assert node["conditions"] == health(world.operator, f"nodes/{node['node']}/health")["conditions"]

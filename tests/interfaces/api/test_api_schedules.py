@@ -1,4 +1,4 @@
-"""Schedules are looked at before they are stored, run, paused, asked for what they fired; topics."""
+"""Schedules are looked at before they are stored, run, paused, asked for their runs; topics."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from apps.accounts.actors import Actor
 from apps.definitions.models import Schedule
-from apps.schedules.models import Fire
+from apps.schedules.models import ScheduleRun
 from apps.schedules.run.working import work_off
 from apps.schedules.triggers import topics
 from tests.interfaces.api.test_api_objects import Api, assert_problem
@@ -76,26 +76,31 @@ def test_what_runs_now_is_followed_to_its_end(api: Api, redis_topics: object) ->
     made = booked(api)
     answer = api("POST", f"schedules/{made['id']}/run")
     assert answer.status_code == 202
-    fire = answer.json()
-    assert (fire["cause"], fire["state"], fire["key"]) == ("by_hand", "waiting", f"fire-{fire['id']}")
+    run = answer.json()
+    assert (run["cause"], run["state"], run["key"]) == ("by_hand", "waiting", f"schedule-run-{run['id']}")
     work_off(seconds=5)
-    done = api("GET", f"fires/{fire['id']}").json()
+    done = api("GET", f"schedule-runs/{run['id']}").json()
     assert (done["state"], done["message"]) == ("done", "Sent to topic nightly.")
-    for url in ("fires", f"schedules/{made['id']}/fires", "fires?state=done", "fires?schedule=nightly"):
+    for url in (
+        "schedule-runs",
+        f"schedules/{made['id']}/runs",
+        "schedule-runs?state=done",
+        "schedule-runs?schedule=nightly",
+    ):
         assert api("GET", url).json()["items"] == [done]
-    assert api("GET", "fires?state=dead").json()["items"] == []
-    assert_problem(api("GET", "fires?state=odd"), 422)
-    assert_problem(api("POST", f"fires/{fire['id']}/retry"), 409)
+    assert api("GET", "schedule-runs?state=dead").json()["items"] == []
+    assert_problem(api("GET", "schedule-runs?state=odd"), 422)
+    assert_problem(api("POST", f"schedule-runs/{run['id']}/retry"), 409)
 
 
-def test_a_dead_fire_is_tried_again_under_its_key(api: Api, redis_topics: object) -> None:
+def test_a_dead_run_is_tried_again_under_its_key(api: Api, redis_topics: object) -> None:
     made = booked(api)
-    fire = api("POST", f"schedules/{made['id']}/run").json()
-    Fire.objects.update(state="dead", attempt=3, message="Redis was away.")
-    again = api("POST", f"fires/{fire['id']}/retry")
-    assert (again.status_code, again.json()["state"], again.json()["key"]) == (202, "waiting", fire["key"])
+    run = api("POST", f"schedules/{made['id']}/run").json()
+    ScheduleRun.objects.update(state="dead", attempt=3, message="Redis was away.")
+    again = api("POST", f"schedule-runs/{run['id']}/retry")
+    assert (again.status_code, again.json()["state"], again.json()["key"]) == (202, "waiting", run["key"])
     work_off(seconds=5)
-    assert api("GET", f"fires/{fire['id']}").json()["state"] == "done"
+    assert api("GET", f"schedule-runs/{run['id']}").json()["state"] == "done"
 
 
 def test_pause_and_resume_say_how_the_schedule_is_then(api: Api) -> None:
@@ -109,10 +114,10 @@ def test_pause_and_resume_say_how_the_schedule_is_then(api: Api) -> None:
 @pytest.mark.slow(reason="It waits a second for a message that does not come.")
 def test_messages_of_a_topic_are_read_from_a_place_on(api: Api, redis_topics: object, globex: Actor) -> None:
     made = booked(api, overlap="allow")
-    fires = [api("POST", f"schedules/{made['id']}/run").json() for _ in range(3)]
+    runs = [api("POST", f"schedules/{made['id']}/run").json() for _ in range(3)]
     work_off(seconds=5)
     items = api("GET", "topics/nightly/messages").json()["items"]
-    assert [item["key"] for item in items] == [fire["key"] for fire in fires]
+    assert [item["key"] for item in items] == [run["key"] for run in runs]
     assert items[0]["message"] == "go"
     rest = api("GET", f"topics/nightly/messages?after={items[1]['id']}&limit=5").json()["items"]
     assert rest == items[2:]

@@ -1,4 +1,4 @@
-"""The outside fires a schedule with a secret or a signature, and who has neither learns nothing."""
+"""The outside runs a schedule with a secret or a signature, and who has neither learns nothing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from apps.core.clock import now
 from apps.definitions.models import Schedule
 from apps.definitions.services import save_object
 from apps.definitions.shapes.base.words import instant_text
-from apps.schedules.models import Fire, Trigger
+from apps.schedules.models import ScheduleRun, Trigger
 from apps.schedules.triggers.services import make_trigger, rotate_trigger
 
 BODY = b'{"ref": "refs/heads/main"}'
@@ -71,17 +71,17 @@ SENDERS = ("secret", "standard_webhooks", "github", "gitlab")
 
 @pytest.mark.both_engines
 @pytest.mark.parametrize("sender", SENDERS)
-def test_each_kind_of_sender_fires_the_schedule_once_per_delivery(acme: Actor, schedule: Schedule, sender: str) -> None:
+def test_each_kind_of_sender_runs_the_schedule_once_per_delivery(acme: Actor, schedule: Schedule, sender: str) -> None:
     url, secret = made(acme, schedule, sender)
     first = call(url, signed(sender, secret))
     assert first.status_code == 202, first.content
     again = call(url, signed(sender, secret))
-    assert (again.json()["fire"], again.json()["repeated"]) == (first.json()["fire"], True)
+    assert (again.json()["schedule_run"], again.json()["repeated"]) == (first.json()["schedule_run"], True)
     other = call(url, signed(sender, secret, delivery="d-2")).json()
-    assert other["fire"] != first.json()["fire"]
-    fire = Fire.objects.get(pk=first.json()["fire"])
-    assert (fire.cause, fire.body) == ("trigger", BODY.decode())
-    assert fire.actor == f"trigger of-{len(sender)} from 127.0.0.1"
+    assert other["schedule_run"] != first.json()["schedule_run"]
+    run = ScheduleRun.objects.get(pk=first.json()["schedule_run"])
+    assert (run.cause, run.body) == ("trigger", BODY.decode())
+    assert run.actor == f"trigger of-{len(sender)} from 127.0.0.1"
     trigger = Trigger.objects.get()
     assert trigger.last_used_at is not None
     assert Entry.objects.filter(object_kind="Trigger", action="call").count() == 2
@@ -102,7 +102,7 @@ def test_unknown_and_wrong_are_the_same_answer(acme: Actor, schedule: Schedule, 
     for answer in wrong:
         assert answer.status_code == unknown.status_code == 404
         assert answer.json() | {"instance": "", "request_id": ""} == unknown.json() | {"instance": "", "request_id": ""}
-    assert not Fire.objects.exists()
+    assert not ScheduleRun.objects.exists()
 
 
 @pytest.mark.parametrize("sender", ["standard_webhooks", "github"])
@@ -174,12 +174,12 @@ def test_there_are_never_more_than_two_secrets(acme: Actor, schedule: Schedule) 
     assert answers == [404, 202, 202]
 
 
-def test_a_trigger_fires_at_most_so_often_a_minute(acme: Actor, schedule: Schedule) -> None:
+def test_a_trigger_runs_at_most_so_often_a_minute(acme: Actor, schedule: Schedule) -> None:
     url, secret = made(acme, schedule, per_minute=2)
     answers = [call(url, {"X-Trigger-Secret": secret}) for _ in range(3)]
     assert [answer.status_code for answer in answers] == [202, 202, 429]
     assert answers[2]["Retry-After"] == "60"
-    Fire.objects.all().delete()
+    ScheduleRun.objects.all().delete()
     assert call(url, {"X-Trigger-Secret": secret}).status_code == 202
 
 
@@ -207,7 +207,7 @@ def test_paused_and_suspended_are_said_to_those_who_know_the_secret(acme: Actor,
     acme.account.suspended_at = now()
     acme.account.save()
     assert call(url, {"X-Trigger-Secret": secret}).status_code == 409
-    assert not Fire.objects.exists()
+    assert not ScheduleRun.objects.exists()
 
 
 @pytest.mark.parametrize(
@@ -217,10 +217,10 @@ def test_paused_and_suspended_are_said_to_those_who_know_the_secret(acme: Actor,
 def test_bodies_are_text_of_at_most_64_kb(acme: Actor, schedule: Schedule, body: bytes, status: int) -> None:
     url, secret = made(acme, schedule)
     assert call(url, {"X-Trigger-Secret": secret}, body).status_code == status
-    assert Fire.objects.count() == (status == 202)
+    assert ScheduleRun.objects.count() == (status == 202)
 
 
-def test_what_may_not_overlap_is_noted_and_not_fired(acme: Actor) -> None:
+def test_what_may_not_overlap_is_noted_and_not_run(acme: Actor) -> None:
     row = save_object(actor=acme, kind="Schedule", name="one", spec=WEBHOOK | {"overlap": "skip"})
     url, secret = made(acme, row)
     assert call(url, {"X-Trigger-Secret": secret}).json()["state"] == "waiting"

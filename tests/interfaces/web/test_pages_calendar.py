@@ -15,7 +15,7 @@ from apps.core.clock import now
 from apps.definitions.models import Schedule
 from apps.web.schedules.calendar_days import BUDGET, Day, Span, fill
 from tests.interfaces.people import client_of
-from tests.interfaces.web.test_pages_schedules import fire, make, text_of
+from tests.interfaces.web.test_pages_schedules import make, run, text_of
 
 MONDAY = date(2027, 3, 22)  # clocks of Berlin go forward on the Sunday of this week
 NOON = datetime(2027, 3, 24, 12, tzinfo=UTC)
@@ -70,17 +70,17 @@ def test_a_band_says_from_when_and_leaves_out_days_without_it(acme: Actor) -> No
 
 def test_the_past_says_what_came_of_it(acme: Actor) -> None:
     row = make(acme, zone="UTC")
-    fire(row, NOON - timedelta(days=1), "done")
-    fire(row, NOON - timedelta(days=2), "missed")
+    run(row, NOON - timedelta(days=1), "done")
+    run(row, NOON - timedelta(days=2), "missed")
     days = filled(row)
     assert lines(days[1]) == ["12:00 nightly: Done"]
     assert lines(days[0]) == ["12:00 nightly: Missed"]
 
 
-def test_many_fires_of_a_day_are_one_line_that_names_the_worst(acme: Actor) -> None:
+def test_many_runs_of_a_day_are_one_line_that_names_the_worst(acme: Actor) -> None:
     row = make(acme, zone="UTC")
     for number in range(9):
-        fire(row, NOON - timedelta(days=1, minutes=number), "dead" if number == 4 else "done")
+        run(row, NOON - timedelta(days=1, minutes=number), "dead" if number == 4 else "done")
     (entry,) = filled(row)[1].entries
     assert entry.mark.kind == "bad"
     assert entry.word == "1 failed, 8 done"
@@ -90,8 +90,8 @@ def test_a_band_of_the_past_shows_only_what_went_wrong(acme: Actor) -> None:
     row = make(acme, when={"every_s": 10})
     Schedule.objects.filter(pk=row.pk).update(created_at=NOON - timedelta(days=30))
     row.refresh_from_db()
-    fire(row, NOON - timedelta(days=2), "done")
-    fire(row, NOON - timedelta(days=1), "missed")
+    run(row, NOON - timedelta(days=2), "done")
+    run(row, NOON - timedelta(days=1), "missed")
     days = filled(row)
     assert lines(days[0]) == ["every 10 s nightly: No failures"]
     assert lines(days[1]) == ["12:00 nightly: Missed"]

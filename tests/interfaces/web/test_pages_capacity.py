@@ -151,7 +151,7 @@ def test_a_stored_test_is_edited_from_its_form(shop_test: CapacityTest, tutorial
     assert client.post(path, sent).status_code == 422  # an older version than the stored one
 
 
-def test_a_run_that_goes_on_has_its_numbers_its_brakes_and_the_stop_button(
+def test_a_run_that_goes_on_has_its_numbers_its_abort_conditions_and_the_stop_button(
     shop_test: CapacityTest, tutorial_env: Actor
 ) -> None:
     run = make_run(shop_test, steps=6, state="running", phase="Closing in at 18 requests/s.")
@@ -164,16 +164,18 @@ def test_a_run_that_goes_on_has_its_numbers_its_brakes_and_the_stop_button(
     assert "<html" not in part
 
 
-@pytest.mark.parametrize(("kind", "brakes"), [("constant", True), ("soak", True), ("search", False), ("ramp", False)])
-def test_slowness_is_shown_as_a_brake_only_where_it_is_one(
-    shop_test: CapacityTest, tutorial_env: Actor, kind: str, brakes: bool
+@pytest.mark.parametrize(("kind", "watched"), [("constant", True), ("soak", True), ("search", False), ("ramp", False)])
+def test_slowness_is_shown_as_an_abort_condition_only_where_it_is_one(
+    shop_test: CapacityTest, tutorial_env: Actor, kind: str, watched: bool
 ) -> None:
     run = make_run(shop_test, steps=6, state="running")
     run.plan["load"]["kind"] = kind
     run.save()
     page = text(client_of(tutorial_env), f"/capacity-runs/{run.pk}")
-    assert ("stops above 1,176 ms for 10 s" in page) is brakes
-    assert ("not an abort condition during the search, because the objective ends each step" in page) is not brakes
+    assert ("stops above 1,176 ms for 10 s" in page) is watched
+    assert (
+        "no abort condition while it looks for the border: there the objective ends each step" in page
+    ) is not watched
 
 
 def test_old_seconds_are_shown_with_their_age(shop_test: CapacityTest, tutorial_env: Actor) -> None:

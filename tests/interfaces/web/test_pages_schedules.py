@@ -14,7 +14,7 @@ from apps.accounts.models import Membership
 from apps.core.clock import now
 from apps.definitions.models import Schedule
 from apps.definitions.services import save_object
-from apps.schedules.models import Fire, SigningSecret, Trigger
+from apps.schedules.models import ScheduleRun, SigningSecret, Trigger
 from tests.interfaces.people import client_of
 
 HOOK = {"webhook": {"url": "https://hooks.example.com/x", "body": "{}"}}
@@ -39,9 +39,9 @@ def make(actor: Actor, name: str = "nightly", **spec: Any) -> Schedule:
     return row
 
 
-def fire(row: Schedule, at: datetime, state: str = "done", **columns: Any) -> Fire:
+def run(row: Schedule, at: datetime, state: str = "done", **columns: Any) -> ScheduleRun:
     """An occurrence that came to its end."""
-    return Fire.objects.create(
+    return ScheduleRun.objects.create(
         schedule=row, account=row.account, scheduled_at=at, due_at=at, next_try_at=at, state=state, **columns
     )
 
@@ -61,7 +61,7 @@ def test_an_account_without_schedules_is_told_what_to_do(client: Client) -> None
 
 def test_the_list_says_when_what_and_how_it_went(client: Client, acme: Actor) -> None:
     row = make(acme)
-    fire(row, now() - timedelta(hours=1), "dead")
+    run(row, now() - timedelta(hours=1), "dead")
     Schedule.objects.filter(pk=row.pk).update(missed=3)
     page = text_of(client, "/schedules")
     for words in ("At 02:30 every day, Europe/Berlin", "POST to https://hooks.example.com/x", "Failed", "1 of 1"):
@@ -85,7 +85,7 @@ NARROWED = {
 @pytest.mark.both_engines  # the target is JSON
 def test_the_list_is_narrowed_by_the_query(client: Client, acme: Actor) -> None:
     topic = {"target": {"topic": {"topic": "beats"}}}
-    fire(make(acme), now() - timedelta(hours=1), "dead")
+    run(make(acme), now() - timedelta(hours=1), "dead")
     make(acme, "asleep", paused=True)
     make(acme, "called", when={"trigger": True}, **topic)
     make(acme, "beat", when={"every_s": 10}, **topic)
@@ -121,7 +121,7 @@ def test_the_pages_of_a_long_list_hold_every_schedule_once(client: Client, acme:
 
 def test_others_see_nothing_of_a_schedule(acme: Actor, globex: Actor) -> None:
     row = make(acme, "not-theirs")
-    dead = fire(row, now(), "dead")
+    dead = run(row, now(), "dead")
     client = client_of(globex)
     assert row.name not in text_of(client, "/schedules") + text_of(client, "/schedules/calendar")
     missing = client.get("/schedules/999999")
@@ -130,12 +130,12 @@ def test_others_see_nothing_of_a_schedule(acme: Actor, globex: Actor) -> None:
         assert found.status_code == missing.status_code == 404
     for path in ("run", "pause", "resume", "delete", "triggers", "signing-secret"):
         assert client.post(f"/schedules/{row.pk}/{path}", {"confirm": row.name}).status_code == 404
-    assert client.post(f"/fires/{dead.pk}/retry").status_code == 404
+    assert client.post(f"/schedule-runs/{dead.pk}/retry").status_code == 404
 
 
 def test_a_viewer_reads_and_cannot_act(acme: Actor) -> None:
     row = make(acme)
-    dead = fire(row, now(), "dead")
+    dead = run(row, now(), "dead")
     client = client_of(acme, Membership.Role.VIEWER)
     page = text_of(client, f"/schedules/{row.pk}")
     assert "Run now" not in page
@@ -143,16 +143,16 @@ def test_a_viewer_reads_and_cannot_act(acme: Actor) -> None:
     assert "New schedule" not in text_of(client, "/schedules")
     for path in ("run", "pause", "resume", "delete", "triggers", "signing-secret"):
         assert client.post(f"/schedules/{row.pk}/{path}", {"name": "ci", "sender": "secret"}).status_code == 403
-    assert client.post(f"/fires/{dead.pk}/retry").status_code == 403
+    assert client.post(f"/schedule-runs/{dead.pk}/retry").status_code == 403
     assert client.get("/schedules/new").status_code == 403
 
 
 def test_one_page_tells_the_next_ten_and_the_history(client: Client, acme: Actor) -> None:
     row = make(acme)
     began = now() - timedelta(days=1)
-    fire(row, began, "done", attempt=2, message="The receiver took it.", started_at=began + timedelta(seconds=1.25),
+    run(row, began, "done", attempt=2, message="The receiver took it.", started_at=began + timedelta(seconds=1.25),
          finished_at=began + timedelta(seconds=1.5), result={"run": 7})  # fmt: skip
-    fire(row, began - timedelta(days=1), "missed")
+    run(row, began - timedelta(days=1), "missed")
     page = text_of(client, f"/schedules/{row.pk}")
     assert len(re.findall(r"02:30:00 CES?T<", page)) == 10
     for words in ("The receiver took it.", "1.25 s", "0.25 s", 'href="/capacity-runs/7"', "Missed"):
@@ -161,13 +161,13 @@ def test_one_page_tells_the_next_ten_and_the_history(client: Client, acme: Actor
     assert "No matching runs" in text_of(client, f"/schedules/{row.pk}?state=dead")
 
 
-def test_the_pages_of_a_long_history_hold_every_fire_once(client: Client, acme: Actor) -> None:
+def test_the_pages_of_a_long_history_hold_every_run_once(client: Client, acme: Actor) -> None:
     row = make(acme)
-    rows = [fire(row, now() - timedelta(seconds=number)) for number in range(60)]
+    rows = [run(row, now() - timedelta(seconds=number)) for number in range(60)]
     seen, url = [], f"/schedules/{row.pk}"
     while url:
         page = text_of(client, url)
-        seen += re.findall(r'<tr id="fire-(\d+)"', page)
+        seen += re.findall(r'<tr id="run-(\d+)"', page)
         following = re.search(r'rel="next" href="([^"]+)"', page)
         url = f"/schedules/{row.pk}{following[1]}" if following else ""
     assert seen == [str(each.pk) for each in rows]
@@ -176,7 +176,7 @@ def test_the_pages_of_a_long_history_hold_every_fire_once(client: Client, acme: 
 def test_a_person_runs_pauses_and_resumes(client: Client, acme: Actor) -> None:
     row = make(acme)
     assert "The run starts now" in client.post(f"/schedules/{row.pk}/run", follow=True).content.decode()
-    assert Fire.objects.get().cause == Fire.Cause.BY_HAND
+    assert ScheduleRun.objects.get().cause == ScheduleRun.Cause.BY_HAND
     assert "still active" in client.post(f"/schedules/{row.pk}/run", follow=True).content.decode()
     assert "Paused." in client.post(f"/schedules/{row.pk}/pause", follow=True).content.decode()
     assert Schedule.objects.get().paused
@@ -197,10 +197,10 @@ def test_several_schedules_are_paused_at_once_and_foreign_ones_are_not(
 
 def test_what_gave_up_is_tried_again_by_hand(client: Client, acme: Actor) -> None:
     row = make(acme)
-    dead, done = fire(row, now() - timedelta(hours=1), "dead"), fire(row, now(), "done")
-    assert "The run is retried." in client.post(f"/fires/{dead.pk}/retry", follow=True).content.decode()
-    assert Fire.objects.get(pk=dead.pk).state == Fire.State.WAITING
-    assert "Only a failed run" in client.post(f"/fires/{done.pk}/retry", follow=True).content.decode()
+    dead, done = run(row, now() - timedelta(hours=1), "dead"), run(row, now(), "done")
+    assert "The run is retried." in client.post(f"/schedule-runs/{dead.pk}/retry", follow=True).content.decode()
+    assert ScheduleRun.objects.get(pk=dead.pk).state == ScheduleRun.State.WAITING
+    assert "Only a dead run" in client.post(f"/schedule-runs/{done.pk}/retry", follow=True).content.decode()
 
 
 def test_a_schedule_is_deleted_once_its_name_is_typed(client: Client, acme: Actor) -> None:
@@ -263,7 +263,7 @@ def test_the_signing_secret_is_shown_once(client: Client, acme: Actor) -> None:
 def test_the_first_page_names_schedules_with_which_something_went_wrong(client: Client, acme: Actor) -> None:
     row = make(acme)
     assert "Schedules that need attention" not in text_of(client, "/")
-    fire(row, now() - timedelta(hours=2), "missed")
+    run(row, now() - timedelta(hours=2), "missed")
     assert "Schedules that need attention" in text_of(client, "/")
 
 

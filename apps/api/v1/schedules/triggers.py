@@ -1,4 +1,4 @@
-"""Triggers, the URLs through which the outside fires a schedule."""
+"""Triggers, the URLs through which the outside runs a schedule."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class TriggerDetail(APIView):
         return _changed(selectors.trigger(actor, row.pk))
 
     def delete(self, request: Request, pk: str) -> Response:
-        """Close it at once; what it fired stays in the history."""
+        """Close it at once; what it ran stays in the history."""
         actor = requests.actor_of(request)
         row = one(selectors.triggers(actor), pk)
         version = requests.expected_version(request, present=row.version)

@@ -1,4 +1,4 @@
-"""Schedules beyond their definition: look ahead, run now, pause, what they fired, and topics."""
+"""Schedules beyond their definition: look ahead, run now, pause, their runs, and topics."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from apps.core.errors import FieldError, Invalid
 from apps.definitions.models import Schedule
 from apps.definitions.reading.schedules import read_timing_of
 from apps.schedules import selectors, services
-from apps.schedules.models import Fire
+from apps.schedules.models import ScheduleRun
 from apps.schedules.triggers import topics
 from apps.schedules.triggers.signing import rotate_signing_secret
 
 PREVIEWED = 10
 
 
-def fire_shape(row: Fire) -> dict[str, Any]:
+def schedule_run_shape(row: ScheduleRun) -> dict[str, Any]:
     """One occurrence, and what came of it."""
     return {
         "id": row.pk,
         "key": row.key,
-        "url": f"/api/v1/fires/{row.pk}",
+        "url": f"/api/v1/schedule-runs/{row.pk}",
         "schedule": row.schedule.name,
         "schedule_id": row.schedule_id,
         "account": row.schedule.account.name,
@@ -39,7 +39,7 @@ def fire_shape(row: Fire) -> dict[str, Any]:
         "due_at": row.due_at,
         "started_at": row.started_at,
         "finished_at": row.finished_at,
-        "next_try_at": row.next_try_at if row.state == Fire.State.WAITING else None,
+        "next_try_at": row.next_try_at if row.state == ScheduleRun.State.WAITING else None,
         "attempt": row.attempt,
         "actor": row.actor,
         "trigger": row.trigger.name if row.trigger else None,
@@ -66,12 +66,12 @@ class Preview(APIView):
         return Response({"sentence": describe(timing), "instants": found, "ends": len(found) < PREVIEWED})
 
 
-class FireList(APIView):
+class ScheduleRunList(APIView):
     """GET occurrences, newest first."""
 
     def get(self, request: Request) -> Response:
         """`limit`, `cursor`, `state`, `schedule`, `account`."""
-        rows = selectors.fires(requests.actor_of(request))
+        rows = selectors.runs(requests.actor_of(request))
         for parameter, field in (("schedule", "schedule__name"), ("account", "account__name")):
             value = request.query_params.get(parameter)
             if value and not value.isprintable():
@@ -80,58 +80,58 @@ class FireList(APIView):
         return _page(request, rows)
 
 
-class FiresOfSchedule(APIView):
-    """GET what one schedule fired, newest first."""
+class RunsOfSchedule(APIView):
+    """GET the runs of one schedule, newest first."""
 
     def get(self, request: Request, pk: str) -> Response:
         """`limit`, `cursor`, `state`."""
-        rows = selectors.fires(requests.actor_of(request)).filter(schedule=schedule_of(request, pk))
+        rows = selectors.runs(requests.actor_of(request)).filter(schedule=schedule_of(request, pk))
         return _page(request, rows)
 
 
 def _page(request: Request, rows: Any) -> Response:
     if state := request.query_params.get("state"):
-        if state not in Fire.State.values:
-            raise Invalid([FieldError("/state", "choice", f"Use one of {', '.join(Fire.State.values)}.")])
+        if state not in ScheduleRun.State.values:
+            raise Invalid([FieldError("/state", "choice", f"Use one of {', '.join(ScheduleRun.State.values)}.")])
         rows = rows.filter(state=state)
     found, cursor = page_by_id(request, rows, newest_first=True)
-    return page_response(request, [fire_shape(row) for row in found], cursor)
+    return page_response(request, [schedule_run_shape(row) for row in found], cursor)
 
 
-class FireDetail(APIView):
+class ScheduleRunDetail(APIView):
     """GET one occurrence."""
 
     def get(self, request: Request, pk: str) -> Response:
-        """The fire."""
-        return Response(fire_shape(one(selectors.fires(requests.actor_of(request)), pk)))
+        """The run."""
+        return Response(schedule_run_shape(one(selectors.runs(requests.actor_of(request)), pk)))
 
 
 class Retry(APIView):
-    """POST: retry a failed run with the same key."""
+    """POST: try a dead run again, under the same key."""
 
     scope_noun = "schedules"
 
     def post(self, request: Request, pk: str) -> Response:
-        """No body; 202 with the fire, 409 for one that is not dead."""
+        """No body; 202 with the schedule run, 409 for one that is not dead."""
         actor = requests.actor_of(request)
-        row = one(selectors.fires(actor), pk)
-        services.retry_fire(actor=actor, fire_id=row.pk, reason=requests.reason(request))
+        row = one(selectors.runs(actor), pk)
+        services.retry_run(actor=actor, run_id=row.pk, reason=requests.reason(request))
         return _accepted(request, row.pk)
 
 
 class RunNow(APIView):
-    """POST: fire a schedule now, also a paused one."""
+    """POST: run a schedule now, also a paused one."""
 
     def post(self, request: Request, pk: str) -> Response:
-        """No body; 202 with the fire, 409 while an earlier one does not let it in."""
+        """No body; 202 with the schedule run, 409 while an earlier one does not let it in."""
         actor, row = requests.actor_of(request), schedule_of(request, pk)
         made = services.run_now(actor=actor, schedule_id=row.pk, reason=requests.reason(request))
         return _accepted(request, made.pk)
 
 
-def _accepted(request: Request, fire_id: int) -> Response:
-    row = selectors.fire(requests.actor_of(request), fire_id)
-    return Response(fire_shape(row), status=202, headers={"Location": f"/api/v1/fires/{row.pk}"})
+def _accepted(request: Request, run_id: int) -> Response:
+    row = selectors.run(requests.actor_of(request), run_id)
+    return Response(schedule_run_shape(row), status=202, headers={"Location": f"/api/v1/schedule-runs/{row.pk}"})
 
 
 class Pause(APIView):

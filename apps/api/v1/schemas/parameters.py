@@ -6,7 +6,7 @@ from typing import Any
 
 from apps.definitions.models import Route, Schedule
 from apps.definitions.shapes.base.words import NAME
-from apps.schedules.models import Fire
+from apps.schedules.models import ScheduleRun
 from apps.webhooks.models import Delivery
 
 Schema = dict[str, Any]
@@ -38,7 +38,10 @@ QUERY: dict[str, tuple[Schema, str]] = {
     "object_id": ({"type": "integer", "minimum": 1, "maximum": 2**63 - 1}, "Only the object with this id."),
     "request_id": ({"type": "string", "maxLength": 64}, "Only what this request did."),
     "state": ({"type": "string", "enum": Delivery.State.values}, "Only deliveries in this state."),
-    "state-word-fire": ({"type": "string", "enum": Fire.State.values}, "Only fires in this state."),
+    "state-word-schedule-run": (
+        {"type": "string", "enum": ScheduleRun.State.values},
+        "Only schedule runs in this state.",
+    ),
     "schedule": ({"type": "string", "maxLength": 253}, "Only what is of the schedule with this name."),
     "region-word-cloud": ({"type": "string", "maxLength": 40}, "The cloud's word for its region; global on Google."),
     "target-word-cloud": ({"type": "string", "enum": ["haproxy", "aws", "google"]}, "Only this target."),

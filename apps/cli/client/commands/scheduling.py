@@ -1,4 +1,4 @@
-"""Commands about schedules: list, show, run, pause, resume, what they fired; plan and apply make and change them."""
+"""Commands about schedules: list, show, run, pause, resume, their runs; plan and apply make and change them."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from ..words import add_managed
 Done = tuple[Any, str, int]
 NOUN = "schedules"
 STATES = ("waiting", "running", "done", "dead", "skipped", "missed")
-NO_FIRES = "No runs yet."
-FIRE_FIELDS = ("id", "schedule", "scheduled_at", "state", "attempt", "cause", "message")
+NO_RUNS = "Nothing was run yet."
+RUN_FIELDS = ("id", "schedule", "scheduled_at", "state", "attempt", "cause", "message")
 
 
 def add_to(commands: Any, every: argparse.ArgumentParser) -> None:
@@ -28,8 +28,8 @@ def add_to(commands: Any, every: argparse.ArgumentParser) -> None:
     listed.set_defaults(run=list_schedules)
 
     for name, run, words in (
-        ("show", show_schedule, "one schedule, its definition and its last fires"),
-        ("run", run_now, "run it now, even when it is paused"),
+        ("show", show_schedule, "one schedule, its definition and its last runs"),
+        ("run", run_now, "run it now, whatever its time, also when it is paused"),
         ("pause", pause, "schedule no more runs"),
         ("resume", resume, "schedule runs again"),
     ):
@@ -41,16 +41,16 @@ def add_to(commands: Any, every: argparse.ArgumentParser) -> None:
             add_managed(action)
         action.set_defaults(run=run)
 
-    fires = actions.add_parser("fires", parents=[every], help="what was fired, newest first")
-    fires.add_argument("schedule", metavar="SCHEDULE", nargs="?", help="of one schedule; all where it is left out")
-    fires.add_argument("--state", choices=STATES)
-    fires.add_argument("--limit", type=number, default=50)
-    fires.set_defaults(run=list_fires)
+    runs = actions.add_parser("runs", parents=[every], help="what was run, newest first")
+    runs.add_argument("schedule", metavar="SCHEDULE", nargs="?", help="of one schedule; all where it is left out")
+    runs.add_argument("--state", choices=STATES)
+    runs.add_argument("--limit", type=number, default=50)
+    runs.set_defaults(run=list_runs)
 
-    retry = actions.add_parser("retry", parents=[every], help="retry a failed run with the same key")
-    retry.add_argument("fire", metavar="FIRE", type=number, help="id of the fire")
-    retry.add_argument("--reason", help="why, for the audit log")
-    retry.set_defaults(run=retry_fire)
+    retry = actions.add_parser("retry", parents=[every], help="try a dead run again, under the same key")
+    retry.add_argument("schedule_run", metavar="RUN", type=number, help="id of the schedule run")
+    retry.add_argument("--reason", help="why, for the audit record")
+    retry.set_defaults(run=retry_run)
 
 
 def list_schedules(api: Api, asked: argparse.Namespace) -> Done:
@@ -72,34 +72,34 @@ def _next(schedule: Any) -> str:
 
 
 def show_schedule(api: Api, asked: argparse.Namespace) -> Done:
-    """The definition, what it has missed, and its last ten fires."""
+    """The definition, what it has missed, and its last ten runs."""
     found = one(api, NOUN, asked.schedule)
-    fires = api("GET", f"{NOUN}/{found['id']}/fires", query={"limit": "10"})["items"]
+    runs = api("GET", f"{NOUN}/{found['id']}/runs", query={"limit": "10"})["items"]
     head = f"Schedule {found['account']}/{found['name']} ({found['id']}): {found['sentence']}"
     parts = [texts.plain(head), texts.plain(f"Next: {_next(found)}")]
     if found["missed"]:
         parts.append(f"Missed: {found['missed']}")
-    parts += ["", texts.outline(found["spec"]), "", _fires(fires)]
-    return found | {"fires": fires}, "\n".join(parts), 0
+    parts += ["", texts.outline(found["spec"]), "", _runs(runs)]
+    return found | {"runs": runs}, "\n".join(parts), 0
 
 
 def run_now(api: Api, asked: argparse.Namespace) -> Done:
-    """Fire it once more; what comes of it is a fire as any other."""
-    return _fired(api("POST", f"{NOUN}/{one(api, NOUN, asked.schedule)['id']}/run"))
+    """Run it once more; what comes of it is a run as any other."""
+    return _made(api("POST", f"{NOUN}/{one(api, NOUN, asked.schedule)['id']}/run"))
 
 
-def retry_fire(api: Api, asked: argparse.Namespace) -> Done:
-    """Give a fire that gave up its attempts back."""
-    return _fired(api("POST", f"fires/{asked.fire}/retry"))
+def retry_run(api: Api, asked: argparse.Namespace) -> Done:
+    """Give a run that gave up its attempts back."""
+    return _made(api("POST", f"schedule-runs/{asked.schedule_run}/retry"))
 
 
-def _fired(fire: Any) -> Done:
-    message = f" {fire['message']}" if fire["message"] else ""
-    return fire, texts.plain(f"Fire {fire['id']} of {fire['schedule']} is {fire['state']}.{message}"), 0
+def _made(run: Any) -> Done:
+    message = f" {run['message']}" if run["message"] else ""
+    return run, texts.plain(f"Schedule run {run['id']} of {run['schedule']} is {run['state']}.{message}"), 0
 
 
 def pause(api: Api, asked: argparse.Namespace) -> Done:
-    """Fires that are booked already still happen."""
+    """Runs that are booked already still happen."""
     return _switched(api, asked, "pause", "is paused: no more runs are scheduled")
 
 
@@ -114,14 +114,14 @@ def _switched(api: Api, asked: argparse.Namespace, verb: str, words: str) -> Don
     return body, texts.plain(f"Schedule {body['account']}/{body['name']} {words}{ahead}."), 0
 
 
-def list_fires(api: Api, asked: argparse.Namespace) -> Done:
-    """A line per fire, newest first."""
-    path = f"{NOUN}/{one(api, NOUN, asked.schedule)['id']}/fires" if asked.schedule else "fires"
+def list_runs(api: Api, asked: argparse.Namespace) -> Done:
+    """A line per run, newest first."""
+    path = f"{NOUN}/{one(api, NOUN, asked.schedule)['id']}/runs" if asked.schedule else "schedule-runs"
     query = {"limit": str(asked.limit)} | ({"state": asked.state} if asked.state else {})
     items = api("GET", path, query=query)["items"]
-    return items, _fires(items), 0
+    return items, _runs(items), 0
 
 
-def _fires(items: list[Any]) -> str:
-    rows = [[item.get(name) for name in FIRE_FIELDS] for item in items]
-    return texts.table(rows, ("FIRE", "SCHEDULE", "INSTANT", "STATE", "ATTEMPT", "CAUSE", "SAYS")) if rows else NO_FIRES
+def _runs(items: list[Any]) -> str:
+    rows = [[item.get(name) for name in RUN_FIELDS] for item in items]
+    return texts.table(rows, ("RUN", "SCHEDULE", "INSTANT", "STATE", "ATTEMPT", "CAUSE", "SAYS")) if rows else NO_RUNS

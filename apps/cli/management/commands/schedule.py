@@ -18,7 +18,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from apps.audit import chain
 from apps.capacity import services as capacity
 from apps.capacity.measure import comparisons
-from apps.capacity.use.ageing import judge_measurements
+from apps.capacity.use.ageing import evaluate_measurements
 from apps.core.clock import now
 from apps.core.queue import enqueue
 from apps.core.secrets import keys
@@ -27,7 +27,7 @@ from apps.dns import services as dns
 from apps.fleet.services import RECONCILE_TASK, STACK_TASK
 from apps.observe import services as observe
 from apps.rollouts import services as rollouts
-from apps.schedules.pruning import prune as prune_fires
+from apps.schedules.pruning import prune as prune_schedule_runs
 from apps.schedules.run.ticking import LONGEST_SLEEP_S, schedules_tick
 from apps.stacks import services as stacks
 from apps.stacks.cloud import reading as clouds
@@ -135,9 +135,9 @@ def tidy() -> None:
     observe.prune(now())
     clouds.prune(now())
     delivering.prune(now())
-    prune_fires(now())
+    prune_schedule_runs(now())
     dns.prune(now())
-    judge_measurements(now())
+    evaluate_measurements(now())
 
 
 def note_head() -> None:

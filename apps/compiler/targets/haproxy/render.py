@@ -18,7 +18,7 @@ from apps.compiler.model.fleet import (
 )
 from apps.compiler.routing import as_served_by, number_of
 from apps.compiler.targets.haproxy import settings
-from apps.compiler.targets.haproxy.bypass_tokens import pass_map
+from apps.compiler.targets.haproxy.bypass_tokens import bypass_map
 from apps.compiler.targets.haproxy.frontends import (
     add_latency,
     add_listener,
@@ -171,7 +171,7 @@ def _has_tcp(snapshot: Snapshot) -> bool:
 def _maps(snapshot: Snapshot, of_routes: Mapping[str, RouteMaps]) -> dict[str, Entries]:
     maps = {settings.LATENCY_MAP: settings.latency_entries()} | refused_map(snapshot)
     if own_region(snapshot) is not None:
-        maps |= limit_maps(snapshot) | ceiling_map(snapshot) | pass_map(snapshot)
+        maps |= limit_maps(snapshot) | ceiling_map(snapshot) | bypass_map(snapshot)
         maps |= {KEY_MAP: {"key": snapshot.overflow_key}}
     for served, entries in of_routes.items():
         maps |= entries.by_path(served)

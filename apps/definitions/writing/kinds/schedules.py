@@ -1,7 +1,7 @@
 """Writes of schedules: stored when its author may book what it does; the next instant is computed here.
 
 A change is tried at the end of the transaction, when every object of the same document is stored, and undone
-(objects.py); it is checked again when it fires.
+(objects.py); it is checked again when it runs.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def store_schedule(changes: ChangeSet, owner: Account, row: Schedule, spec: Sche
 
 def owed_by(row: Schedule) -> datetime | None:
     """When the schedule takes back a change that it made, None when it owes nothing."""
-    owed = row.fires.filter(cause="restore", state__in=("waiting", "running"))
+    owed = row.runs.filter(cause="restore", state__in=("waiting", "running"))
     found: datetime | None = owed.order_by("due_at").values_list("due_at", flat=True).first()
     return found
 

@@ -1,4 +1,4 @@
-"""Schedules, what they fired, their triggers and topics."""
+"""Schedules, their runs, their triggers and topics."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rest_framework import serializers
 from apps.api.v1.schemas import words
 from apps.api.v1.schemas.envelopes import Definition, Envelope
 from apps.definitions.models import Schedule as Row
-from apps.schedules.models import Fire as FireRow
+from apps.schedules.models import ScheduleRun as ScheduleRunRow
 from apps.schedules.models import Trigger as TriggerRow
 
 DAY_S = 86_400
@@ -23,7 +23,7 @@ class ScheduleWhen(serializers.Serializer[Any]):
     cron = serializers.CharField(max_length=200, required=False, help_text="`30 2 * * *`, `*/10 * * * * *`, `@daily`.")
     every_s = words.whole(1, 366 * DAY_S, required=False, help_text="Seconds from one instant to the next.")
     at = serializers.CharField(max_length=19, required=False, help_text="Once: a local time, 2026-12-01T10:00:00.")
-    trigger = serializers.BooleanField(required=False, help_text="true: only its triggers fire it.")
+    trigger = serializers.BooleanField(required=False, help_text="true: only its triggers run it.")
 
 
 class Timing(words.Sent):
@@ -137,7 +137,7 @@ class ScheduleEnvelope(Envelope):
     spec = ScheduleSpec()
 
 
-class Fire(words.Shown):
+class ScheduleRun(words.Shown):
     """One occurrence: `waiting` and `running` go on, the other states are final (`dead` may be tried again by hand)."""
 
     id = words.ident()
@@ -146,8 +146,8 @@ class Fire(words.Shown):
     schedule = words.name()
     schedule_id = words.ident()
     account = words.name()
-    cause = words.word(FireRow.Cause.values)
-    state = words.word(FireRow.State.values)
+    cause = words.word(ScheduleRunRow.Cause.values)
+    state = words.word(ScheduleRunRow.State.values)
     scheduled_at = words.instant()
     due_at = words.instant()
     started_at = words.instant(allow_null=True)
@@ -215,7 +215,7 @@ class TriggerPatch(words.Sent):
 
 
 class Message(words.Shown):
-    """One message of a topic: `id` is its place, `key` the same for every attempt of the fire that sent it."""
+    """One message of a topic: `id` is its place, `key` the same for every attempt of the schedule run that sent it."""
 
     id = serializers.CharField()
     key = serializers.CharField()

@@ -1,4 +1,4 @@
-"""What each URL of schedules, fires, triggers and topics does."""
+"""What each URL of schedules, their runs, triggers and topics does."""
 
 from __future__ import annotations
 
@@ -22,8 +22,17 @@ from apps.api.v1.schemas.operations.building import (
 )
 
 SCHEDULE = noun(schedules.Schedule, schedules.ScheduleEnvelope, "a schedule", "schedules")
-RUN = of_one("Fire a schedule now", {202: schedules.Fire})
-FIRES = read("fires", schedules.Fire, "a fire", "fires", "state-word-fire", "schedule", "account", version=False)
+RUN = of_one("Run a schedule now", {202: schedules.ScheduleRun})
+RUNS = read(
+    "schedule-runs",
+    schedules.ScheduleRun,
+    "a schedule run",
+    "schedule runs",
+    "state-word-schedule-run",
+    "schedule",
+    "account",
+    version=False,
+)
 OPERATIONS: Table = {
     **written("schedules", SCHEDULE, "name", "account", "target"),
     ("schedules-preview", "POST"): Operation(
@@ -32,10 +41,10 @@ OPERATIONS: Table = {
         sent=schedules.Timing,
         refuses=(400, *READ_REFUSALS, 413, 415),
     ),
-    ("schedules-fires", "GET"): replace(
-        FIRES["fires-list", "GET"],
-        summary="List what a schedule fired",
-        query=("limit", "cursor", "state-word-fire"),
+    ("schedules-runs", "GET"): replace(
+        RUNS["schedule-runs-list", "GET"],
+        summary="List the runs of a schedule",
+        query=("limit", "cursor", "state-word-schedule-run"),
         refuses=(*READ_REFUSALS, 404),
     ),
     ("schedules-run", "POST"): replace(RUN, tells=("Location", *RUN.tells)),
@@ -44,9 +53,10 @@ OPERATIONS: Table = {
     ("schedules-secret", "POST"): of_one(
         "Make a new signing secret; the one before signs as well for a day", {200: schedules.SigningSecret}
     ),
-    **FIRES,
-    ("fires-retry", "POST"): replace(
-        of_one("Try a dead fire again, under the same key", {202: schedules.Fire}), tells=("Location", *RUN.tells)
+    **RUNS,
+    ("schedule-runs-retry", "POST"): replace(
+        of_one("Try a dead schedule run again, under the same key", {202: schedules.ScheduleRun}),
+        tells=("Location", *RUN.tells),
     ),
     **read("triggers", schedules.Trigger, "a trigger", "triggers", "name", "account", "schedule"),
     ("triggers-list", "POST"): replace(

@@ -1,4 +1,4 @@
-"""Brakes with real processes: a worker, its generator, a server that notes every request, and what goes wrong."""
+"""Abort conditions with real processes: a worker, its generator, a server that notes each request, what goes wrong."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from tests.ports import spare_port
 
 pytestmark = [
     pytest.mark.e2e,
-    pytest.mark.exhaustive,  # each brake by itself is in tests/apps, the generator's end in tests/conformance
+    pytest.mark.exhaustive,  # each abort condition by itself is in tests/apps, the generator's end in tests/conformance
     pytest.mark.django_db(transaction=True),
 ]
 ROOT = Path(__file__).resolve().parents[2]
 HOLD = {"kind": "constant", "rate": 20, "duration_s": 25, "arrivals": "constant"}
 GUARDS = {"max_rate": 50, "max_connections": 50, "max_duration_s": 30}
-# Of the brake's own second, the stopping, and a machine that has other things to do.
+# Of the abort condition's own second, the stopping, and a machine that has other things to do.
 ZERO_WITHIN_S = 2.0
 PATIENCE_S = 180.0  # of a busy machine
 # The generator of the worker need not find out what it can: so little is always there.
@@ -203,4 +203,4 @@ def test_the_load_is_at_zero_in_time(
         Run.objects.update(lease_until=now())
         services.sweep()
     _until(lambda: Run.objects.get().state == state)
-    assert Run.objects.get().pass_digest == ""
+    assert Run.objects.get().bypass_digest == ""
