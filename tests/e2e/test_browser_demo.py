@@ -107,7 +107,7 @@ def test_a_fleet_is_rolled_back_and_resumed_by_hand(demo: RunningDemo, page: Pag
     page.get_by_role("table").get_by_role("link").first.click()
     revision = page.get_by_role("region", name="Revisions").get_by_role("row").nth(2)
     revision.get_by_role("button", name="Roll back").click()
-    page.get_by_role("dialog").get_by_label("Why").fill("the answer was better before")
+    page.get_by_role("dialog").get_by_label("Reason").fill("the answer was better before")
     page.get_by_role("dialog").get_by_role("button", name="Roll back").click()
     expect(page.get_by_text("is held at revision")).to_be_visible()
     assert until(lambda: demo.answers("us-1", "before") and demo.answers("us-2", "before"))

@@ -152,7 +152,7 @@ def invited(place: Place) -> str:
     page.get_by_role("link", name="New customer").first.click()
     page.get_by_label("Name", exact=True).fill("initech")
     page.get_by_label("Title", exact=True).fill("Initech")
-    page.get_by_role("button", name="Make the account").click()
+    page.get_by_role("button", name="Create customer").click()
     page.get_by_role("link", name="Invite").click()
     page.get_by_label("Email address").fill("bill@initech.example")
     page.get_by_label("Role").select_option("owner")
