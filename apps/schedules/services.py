@@ -35,7 +35,7 @@ def run_now(*, actor: Actor, schedule_id: int, reason: str = "") -> ScheduleRun:
         schedule = _taken(actor, schedule_id)
         skipped = why_skipped(schedule.overlap, open_runs([schedule])[schedule.pk])
         if skipped:
-            raise Conflict("A run of the schedule is still open. Wait until it has ended, or let runs overlap.")
+            raise Conflict("A run of the schedule is still active. Wait until it ends, or allow overlapping runs.")
         run = _booked(schedule, ScheduleRun.Cause.BY_HAND, actor.name)
         _record(actor, "run", schedule, reason)
     return run

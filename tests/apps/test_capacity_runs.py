@@ -156,7 +156,7 @@ def test_a_region_that_is_drained_meanwhile_ends_the_run(
 
     monkeypatch.setattr(facts, "look", look)
     run = ran(editor, load=HOLD)
-    assert (run.state, run.message) == (Run.State.STOPPED, "Aborted: here is drained: its traffic is elsewhere.")
+    assert (run.state, run.message) == (Run.State.STOPPED, "Aborted: here is drained, so it serves no traffic.")
     assert run.seconds.count() <= 2
 
 
