@@ -12,9 +12,9 @@ from apps.adoption.contract import Adoption, ReportLine, Verdict, Wish
 from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
 from apps.core.errors import FieldError, Invalid
-from apps.definitions.reading.clouds import cloud_region
 from apps.definitions.reading.fields import Reader
 from apps.definitions.shapes.base.words import MAX_LIST
+from apps.definitions.shapes.stack import region_of_cloud
 
 # An ARN, `classic/NAME`, `urlMaps/NAME`; paths of IAM's certificates have more signs than those of others.
 _CLOUD_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_+=,.@:/-]{0,2047}")
@@ -40,7 +40,7 @@ def read_order(data: object, *, account: str) -> Order:
     if reader.data.get("name") is None:
         reader.fault("name", "missing", "Fill in the name of the load balancer in Spillway.")
     order = Order(
-        region=reader.required("region", cloud_region),
+        region=reader.required("region", region_of_cloud),
         found_id=reader.required("id", cloud_id),
         wish=Wish(
             name=reader.optional("name", grammar.name, ""),

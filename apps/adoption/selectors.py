@@ -15,7 +15,7 @@ from apps.adoption.contract import Adoption, Wish
 from apps.adoption.import_options import Order, unused
 from apps.compiler.grammar import GrammarError
 from apps.core.errors import Conflict, FieldError, Invalid, NotFound
-from apps.definitions.reading.clouds import cloud_region
+from apps.definitions.shapes.stack import region_of_cloud
 from apps.drivers.clouds.contract import CloudError, CloudPlace, CloudReader, FoundLoadBalancer
 from apps.drivers.clouds.registry import open_reader
 from apps.fleet.models import CloudAccount
@@ -68,7 +68,7 @@ def _reader(actor: Actor, cloud_account_id: int, region: str) -> CloudReader:
     if not region:
         raise Invalid([FieldError("/region", "missing", "Name the cloud region to search.")])
     try:
-        return open_reader(_place(account, cloud_region(region)))
+        return open_reader(_place(account, region_of_cloud(region)))
     except GrammarError as error:
         raise Invalid([FieldError("/region", error.code, error.message)]) from error
     except CloudError as error:

@@ -20,10 +20,12 @@ class Named(NamedTuple):
 
 
 class ListedPool(NamedTuple):
-    """A pool that a route names."""
+    """A pool that a route names, and whose it is."""
 
-    account: Named
+    pk: int
     name: str
+    account_id: int
+    account: Named
 
 
 class ListedShare(NamedTuple):
@@ -36,6 +38,7 @@ class ListedShare(NamedTuple):
 class ListedHostname(NamedTuple):
     """The hostname of a route; an empty verification says that its account has not verified it."""
 
+    pk: int
     name: str
     verification: str
 
@@ -75,7 +78,7 @@ _COLUMNS = (
     *("hostname_id", "hostname__name", "hostname__verification", "path", "path_kind", "methods", "headers", "scheme"),
     *("action", "redirect", "fixed_response", "prefix_rewrite", "assertions"),
 )
-_SHARES = ("route_id", "pool__account_id", "pool__account__name", "pool__name", "weight")
+_SHARES = ("route_id", "pool_id", "pool__name", "pool__account_id", "pool__account__name", "weight")
 
 
 def listed(rows: QuerySet[Route]) -> list[ListedRoute]:
@@ -88,8 +91,8 @@ def listed(rows: QuerySet[Route]) -> list[ListedRoute]:
 def _shares_of(ids: Iterable[int]) -> dict[int, list[ListedShare]]:
     found: dict[int, list[ListedShare]] = defaultdict(list)
     rows = RoutePool.objects.filter(route__in=list(ids)).order_by("id").values_list(*_SHARES)
-    for route, owner, account, pool, weight in rows:
-        found[route].append(ListedShare(ListedPool(Named(owner, account), pool), weight))
+    for route, pk, pool, owner, account, weight in rows:
+        found[route].append(ListedShare(ListedPool(pk, pool, owner, Named(owner, account)), weight))
     return found
 
 
@@ -104,7 +107,7 @@ def _route(columns: tuple[Any, ...], shares: list[ListedShare]) -> ListedRoute:
         manager=manager,
         load_balancer=Named(balancer, front),
         hostname_id=hostname_id,
-        hostname=ListedHostname(host, verification),
+        hostname=ListedHostname(hostname_id, host, verification),
         path=path,
         path_kind=path_kind,
         methods=methods,

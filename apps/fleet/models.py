@@ -7,7 +7,7 @@ from django.db.models import F, Q
 
 from apps.accounts.models import Account
 from apps.compiler.addresses import ALL_PRIVATE
-from apps.compiler.model.stack import AddressKind, Cloud
+from apps.compiler.model.stack import AddressKind, Cloud, PlanApproval
 from apps.core.clock import now
 
 
@@ -148,10 +148,7 @@ class Stack(models.Model):
     (automatic). `desired_generation` rises in the transaction of every change that may concern the stack.
     """
 
-    class Approval(models.TextChoices):
-        BY_HAND = "by_hand"
-        AUTOMATIC_SAFE = "automatic_safe"
-        AUTOMATIC = "automatic"
+    Approval = PlanApproval
 
     account = models.ForeignKey(Account, on_delete=models.PROTECT, related_name="stacks")
     name = models.CharField(max_length=63, unique=True)
@@ -159,7 +156,11 @@ class Stack(models.Model):
     region = models.ForeignKey(Region, on_delete=models.PROTECT, null=True, related_name="stacks")
     cloud_region = models.CharField(max_length=40)
     network = models.JSONField(default=dict)
-    approval = models.CharField(max_length=14, choices=Approval.choices, default=Approval.BY_HAND)
+    approval = models.CharField(
+        max_length=14,
+        choices=[(each.value, each.name.replace("_", " ").title()) for each in PlanApproval],
+        default=PlanApproval.BY_HAND,
+    )
     desired_generation = models.PositiveBigIntegerField(default=0)
     manager = models.CharField(max_length=63, blank=True, default="")
     version = models.PositiveIntegerField(default=1)

@@ -22,6 +22,9 @@ from apps.fleet.selectors import static_ips
 from tests.apps.clouds_env import NETWORK, STACK, ZONE, give_real_addresses, operator_of, remembered, spec_of
 from tests.conftest import apply_tutorial
 from tests.fixture_cache import CachedFixture
+from tests.hostile.corpus import VALUES
+from tests.hostile.legal import public_url
+from tests.hostile.refusals import faults_of
 
 pytestmark = pytest.mark.django_db
 CLOUDS, TUTORIAL = remembered(), CachedFixture(apply_tutorial)
@@ -51,6 +54,32 @@ def codes_of(actor: Actor, kind: str, spec: dict[str, Any], name: str = "x") -> 
     with pytest.raises(Invalid) as caught:
         saved(actor, kind, name, spec)
     return {fault.pointer: fault.code for fault in caught.value.faults}
+
+
+HERE = ("http://10.0.0.1", "https://127.0.0.1", "https://169.254.169.254", "https://[::1]", "https://localhost")
+
+
+def test_no_hostile_address_of_a_cloud_is_stored(operator: Actor, settings: Any) -> None:
+    settings.OUTBOUND_NETWORKS = []
+    hostile = (*HERE, *(value for _, value in VALUES if value and not public_url(value)))
+    specs = [{"cloud": "aws", "endpoint_url": value} for value in hostile]
+    read = [spec for spec in specs if not faults_of("CloudAccount", spec)]
+    assert len(read) >= len(HERE), "reading knows nothing of what the installation calls"
+    for spec in read:
+        assert codes_of(operator, "CloudAccount", spec) == {"/spec/endpoint_url": "url"}
+    settings.OUTBOUND_NETWORKS = ["127.0.0.0/8"]  # the negative control: it is the address that was refused
+    assert saved(operator, "CloudAccount", "x", {"cloud": "aws", "endpoint_url": "https://127.0.0.1"})
+
+
+@pytest.mark.parametrize("url", ["http://aws.example.org", "memory://cloud"])
+def test_only_a_developers_machine_calls_a_cloud_in_the_clear_or_in_memory(
+    operator: Actor, settings: Any, url: str
+) -> None:
+    spec = {"cloud": "aws", "endpoint_url": url}
+    settings.DEVELOPMENT = False
+    assert codes_of(operator, "CloudAccount", spec) == {"/spec/endpoint_url": "url"}
+    settings.DEVELOPMENT = True
+    assert saved(operator, "CloudAccount", "x", spec)
 
 
 def front(

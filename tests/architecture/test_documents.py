@@ -52,3 +52,14 @@ def test_help_leads_to_documents_and_headings_that_exist() -> None:
 def test_every_page_has_help() -> None:
     names = {str(pattern.name) for pattern in urls.urlpatterns if isinstance(pattern, URLPattern)}
     assert {name for name in names if not page_of(name)} <= {"search", "switch-account", "stop-impersonating"}
+
+
+def test_the_map_names_modules_and_functions_that_exist() -> None:
+    def lost(path: str, names: str) -> bool:
+        module = ROOT / "apps" / path
+        return not module.is_file() or any(name not in module.read_text() for name in re.findall(r"\w+", names))
+
+    places = re.findall(r"`([\w/]+/\w+\.py)(?:: (\w+))?`", (ROOT / "docs" / "develop" / "map.md").read_text())
+    assert len(places) > 20
+    assert [place for place in places if lost(*place) and not place[0].startswith("tests/")] == []
+    assert lost("agent/push.py", "no_such_function")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, astuple, replace
 from typing import Any
 
 import pytest
@@ -22,8 +22,9 @@ from apps.compiler.model.fleet import (
 from apps.compiler.questions.trace import Question, trace
 from apps.compiler.targets.terraform.google.render import render
 from apps.definitions.reading.documents import Object, read_object
-from apps.definitions.reading.specs import LoadBalancerSpec, RouteSpec
+from apps.definitions.reading.specs import LoadBalancerSpec
 from apps.definitions.shapes.pool import PoolSpec
+from apps.definitions.shapes.route import RouteSpec
 from apps.drivers.clouds.contract import CloudPlace, FoundLoadBalancer
 from apps.drivers.clouds.google import GoogleReader
 from tests.conformance.fake_google import World, served
@@ -76,10 +77,10 @@ def _pool_id(name: str | None) -> str | None:
 
 
 def _route(number: int, name: str, spec: RouteSpec) -> Route:
-    pools = tuple(WeightedPool(_pool_id(share.pool) or "", share.weight) for share in spec.pools)
+    pools = tuple(WeightedPool(_pool_id(share.pool) or "", share.weight) for share in spec.action.pools)
     return Route(
         f"route-{number}", name, "acme", spec.hostname, spec.path, spec.path_kind, spec.methods, spec.headers, pools,
-        spec.redirect, spec.fixed_response, spec.prefix_rewrite,
+        spec.action.redirect, spec.action.fixed_response, spec.prefix_rewrite,
     )  # fmt: skip
 
 
@@ -90,7 +91,7 @@ def _identity(route: Route) -> tuple[object, ...]:
     headers = frozenset((each.name.lower(), each.match, each.value) for each in route.headers)
     return (
         route.hostname, route.path, route.path_kind, frozenset(route.methods), headers, weights,
-        route.redirect, route.fixed_response, route.prefix_rewrite,
+        *(each and astuple(each) for each in (route.redirect, route.fixed_response)), route.prefix_rewrite,
     )  # fmt: skip
 
 

@@ -19,12 +19,13 @@ from apps.definitions.shapes.base.words import LISTED, Boolean, Name
 from apps.definitions.shapes.base.writing import settled, write
 from apps.definitions.shapes.kinds import SHAPES
 from apps.definitions.shapes.pool import PoolSpec
-from tests.hostile.fields import POOL
+from apps.definitions.shapes.route import RouteSpec
+from tests.hostile.fields import POOL, ROUTE
 
 # Kinds whose fields still stand in several places. Take away what you declare; add nothing.
 BY_HAND = {
-    "Account", "Region", "Fleet", "Node", "CloudAccount", "Stack", "AddressPool", "StaticIP", "Grant", "Certificate",
-    "LoadBalancer", "Route", "CapacityTest", "Schedule",
+    "Account", "Region", "Fleet", "Node", "Grant", "Certificate",
+    "LoadBalancer", "CapacityTest", "Schedule",
 }  # fmt: skip
 
 
@@ -82,6 +83,29 @@ def test_every_fault_of_a_document_is_said_at_once_with_where_it_stands() -> Non
         ("/spec/tags/A", "tag"),
         ("/spec/tags/A", "missing"),
     ]
+
+
+def test_what_does_not_fit_together_in_a_route_is_said_where_it_stands() -> None:
+    expected: Any = {"path": "/", "host": "b.example", "expect": {"status": 200}}
+    route = copy.deepcopy(ROUTE) | {"path": "/a/", "scheme": "ftp", "assertions": [{"path": "/"}, expected]}
+    route["headers"] += [{"name": "X-B"}, {"name": "X-C", "match": "absent", "value": "v"}]
+    route["action"] = {"pools": [{"pool": "shop", "weight": 0}] * 2, "redirect": {"code": 301}}
+    assert [(fault.pointer, fault.code) for fault in faults_of(RouteSpec, route)] == [
+        ("/spec/scheme", "scheme"),
+        ("/spec/headers/1/value", "missing"),
+        ("/spec/headers/2/value", "header_value"),
+        ("/spec/action/pools/1/pool", "twice"),
+        ("/spec/action/redirect", "redirect_loop"),
+        ("/spec/action", "one_action"),
+        ("/spec/assertions/0/expect", "missing"),
+        ("/spec/path", "final_slash"),
+    ]
+    route = ROUTE | {"action": {"redirect": {"code": 301, "path": "/b"}}, "assertions": [expected]}
+    assert [(fault.pointer, fault.code) for fault in faults_of(RouteSpec, route)] == [
+        ("/spec/prefix_rewrite", "prefix_rewrite"),
+        ("/spec/assertions/0/host", "other_host"),
+    ]
+    assert [fault.code for fault in faults_of(RouteSpec, ROUTE | {"assertions": [expected] * 21})] == ["too_many"]
 
 
 @pytest.mark.parametrize(

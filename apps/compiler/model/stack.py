@@ -50,6 +50,14 @@ class AddressKind(StrEnum):
     GOOGLE = "google"
 
 
+class PlanApproval(StrEnum):
+    """Which plans wait for a person: all (by_hand), those that delete or replace something, or none."""
+
+    BY_HAND = "by_hand"
+    AUTOMATIC_SAFE = "automatic_safe"
+    AUTOMATIC = "automatic"
+
+
 ON_FLEETS = frozenset({AddressKind.NODE, AddressKind.VIP, AddressKind.ANYCAST})
 OF_CLOUD = {
     Cloud.AWS: frozenset({AddressKind.ELASTIC, AddressKind.ACCELERATOR}),

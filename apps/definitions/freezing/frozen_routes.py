@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -13,7 +13,6 @@ from django.db.models.functions import Cast
 
 from apps.compiler.model import fleet as model
 from apps.definitions.models import Listener, LoadBalancer, Route, RoutePool
-from apps.definitions.reading.asserting import frozen_assertions
 
 FIELDS = (
     "id",
@@ -121,6 +120,26 @@ def _route(row: _Row, shares: tuple[model.WeightedPool, ...]) -> model.Route:
         values["prefix_rewrite"],
         () if assertions == "[]" else row.read("assertions", lambda text: frozen_assertions(json.loads(text), account)),
         values["scheme"] or None,
+    )
+
+
+def frozen_assertions(documents: Iterable[dict[str, Any]], account: str) -> tuple[model.Assertion, ...]:
+    """Stored assertions as the compiler reads them: pools and routes by their labels."""
+    return tuple(_assertion(document, account) for document in documents)
+
+
+def _assertion(document: dict[str, Any], account: str) -> model.Assertion:
+    expect, redirect = document["expect"], document["expect"].get("redirect")
+    pool, route = expect.get("pool", ""), expect.get("route", "")
+    return model.Assertion(
+        path=document["path"],
+        method=document["method"],
+        host=document["host"] or "",
+        headers=tuple((header["name"], header["value"]) for header in document["headers"]),
+        pool=f"{account}/{pool}" if pool and "/" not in pool else pool,
+        route=f"{account}/{route}" if route else "",
+        redirect="" if redirect is True else redirect,
+        status=expect.get("status"),
     )
 
 

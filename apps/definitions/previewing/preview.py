@@ -17,7 +17,7 @@ from apps.core.errors import FieldError, Invalid
 from apps.definitions.models import LoadBalancer, Pool, Route
 from apps.definitions.reading.describing import document
 from apps.definitions.reading.documents import read_object
-from apps.definitions.reading.specs import RouteSpec
+from apps.definitions.shapes.route import RouteSpec
 from apps.definitions.sharing import seen_pools
 
 Preview = dict[str, Any]
@@ -63,9 +63,9 @@ def _rendered(actor: Actor, owner: Account, spec: RouteSpec, name: str) -> Previ
         path_kind=spec.path_kind,
         methods=spec.methods,
         headers=spec.headers,
-        pools=tuple(model.WeightedPool(pools[share.pool].id, share.weight) for share in spec.pools),
-        redirect=spec.redirect,
-        fixed_response=spec.fixed_response,
+        pools=tuple(model.WeightedPool(pools[share.pool].id, share.weight) for share in spec.action.pools),
+        redirect=spec.action.redirect,
+        fixed_response=spec.action.fixed_response,
         prefix_rewrite=spec.prefix_rewrite,
         scheme=spec.scheme,
     )
@@ -82,11 +82,11 @@ def _rendered(actor: Actor, owner: Account, spec: RouteSpec, name: str) -> Previ
 
 def _pools(actor: Actor, owner: Account, spec: RouteSpec) -> tuple[dict[str, model.Pool], list[str]]:
     """Stand-ins by reference, with the number that each pool has; one that is not there gets 0 and a warning."""
-    named = Pool.objects.filter(name__in=[share.pool.rpartition("/")[2] for share in spec.pools])
+    named = Pool.objects.filter(name__in=[share.pool.rpartition("/")[2] for share in spec.action.pools])
     rows = seen_pools(actor, named)
     numbers = {(account, name): pk for pk, account, name in rows.values_list("pk", "account__name", "name")}
     found, missing = {}, []
-    for share in spec.pools:
+    for share in spec.action.pools:
         account, _, name = share.pool.rpartition("/")
         number = numbers.get((account or owner.name, name), 0)
         if not number:

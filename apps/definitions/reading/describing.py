@@ -7,14 +7,11 @@ written out; private keys are never part of either.
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 from apps.accounts.models import Account, Grant
-from apps.compiler.model.fleet import (
-    FixedResponse,
-    HeaderCondition,
-    Redirect,
-)
+from apps.compiler.model.stack import ON_FLEETS
 from apps.definitions.listing import ListedRoute, Named
 from apps.definitions.models import (
     Backend,
@@ -28,43 +25,32 @@ from apps.definitions.models import (
     Schedule,
     Zone,
 )
-from apps.definitions.reading.asserting import assertion_document
 from apps.definitions.reading.capacity_tests import capacity_test_document, capacity_test_row
-from apps.definitions.reading.clouds import (
-    address_pool_document,
-    address_pool_row,
-    cloud_account_document,
-    settled_static_ip,
-    stack_document,
-    stack_row,
-    static_ip_document,
-    static_ip_row,
-)
 from apps.definitions.reading.schedules import schedule_document, schedule_row
 from apps.definitions.reading.specs import (
     AccountSpec,
-    AddressPoolSpec,
     CapacityTestSpec,
     CertificateSpec,
-    CloudAccountSpec,
     FleetSpec,
     GrantSpec,
     ListenerSpec,
     LoadBalancerSpec,
     NodeSpec,
     RegionSpec,
-    RouteSpec,
     ScheduleSpec,
     Spec,
-    StackSpec,
-    StaticIPSpec,
 )
+from apps.definitions.shapes.address_pool import AddressPoolSpec
 from apps.definitions.shapes.base.shape import Shape
 from apps.definitions.shapes.base.words import instant_text
 from apps.definitions.shapes.base.writing import settled as settled_by_shape
 from apps.definitions.shapes.base.writing import write
+from apps.definitions.shapes.cloud_account import CloudAccountSpec
 from apps.definitions.shapes.pool import LimitSpec, PoolSpec
 from apps.definitions.shapes.record import RecordSpec
+from apps.definitions.shapes.route import Action, RouteSpec
+from apps.definitions.shapes.stack import NetworkSpec, StackSpec, network_of
+from apps.definitions.shapes.static_ip import StaticIPSpec
 from apps.definitions.shapes.zone import ZoneSpec
 from apps.fleet.models import AddressPool, CloudAccount, Fleet, Node, Region, Stack, StaticIP
 
@@ -131,52 +117,6 @@ def _load_balancer(spec: LoadBalancerSpec) -> Document:
     return {"fleets": sorted(spec.fleets), "stacks": sorted(spec.stacks), "listeners": listeners}
 
 
-def redirect_document(redirect: Redirect) -> Document:
-    """A redirect as it is stored and shown."""
-    return _fields(redirect, ("code", "scheme", "host", "path", "keep_query"))
-
-
-def fixed_response_document(response: FixedResponse) -> Document:
-    """A fixed response as it is stored and shown."""
-    return _fields(response, ("status", "content_type", "body"))
-
-
-def header_document(header: HeaderCondition) -> Document:
-    """A header condition as it is stored and shown."""
-    return {"name": header.name, "match": str(header.match), "value": header.value}
-
-
-def _route_document(
-    route: Any, load_balancer: str, hostname: str, headers: list[Document], action: Document
-) -> Document:
-    return {
-        "load_balancer": load_balancer,
-        "hostname": hostname,
-        "path": route.path,
-        "path_kind": str(route.path_kind),
-        "methods": list(route.methods),
-        "headers": headers,
-        "scheme": route.scheme or None,
-        "action": action,
-        "prefix_rewrite": route.prefix_rewrite,
-    }
-
-
-def _route(spec: RouteSpec) -> Document:
-    if spec.redirect:
-        action: Document = {"redirect": redirect_document(spec.redirect)}
-    elif spec.fixed_response:
-        action = {"fixed_response": fixed_response_document(spec.fixed_response)}
-    else:
-        shares = [{"pool": share.pool, "weight": share.weight} for share in spec.pools]
-        action = {"pools": sorted(shares, key=_by("pool"))}
-    headers = [header_document(header) for header in spec.headers]
-    found = _route_document(spec, spec.load_balancer, spec.hostname, headers, action)
-    if spec.assertions is not None:
-        found["assertions"] = [assertion_document(assertion) for assertion in spec.assertions]
-    return found
-
-
 _PLACE = ("title", "latitude", "longitude")
 
 
@@ -223,9 +163,8 @@ def settled(before: Document | None, spec: Spec) -> Document:
     if isinstance(spec, RegionSpec):
         after = {"drained": stored.get("drained", False), "latency": stored.get("latency", [])} | after
     if isinstance(spec, StaticIPSpec):
-        after = settled_static_ip(stored, after)
-    if isinstance(spec, RouteSpec):
-        after = {"assertions": stored.get("assertions", [])} | after
+        kept = {name: stored.get(name) for name in ("address", "router_id") if after[name] is None}
+        after |= kept  # what was allotted
     if isinstance(spec, ScheduleSpec):
         after = {"paused": stored.get("paused", False)} | after
     if isinstance(spec, PoolSpec):
@@ -241,14 +180,9 @@ _OF_SPEC: dict[type[Any], Callable[[Any], Document]] = {
     RegionSpec: _region,
     FleetSpec: lambda spec: {"region": spec.region} | _fleet(spec),
     NodeSpec: lambda spec: _fields(spec, ("fleet", "url", "address", "port_offset")),
-    CloudAccountSpec: cloud_account_document,
-    StackSpec: stack_document,
-    AddressPoolSpec: address_pool_document,
-    StaticIPSpec: static_ip_document,
     GrantSpec: lambda spec: _grant_document(spec, spec.account),
     CertificateSpec: lambda spec: {"chain": spec.chain},
     LoadBalancerSpec: _load_balancer,
-    RouteSpec: _route,
     CapacityTestSpec: capacity_test_document,
     ScheduleSpec: schedule_document,
 }
@@ -288,16 +222,8 @@ def _load_balancer_row(row: LoadBalancer) -> Document:
 
 
 def _route_row(row: Route | ListedRoute) -> Document:
-    if row.action == Route.Action.POOLS:
-        shares = [
-            {"pool": name_from(row.account_id, share.pool.account, share.pool.name), "weight": share.weight}
-            for share in row.shares
-        ]
-        action: Document = {"pools": sorted(shares, key=_by("pool"))}
-    else:
-        action = {str(row.action): dict(getattr(row, row.action))}
-    found = _route_document(row, row.load_balancer.name, row.hostname.name, list(row.headers), action)
-    return found | {"assertions": list(row.assertions)}
+    action = SimpleNamespace(pools=row.shares, redirect=row.redirect, fixed_response=row.fixed_response)
+    return write(RouteSpec, row, row.account_id) | {"action": write(Action, action, row.account_id)}
 
 
 _OF_ROW: dict[type[Any], Callable[[Any], Document]] = {
@@ -305,10 +231,11 @@ _OF_ROW: dict[type[Any], Callable[[Any], Document]] = {
     Region: _region_row,
     Fleet: lambda row: {"region": row.region.name} | _fleet(row),
     Node: lambda row: {"fleet": row.fleet.name} | _fields(row, ("url", "address", "port_offset")),
-    CloudAccount: cloud_account_document,
-    Stack: stack_row,
-    AddressPool: address_pool_row,
-    StaticIP: static_ip_row,
+    CloudAccount: lambda row: write(CloudAccountSpec, row),
+    Stack: lambda row: write(StackSpec, row) | {"network": write(NetworkSpec, network_of(row.network))},
+    AddressPool: lambda row: write(AddressPoolSpec, row),
+    # What a cloud has chosen is no part of the document: see `addresses` of the row.
+    StaticIP: lambda row: write(StaticIPSpec, row) | ({} if row.kind in ON_FLEETS else {"address": None}),
     Grant: lambda row: _grant_document(row, row.account.name),
     Certificate: lambda row: {"chain": row.chain_pem},
     Pool: lambda row: write(PoolSpec, row, row.account_id),

@@ -19,19 +19,12 @@ from apps.accounts.models import Account
 from apps.accounts.quotas import DEFAULTS, bounds
 from apps.compiler import grammar
 from apps.compiler.model.fleet import (
-    FixedResponse,
-    HeaderCondition,
-    HeaderMatch,
     LimitKind,
-    PathKind,
     Protocol,
-    Redirect,
     WhenFull,
 )
 from apps.core.errors import FieldError, Invalid
-from apps.definitions.reading.asserting import read_assertions
 from apps.definitions.reading.capacity_tests import read_capacity_test
-from apps.definitions.reading.clouds import read_address_pool, read_cloud_account, read_stack, read_static_ip
 from apps.definitions.reading.fields import Reader, agent_url, boolean, choice, integer, number, reference, title
 from apps.definitions.reading.fleets import read_fleet
 from apps.definitions.reading.schedules import read_schedule
@@ -43,19 +36,21 @@ from apps.definitions.reading.specs import (
     LoadBalancerSpec,
     NodeSpec,
     RegionSpec,
-    RouteSpec,
-    ShareSpec,
     Spec,
 )
 from apps.definitions.reading.tags import read_grant
+from apps.definitions.shapes.address_pool import AddressPoolSpec
 from apps.definitions.shapes.base.reading import read
 from apps.definitions.shapes.base.shape import Shape
+from apps.definitions.shapes.cloud_account import CloudAccountSpec
 from apps.definitions.shapes.pool import QUEUE_NEEDS_CONNECTIONS, LimitChange, PoolSpec
 from apps.definitions.shapes.record import RecordSpec
+from apps.definitions.shapes.route import RouteSpec
+from apps.definitions.shapes.stack import StackSpec
+from apps.definitions.shapes.static_ip import StaticIPSpec
 from apps.definitions.shapes.zone import ZoneSpec
 from apps.definitions.values.certificates import canonical_pem
 
-MAX_POOLS_OF_ROUTE = 8
 latency_ms = number(0, 60_000)
 
 
@@ -179,119 +174,21 @@ def _load_balancer(reader: Reader) -> LoadBalancerSpec:
     return LoadBalancerSpec(fleets, listeners, stacks)
 
 
-def _header(reader: Reader) -> HeaderCondition:
-    match = reader.optional("match", choice(HeaderMatch), HeaderMatch.EQUALS)
-    name = reader.required("name", grammar.header_name)
-    value = ""
-    if match is HeaderMatch.EQUALS:
-        value = reader.required("value", grammar.header_value)
-    elif reader.optional("value", str, ""):
-        reader.fault("value", "header_value", "Only a header condition of match equals has a value; leave it out.")
-    reader.close()
-    return HeaderCondition(name, match, value)
-
-
-def _redirect(reader: Reader) -> Redirect:
-    redirect = Redirect(
-        code=reader.required("code", grammar.redirect_code),
-        scheme=reader.optional("scheme", grammar.url_scheme, None),
-        host=reader.optional("host", grammar.redirect_host, None),
-        path=reader.optional("path", grammar.path, None),
-        keep_query=reader.optional("keep_query", boolean, default=True),
-    )
-    if not (redirect.scheme or redirect.host or redirect.path) and not reader.faults:
-        reader.fault("", "redirect_loop", "Set at least one of scheme, host and path for the redirect.")
-    reader.close()
-    return redirect
-
-
-def _fixed_response(reader: Reader) -> FixedResponse:
-    response = FixedResponse(
-        status=reader.required("status", grammar.status_code),
-        content_type=reader.optional("content_type", grammar.content_type, "text/plain; charset=utf-8"),
-        body=reader.optional("body", grammar.body, ""),
-    )
-    reader.close()
-    return response
-
-
-def _shares(action: Reader) -> tuple[ShareSpec, ...]:
-    children, found = action.children("pools"), []
-    for child in children:
-        found.append(ShareSpec(child.required("pool", reference), child.optional("weight", grammar.route_weight, 100)))
-        child.close()
-    _refuse_twins(children, "pool", [share.pool for share in found])
-    if len(found) > MAX_POOLS_OF_ROUTE:
-        action.fault("pools", "too_many", f"Use at most {MAX_POOLS_OF_ROUTE} pools in one route.")
-    if not found or all(share.weight == 0 for share in found):
-        action.fault("pools", "missing", "Name at least one pool with a weight above 0.")
-    return tuple(found)
-
-
-def _action(
-    reader: Reader | None,
-) -> tuple[tuple[ShareSpec, ...], Redirect | None, FixedResponse | None]:
-    shares: tuple[ShareSpec, ...] = ()
-    redirect = fixed = None
-    if reader is None:
-        return shares, redirect, fixed
-    chosen = [field for field in ("pools", "redirect", "fixed_response") if reader.has(field)]
-    if len(chosen) != 1:
-        reader.fault("", "one_action", "Use exactly one of pools, redirect and fixed_response.")
-    elif chosen == ["pools"]:
-        shares = _shares(reader)
-    elif child := reader.child(chosen[0]):
-        if chosen == ["redirect"]:
-            redirect = _redirect(child)
-        else:
-            fixed = _fixed_response(child)
-    reader.close()
-    return shares, redirect, fixed
-
-
-def _route(reader: Reader) -> RouteSpec:
-    kind = reader.optional("path_kind", choice(PathKind), PathKind.PREFIX)
-    action = reader.child("action")
-    if action is None:
-        reader.fault("action", "missing", "Fill in pools, redirect or fixed_response.")
-    shares, redirect, fixed = _action(action)
-    headers = tuple(_header(child) for child in reader.children("headers"))
-    methods = reader.values("methods", grammar.method)
-    hostname = reader.required("hostname", grammar.hostname)
-    spec = RouteSpec(
-        load_balancer=reader.required("load_balancer", grammar.name),
-        hostname=hostname,
-        path=reader.optional("path", grammar.path if kind is PathKind.EXACT else grammar.prefix_path, "/"),
-        path_kind=kind,
-        methods=tuple(sorted(method for method in methods if method)),
-        headers=tuple(sorted(headers, key=lambda header: (str(header.name).lower(), str(header.value)))),
-        pools=shares,
-        redirect=redirect,
-        fixed_response=fixed,
-        prefix_rewrite=reader.optional("prefix_rewrite", grammar.prefix_path, None),
-        assertions=read_assertions(reader, hostname),
-        scheme=reader.optional("scheme", grammar.url_scheme, None),
-    )
-    if spec.prefix_rewrite and (kind is PathKind.EXACT or redirect or fixed):
-        reader.fault("prefix_rewrite", "prefix_rewrite", "Only a prefix route to pools can rewrite its prefix.")
-    return spec
-
-
 # A shape, or what reads by hand the fields of a kind that has no shape yet.
 READERS: dict[str, type[Shape] | Callable[[Reader], Spec]] = {
     "Account": _account,
     "Region": _region,
     "Fleet": read_fleet,
     "Node": _node,
-    "CloudAccount": read_cloud_account,
-    "Stack": read_stack,
-    "AddressPool": read_address_pool,
-    "StaticIP": read_static_ip,
+    "CloudAccount": CloudAccountSpec,
+    "Stack": StackSpec,
+    "AddressPool": AddressPoolSpec,
+    "StaticIP": StaticIPSpec,
     "Grant": read_grant,
     "Certificate": _certificate,
     "Pool": PoolSpec,
     "LoadBalancer": _load_balancer,
-    "Route": _route,
+    "Route": RouteSpec,
     "Zone": ZoneSpec,
     "Record": RecordSpec,
     "CapacityTest": read_capacity_test,

@@ -6,9 +6,9 @@ from ipaddress import ip_network
 
 from apps.compiler import grammar
 from apps.compiler.addresses import ALL_PRIVATE, PRIVATE_NETWORKS, overlap
-from apps.definitions.reading.clouds import network_block
 from apps.definitions.reading.fields import Reader, boolean
 from apps.definitions.reading.specs import FleetSpec
+from apps.definitions.shapes.base.networks import network_block
 
 MAX_PRIVATE_NETWORKS = 64
 FLEET_PORTS = {"peer_port": 9700, "overflow_port": 9800, "overflow_tcp_port": 9900}

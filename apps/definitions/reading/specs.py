@@ -7,20 +7,15 @@ from datetime import datetime
 from typing import Any
 
 from apps.compiler.addresses import ALL_PRIVATE
-from apps.compiler.model.fleet import (
-    Assertion,
-    FixedResponse,
-    HeaderCondition,
-    PathKind,
-    Protocol,
-    Redirect,
-)
-from apps.compiler.model.stack import AddressKind, Cloud, Network
+from apps.compiler.model.fleet import Protocol
+from apps.definitions.shapes.address_pool import AddressPoolSpec
+from apps.definitions.shapes.cloud_account import CloudAccountSpec
 from apps.definitions.shapes.pool import PoolSpec
 from apps.definitions.shapes.record import RecordSpec
+from apps.definitions.shapes.route import RouteSpec
+from apps.definitions.shapes.stack import StackSpec
+from apps.definitions.shapes.static_ip import StaticIPSpec
 from apps.definitions.shapes.zone import ZoneSpec
-
-NO_NETWORK = Network()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,53 +73,6 @@ class NodeSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class CloudAccountSpec:
-    """An account at a cloud; `credentials` is a reference, never a secret."""
-
-    cloud: Cloud
-    credentials: str = ""
-    project: str = ""
-    endpoint_url: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class StackSpec:
-    """One cloud account in one of its regions; `region` is ours, None where the stack stands for all."""
-
-    cloud_account: str
-    cloud_region: str
-    region: str | None = None
-    network: Network = NO_NETWORK
-    approval: str = "by_hand"
-
-
-@dataclass(frozen=True, slots=True)
-class AddressPoolSpec:
-    """CIDR blocks that static IPs are allotted from."""
-
-    blocks: tuple[str, ...]
-    region: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class StaticIPSpec:
-    """An address that stays; None for the region where it is announced everywhere.
-
-    On fleets `address` is given or allotted from `pool`; in a cloud `stack` says where, and the cloud chooses it. What
-    is None of `address` and `router_id` stays as it is, or is allotted. `owner` is the account that it was given to.
-    """
-
-    kind: AddressKind = AddressKind.NODE
-    address: str | None = None
-    region: str | None = None
-    pool: str | None = None
-    stack: str | None = None
-    owner: str | None = None
-    protected: bool | None = None
-    router_id: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class GrantSpec:
     """What an operator lets an account use: a hostname (`*.` for all below) or a tag (`key=value`), never both."""
 
@@ -162,35 +110,6 @@ class LoadBalancerSpec:
     fleets: tuple[str, ...] = ()
     listeners: tuple[ListenerSpec, ...] = ()
     stacks: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ShareSpec:
-    """A pool's share of a route: weight out of the sum of the weights."""
-
-    pool: str
-    weight: int = 100
-
-
-@dataclass(frozen=True, slots=True)
-class RouteSpec:
-    """Hostname + path (+ methods, headers, scheme) → pools, a redirect or a fixed response: exactly one of them.
-
-    Assertions name pools and routes as they were sent; None leaves the stored ones as they are.
-    """
-
-    load_balancer: str
-    hostname: str
-    path: str
-    path_kind: PathKind
-    methods: tuple[str, ...] = ()
-    headers: tuple[HeaderCondition, ...] = ()
-    pools: tuple[ShareSpec, ...] = ()
-    redirect: Redirect | None = None
-    fixed_response: FixedResponse | None = None
-    prefix_rewrite: str | None = None
-    assertions: tuple[Assertion, ...] | None = None
-    scheme: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -12,7 +11,7 @@ from apps.compiler.grammar import GrammarError
 from apps.core.errors import FieldError
 from apps.definitions.shapes.base.outside import environment_reference, resolver, server, web_server
 from apps.definitions.shapes.base.shape import SORTED, About, Check, Data, Distinct, Shape
-from apps.definitions.shapes.base.words import LISTED, TAGS, Pairs, PlaceName, at_most, text, word
+from apps.definitions.shapes.base.words import LISTED, TAGS, Pairs, PlaceName, at_most, matching, text, word
 from apps.definitions.values import record_values
 
 
@@ -45,14 +44,13 @@ REFERENCE = (
     "A reference, never a secret: env:EXAMPLE reads SPILLWAY_DNS_EXAMPLE of the workers, and is used only at servers "
     "that SPILLWAY_DNS_EXAMPLE_SERVERS names."
 )
-_KEY_NAME = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?:\.(?!-)[a-z0-9_-]{1,63}){0,8}")
-_MEMORY = re.compile(r"memory://[a-z0-9-]{1,63}")
-
-
-def _key_name(value: object) -> str:
-    if isinstance(value, str) and len(value) <= 253 and _KEY_NAME.fullmatch(value):
-        return value
-    raise GrammarError("key_name", "Write the name of the TSIG key in lower case, without a final dot.")
+KEY_NAME = matching(
+    r"(?!-)[a-z0-9_-]{1,63}(?:\.(?!-)[a-z0-9_-]{1,63}){0,8}",
+    "key_name",
+    "Write the name of the TSIG key in lower case, without a final dot.",
+    253,
+)
+_MEMORY = matching(r"memory://[a-z0-9-]{1,63}", "server", "Write memory://name.")
 
 
 def _algorithm(value: object) -> str:
@@ -68,14 +66,8 @@ ALGORITHM = replace(
 )
 
 
-def _memory(value: object) -> str:
-    if isinstance(value, str) and _MEMORY.fullmatch(value):
-        return value
-    raise GrammarError("server", "Write memory://name.")
-
-
 def _of_driver(value: object, data: Data) -> None:
-    judges = {"powerdns": web_server, "memory": _memory}
+    judges = {"powerdns": web_server, "memory": _MEMORY}
     if value != "":
         judges.get(str(data.get("driver")), server)(value)
 
@@ -107,7 +99,7 @@ class ZoneSpec(Shape):
     ] = ""
     key_name: Annotated[
         str,
-        text(_key_name, "the name of a key", 253, blank=True),
+        text(KEY_NAME, "the name of a key", 253, blank=True),
         About("The name of the TSIG key.", "TSIG key", "Its name.", "spillway"),
     ] = ""
     key_algorithm: Annotated[str, ALGORITHM, About("What the TSIG key signs with.", "TSIG algorithm", "")] = ALGORITHMS[

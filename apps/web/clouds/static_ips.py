@@ -13,9 +13,9 @@ from apps.core.errors import Conflict, Invalid
 from apps.definitions.models import LoadBalancer
 from apps.definitions.selectors import load_balancers, only
 from apps.definitions.services import move_static_ip, release_static_ip
+from apps.definitions.shapes.static_ip import KINDS
 from apps.fleet import selectors as places
 from apps.observe.show.address_locations import address_locations
-from apps.web.clouds.forms import KINDS
 from apps.web.kit.pages import PageRequest, operators_only, page, show
 from apps.web.kit.saving import deleted
 
@@ -28,7 +28,7 @@ WHERE = {
     "withdrawn": ("down", "Withdrawn"),
     "unknown": ("unknown", "Unknown"),
 }
-WORDS = {kind: words.partition(":")[2].strip() or words for kind, words in KINDS}
+WORDS: dict[str, str] = {kind: words.partition(":")[2].strip() or words for kind, words in KINDS.items()}
 
 
 @page

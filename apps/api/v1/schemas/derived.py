@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from rest_framework import serializers
 
+from apps.api.v1.schemas import words
 from apps.definitions.shapes.base.fields import Field, fields_of
 from apps.definitions.shapes.base.words import MAX_LIST
 
@@ -19,6 +20,7 @@ PLAIN: Mapping[str, Callable[..., Written]] = {
     "number": serializers.FloatField,
     "boolean": serializers.BooleanField,
     "string": serializers.DateTimeField,  # of the format date-time
+    "any": words.Anything,
 }
 
 
@@ -36,7 +38,10 @@ def _field(field: Field) -> Written:
     options |= {"allow_null": True} if field.null else {}
     options |= {"help_text": field.about.note} if field.about.note else {}
     if field.child:
-        return serializer_of(cast("Any", field.child))(many=field.many, **options)
+        child, most = serializer_of(cast("Any", field.child)), field.about.most
+        if most:
+            return serializers.ListField(child=child(), max_length=most, **options)
+        return child(many=field.many, **options)
     schema = field.grammar.schema if field.grammar else {}
     if field.many:
         return serializers.ListField(child=_plain(schema), max_length=MAX_LIST, **options)

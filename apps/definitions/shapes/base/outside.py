@@ -18,6 +18,7 @@ from apps.core.called_urls import Refused, read_url
 
 _PROFILE = re.compile(r"profile:[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 _ROLE = re.compile(r"role:arn:aws(?:-[a-z]{2,10}){0,3}:iam::[0-9]{12}:role(?:/[A-Za-z0-9_+=,.@-]{1,64}){1,8}")
+_MEMORY = re.compile(r"memory://[a-z0-9-]{1,63}")
 _PORT = re.compile(r"[1-9][0-9]{0,4}")
 
 
@@ -73,6 +74,21 @@ def web_server(value: object) -> str:
     except Refused as refusal:
         raise GrammarError("url", str(refusal)) from None
     grammar.server_address(host, local_development=True)
-    if len(text) > 400 or "?" in text:
+    return _short(text)
+
+
+def endpoint(value: object) -> str:
+    """The URL of a cloud's API; whether the installation calls it is asked when it is stored."""
+    text = value if isinstance(value, str) else ""
+    try:
+        if not _MEMORY.fullmatch(text):
+            read_url(text, schemes=("https", "http"))
+    except Refused as refusal:
+        raise GrammarError("url", str(refusal)) from None
+    return _short(text)
+
+
+def _short(url: str) -> str:
+    if len(url) > 400 or "?" in url:
         raise GrammarError("url", "Use a URL of at most 400 characters, without a query.")
-    return text
+    return url

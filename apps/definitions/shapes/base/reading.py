@@ -18,7 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from apps.core.errors import FieldError
-from apps.definitions.shapes.base.fields import fields_of
+from apps.definitions.shapes.base.fields import field_at, fields_of
 from apps.definitions.shapes.base.shape import Shape, Wrong
 
 S = TypeVar("S", bound=Shape)
@@ -62,7 +62,8 @@ def _faults(shape: type[Shape], line: ErrorDetails, pointer: str) -> Iterator[Fi
     else:
         code, sentence = _SENTENCES[kind]
         field = next((part for part in reversed(loc) if isinstance(part, str)), "")
-        yield FieldError(place, code, sentence.format(field=field, **line.get("ctx", {})))
+        own = field_at(_at(shape, loc), field).about.missing if kind == "missing" else ""
+        yield FieldError(place, code, own or sentence.format(field=field, **line.get("ctx", {})))
 
 
 def _at(shape: type[Shape], loc: Sequence[int | str]) -> type[Shape]:

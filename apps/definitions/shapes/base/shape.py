@@ -74,8 +74,11 @@ class About:
     hint: str | None = None
     example: Any = None
     since: str = "0.1"
-    # What programs are told of the field, in the API's document.
+    # What is said where a required field is missing, if "Fill in it." is too little.
+    missing: str = ""
+    # What programs are told of the field, in the API's document; and of a list of objects how many it may have.
     note: str = ""
+    most: int = 0
     # Whether a document leaves the field out while it holds nothing.
     absent_when_empty: bool = False
     # What a new object has where the document says nothing; a stored one keeps what it has.

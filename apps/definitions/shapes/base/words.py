@@ -49,6 +49,18 @@ def text(
     return Grammar((lambda value: "" if value == "" else read(value)) if blank else read, schema)
 
 
+def matching(pattern: str, code: str, sentence: str, longest: int = 2048) -> Callable[[Any], str]:
+    """The grammar of a text that a pattern describes wholly."""
+    compiled = re.compile(pattern)
+
+    def read(value: object) -> str:
+        if isinstance(value, str) and len(value) <= longest and compiled.fullmatch(value):
+            return value
+        raise GrammarError(code, sentence)
+
+    return read
+
+
 def whole(lowest: int, highest: int) -> Grammar:
     """A whole number between two bounds."""
     schema = {"type": "integer", "minimum": lowest, "maximum": highest}
@@ -135,24 +147,39 @@ def read_tag(value: object) -> str:
     return value
 
 
-def _tags(value: object) -> tuple[tuple[str, str], ...]:
+def read_pairs(
+    value: object, read_key: Callable[[Any], str], read_value: Callable[[Any], str]
+) -> tuple[tuple[str, str], ...]:
+    """An object with a text for each key, by key."""
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
         raise GrammarError("not_object", "Write an object with named fields here.")
-    if len(value) > MAX_TAGS:
-        raise GrammarError("too_many", f"Use at most {MAX_TAGS} tags.")
     faults = []
-    for key, entry in [*((key, key) for key in value), *sorted(value.items())]:
+    for read, key, entry in [
+        *((read_key, key, key) for key in value),
+        *((read_value, key, entry) for key, entry in sorted(value.items())),
+    ]:
         place = f"/{escaped(key)}"
         try:
             if entry is None:
                 faults.append(FieldError(place, "missing", f"Fill in {key}."))
             else:
-                read_tag_word(entry)
+                read(entry)
         except GrammarError as error:
             faults.append(FieldError(place, error.code, error.message))
     if faults:
         raise Wrong(*faults)
     return tuple(sorted(value.items()))
+
+
+def sorted_pairs(pairs: Any) -> dict[str, str]:
+    """Pairs as documents have them."""
+    return dict(sorted(dict(pairs).items()))
+
+
+def _tags(value: object) -> tuple[tuple[str, str], ...]:
+    if isinstance(value, Mapping) and len(value) > MAX_TAGS:
+        raise GrammarError("too_many", f"Use at most {MAX_TAGS} tags.")
+    return read_pairs(value, read_tag_word, read_tag_word)
 
 
 def read_instant(value: object) -> datetime:
@@ -192,6 +219,7 @@ Reference = Annotated[
 Title = Annotated[str, text(read_title, "text", 120)]
 Hostname = Annotated[str, text(grammar.hostname, "a host name", 253, HOSTNAME)]
 Host = Annotated[str, text(grammar.redirect_host, "a host name without wildcard", 253, HOSTNAME)]
+Path = Annotated[str, text(grammar.path, "a path", grammar.MAX_PATH, PATH)]
 Boolean = Annotated[bool, Grammar(read_boolean, {"type": "boolean"})]
 Port = Annotated[int, whole(1, 65535)]
 TimeMs = Annotated[int, whole(1, grammar.MAX_TIME_MS)]
@@ -206,6 +234,6 @@ TAGS = Grammar(
         "title": f"at most {MAX_TAGS} keys with a value each, of lower-case letters, digits and hyphens",
         "additionalProperties": {"type": "string", "minLength": 1, "pattern": TAG_WORD},
     },
-    lambda tags: dict(sorted(dict(tags).items())),
+    sorted_pairs,
 )
 Tags = Annotated[Pairs, TAGS]

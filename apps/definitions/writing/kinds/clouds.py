@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
+
 from apps.accounts.models import Account
+from apps.compiler.grammar import GrammarError
 from apps.compiler.model.stack import Cloud
 from apps.core.errors import Conflict, Invalid
-from apps.definitions.reading.clouds import GLOBAL, is_vpc_id, network_document
-from apps.definitions.reading.specs import CloudAccountSpec, StackSpec
+from apps.definitions.reading.outside import called_url
+from apps.definitions.shapes.base.writing import copy_plain, write
+from apps.definitions.shapes.cloud_account import CloudAccountSpec
+from apps.definitions.shapes.stack import GLOBAL, NetworkSpec, StackSpec, is_vpc_id
 from apps.definitions.writing.change_set import ChangeSet
 from apps.definitions.writing.kinds.load_balancers import missing_network
 from apps.fleet.models import CloudAccount, Region, Stack
@@ -23,9 +28,14 @@ def store_cloud_account(changes: ChangeSet, owner: Account, row: CloudAccount, s
             if getattr(row, field) != getattr(spec, field):
                 detail = f"This account has stacks, so its {field} cannot change. Create another cloud account."
                 changes.fault(f"/spec/{field}", "in_use", detail)
+    if spec.endpoint_url and not (settings.DEVELOPMENT and spec.endpoint_url.startswith("memory:")):
+        try:
+            called_url(spec.endpoint_url)
+        except GrammarError as error:
+            changes.fault("/spec/endpoint_url", error.code, error.message)
     changes.faults.raise_any()
-    row.account, row.cloud, row.credentials = owner, str(spec.cloud), spec.credentials
-    row.project, row.endpoint_url = spec.project, spec.endpoint_url
+    row.account = owner
+    copy_plain(spec, row)
     row.save()
     changes.lookups.remember(row, "CloudAccount", row.name)
     changes.mark_affected(row)
@@ -44,7 +54,8 @@ def store_stack(changes: ChangeSet, owner: Account, row: Stack, spec: StackSpec)
     if changes.faults or account is None:
         raise Invalid(changes.faults.drain())
     row.account, row.cloud_account, row.region = owner, account, region
-    row.cloud_region, row.network, row.approval = spec.cloud_region, network_document(spec.network), spec.approval
+    row.network = write(NetworkSpec, spec.network)
+    copy_plain(spec, row)
     if row.pk is not None and row.load_balancers.exists() and (missing := missing_network(row)):
         changes.fault("/spec/network", "in_use", f"This stack has load balancers; it {missing}.")
         raise Invalid(changes.faults.drain())

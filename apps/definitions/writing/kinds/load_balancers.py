@@ -9,9 +9,9 @@ from apps.compiler.model.fleet import Protocol
 from apps.compiler.model.stack import ON_FLEETS, Cloud
 from apps.core.errors import FieldError, Invalid
 from apps.definitions.models import Certificate, Listener, LoadBalancer, Pool
-from apps.definitions.reading.clouds import network_of
 from apps.definitions.reading.fleets import FLEET_PORTS
 from apps.definitions.reading.specs import ListenerSpec, LoadBalancerSpec
+from apps.definitions.shapes.stack import network_of
 from apps.definitions.writing.change_set import ChangeSet
 from apps.fleet.models import Fleet, Stack, StaticIP
 
@@ -57,7 +57,7 @@ def _stack(changes: ChangeSet, name: str, index: int) -> Stack | None:
 
 def missing_network(stack: Stack) -> str:
     """What the stack's network lacks for load balancers, as the rest of a sentence; empty where it has all."""
-    network = network_of(stack)
+    network = network_of(stack.network)
     if stack.cloud_account.cloud == Cloud.GOOGLE:
         return "" if network.vpc else "must name its network (vpc)"
     if not network.vpc or len(network.subnets) < SUBNETS_OF_ALB:

@@ -11,9 +11,8 @@ from apps.accounts.models import Account, Hostname
 from apps.compiler.model.fleet import Protocol
 from apps.core.errors import Invalid
 from apps.definitions.models import LoadBalancer, Pool, Route, RoutePool
-from apps.definitions.reading.asserting import assertion_document
-from apps.definitions.reading.describing import fixed_response_document, header_document, redirect_document
-from apps.definitions.reading.specs import RouteSpec
+from apps.definitions.shapes.base.writing import write
+from apps.definitions.shapes.route import Assertion, RouteSpec
 from apps.definitions.writing.change_set import ChangeSet
 from apps.definitions.writing.rules.quotas import expect_growth
 
@@ -22,7 +21,7 @@ def store_route(changes: ChangeSet, owner: Account, row: Route, spec: RouteSpec)
     """The route and its shares; a claim that it leaves is given up at the end of the transaction if nobody uses it."""
     balancer = changes.named(LoadBalancer, spec.load_balancer, "/spec/load_balancer")
     present = {f"{share.pool.account.name}/{share.pool.name}": share.pool for share in row.shares} if row.pk else {}
-    pools = [_pool(changes, owner, share.pool, index, present) for index, share in enumerate(spec.pools)]
+    pools = [_pool(changes, owner, share.pool, index, present) for index, share in enumerate(spec.action.pools)]
     stays = row.pk is not None and row.hostname.name == spec.hostname and row.hostname.released_at is None
     hostname = row.hostname if stays and not _verifies(changes, row.hostname) else _claim(changes, owner, spec.hostname)
     if balancer and hostname:
@@ -37,7 +36,7 @@ def store_route(changes: ChangeSet, owner: Account, row: Route, spec: RouteSpec)
     _fill(row, owner, spec)
     row.load_balancer, row.hostname = balancer, hostname
     row.save()
-    weights = [(pool, share.weight) for pool, share in zip(pools, spec.pools, strict=True) if pool]
+    weights = [(pool, share.weight) for pool, share in zip(pools, spec.action.pools, strict=True) if pool]
     _store_shares(row, weights)
     changes.affected.add_load_balancer(balancer.pk)
     changes.affected.touched_routes.add((balancer.pk, hostname.name))
@@ -97,7 +96,7 @@ def _reject_identical(
     same = Route.objects.filter(
         load_balancer=balancer, hostname=hostname, path=spec.path, path_kind=spec.path_kind
     ).exclude(pk=row.pk)
-    wanted = match_of(list(spec.methods), [header_document(header) for header in spec.headers], spec.scheme)
+    wanted = match_of(list(spec.methods), write(RouteSpec, spec)["headers"], spec.scheme)
     for other in same.only("name", "methods", "headers", "scheme"):
         if match_of(other.methods, other.headers, other.scheme) == wanted:
             # The hostname is the owner's, so the other route is one that the actor may see.
@@ -106,22 +105,21 @@ def _reject_identical(
 
 
 def _fill(row: Route, owner: Account, spec: RouteSpec) -> None:
+    document = write(RouteSpec, spec)
     row.account = owner
-    row.path, row.path_kind = spec.path, spec.path_kind
-    row.methods, row.scheme = list(spec.methods), spec.scheme or ""
-    row.headers = [header_document(header) for header in spec.headers]
-    row.action = Route.Action.POOLS
-    if spec.redirect:
-        row.action = Route.Action.REDIRECT
-    elif spec.fixed_response:
-        row.action = Route.Action.FIXED_RESPONSE
-    row.redirect = redirect_document(spec.redirect) if spec.redirect else None
-    row.fixed_response = fixed_response_document(spec.fixed_response) if spec.fixed_response else None
-    row.prefix_rewrite = spec.prefix_rewrite
+    for field in ("path", "path_kind", "methods", "headers", "prefix_rewrite"):
+        setattr(row, field, document[field])
+    row.scheme = spec.scheme or ""
+    row.action = next(iter(document["action"]))
+    row.redirect, row.fixed_response = (document["action"].get(each) for each in ("redirect", "fixed_response"))
     if spec.assertions is not None:
-        own = f"{owner.name}/"
-        kept = (replace(each, pool=each.pool.removeprefix(own)) for each in spec.assertions)
-        row.assertions = [assertion_document(assertion) for assertion in kept]
+        row.assertions = [write(Assertion, _from_own(assertion, owner)) for assertion in spec.assertions]
+
+
+def _from_own(assertion: Assertion, owner: Account) -> Assertion:
+    """Pools of the route's own account are named without it."""
+    pool = assertion.expect.pool and assertion.expect.pool.removeprefix(f"{owner.name}/")
+    return replace(assertion, expect=replace(assertion.expect, pool=pool))
 
 
 def _store_shares(row: Route, weights: list[tuple[Pool, int]]) -> None:

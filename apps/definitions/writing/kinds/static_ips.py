@@ -15,7 +15,9 @@ from apps.core.concurrency.locks import lock_words
 from apps.core.errors import Conflict
 from apps.definitions.models import Listener
 from apps.definitions.reading.describing import Document, describe
-from apps.definitions.reading.specs import AddressPoolSpec, StaticIPSpec
+from apps.definitions.shapes.address_pool import AddressPoolSpec
+from apps.definitions.shapes.base.writing import copy_plain
+from apps.definitions.shapes.static_ip import StaticIPSpec
 from apps.definitions.writing.change_set import ChangeSet
 from apps.definitions.writing.rules.quotas import expect_growth
 from apps.fleet.models import AddressPool, Node, Region, Stack, StaticIP
@@ -32,7 +34,8 @@ def store_address_pool(changes: ChangeSet, owner: Account, row: AddressPool, spe
     if row.pk is not None:
         _reject_loss(changes, row, spec, region)
     changes.faults.raise_any()
-    row.account, row.region, row.blocks = owner, region, sorted(spec.blocks)
+    row.account, row.region = owner, region
+    copy_plain(spec, row)
     row.save()
     changes.lookups.remember(row, "AddressPool", row.name)
 
@@ -107,9 +110,9 @@ def store_static_ip(changes: ChangeSet, owner: Account, row: StaticIP, spec: Sta
     address = _address(changes, row, spec, pool) if spec.kind in ON_FLEETS else row.address
     router_id = _router_id(changes, row, spec, region) if spec.kind is AddressKind.VIP else None
     changes.faults.raise_any()
-    row.account, row.kind, row.address, row.router_id = owner, str(spec.kind), address, router_id
+    copy_plain(spec, row)
+    row.account, row.address, row.router_id = owner, address, router_id
     row.region, row.pool, row.stack, row.owner = region, pool, stack, given_to
-    row.protected = row.protected if spec.protected is None else spec.protected
     row.save()
     changes.lookups.remember(row, "StaticIP", row.name)
     changes.mark_affected(row)

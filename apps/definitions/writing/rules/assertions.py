@@ -8,9 +8,8 @@ from apps.compiler.model import fleet as model
 from apps.compiler.questions.assertions import Broken, broken_of, host_of, names_that_cover
 from apps.compiler.routing import number_of
 from apps.core.errors import FieldError, Invalid
-from apps.definitions.freezing.frozen_routes import frozen_front, frozen_routes
+from apps.definitions.freezing.frozen_routes import frozen_assertions, frozen_front, frozen_routes
 from apps.definitions.models import LoadBalancer, Pool, Route, RoutePool
-from apps.definitions.reading.asserting import frozen_assertions
 from apps.definitions.writing.change_set import ChangeSet
 
 # So many hostnames are looked at by name; for more, all assertions of the load balancers are read at once.

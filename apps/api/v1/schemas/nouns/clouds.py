@@ -2,84 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from rest_framework import serializers
 
 from apps.api.v1.schemas import words
+from apps.api.v1.schemas.derived import serializer_of
 from apps.api.v1.schemas.envelopes import Definition, Envelope
-from apps.api.v1.schemas.nouns.traffic import words_of
-from apps.fleet import models as rows
+from apps.definitions.shapes.address_pool import AddressPoolSpec
+from apps.definitions.shapes.cloud_account import CloudAccountSpec
+from apps.definitions.shapes.stack import StackSpec
+from apps.definitions.shapes.static_ip import StaticIPSpec
 from apps.stacks.models import StackRun as RunRow
 from apps.stacks.selectors import WORDS
-
-CIDR = r"^[0-9a-f.:]{2,39}/[0-9]{1,3}$"
-
-
-class CloudAccountSpec(serializers.Serializer[Any]):
-    """An account at a cloud; `credentials` says where they are kept, never what they are."""
-
-    cloud = words.word(words_of(rows.CloudAccount, "cloud"))
-    credentials = words.text(2048, required=False, help_text="env:NAME, profile:NAME or role:ARN")
-    project = words.text(63, required=False, help_text="Google's id of the project")
-    endpoint_url = words.text(400, required=False, help_text="instead of the cloud's own API")
-
-
-class NetworkSpec(serializers.Serializer[Any]):
-    """Where load balancers of the stack stand, and whose clients may connect."""
-
-    vpc = words.text(200, required=False)
-    subnets = serializers.ListField(child=serializers.CharField(max_length=24), max_length=1000, required=False)
-    client_networks = serializers.ListField(child=serializers.RegexField(CIDR), max_length=1000, required=False)
-    log_bucket = words.text(63, required=False)
-    vpc_networks = serializers.ListField(child=serializers.RegexField(CIDR), max_length=1000, required=False)
-    zones = serializers.DictField(
-        child=serializers.CharField(max_length=40), required=False, help_text="Our region → Google's zone."
-    )
-
-
-class StackSpec(serializers.Serializer[Any]):
-    """One cloud account in one of its regions, kept as one Terraform state."""
-
-    cloud_account = words.name()
-    cloud_region = serializers.CharField(max_length=40, help_text="The cloud's word; global on Google.")
-    region = words.name(required=False, allow_null=True)
-    network = NetworkSpec(required=False)
-    approval = words.word(rows.Stack.Approval.values, required=False)
-
-
-class AddressPoolSpec(serializers.Serializer[Any]):
-    """Networks that static IPs are allotted from."""
-
-    blocks = serializers.ListField(child=serializers.RegexField(CIDR), max_length=1000)
-    region = words.name(required=False, allow_null=True)
-
-
-class StaticIPSpec(serializers.Serializer[Any]):
-    """An address that stays. On fleets it is given or allotted from a pool, in a stack the cloud chooses it."""
-
-    kind = words.word(words_of(rows.StaticIP, "kind"), required=False)
-    address = serializers.CharField(max_length=45, required=False, allow_null=True)
-    region = words.name(required=False, allow_null=True)
-    pool = words.name(required=False, allow_null=True)
-    stack = words.name(required=False, allow_null=True)
-    owner = words.name(required=False, allow_null=True, help_text="The account that it was given to.")
-    protected = serializers.BooleanField(required=False, help_text="Left out, it stays as it is.")
-    router_id = words.whole(1, 255, required=False, allow_null=True)
 
 
 class CloudAccount(Definition):
     """A cloud account."""
 
     kind = words.word(["CloudAccount"])
-    spec = CloudAccountSpec()
+    spec = serializer_of(CloudAccountSpec)()
 
 
 class Stack(Definition):
     """A stack."""
 
     kind = words.word(["Stack"])
-    spec = StackSpec()
+    spec = serializer_of(StackSpec)()
     desired_generation = words.whole(0, 2**53)
 
 
@@ -87,14 +34,14 @@ class AddressPool(Definition):
     """A pool of addresses."""
 
     kind = words.word(["AddressPool"])
-    spec = AddressPoolSpec()
+    spec = serializer_of(AddressPoolSpec)()
 
 
 class StaticIP(Definition):
     """A static IP, with the addresses that it has and the load balancer that it serves."""
 
     kind = words.word(["StaticIP"])
-    spec = StaticIPSpec()
+    spec = serializer_of(StaticIPSpec)()
     addresses = serializers.ListField(child=serializers.CharField(max_length=45))
     load_balancer = words.name(allow_null=True)
 
@@ -104,7 +51,7 @@ class CloudAccountEnvelope(Envelope):
 
     kind = words.word(["CloudAccount"], required=False)
     name = words.name()
-    spec = CloudAccountSpec()
+    spec = serializer_of(CloudAccountSpec)()
 
 
 class StackEnvelope(Envelope):
@@ -112,7 +59,7 @@ class StackEnvelope(Envelope):
 
     kind = words.word(["Stack"], required=False)
     name = words.name()
-    spec = StackSpec()
+    spec = serializer_of(StackSpec)()
 
 
 class AddressPoolEnvelope(Envelope):
@@ -120,7 +67,7 @@ class AddressPoolEnvelope(Envelope):
 
     kind = words.word(["AddressPool"], required=False)
     name = words.name()
-    spec = AddressPoolSpec()
+    spec = serializer_of(AddressPoolSpec)()
 
 
 class StaticIPEnvelope(Envelope):
@@ -128,7 +75,7 @@ class StaticIPEnvelope(Envelope):
 
     kind = words.word(["StaticIP"], required=False)
     name = words.name()
-    spec = StaticIPSpec()
+    spec = serializer_of(StaticIPSpec)()
 
 
 class AddressMove(words.Sent):

@@ -10,8 +10,8 @@ from apps.accounts.models import Account as AccountRow
 from apps.accounts.quotas import DEFAULTS, bounds
 from apps.api.v1.schemas import words
 from apps.api.v1.schemas.envelopes import Definition, Envelope
-from apps.api.v1.schemas.nouns.clouds import CIDR
 from apps.definitions.reading.fleets import MAX_PRIVATE_NETWORKS
+from apps.definitions.shapes.base.networks import CIDR
 
 
 class Quotas(serializers.Serializer[Any]):

@@ -7,10 +7,10 @@ from typing import Any
 from rest_framework import serializers
 
 from apps.api.v1.schemas import words
+from apps.api.v1.schemas.derived import serializer_of
 from apps.api.v1.schemas.envelopes import Conditioned, Definition, Envelope
 from apps.definitions.models import Listener as ListenerRow
-from apps.definitions.models import Route as RouteRow
-from apps.definitions.shapes.base.words import METHODS
+from apps.definitions.shapes.route import RouteSpec
 
 
 def words_of(model: Any, field: str) -> list[str]:
@@ -39,96 +39,6 @@ class LoadBalancerSpec(serializers.Serializer[Any]):
     listeners = ListenerSpec(many=True, required=False)
 
 
-class HeaderCondition(serializers.Serializer[Any]):
-    """A header that a request must have."""
-
-    name = serializers.RegexField(r"^[A-Za-z][A-Za-z0-9-]*$", max_length=64)
-    match = words.word(["equals", "present", "absent"], required=False)
-    value = words.text(256, required=False)
-
-
-class Share(serializers.Serializer[Any]):
-    """A pool's share of a route: its weight out of the sum of the weights."""
-
-    pool = words.reference()
-    weight = words.whole(0, 1000, required=False)
-
-
-class Redirect(serializers.Serializer[Any]):
-    """Where a redirect leads: another scheme, host or path."""
-
-    code = words.word([301, 302, 303, 307, 308])
-    scheme = words.word(["http", "https"], required=False, allow_null=True)
-    host = words.hostname(required=False, allow_null=True)
-    path = words.path(required=False, allow_null=True)
-    keep_query = serializers.BooleanField(required=False)
-
-
-class FixedResponse(serializers.Serializer[Any]):
-    """An answer that no server gives."""
-
-    status = words.whole(200, 599)
-    content_type = serializers.CharField(max_length=128, required=False)
-    body = words.text(8192, required=False)
-
-
-class Action(serializers.Serializer[Any]):
-    """What happens: exactly one of the three."""
-
-    may_be_absent = ("pools", "redirect", "fixed_response")
-
-    pools = Share(many=True, required=False)
-    redirect = Redirect(required=False)
-    fixed_response = FixedResponse(required=False)
-
-
-class AssertedHeader(serializers.Serializer[Any]):
-    """A header of the request that is spoken of."""
-
-    name = serializers.RegexField(r"^[A-Za-z][A-Za-z0-9-]*$", max_length=64)
-    value = words.text(256)
-
-
-class Expectation(serializers.Serializer[Any]):
-    """What must happen: exactly one of the four; `redirect` is a location, or true for any."""
-
-    may_be_absent = ("pool", "route", "redirect", "status")
-
-    pool = words.reference(required=False)
-    route = words.name(required=False)
-    redirect = words.Anything(required=False)
-    status = words.whole(200, 599, required=False)
-
-
-class Assertion(serializers.Serializer[Any]):
-    """A request, and what must happen to it: no revision goes out in which it does not."""
-
-    method = words.word(METHODS, required=False)
-    host = words.hostname(required=False, allow_null=True)
-    path = words.path()
-    headers = AssertedHeader(many=True, required=False)
-    expect = Expectation()
-
-
-class RouteSpec(serializers.Serializer[Any]):
-    """Hostname and path (and methods, and headers), and what happens to what matches them."""
-
-    load_balancer = words.name()
-    hostname = words.hostname()
-    path = words.path(required=False)
-    path_kind = words.word(words_of(RouteRow, "path_kind"), required=False)
-    methods = serializers.ListField(child=words.word(METHODS), max_length=1000, required=False)
-    scheme = words.word(
-        ["http", "https"], required=False, allow_null=True, help_text="For requests of this scheme only; null for both."
-    )
-    headers = HeaderCondition(many=True, required=False)
-    action = Action()
-    prefix_rewrite = words.path(required=False, allow_null=True)
-    assertions = serializers.ListField(
-        child=Assertion(), max_length=20, required=False, help_text="Left out, they stay as they are."
-    )
-
-
 class CertificateSpec(serializers.Serializer[Any]):
     """A PEM chain and its key; the key is never shown, and may be left out when the stored one still fits."""
 
@@ -147,7 +57,7 @@ class Route(Conditioned):
     """A route."""
 
     kind = words.word(["Route"])
-    spec = RouteSpec()
+    spec = serializer_of(RouteSpec)()
     serving = serializers.BooleanField(help_text="False while the hostname waits for verification.")
     hostname_id = words.ident()
 
@@ -183,7 +93,7 @@ class RouteEnvelope(Envelope):
 
     kind = words.word(["Route"], required=False)
     name = words.name()
-    spec = RouteSpec()
+    spec = serializer_of(RouteSpec)()
 
 
 class LoadBalancerEnvelope(Envelope):

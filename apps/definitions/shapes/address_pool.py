@@ -1,0 +1,42 @@
+"""The shape of an AddressPool: CIDR blocks that static IPs are allotted from."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+from typing import Annotated
+
+from apps.compiler.addresses import overlap
+from apps.core.errors import FieldError
+from apps.definitions.shapes.base.networks import PoolBlock
+from apps.definitions.shapes.base.shape import SORTED, About, Check, Data, Distinct, Shape, Wrong
+from apps.definitions.shapes.base.words import LISTED, PlaceName, at_most
+
+
+def _apart(blocks: tuple[str, ...], _: Data) -> None:
+    networks, faults = [ipaddress.ip_network(block) for block in blocks], []
+    for index, one in enumerate(networks):
+        if other := next((each for each in networks[:index] if overlap(one, each)), None):
+            faults.append(
+                FieldError(f"/{index}", "overlap", f"This network overlaps {other}; name every address once.")
+            )
+    if not blocks:
+        faults.append(FieldError("", "missing", "Name at least one network, such as 203.0.113.0/27."))
+    if faults:
+        raise Wrong(*faults)
+
+
+@dataclass(frozen=True, slots=True)
+class AddressPoolSpec(Shape):
+    """Networks that static IPs are allotted from."""
+
+    blocks: Annotated[
+        tuple[PoolBlock, ...],
+        LISTED,
+        at_most(50, "networks in one pool"),
+        Distinct(),
+        Check(_apart),
+        SORTED,
+        About("CIDR blocks, apart from each other.", "Networks", None, "203.0.113.0/27"),
+    ]
+    region: Annotated[PlaceName | None, About("Leave empty for addresses in any region.", "Region")] = None

@@ -1,0 +1,285 @@
+"""The shape of a Route: which requests it takes, what happens to them, and what is asserted of that."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import AfterValidator
+
+from apps.compiler import grammar
+from apps.compiler.grammar import GrammarError
+from apps.compiler.model import fleet as model
+from apps.compiler.model.fleet import HeaderMatch, PathKind
+from apps.core.errors import FieldError
+from apps.definitions.shapes.base.shape import ALWAYS, SORTED, About, Check, Data, Distinct, Grammar, Shape, Wrong
+from apps.definitions.shapes.base.words import (
+    LISTED,
+    PATH,
+    Boolean,
+    Host,
+    Hostname,
+    Method,
+    Name,
+    Path,
+    Reference,
+    at_most,
+    text,
+    whole,
+    word,
+)
+
+KINDS = {PathKind.PREFIX: "Prefix: this path and everything below it", PathKind.EXACT: "Exact: only this path"}
+MATCHES = {HeaderMatch.EQUALS: "equals", HeaderMatch.PRESENT: "is present", HeaderMatch.ABSENT: "is absent"}
+CODES = {
+    "301": "301 permanent",
+    "302": "302 found",
+    "303": "303 see other",
+    "307": "307 temporary, same method",
+    "308": "308 permanent, same method",
+}
+# A location is only compared with ours, so it is as wide as those can be.
+_LOCATION = re.compile(r"https?://[A-Za-z0-9.:-]{1,260}/[A-Za-z0-9._~+=:@&!%?/-]{0,2048}")
+BY_NAME = AfterValidator(lambda headers: tuple(sorted(headers, key=lambda each: (each.name.lower(), each.value))))
+PREFIX = text(grammar.prefix_path, "a path without a slash at its end", grammar.MAX_PATH, PATH)
+HeaderName = Annotated[str, text(grammar.header_name, "a header name", 64, r"^[A-Za-z][A-Za-z0-9-]*$")]
+HEADER_VALUE = {"type": "string", "title": "text", "maxLength": 256}
+# A column says nothing with an empty text.
+Scheme = Annotated[
+    str,
+    Grammar(grammar.url_scheme, {"type": "string", "enum": ["http", "https"]}, lambda scheme: scheme or None),
+]
+
+
+def _compared(value: str, data: Data) -> None:
+    match = data.get("match")
+    if match is HeaderMatch.EQUALS and not value:
+        raise GrammarError("missing", "Fill in value.")
+    if match in (HeaderMatch.PRESENT, HeaderMatch.ABSENT) and value:
+        raise GrammarError("header_value", "Only a header condition of match equals has a value; leave it out.")
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderCondition(model.HeaderCondition, Shape):
+    """A header that a request must have."""
+
+    name: Annotated[HeaderName, About("Its name, in any case.", "Header", "", "X-Canary")]
+    match: Annotated[HeaderMatch, word(HeaderMatch, MATCHES), About("How it is compared.", "Condition", "")] = (
+        HeaderMatch.EQUALS
+    )
+    value: Annotated[
+        str,
+        text(grammar.header_value, "text", 256, blank=True),
+        Check(_compared),
+        ALWAYS,
+        About("What it must equal.", "Value", "", "yes"),
+    ] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Share(Shape):
+    """A pool's share of a route: its weight out of the sum of the weights."""
+
+    pool: Annotated[Reference, About("A pool, or `account/pool` of one that is shared.", "Pool", "", "shop")]
+    weight: Annotated[int, whole(0, 1000), About("Its share, out of the sum of the weights.", "Weight", "")] = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Redirect(model.Redirect, Shape):
+    """Where a redirect leads: another scheme, host or path."""
+
+    code: Annotated[
+        int,
+        Grammar(grammar.redirect_code, {"type": "integer", "enum": sorted(grammar.REDIRECT_CODES)}, labels=CODES),
+        About("The status of the answer.", "Status", ""),
+    ]
+    scheme: Annotated[Scheme | None, About("Null keeps that of the request.", "Scheme", "")] = None
+    host: Annotated[Host | None, About("Null keeps that of the request.", "Redirect host")] = None
+    path: Annotated[Path | None, About("Null keeps that of the request.", "Redirect path")] = None
+    keep_query: Annotated[Boolean, About("Whether the query of the request is kept.", "Keep the query", "")] = True
+
+    @classmethod
+    def together(cls, sent: Data) -> Iterable[FieldError]:
+        """It leads somewhere else."""
+        if sent.keys().isdisjoint(("scheme", "host", "path")):
+            yield FieldError("", "redirect_loop", "Set at least one of scheme, host and path for the redirect.")
+
+
+@dataclass(frozen=True, slots=True)
+class FixedResponse(model.FixedResponse, Shape):
+    """An answer that no server gives."""
+
+    status: Annotated[int, whole(200, 599), About("The status of the answer; 3xx are redirects.", "Status", "")]
+    content_type: Annotated[
+        str, text(grammar.content_type, "a media type", 128), About("Its media type.", "Content type", "")
+    ] = "text/plain; charset=utf-8"
+    body: Annotated[str, text(grammar.body, "text", grammar.MAX_BODY, blank=True), About("Its text.", "Body", "")] = ""
+
+
+def _takes_requests(shares: tuple[Share, ...], _: Data) -> None:
+    if not any(share.weight for share in shares):
+        raise GrammarError("missing", "Name at least one pool with a weight above 0.")
+
+
+@dataclass(frozen=True, slots=True)
+class Action(Shape):
+    """What happens: exactly one of the three."""
+
+    pools: Annotated[
+        tuple[Share, ...],
+        LISTED,
+        at_most(8, "pools in one route"),
+        Distinct(("pool",)),
+        Check(_takes_requests),
+        About("The pools that answer, each with its share.", "Send to pools", absent_when_empty=True),
+    ] = ()
+    redirect: Annotated[Redirect | None, About("Clients are sent elsewhere.", "Redirect", absent_when_empty=True)] = (
+        None
+    )
+    fixed_response: Annotated[
+        FixedResponse | None, About("The balancer answers.", "Return a fixed response", absent_when_empty=True)
+    ] = None
+
+    @classmethod
+    def together(cls, sent: Data) -> Iterable[FieldError]:
+        """Exactly one of them."""
+        if len({"pools", "redirect", "fixed_response"} & sent.keys()) != 1:
+            detail = "Use exactly one of pools, redirect and fixed_response."
+            yield FieldError("", "one_action", detail)
+
+
+@dataclass(frozen=True, slots=True)
+class AssertedHeader(Shape):
+    """A header of the request that is spoken of."""
+
+    name: Annotated[HeaderName, About("Its name.")]
+    value: Annotated[str, Grammar(grammar.header_value, HEADER_VALUE), About("What it says.")]
+
+
+def _location(value: object) -> str | bool:
+    if value is True:
+        return True
+    if not isinstance(value, str) or not _LOCATION.fullmatch(value):
+        raise GrammarError("location", "Write the redirect target, such as https://host/path, or true for any target.")
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation(Shape):
+    """What must happen: exactly one of the four; `redirect` is a location, or true for any."""
+
+    pool: Annotated[
+        Reference | None,
+        About("The pool that gets all of the request's traffic.", example="shop", absent_when_empty=True),
+    ] = None
+    route: Annotated[Name | None, About("The route of the same account that takes it.", absent_when_empty=True)] = None
+    redirect: Annotated[
+        str | bool | None,
+        Grammar(_location, {"type": "any", "title": "`https://host/path`, or `true` for anywhere"}),
+        About("Where it is sent.", absent_when_empty=True),
+    ] = None
+    status: Annotated[int | None, whole(200, 599), About("What it is answered with.", absent_when_empty=True)] = None
+
+    @classmethod
+    def together(cls, sent: Data) -> Iterable[FieldError]:
+        """Exactly one of them."""
+        if len({"pool", "route", "redirect", "status"} & sent.keys()) != 1:
+            yield FieldError("", "one_expectation", "Expect exactly one of pool, route, redirect and status.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assertion(Shape):
+    """A request, and what must happen to it: no revision goes out in which it does not."""
+
+    method: Annotated[Method, About("How it is asked.")] = "GET"
+    host: Annotated[Host | None, About("A host that the route takes; null is the route's own.")] = None
+    path: Annotated[Path, About("What is asked for.", example="/")]
+    headers: Annotated[
+        tuple[AssertedHeader, ...],
+        LISTED,
+        at_most(10, "headers in one assertion"),
+        BY_NAME,
+        About("What it says besides."),
+    ] = ()
+    expect: Annotated[
+        Expectation,
+        About("What must happen.", missing="Set expect to exactly one of pool, route, redirect and status."),
+    ]
+
+
+def _of_pools(value: str | None, data: Data) -> None:
+    action = data.get("action")
+    if value and (data.get("path_kind") is PathKind.EXACT or (action and not action.pools)):
+        raise GrammarError("prefix_rewrite", "Only a prefix route to pools can rewrite its prefix.")
+
+
+def _of_this_host(assertions: tuple[Assertion, ...] | None, data: Data) -> None:
+    taken = data.get("hostname")
+    others = [
+        FieldError(f"/{index}/host", "other_host", f"Use a host that this route matches ({taken}), or leave it out.")
+        for index, each in enumerate(assertions or ())
+        if taken and each.host and taken not in (each.host, "*." + each.host.partition(".")[2])
+    ]
+    if others:
+        raise Wrong(*others)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RouteSpec(Shape):
+    """Hostname and path (and methods, and headers), and what happens to what matches them."""
+
+    load_balancer: Annotated[Name, About("Whose listeners take the requests.", "Load balancer", "", "front")]
+    hostname: Annotated[
+        Hostname,
+        About(
+            "What clients ask for; the account that uses it first owns it.",
+            "Hostname",
+            "One hostname, or *.example.com for any single label.",
+            "shop.example.com",
+        ),
+    ]
+    path: Annotated[Path, About("The longest that fits counts.", "Path", "")] = "/"
+    path_kind: Annotated[PathKind, word(PathKind, KINDS), About("How the path is compared.", "Path match", "")] = (
+        PathKind.PREFIX
+    )
+    methods: Annotated[
+        tuple[Method, ...],
+        LISTED,
+        Distinct(),
+        SORTED,
+        About("None: all of them.", "Methods", "None selected means all methods."),
+    ] = ()
+    scheme: Annotated[
+        Scheme | None,
+        About("http or https; null for both.", "Scheme", "", note="For requests of this scheme only; null for both."),
+    ] = None
+    headers: Annotated[tuple[HeaderCondition, ...], LISTED, BY_NAME, About("What else a request must have.")] = ()
+    action: Annotated[Action, About("What happens.", missing="Fill in pools, redirect or fixed_response.")]
+    prefix_rewrite: Annotated[
+        str | None,
+        PREFIX,
+        Check(_of_pools),
+        About(
+            "Servers receive this instead of the matched prefix.",
+            "Rewrite prefix to",
+            "Servers receive this instead of the matched prefix.",
+        ),
+    ] = None
+    assertions: Annotated[
+        tuple[Assertion, ...] | None,
+        at_most(20, "assertions in one route"),
+        Check(_of_this_host),
+        About("What must happen to requests.", stays=[], note="Left out, they stay as they are.", most=20),
+    ] = None
+
+    @classmethod
+    def together(cls, sent: Data) -> Iterable[FieldError]:
+        """A prefix has no slash at its end."""
+        if sent.get("path_kind") != PathKind.EXACT:
+            try:
+                grammar.prefix_path(sent.get("path", "/"))
+            except GrammarError as error:
+                if error.code == "final_slash":
+                    yield FieldError("/path", error.code, error.message)
