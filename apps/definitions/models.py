@@ -52,6 +52,11 @@ class Certificate(Definition):
     not_after = models.DateTimeField()
     fingerprint = models.CharField(max_length=64)
 
+    @property
+    def chain(self) -> str:
+        """The chain, as documents have it."""
+        return self.chain_pem
+
 
 class Pool(Definition):
     """One service; a backend in each region says with which servers.

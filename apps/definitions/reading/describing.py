@@ -30,7 +30,6 @@ from apps.definitions.reading.schedules import schedule_document, schedule_row
 from apps.definitions.reading.specs import (
     AccountSpec,
     CapacityTestSpec,
-    CertificateSpec,
     FleetSpec,
     GrantSpec,
     ListenerSpec,
@@ -40,18 +39,15 @@ from apps.definitions.reading.specs import (
     ScheduleSpec,
     Spec,
 )
-from apps.definitions.shapes.address_pool import AddressPoolSpec
 from apps.definitions.shapes.base.shape import Shape
 from apps.definitions.shapes.base.words import instant_text
 from apps.definitions.shapes.base.writing import settled as settled_by_shape
 from apps.definitions.shapes.base.writing import write
-from apps.definitions.shapes.cloud_account import CloudAccountSpec
+from apps.definitions.shapes.kinds import SHAPES
 from apps.definitions.shapes.pool import LimitSpec, PoolSpec
-from apps.definitions.shapes.record import RecordSpec
 from apps.definitions.shapes.route import Action, RouteSpec
 from apps.definitions.shapes.stack import NetworkSpec, StackSpec, network_of
 from apps.definitions.shapes.static_ip import StaticIPSpec
-from apps.definitions.shapes.zone import ZoneSpec
 from apps.fleet.models import AddressPool, CloudAccount, Fleet, Node, Region, Stack, StaticIP
 
 Document = dict[str, Any]
@@ -181,7 +177,6 @@ _OF_SPEC: dict[type[Any], Callable[[Any], Document]] = {
     FleetSpec: lambda spec: {"region": spec.region} | _fleet(spec),
     NodeSpec: lambda spec: _fields(spec, ("fleet", "url", "address", "port_offset")),
     GrantSpec: lambda spec: _grant_document(spec, spec.account),
-    CertificateSpec: lambda spec: {"chain": spec.chain},
     LoadBalancerSpec: _load_balancer,
     CapacityTestSpec: capacity_test_document,
     ScheduleSpec: schedule_document,
@@ -231,19 +226,13 @@ _OF_ROW: dict[type[Any], Callable[[Any], Document]] = {
     Region: _region_row,
     Fleet: lambda row: {"region": row.region.name} | _fleet(row),
     Node: lambda row: {"fleet": row.fleet.name} | _fields(row, ("url", "address", "port_offset")),
-    CloudAccount: lambda row: write(CloudAccountSpec, row),
     Stack: lambda row: write(StackSpec, row) | {"network": write(NetworkSpec, network_of(row.network))},
-    AddressPool: lambda row: write(AddressPoolSpec, row),
     # What a cloud has chosen is no part of the document: see `addresses` of the row.
     StaticIP: lambda row: write(StaticIPSpec, row) | ({} if row.kind in ON_FLEETS else {"address": None}),
     Grant: lambda row: _grant_document(row, row.account.name),
-    Certificate: lambda row: {"chain": row.chain_pem},
-    Pool: lambda row: write(PoolSpec, row, row.account_id),
     LoadBalancer: _load_balancer_row,
     Route: _route_row,
     ListedRoute: _route_row,
-    Zone: lambda row: write(ZoneSpec, row),
-    Record: lambda row: write(RecordSpec, row, row.account_id),
     CapacityTest: capacity_test_row,
     Schedule: schedule_row,
 }
@@ -251,7 +240,9 @@ _OF_ROW: dict[type[Any], Callable[[Any], Document]] = {
 
 def describe(row: Row) -> Document:
     """The document (spec) of a row: the inverse of reading. Rows of the selectors need no further query."""
-    return _OF_ROW[type(row)](row)
+    if by_hand := _OF_ROW.get(type(row)):
+        return by_hand(row)
+    return write(SHAPES[KIND_OF_MODEL[type(row)]], row, getattr(row, "account_id", None))
 
 
 def envelope(row: Row) -> Document:

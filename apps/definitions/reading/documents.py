@@ -30,7 +30,6 @@ from apps.definitions.reading.fleets import read_fleet
 from apps.definitions.reading.schedules import read_schedule
 from apps.definitions.reading.specs import (
     AccountSpec,
-    CertificateSpec,
     LatencySpec,
     ListenerSpec,
     LoadBalancerSpec,
@@ -39,17 +38,10 @@ from apps.definitions.reading.specs import (
     Spec,
 )
 from apps.definitions.reading.tags import read_grant
-from apps.definitions.shapes.address_pool import AddressPoolSpec
 from apps.definitions.shapes.base.reading import read
 from apps.definitions.shapes.base.shape import Shape
-from apps.definitions.shapes.cloud_account import CloudAccountSpec
-from apps.definitions.shapes.pool import QUEUE_NEEDS_CONNECTIONS, LimitChange, PoolSpec
-from apps.definitions.shapes.record import RecordSpec
-from apps.definitions.shapes.route import RouteSpec
-from apps.definitions.shapes.stack import StackSpec
-from apps.definitions.shapes.static_ip import StaticIPSpec
-from apps.definitions.shapes.zone import ZoneSpec
-from apps.definitions.values.certificates import canonical_pem
+from apps.definitions.shapes.kinds import SHAPES
+from apps.definitions.shapes.pool import QUEUE_NEEDS_CONNECTIONS, LimitChange
 
 latency_ms = number(0, 60_000)
 
@@ -115,17 +107,6 @@ def _node(reader: Reader) -> NodeSpec:
     )
 
 
-def _pem_text(value: object) -> str:
-    text = canonical_pem(value) if isinstance(value, str) else ""
-    if not isinstance(value, str) or len(value) > grammar.MAX_PEM or not text.isascii():
-        raise grammar.GrammarError("pem", f"Paste PEM text of at most {grammar.MAX_PEM} characters.")
-    return text
-
-
-def _certificate(reader: Reader) -> CertificateSpec:
-    return CertificateSpec(reader.required("chain", _pem_text), reader.optional("key", _pem_text, None))
-
-
 def read_limit(data: dict[str, Any], when_full: str) -> LimitChange:
     """`{kind, value?, scope?, measured_by?, capacity_scaler?}` of a pool with this policy. Raises Invalid."""
     faults: list[FieldError] = []
@@ -180,17 +161,17 @@ READERS: dict[str, type[Shape] | Callable[[Reader], Spec]] = {
     "Region": _region,
     "Fleet": read_fleet,
     "Node": _node,
-    "CloudAccount": CloudAccountSpec,
-    "Stack": StackSpec,
-    "AddressPool": AddressPoolSpec,
-    "StaticIP": StaticIPSpec,
+    "CloudAccount": SHAPES["CloudAccount"],
+    "Stack": SHAPES["Stack"],
+    "AddressPool": SHAPES["AddressPool"],
+    "StaticIP": SHAPES["StaticIP"],
     "Grant": read_grant,
-    "Certificate": _certificate,
-    "Pool": PoolSpec,
+    "Certificate": SHAPES["Certificate"],
+    "Pool": SHAPES["Pool"],
     "LoadBalancer": _load_balancer,
-    "Route": RouteSpec,
-    "Zone": ZoneSpec,
-    "Record": RecordSpec,
+    "Route": SHAPES["Route"],
+    "Zone": SHAPES["Zone"],
+    "Record": SHAPES["Record"],
     "CapacityTest": read_capacity_test,
     "Schedule": lambda reader: read_schedule(reader, read_object),
 }

@@ -8,14 +8,7 @@ from typing import Any
 
 from apps.compiler.addresses import ALL_PRIVATE
 from apps.compiler.model.fleet import Protocol
-from apps.definitions.shapes.address_pool import AddressPoolSpec
-from apps.definitions.shapes.cloud_account import CloudAccountSpec
-from apps.definitions.shapes.pool import PoolSpec
-from apps.definitions.shapes.record import RecordSpec
-from apps.definitions.shapes.route import RouteSpec
-from apps.definitions.shapes.stack import StackSpec
-from apps.definitions.shapes.static_ip import StaticIPSpec
-from apps.definitions.shapes.zone import ZoneSpec
+from apps.definitions.shapes.base.shape import Shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +74,6 @@ class GrantSpec:
     tag: str | None = None
     may_load_test: bool = True
     expires_at: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class CertificateSpec:
-    """A PEM chain and its key; the key may be left out when the stored one still fits."""
-
-    chain: str
-    key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,21 +203,13 @@ class CapacityTestSpec:
 
 
 Spec = (
-    AccountSpec
+    Shape
+    | AccountSpec
     | RegionSpec
     | FleetSpec
     | NodeSpec
-    | CloudAccountSpec
-    | StackSpec
-    | AddressPoolSpec
-    | StaticIPSpec
     | GrantSpec
-    | CertificateSpec
-    | PoolSpec
     | LoadBalancerSpec
-    | RouteSpec
-    | ZoneSpec
-    | RecordSpec
     | ScheduleSpec
     | CapacityTestSpec
 )

@@ -6,6 +6,7 @@ import re
 
 from apps.definitions.shapes.address_pool import AddressPoolSpec
 from apps.definitions.shapes.base.shape import Shape
+from apps.definitions.shapes.certificate import CertificateSpec
 from apps.definitions.shapes.cloud_account import CloudAccountSpec
 from apps.definitions.shapes.pool import PoolSpec
 from apps.definitions.shapes.record import RecordSpec
@@ -19,6 +20,7 @@ SHAPES: dict[str, type[Shape]] = {
     "Stack": StackSpec,
     "AddressPool": AddressPoolSpec,
     "StaticIP": StaticIPSpec,
+    "Certificate": CertificateSpec,
     "Pool": PoolSpec,
     "Route": RouteSpec,
     "Zone": ZoneSpec,

@@ -16,11 +16,13 @@ from django.views.decorators.http import require_POST
 from apps.core.clock import now
 from apps.definitions import selectors
 from apps.definitions.models import Certificate
+from apps.definitions.shapes.base.fields import field_at
+from apps.definitions.shapes.certificate import CertificateSpec
 from apps.rollouts.selectors import conditions_of
 from apps.web.kit.field_errors import attach_errors
 from apps.web.kit.pages import PageRequest, page, show
 from apps.web.kit.saving import Typed, deleted, save_or_attach_errors, tell, version_sent, version_shown
-from apps.web.kit.shape_fields import Text
+from apps.web.kit.shape_fields import form_field
 
 PER_PAGE = 100
 SOON = 21  # days: authorities that renew by themselves do so earlier
@@ -41,20 +43,11 @@ class CertificateForm(forms.Form):
                 hint = "Default: the operator's account."
                 self.fields["/account"] = forms.CharField(label="Account", required=False, help_text=hint)
         pasted = forms.Textarea(attrs={"rows": 10, "spellcheck": "false", "class": "mono", "autocomplete": "off"})
-        self.fields["/spec/chain"] = Text(
-            label="Chain",
-            widget=pasted,
-            help_text="PEM: the certificate first, then the intermediate certificates.",
-        )
+        self.fields["/spec/chain"] = form_field(field_at(CertificateSpec, "chain"), pasted)
         self.fields["chain_file"] = forms.FileField(label="… or its file", required=False)
-        self.fields["/spec/key"] = Text(
-            label="Private key",
-            required=stored is None,
-            widget=pasted,
-            help_text="Unencrypted PEM. It is sealed when saved and never shown again, "
-            "not even after an error in this form."
-            + (" Leave empty to keep the stored key, if it matches the new chain." if stored else ""),
-        )
+        self.fields["/spec/key"] = key = form_field(field_at(CertificateSpec, "key"), pasted)
+        key.required = stored is None
+        key.help_text += " Leave empty to keep the stored key, if it matches the new chain." if stored else ""
         self.fields["key_file"] = forms.FileField(label="… or its file", required=False)
 
     @property

@@ -36,6 +36,7 @@ def serializer_of(shape: Any) -> type[serializers.Serializer[Any]]:
 def _field(field: Field) -> Written:
     options: dict[str, Any] = {} if field.required else {"required": False}
     options |= {"allow_null": True} if field.null else {}
+    options |= {"write_only": True} if field.about.secret else {}
     options |= {"help_text": field.about.note} if field.about.note else {}
     if field.child:
         child, most = serializer_of(cast("Any", field.child)), field.about.most

@@ -34,7 +34,8 @@ class Field:
     @property
     def null(self) -> bool:
         """Whether documents show null: not where that leaves the field as it is, or the field out."""
-        return self.nullable and self.about.stays is None and not self.about.absent_when_empty
+        about = self.about
+        return self.nullable and about.stays is None and not (about.absent_when_empty or about.secret)
 
     @property
     def plain(self) -> bool:

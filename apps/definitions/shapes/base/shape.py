@@ -81,6 +81,8 @@ class About:
     most: int = 0
     # Whether a document leaves the field out while it holds nothing.
     absent_when_empty: bool = False
+    # Whether it is sent and never shown.
+    secret: bool = False
     # What a new object has where the document says nothing; a stored one keeps what it has.
     stays: Any = None
 

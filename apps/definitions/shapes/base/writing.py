@@ -20,7 +20,7 @@ def write(shape: type[Shape], source: object, owner: int | None = None) -> Docum
     for field in fields_of(shape):
         value = getattr(source, field.name, None)
         left_out = value is None and field.about.stays is not None
-        if not left_out and (value or not field.about.absent_when_empty):
+        if not left_out and not field.about.secret and (value or not field.about.absent_when_empty):
             found[field.name] = _written(field, value, owner)
     return found
 

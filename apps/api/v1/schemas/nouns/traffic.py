@@ -10,6 +10,7 @@ from apps.api.v1.schemas import words
 from apps.api.v1.schemas.derived import serializer_of
 from apps.api.v1.schemas.envelopes import Conditioned, Definition, Envelope
 from apps.definitions.models import Listener as ListenerRow
+from apps.definitions.shapes.certificate import CertificateSpec
 from apps.definitions.shapes.route import RouteSpec
 
 
@@ -39,13 +40,6 @@ class LoadBalancerSpec(serializers.Serializer[Any]):
     listeners = ListenerSpec(many=True, required=False)
 
 
-class CertificateSpec(serializers.Serializer[Any]):
-    """A PEM chain and its key; the key is never shown, and may be left out when the stored one still fits."""
-
-    chain = serializers.CharField(max_length=64 * 1024)
-    key = serializers.CharField(max_length=64 * 1024, required=False, write_only=True)
-
-
 class LoadBalancer(Definition):
     """A load balancer."""
 
@@ -66,7 +60,7 @@ class Certificate(Conditioned):
     """A certificate, with what its chain says."""
 
     kind = words.word(["Certificate"])
-    spec = CertificateSpec()
+    spec = serializer_of(CertificateSpec)()
     hostnames = serializers.ListField(child=words.hostname())
     fingerprint = serializers.CharField()
     not_before = words.instant()
@@ -109,4 +103,4 @@ class CertificateEnvelope(Envelope):
 
     kind = words.word(["Certificate"], required=False)
     name = words.name()
-    spec = CertificateSpec()
+    spec = serializer_of(CertificateSpec)()
